@@ -1,0 +1,227 @@
+"""An agent (Letta V1 API, digest 4.1): what is stored of it, what is shown, and how it is asked for."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from hibernaut.schemas.base import JsonObject, Moment, Schema
+from hibernaut.schemas.block import Block, CreateBlock
+from hibernaut.schemas.letta_message import ApprovalRequestMessage
+from hibernaut.schemas.llm_config import EmbeddingConfig, LLMConfig, ResponseFormat
+from hibernaut.schemas.model_settings import CompactionSettings, ModelSettings
+from hibernaut.schemas.send import MessageCreate
+from hibernaut.schemas.stop import StopReason
+from hibernaut.schemas.tool import Tool
+from hibernaut.schemas.tool_rule import ToolRule
+
+
+class AgentType(StrEnum):
+    LETTA_V1 = "letta_v1_agent"
+    MEMGPT = "memgpt_agent"
+    MEMGPT_V2 = "memgpt_v2_agent"
+    REACT = "react_agent"
+    WORKFLOW = "workflow_agent"
+    SPLIT_THREAD = "split_thread_agent"
+    SLEEPTIME = "sleeptime_agent"
+    VOICE_CONVO = "voice_convo_agent"
+    VOICE_SLEEPTIME = "voice_sleeptime_agent"
+
+
+class AgentEnvironmentVariable(Schema):
+    """A secret of an agent, given to its tools. `value` is shown in clear, as Letta does (digest 4.11)."""
+
+    id: str
+    key: str
+    value: str
+    description: str | None = None
+    agent_id: str
+    organization_id: str | None = None
+    created_at: Moment | None = None
+    updated_at: Moment | None = None
+    value_enc: str | None = None
+
+
+class Memory(Schema):
+    """Deprecated shape of core memory inside an AgentState."""
+
+    agent_type: AgentType | None = None
+    git_enabled: bool = False
+    blocks: list[Block] = Field(default_factory=list)
+    file_blocks: list[JsonObject] = Field(default_factory=list)
+    prompt_template: str = ""
+
+
+class _AgentFields(Schema):
+    """What the record and the wire share."""
+
+    id: str
+    name: str
+    system: str
+    agent_type: AgentType
+    created_at: Moment
+    updated_at: Moment
+    created_by_id: str | None = None
+    last_updated_by_id: str | None = None
+    tool_rules: list[ToolRule] | None = Field(default_factory=list)
+    llm_config: LLMConfig
+    embedding_config: EmbeddingConfig | None = None
+    compaction_settings: CompactionSettings | None = None
+    response_format: ResponseFormat | None = None
+    description: str | None = None
+    metadata: JsonObject | None = None
+    timezone: str = "UTC"
+    project_id: str | None = None
+    template_id: str | None = None
+    base_template_id: str | None = None
+    deployment_id: str | None = None
+    entity_id: str | None = None
+    message_buffer_autoclear: bool = False
+    enable_sleeptime: bool | None = None
+    last_run_completion: Moment | None = None
+    last_run_duration_ms: int | None = None
+    last_stop_reason: StopReason | None = None
+    max_files_open: int | None = None
+    per_file_view_window_char_limit: int | None = None
+    hidden: bool | None = None
+    tags: list[str] = Field(default_factory=list)
+    identity_ids: list[str] = Field(default_factory=list)
+
+
+class StoredAgent(_AgentFields):
+    """What the table keeps: the shared fields, the ids of what is attached, and the secrets. `version` counts changes.
+
+    `last_run_*` and `last_stop_reason` change at each run's end, so they live in the list row (`store.agents`), not here.
+    `explicit_model_settings` is kept where the caller gave settings; else they are derived from `llm_config`.
+    `tool_ids` are in the order of attachment; so are `block_ids`.
+    """
+
+    block_ids: list[str] = Field(default_factory=list)
+    tool_ids: list[str] = Field(default_factory=list)
+    source_ids: list[str] = Field(default_factory=list)
+    secrets: list[AgentEnvironmentVariable] = Field(default_factory=list)
+    explicit_model_settings: ModelSettings | None = None
+    version: int = 1
+
+
+class AgentState(_AgentFields):
+    """As shown. With the "1.0 client" switch the relationships are empty unless asked for (digest 1.4)."""
+
+    message_ids: list[str] | None = None
+    model: str | None = None
+    embedding: str | None = None
+    model_settings: ModelSettings | None = None
+    memory: Memory
+    blocks: list[Block] = Field(default_factory=list)
+    tools: list[Tool] = Field(default_factory=list)
+    sources: list[JsonObject] = Field(default_factory=list)
+    tool_exec_environment_variables: list[AgentEnvironmentVariable] = Field(default_factory=list)
+    secrets: list[AgentEnvironmentVariable] = Field(default_factory=list)
+    identities: list[JsonObject] = Field(default_factory=list)
+    pending_approval: ApprovalRequestMessage | None = None
+    multi_agent_group: JsonObject | None = None
+    managed_group: JsonObject | None = None
+
+
+class _AgentRequest(Schema):
+    """The fields that creating and updating share."""
+
+    tool_ids: list[str] | None = None
+    source_ids: list[str] | None = None
+    folder_ids: list[str] | None = None
+    block_ids: list[str] | None = None
+    tags: list[str] | None = None
+    system: str | None = None
+    tool_rules: list[ToolRule] | None = None
+    description: str | None = None
+    metadata: JsonObject | None = None
+    tool_exec_environment_variables: dict[str, str] | None = None
+    secrets: dict[str, str] | None = None
+    project_id: str | None = None
+    template_id: str | None = None
+    base_template_id: str | None = None
+    identity_ids: list[str] | None = None
+    model: str | None = None
+    embedding: str | None = None
+    model_settings: ModelSettings | None = None
+    compaction_settings: CompactionSettings | None = None
+    context_window_limit: int | None = Field(default=None, gt=0)
+    reasoning: bool | None = None
+    llm_config: LLMConfig | None = None
+    embedding_config: EmbeddingConfig | None = None
+    parallel_tool_calls: bool | None = None
+    response_format: ResponseFormat | None = None
+    max_tokens: int | None = Field(default=None, gt=0)
+    enable_sleeptime: bool | None = None
+    timezone: str | None = None
+    max_files_open: int | None = None
+    per_file_view_window_char_limit: int | None = None
+    hidden: bool | None = None
+
+
+class CreateAgentRequest(_AgentRequest):
+    """The body of POST /v1/agents/ (digest 4.2)."""
+
+    name: str | None = None
+    memory_blocks: list[CreateBlock] | None = None
+    tools: list[str] | None = None
+    agent_type: AgentType = AgentType.LETTA_V1
+    initial_message_sequence: list[MessageCreate] | None = None
+    include_base_tools: bool = True
+    include_multi_agent_tools: bool = False
+    include_base_tool_rules: bool | None = None
+    include_default_source: bool = False
+    embedding_chunk_size: int | None = 300
+    max_reasoning_tokens: int | None = None
+    enable_reasoner: bool | None = True
+    from_template: str | None = None
+    template: bool = False
+    project: str | None = None
+    memory_variables: dict[str, str] | None = None
+    message_buffer_autoclear: bool = False
+
+
+class UpdateAgent(_AgentRequest):
+    """The body of PATCH /v1/agents/{id} (digest 4.3): only what is not null is applied; list fields replace the set."""
+
+    name: str | None = None
+    message_ids: list[str] | None = None
+    message_buffer_autoclear: bool | None = None
+    last_run_completion: Moment | None = None
+    last_run_duration_ms: int | None = None
+    last_stop_reason: StopReason | None = None
+
+
+class ResetMessages(Schema):
+    """The body of PATCH /v1/agents/{id}/reset-messages."""
+
+    add_default_initial_messages: bool = False
+
+
+class ContextWindowOverview(Schema):
+    """The body of GET /v1/agents/{id}/context (digest 4.12); sizes in tokens."""
+
+    context_window_size_max: int
+    context_window_size_current: int
+    num_messages: int
+    num_archival_memory: int
+    num_recall_memory: int
+    num_tokens_external_memory_summary: int
+    external_memory_summary: str
+    num_tokens_system: int
+    system_prompt: str
+    num_tokens_core_memory: int
+    core_memory: str
+    num_tokens_memory_filesystem: int = 0
+    memory_filesystem: str | None = None
+    num_tokens_tool_usage_rules: int = 0
+    tool_usage_rules: str | None = None
+    num_tokens_directories: int = 0
+    directories: str | None = None
+    num_tokens_summary_memory: int = 0
+    summary_memory: str | None = None
+    num_tokens_functions_definitions: int = 0
+    functions_definitions: list[JsonObject] | None = None
+    num_tokens_messages: int = 0
+    messages: list[JsonObject] = Field(default_factory=list)

@@ -1,0 +1,48 @@
+"""What all schemas share: how they read and write JSON. Knows no noun."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, PlainSerializer
+
+Json = Any
+"""A JSON value whose shape is not ours to say (a tool's arguments, a caller's metadata): the only place where Any is fine."""
+JsonObject = dict[str, Any]
+
+
+class Schema(BaseModel):
+    """Unknown keys are ignored (Letta V1 API, digest 1.7). Models are built at first use: a function pays only for what it uses."""
+
+    model_config = ConfigDict(extra="ignore", populate_by_name=True, protected_namespaces=(), defer_build=True)
+
+
+class StrictSchema(Schema):
+    """Unknown keys are refused with 422 (digest 1.7 names the requests that do so)."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True, protected_namespaces=(), defer_build=True)
+
+
+class Frozen(Schema):
+    """A value: never changed after it is made."""
+
+    model_config = ConfigDict(extra="ignore", populate_by_name=True, protected_namespaces=(), defer_build=True, frozen=True)
+
+
+def _in_utc(moment: datetime) -> datetime:
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def wire_time(moment: datetime) -> str:
+    """ISO 8601 with microseconds and `Z`, as Letta's database times are shown (digest 1.7)."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def message_date(moment: datetime) -> str:
+    """ISO 8601 in seconds with `+00:00`, as a LettaMessage's `date` is shown (digest 1.7)."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S+00:00")
+
+
+Moment = Annotated[datetime, AfterValidator(_in_utc), PlainSerializer(wire_time, return_type=str, when_used="json")]
+"""A point in time, always in UTC; a time without a zone is taken for UTC."""

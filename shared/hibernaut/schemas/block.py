@@ -1,0 +1,98 @@
+"""A block: one labelled piece of core memory (Letta V1 API, digest 4.4; run-time digest 4.1)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, StringConstraints
+
+from hibernaut.schemas.base import JsonObject, Moment, Schema
+
+DEFAULT_LIMIT = 100_000
+"""Characters."""
+
+
+def _without_null_bytes(text: str) -> str:
+    return text.replace("\x00", "")
+
+
+BlockValue = Annotated[str, AfterValidator(_without_null_bytes)]
+BlockLabel = Annotated[str, StringConstraints(min_length=1, max_length=512)]
+
+
+class Block(Schema):
+    """As stored and as shown. `limit` counts characters; it binds edits by tools, not the API."""
+
+    id: str
+    value: BlockValue
+    limit: int = DEFAULT_LIMIT
+    label: str | None = None
+    description: str | None = None
+    read_only: bool = False
+    metadata: JsonObject | None = Field(default_factory=dict)
+    tags: list[str] = Field(default_factory=list)
+    hidden: bool | None = None
+    project_id: str | None = None
+    template_name: str | None = None
+    is_template: bool = False
+    template_id: str | None = None
+    base_template_id: str | None = None
+    deployment_id: str | None = None
+    entity_id: str | None = None
+    preserve_on_migration: bool | None = False
+    created_by_id: str | None = None
+    last_updated_by_id: str | None = None
+
+
+class StoredBlock(Block):
+    """What the table keeps beside the wire's fields. `version` counts changes; a step's transaction checks it."""
+
+    version: int = 1
+    created_at: Moment
+    updated_at: Moment
+    identity_ids: list[str] = Field(default_factory=list)
+
+    def wire(self) -> Block:
+        return Block.model_construct(**{name: getattr(self, name) for name in Block.model_fields})
+
+
+class CreateBlock(Schema):
+    """The body of POST /v1/blocks/ and of an agent's `memory_blocks`."""
+
+    label: BlockLabel
+    value: BlockValue
+    limit: int = DEFAULT_LIMIT
+    description: str | None = None
+    read_only: bool = False
+    metadata: JsonObject | None = Field(default_factory=dict)
+    tags: list[str] | None = None
+    hidden: bool | None = None
+    project_id: str | None = None
+    template_name: str | None = None
+    is_template: bool = False
+    template_id: str | None = None
+    base_template_id: str | None = None
+    deployment_id: str | None = None
+    entity_id: str | None = None
+    preserve_on_migration: bool | None = False
+
+
+class BlockUpdate(Schema):
+    """The body of PATCH: what is unset or null stays as it is (digest 2.10)."""
+
+    value: BlockValue | None = None
+    limit: int | None = None
+    label: BlockLabel | None = None
+    description: str | None = None
+    read_only: bool | None = None
+    metadata: JsonObject | None = None
+    tags: list[str] | None = None
+    hidden: bool | None = None
+    project_id: str | None = None
+    template_name: str | None = None
+    is_template: bool | None = None
+    template_id: str | None = None
+    base_template_id: str | None = None
+    deployment_id: str | None = None
+    entity_id: str | None = None
+    preserve_on_migration: bool | None = None

@@ -1,0 +1,48 @@
+"""The head of a conversation: who owns it, how long its log is, and which part of the log is its window (architecture, protocol of runs)."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from hibernaut.schemas.base import Moment, Schema
+
+
+class Window(Schema):
+    """The part of the log that the model sees: the pinned messages in this order, then every message after `cut`.
+
+    `pinned[0]` is the system message. The tail leaves out system rows and summary rows. `cut` is a message id; None: from the beginning.
+    """
+
+    pinned: list[str] = Field(default_factory=list)
+    cut: str | None = None
+
+
+class CompiledFrom(Schema):
+    """What the system message was last compiled from: equal inputs need no new text (invariant 10).
+
+    `digest` covers everything but the volatile metadata (time and counters).
+    """
+
+    digest: str
+    block_versions: dict[str, int] = Field(default_factory=dict)
+    compiled_at: Moment
+
+
+class Head(Schema):
+    """One conversation's head. `id` is `conv-…`, or the agent's id for its default conversation.
+
+    `owner` is the run that may append; `version` counts changes of the log; `waiting` counts queued runs;
+    `pending` is the run that asked for an approval which nobody has answered; `last_message` is the newest id of the log.
+    """
+
+    id: str
+    agent_id: str
+    window: Window = Field(default_factory=Window)
+    compiled: CompiledFrom | None = None
+    owner: str | None = None
+    version: int = 0
+    waiting: int = 0
+    pending: str | None = None
+    last_message: str | None = None
+    messages: int = 0
+    created_at: Moment

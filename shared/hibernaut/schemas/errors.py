@@ -1,0 +1,145 @@
+"""The one tree of errors. Each carries a stable snake_case `code` and the text that clients are shown; `rest.errors` gives the HTTP status.
+
+    HibernautError
+    ├─ NotFound              unknown id, handle, label
+    ├─ InvalidArgument       a value that cannot be used (400)
+    │  ├─ InvalidToolSource  with the line
+    │  └─ NameTaken          a rename onto a taken tool name
+    ├─ Unprocessable         a request that contradicts itself (422, hand-written)
+    ├─ Conflict              the state of things does not allow it (409)
+    │  └─ Busy               another run owns the conversation; carries its id
+    ├─ PayloadTooLarge       over the body limit (413)
+    ├─ Unauthenticated       (401)
+    ├─ NotImplementedHere    the deployment lacks what is asked (501)
+    └─ ModelError            the model's provider failed; see its subclasses
+"""
+
+from __future__ import annotations
+
+
+class HibernautError(Exception):
+    """`detail` is the text of the reply's `detail`; it never holds prompts, bodies or secrets."""
+
+    code = "internal_error"
+
+    def __init__(self, detail: str) -> None:
+        self.detail = detail
+        super().__init__(detail)
+
+
+class NotFound(HibernautError):
+    code = "not_found"
+
+
+class InvalidArgument(HibernautError):
+    code = "invalid_argument"
+
+
+class InvalidToolSource(InvalidArgument):
+    """`line` counts from 1 in the tool's source; None where no line is to blame."""
+
+    code = "invalid_tool_source"
+
+    def __init__(self, detail: str, line: int | None = None) -> None:
+        self.line = line
+        super().__init__(f"{detail} (line {line})" if line else detail)
+
+
+class NameTaken(InvalidArgument):
+    code = "name_taken"
+
+
+class Unprocessable(HibernautError):
+    code = "unprocessable"
+
+
+class Conflict(HibernautError):
+    code = "conflict"
+
+
+class Busy(Conflict):
+    """`run_id` is the run that owns the conversation."""
+
+    code = "conversation_busy"
+
+    def __init__(self, detail: str, run_id: str | None) -> None:
+        self.run_id = run_id
+        super().__init__(detail)
+
+
+class PayloadTooLarge(HibernautError):
+    code = "payload_too_large"
+
+
+class Unauthenticated(HibernautError):
+    code = "unauthenticated"
+
+
+class NotImplementedHere(HibernautError):
+    code = "not_implemented_here"
+
+
+class ModelError(HibernautError):
+    """The provider failed. `retry_after` in seconds, where it said so; `retryable`: the same request may succeed later."""
+
+    code = "llm_error"
+    retryable = False
+
+    def __init__(self, detail: str, *, retry_after: float | None = None) -> None:
+        self.retry_after = retry_after
+        super().__init__(detail)
+
+
+class ModelConnection(ModelError):
+    """No connection, or it broke."""
+
+    code = "llm_connection"
+    retryable = True
+
+
+class ModelRateLimit(ModelError):
+    code = "llm_rate_limit"
+    retryable = True
+
+
+class ModelOverloaded(ModelError):
+    """The provider answered 5xx or said that it is overloaded."""
+
+    code = "llm_overloaded"
+    retryable = True
+
+
+class ModelTimeout(ModelError):
+    code = "llm_timeout"
+
+
+class ModelAuthentication(ModelError):
+    code = "llm_authentication"
+
+
+class ModelPermission(ModelError):
+    code = "llm_permission_denied"
+
+
+class ModelCredits(ModelError):
+    code = "llm_insufficient_credits"
+
+
+class ModelBadRequest(ModelError):
+    code = "llm_bad_request"
+
+
+class ModelNotFound(ModelError):
+    """The provider does not know the model."""
+
+    code = "llm_not_found"
+
+
+class ContextWindowExceeded(ModelError):
+    code = "context_window_exceeded"
+
+
+class InvalidModelResponse(ModelError):
+    """The reply was empty, cut off, or not what the wire format says."""
+
+    code = "llm_empty_response"

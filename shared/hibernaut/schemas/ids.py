@@ -1,0 +1,67 @@
+"""Identifiers: `<prefix>-<uuid>` in the strict form of a version-4 UUID (Letta V1 API, digest 1.3), ordered by time.
+
+Layout of the 122 free bits: 48 of milliseconds since 1970, 12 of a counter, 55 random, 7 zero (otids are derived in the last 7).
+So sorting by id is sorting by time, and an id is its own cursor. Making one needs a clock and is the port `Ids`.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Annotated
+
+from pydantic import StringConstraints
+
+_UUID4 = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+
+
+def pattern(prefix: str) -> str:
+    """The regular expression that a well-formed id of this prefix matches."""
+    return f"^{prefix}-{_UUID4}$"
+
+
+AgentId = Annotated[str, StringConstraints(pattern=pattern("agent"))]
+ArchiveId = Annotated[str, StringConstraints(pattern=pattern("archive"))]
+BlockId = Annotated[str, StringConstraints(pattern=pattern("block"))]
+ConversationId = Annotated[str, StringConstraints(pattern=pattern("conv"))]
+FileId = Annotated[str, StringConstraints(pattern=pattern("file"))]
+FolderId = Annotated[str, StringConstraints(pattern=pattern("source"))]
+IdentityId = Annotated[str, StringConstraints(pattern=pattern("identity"))]
+MessageId = Annotated[str, StringConstraints(pattern=pattern("message"))]
+PassageId = Annotated[str, StringConstraints(pattern=pattern("passage"))]
+RunId = Annotated[str, StringConstraints(pattern=pattern("run"))]
+StepId = Annotated[str, StringConstraints(pattern=pattern("step"))]
+ToolId = Annotated[str, StringConstraints(pattern=pattern("tool"))]
+
+DEFAULT_TENANT = "default"
+DEFAULT_USER = "user-00000000-0000-4000-8000-000000000000"
+DEFAULT_ORGANIZATION = "org-00000000-0000-4000-8000-000000000000"
+
+
+def is_id(text: str, prefix: str) -> bool:
+    """Whether `text` is a well-formed id of this prefix."""
+    return re.fullmatch(f"{prefix}-{_UUID4}", text) is not None
+
+
+def compose(prefix: str, milliseconds: int, counter: int, random_bits: int) -> str:
+    """An id from its parts: milliseconds (48 bits), counter (12 bits), random bits (55)."""
+    low = random_bits << 7
+    text = f"{milliseconds:012x}4{counter:03x}{0b10 << 62 | low:016x}"
+    return f"{prefix}-{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def order_of(identifier: str) -> tuple[int, int]:
+    """(milliseconds, counter) of an id made here: what the next id of the same log must exceed."""
+    digits = identifier[-36:].replace("-", "")
+    return int(digits[:12], 16), int(digits[13:16], 16)
+
+
+def made_at(identifier: str) -> datetime:
+    """When an id made here was made, to the millisecond."""
+    return datetime.fromtimestamp(order_of(identifier)[0] / 1000, UTC)
+
+
+def derived_otid(message_id: str, index: int) -> str:
+    """The otid of the index-th LettaMessage of a row: its uuid with the low 7 bits replaced (digest 5.2)."""
+    uuid = message_id[-36:]
+    return f"{uuid[:-2]}{(int(uuid[-2:], 16) & 0x80) | (index & 0x7F):02x}"

@@ -1,0 +1,195 @@
+"""LettaMessage: what clients are shown of the log (Letta V1 API, digest 4.5). Every key is always there, null or not (digest 1.7)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from hibernaut.schemas.base import JsonObject, Schema
+from hibernaut.schemas.content import InputPart
+from hibernaut.schemas.stop import StopReason
+from hibernaut.schemas.usage import LettaUsageStatistics
+
+MessageType = Literal[
+    "system_message",
+    "user_message",
+    "assistant_message",
+    "reasoning_message",
+    "hidden_reasoning_message",
+    "tool_call_message",
+    "tool_return_message",
+    "approval_request_message",
+    "approval_response_message",
+    "summary_message",
+    "event_message",
+]
+
+
+class _Common(Schema):
+    id: str
+    date: str
+    name: str | None = None
+    message_type: str
+    otid: str | None = None
+    sender_id: str | None = None
+    step_id: str | None = None
+    is_err: bool | None = None
+    seq_id: int | None = None
+    run_id: str | None = None
+
+
+class SystemMessage(_Common):
+    message_type: Literal["system_message"] = "system_message"
+    content: str
+
+
+class UserMessage(_Common):
+    message_type: Literal["user_message"] = "user_message"
+    content: str | list[InputPart]
+
+
+class ReasoningMessage(_Common):
+    message_type: Literal["reasoning_message"] = "reasoning_message"
+    source: Literal["reasoner_model", "non_reasoner_model"] = "non_reasoner_model"
+    reasoning: str
+    signature: str | None = None
+
+
+class HiddenReasoningMessage(_Common):
+    message_type: Literal["hidden_reasoning_message"] = "hidden_reasoning_message"
+    state: Literal["redacted", "omitted"]
+    hidden_reasoning: str | None = None
+
+
+class WireToolCall(Schema):
+    """`arguments` is a JSON text."""
+
+    name: str
+    arguments: str
+    tool_call_id: str
+
+
+class ToolCallMessage(_Common):
+    message_type: Literal["tool_call_message"] = "tool_call_message"
+    tool_call: WireToolCall
+    tool_calls: list[WireToolCall] | None = None
+
+
+class WireToolReturn(Schema):
+    type: Literal["tool"] = "tool"
+    tool_return: str | list[InputPart]
+    status: Literal["success", "error"]
+    tool_call_id: str
+    stdout: list[str] | None = None
+    stderr: list[str] | None = None
+
+
+class ToolReturnMessage(_Common):
+    """The first return's fields stand at the top too (deprecated)."""
+
+    message_type: Literal["tool_return_message"] = "tool_return_message"
+    tool_return: str
+    status: Literal["success", "error"]
+    tool_call_id: str
+    stdout: list[str] | None = None
+    stderr: list[str] | None = None
+    tool_returns: list[WireToolReturn] | None = None
+
+
+class AssistantMessage(_Common):
+    message_type: Literal["assistant_message"] = "assistant_message"
+    content: str | list[InputPart]
+
+
+class ApprovalRequestMessage(_Common):
+    message_type: Literal["approval_request_message"] = "approval_request_message"
+    tool_call: WireToolCall
+    tool_calls: list[WireToolCall] | None = None
+
+
+class ApprovalReturn(Schema):
+    type: Literal["approval"] = "approval"
+    tool_call_id: str
+    approve: bool
+    reason: str | None = None
+
+
+ApprovalItem = Annotated[ApprovalReturn | WireToolReturn, Field(discriminator="type")]
+
+
+class ApprovalResponseMessage(_Common):
+    message_type: Literal["approval_response_message"] = "approval_response_message"
+    approvals: list[ApprovalItem] | None = None
+    approve: bool | None = None
+    approval_request_id: str | None = None
+    reason: str | None = None
+
+
+class CompactionStats(Schema):
+    trigger: str
+    context_tokens_before: int | None = None
+    context_tokens_after: int | None = None
+    context_window: int
+    messages_count_before: int
+    messages_count_after: int
+
+
+class SummaryMessage(_Common):
+    message_type: Literal["summary_message"] = "summary_message"
+    summary: str
+    compaction_stats: CompactionStats | None = None
+
+
+class EventMessage(_Common):
+    message_type: Literal["event_message"] = "event_message"
+    event_type: Literal["compaction"] = "compaction"
+    event_data: JsonObject = Field(default_factory=dict)
+
+
+LettaMessage = Annotated[
+    SystemMessage
+    | UserMessage
+    | ReasoningMessage
+    | HiddenReasoningMessage
+    | ToolCallMessage
+    | ToolReturnMessage
+    | AssistantMessage
+    | ApprovalRequestMessage
+    | ApprovalResponseMessage
+    | SummaryMessage
+    | EventMessage,
+    Field(discriminator="message_type"),
+]
+
+
+class Ping(_Common):
+    """Only in streams."""
+
+    message_type: Literal["ping"] = "ping"
+
+
+class LettaStopReason(Schema):
+    message_type: Literal["stop_reason"] = "stop_reason"
+    stop_reason: StopReason
+
+
+class LettaErrorMessage(Schema):
+    """Only in streams, behind `event: error` (digest 6.2)."""
+
+    message_type: Literal["error_message"] = "error_message"
+    run_id: str
+    error_type: str
+    message: str
+    detail: str | None = None
+    seq_id: int | None = None
+
+
+class LettaResponse(Schema):
+    """The reply to a blocking request (digest 4.7)."""
+
+    messages: list[LettaMessage]
+    stop_reason: LettaStopReason
+    usage: LettaUsageStatistics
+    logprobs: JsonObject | None = None
+    turns: list[JsonObject] | None = None

@@ -1,0 +1,93 @@
+"""Which model answers and how (Letta V1 API, digest 4.12). `LLMConfig` is what is stored; `ModelSettings` is the newer face of the same."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from hibernaut.schemas.base import JsonObject, Schema
+
+
+class TextResponseFormat(Schema):
+    type: Literal["text"] = "text"
+
+
+class JsonSchemaResponseFormat(Schema):
+    type: Literal["json_schema"] = "json_schema"
+    json_schema: JsonObject
+
+
+class JsonObjectResponseFormat(Schema):
+    type: Literal["json_object"] = "json_object"
+
+
+ResponseFormat = Annotated[TextResponseFormat | JsonSchemaResponseFormat | JsonObjectResponseFormat, Field(discriminator="type")]
+
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
+
+
+class LLMConfig(Schema):
+    """`context_window` and `max_tokens` in tokens; `handle` is `provider/model`."""
+
+    model: str
+    model_endpoint_type: str
+    context_window: int = Field(gt=0)
+    display_name: str | None = None
+    model_endpoint: str | None = None
+    provider_name: str | None = None
+    provider_category: Literal["base", "byok"] | None = None
+    model_wrapper: str | None = None
+    put_inner_thoughts_in_kwargs: bool | None = False
+    handle: str | None = None
+    temperature: float | None = 1.0
+    max_tokens: int | None = None
+    enable_reasoner: bool = True
+    reasoning_effort: Effort | None = None
+    max_reasoning_tokens: int = 0
+    effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
+    frequency_penalty: float | None = None
+    compatibility_type: Literal["gguf", "mlx"] | None = None
+    verbosity: Literal["low", "medium", "high"] | None = None
+    tier: str | None = None
+    parallel_tool_calls: bool | None = False
+    response_format: ResponseFormat | None = None
+    strict: bool = False
+    return_logprobs: bool = False
+    top_logprobs: int | None = None
+    return_token_ids: bool = False
+    tool_call_parser: str | None = None
+
+
+class EmbeddingConfig(Schema):
+    """How texts become vectors. `embedding_chunk_size` in tokens."""
+
+    embedding_endpoint_type: str
+    embedding_model: str
+    embedding_dim: int = Field(gt=0)
+    embedding_endpoint: str | None = None
+    embedding_chunk_size: int | None = 300
+    handle: str | None = None
+    batch_size: int = 32
+    azure_endpoint: str | None = None
+    azure_version: str | None = None
+    azure_deployment: str | None = None
+
+
+class ModelDescription(LLMConfig):
+    """A row of GET /v1/models/: LLMConfig's fields and what the SDK's Model adds (digest 2.13)."""
+
+    name: str
+    provider_type: str
+    model_type: Literal["llm"] = "llm"
+    max_context_window: int
+
+
+class EmbeddingModelDescription(EmbeddingConfig):
+    """A row of GET /v1/models/embedding."""
+
+    name: str
+    display_name: str
+    provider_name: str
+    provider_type: str
+    model_type: Literal["embedding"] = "embedding"

@@ -1,0 +1,80 @@
+"""A message as it stands in the log: one row, from which the wire's LettaMessages are rendered (Letta V1 API, digest 4.12 "raw Message").
+
+One assistant row holds the reply of one model call with all its tool calls; one tool row holds the returns of all of them, in order.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from hibernaut.schemas.base import JsonObject, Moment, Schema
+from hibernaut.schemas.content import Part
+
+Role = Literal["system", "user", "assistant", "tool", "approval", "summary"]
+
+
+class FunctionCall(Schema):
+    """`arguments` is the JSON text that the model wrote, or the repaired one."""
+
+    name: str
+    arguments: str
+
+
+class ToolCall(Schema):
+    """A call in OpenAI's form."""
+
+    id: str
+    type: Literal["function"] = "function"
+    function: FunctionCall
+
+
+class ToolReturn(Schema):
+    """What one call gave. `func_response` is the text given to the model, packed as JSON (run-time digest 5.1)."""
+
+    tool_call_id: str
+    status: Literal["success", "error"]
+    func_response: str | None = None
+    stdout: list[str] | None = None
+    stderr: list[str] | None = None
+
+
+class Message(Schema):
+    """A row of a conversation's log. `tokens` is counted once, when the row is made; None where nothing has counted it."""
+
+    id: str
+    role: Role
+    content: list[Part] = Field(default_factory=list)
+    agent_id: str
+    conversation_id: str | None = None
+    name: str | None = None
+    model: str | None = None
+    tool_calls: list[ToolCall] | None = None
+    tool_call_id: str | None = None
+    tool_returns: list[ToolReturn] = Field(default_factory=list)
+    otid: str | None = None
+    sender_id: str | None = None
+    group_id: str | None = None
+    batch_item_id: str | None = None
+    run_id: str | None = None
+    step_id: str | None = None
+    approve: bool | None = None
+    approval_request_id: str | None = None
+    denial_reason: str | None = None
+    approvals: list[JsonObject] | None = None
+    is_err: bool | None = None
+    created_at: Moment
+    tokens: int | None = Field(default=None, exclude=True)
+
+    def text(self) -> str:
+        """The text parts, one under the other."""
+        return "\n".join(part.text for part in self.content if part.type == "text")
+
+
+class StoredMessage(Message):
+    """The table's form of a message: the same, with its token count."""
+
+    tokens: int | None = None
+
+

@@ -1,0 +1,176 @@
+"""`model_settings`: the API's face of a model's configuration, one shape per provider (Letta V1 API, digest 4.12)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from hibernaut.schemas.base import JsonObject, Schema
+from hibernaut.schemas.llm_config import Effort, ResponseFormat
+
+
+class _Settings(Schema):
+    max_output_tokens: int = 4096
+    parallel_tool_calls: bool = True
+
+
+class OpenAIReasoning(Schema):
+    reasoning_effort: Effort = "high"
+
+
+class OpenAISettings(_Settings):
+    provider_type: Literal["openai"] = "openai"
+    temperature: float = 0.7
+    reasoning: OpenAIReasoning = Field(default_factory=OpenAIReasoning)
+    response_format: ResponseFormat | None = None
+    strict: bool = True
+
+
+class SGLangSettings(_Settings):
+    provider_type: Literal["sglang"] = "sglang"
+    temperature: float = 0.7
+    reasoning: OpenAIReasoning = Field(default_factory=OpenAIReasoning)
+    response_format: ResponseFormat | None = None
+    strict: bool = True
+    tool_call_parser: str | None = None
+
+
+class AnthropicThinking(Schema):
+    type: Literal["enabled", "disabled"] = "enabled"
+    budget_tokens: int = 1024
+
+
+class AnthropicSettings(_Settings):
+    provider_type: Literal["anthropic"] = "anthropic"
+    temperature: float = 1.0
+    thinking: AnthropicThinking = Field(default_factory=AnthropicThinking)
+    response_format: ResponseFormat | None = None
+    verbosity: Literal["low", "medium", "high"] | None = None
+    effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
+    strict: bool = False
+
+
+class GeminiThinking(Schema):
+    include_thoughts: bool = True
+    thinking_budget: int = 1024
+
+
+class _GeminiSettings(_Settings):
+    max_output_tokens: int = 65536
+    temperature: float = 0.7
+    thinking_config: GeminiThinking = Field(default_factory=GeminiThinking)
+    response_schema: ResponseFormat | None = None
+
+
+class GoogleAISettings(_GeminiSettings):
+    provider_type: Literal["google_ai"] = "google_ai"
+
+
+class GoogleVertexSettings(_GeminiSettings):
+    provider_type: Literal["google_vertex"] = "google_vertex"
+
+
+class _PlainSettings(_Settings):
+    temperature: float = 0.7
+    response_format: ResponseFormat | None = None
+
+
+class AzureSettings(_PlainSettings):
+    provider_type: Literal["azure"] = "azure"
+
+
+class XAISettings(_PlainSettings):
+    provider_type: Literal["xai"] = "xai"
+
+
+class GroqSettings(_PlainSettings):
+    provider_type: Literal["groq"] = "groq"
+
+
+class DeepseekSettings(_PlainSettings):
+    provider_type: Literal["deepseek"] = "deepseek"
+
+
+class TogetherSettings(_PlainSettings):
+    provider_type: Literal["together"] = "together"
+
+
+class BedrockSettings(_PlainSettings):
+    provider_type: Literal["bedrock"] = "bedrock"
+
+
+class OpenRouterSettings(_PlainSettings):
+    provider_type: Literal["openrouter"] = "openrouter"
+
+
+class BasetenSettings(_Settings):
+    provider_type: Literal["baseten"] = "baseten"
+    temperature: float = 0.7
+
+
+class MoonshotSettings(_PlainSettings):
+    provider_type: Literal["moonshot"] = "moonshot"
+
+
+class MoonshotCodingSettings(_PlainSettings):
+    provider_type: Literal["moonshot_coding"] = "moonshot_coding"
+
+
+class ZaiSettings(_PlainSettings):
+    provider_type: Literal["zai"] = "zai"
+    thinking: JsonObject | None = None
+
+
+class ChatGPTReasoning(Schema):
+    reasoning_effort: Effort = "medium"
+
+
+class ChatGPTSettings(_Settings):
+    provider_type: Literal["chatgpt_oauth"] = "chatgpt_oauth"
+    temperature: float = 0.7
+    reasoning: ChatGPTReasoning = Field(default_factory=ChatGPTReasoning)
+
+
+class HibernautSettings(_Settings):
+    """Of the models that the server carries itself (`hibernaut/demo`)."""
+
+    provider_type: Literal["hibernaut"] = "hibernaut"
+    temperature: float = 1.0
+
+
+ModelSettings = Annotated[
+    OpenAISettings
+    | SGLangSettings
+    | AnthropicSettings
+    | GoogleAISettings
+    | GoogleVertexSettings
+    | AzureSettings
+    | XAISettings
+    | GroqSettings
+    | DeepseekSettings
+    | TogetherSettings
+    | BedrockSettings
+    | OpenRouterSettings
+    | BasetenSettings
+    | MoonshotSettings
+    | MoonshotCodingSettings
+    | ZaiSettings
+    | ChatGPTSettings
+    | HibernautSettings,
+    Field(discriminator="provider_type"),
+]
+
+CompactionMode = Literal["all", "sliding_window", "self_compact_all", "self_compact_sliding_window"]
+
+
+class CompactionSettings(Schema):
+    """When and how the window is compacted (run-time digest 6.2). `clip_chars` in characters; the percentage is a share of 1."""
+
+    model: str | None = None
+    model_settings: ModelSettings | None = None
+    prompt: str | None = None
+    prompt_acknowledgement: bool = False
+    clip_chars: int | None = 50_000
+    mode: CompactionMode = "sliding_window"
+    sliding_window_percentage: float = 0.3

@@ -1,0 +1,26 @@
+"""A passage: one piece of archival memory (Letta V1 API, digest 4.10)."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from hibernaut.schemas.base import JsonObject, Moment, Schema
+from hibernaut.schemas.llm_config import EmbeddingConfig
+
+
+class Passage(Schema):
+    id: str
+    text: str
+    embedding: list[float] | None = None
+    embedding_config: EmbeddingConfig | None = None
+    archive_id: str | None = None
+    source_id: str | None = None
+    file_id: str | None = None
+    file_name: str | None = None
+    metadata: JsonObject | None = Field(default_factory=dict)
+    tags: list[str] | None = None
+    is_deleted: bool = False
+    created_at: Moment
+    updated_at: Moment | None = None
+    created_by_id: str | None = None
+    last_updated_by_id: str | None = None

@@ -1,0 +1,94 @@
+"""A run: one request to an agent, from the input to a stop reason (Letta V1 API, digest 4.8)."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from hibernaut.schemas.base import JsonObject, Moment, Schema
+from hibernaut.schemas.message import Message
+from hibernaut.schemas.send import ClientSkill, ClientTool, RequestConfig
+from hibernaut.schemas.stop import RunStatus, StopReason
+from hibernaut.schemas.usage import Usage
+
+
+class Run(Schema):
+    """As shown. Durations in nanoseconds."""
+
+    id: str
+    agent_id: str
+    status: RunStatus = RunStatus.CREATED
+    created_at: Moment
+    completed_at: Moment | None = None
+    conversation_id: str | None = None
+    base_template_id: str | None = None
+    background: bool | None = None
+    metadata: JsonObject | None = None
+    request_config: RequestConfig | None = None
+    stop_reason: StopReason | None = None
+    callback_url: str | None = None
+    callback_sent_at: Moment | None = None
+    callback_status_code: int | None = None
+    callback_error: str | None = None
+    ttft_ns: int | None = None
+    total_duration_ns: int | None = None
+
+
+class RunOptions(Schema):
+    """What the request asked of this run only."""
+
+    max_steps: int
+    override_model: str | None = None
+    override_system: str | None = None
+    client_tools: list[ClientTool] | None = None
+    client_skills: list[ClientSkill] | None = None
+    include_compaction_messages: bool = False
+    return_logprobs: bool = False
+    top_logprobs: int | None = None
+    return_token_ids: bool = False
+    stream_tokens: bool = False
+
+
+class RunError(Schema):
+    """How a failed run is told to its caller: `code` is one of `schemas.errors`, `status` the HTTP status of a blocking reply."""
+
+    code: str
+    message: str
+    status: int = 500
+    detail: str | None = None
+
+
+class StoredRun(Run):
+    """What the table keeps of a run beside the wire's fields: the state of its chain of steps.
+
+    `tool_history` are the names of the tools called so far, for the tool rules; `last_return` is the text of the newest one's return.
+    `input` holds the messages of a run that waits in the queue. `first_message`/`last_message` bound its messages in the log.
+    """
+
+    options: RunOptions
+    steps: int = 0
+    tool_history: list[str] = Field(default_factory=list)
+    last_return: str | None = None
+    usage: Usage = Field(default_factory=Usage)
+    context_tokens: int | None = None
+    first_message: str | None = None
+    last_message: str | None = None
+    tools_used: list[str] = Field(default_factory=list)
+    input: list[Message] = Field(default_factory=list)
+    error: RunError | None = None
+
+    def wire(self) -> Run:
+        return Run.model_construct(**{name: getattr(self, name) for name in Run.model_fields})
+
+
+class RunMetrics(Schema):
+    """Times in nanoseconds; `tools_used` are tool ids."""
+
+    id: str
+    agent_id: str | None = None
+    run_start_ns: int | None = None
+    run_ns: int | None = None
+    num_steps: int | None = None
+    tools_used: list[str] | None = None
+    base_template_id: str | None = None
+    template_id: str | None = None
+    project_id: str | None = None

@@ -1,0 +1,130 @@
+"""What a caller sends to an agent: messages and how the answer is wanted (Letta V1 API, digest 4.6)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from hibernaut.schemas.base import Json, JsonObject, Schema
+from hibernaut.schemas.content import InputPart
+from hibernaut.schemas.letta_message import ApprovalItem, MessageType, WireToolReturn
+
+DEFAULT_MAX_STEPS = 50
+
+
+class MessageCreate(Schema):
+    """A message of a caller. `otid` is made by the server where the caller gives none."""
+
+    type: Literal["message"] | None = "message"
+    role: Literal["user", "system", "assistant"]
+    content: str | list[InputPart]
+    name: str | None = None
+    otid: str | None = None
+    sender_id: str | None = None
+    batch_item_id: str | None = None
+    group_id: str | None = None
+
+
+class ApprovalCreate(Schema):
+    """The answer to a pending approval; the last three fields are the deprecated form for a single call."""
+
+    type: Literal["approval"] = "approval"
+    approvals: list[ApprovalItem] | None = None
+    otid: str | None = None
+    group_id: str | None = None
+    approve: bool | None = None
+    approval_request_id: str | None = None
+    reason: str | None = None
+
+
+class ToolReturnCreate(Schema):
+    """Results of client-side tools, a short form of an approval."""
+
+    type: Literal["tool_return"] = "tool_return"
+    tool_returns: list[WireToolReturn]
+    otid: str | None = None
+    group_id: str | None = None
+
+
+def _kind(value: Json) -> str:
+    """An item without `type` is an approval if it has one of its keys, else a message (digest 5.1)."""
+    given = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
+    if given is None and isinstance(value, dict) and ("approve" in value or "approval_request_id" in value):
+        return "approval"
+    return given or "message"
+
+
+InputMessage = Annotated[
+    Annotated[MessageCreate, Tag("message")] | Annotated[ApprovalCreate, Tag("approval")] | Annotated[ToolReturnCreate, Tag("tool_return")],
+    Discriminator(_kind),
+]
+
+
+class ClientTool(Schema):
+    """A tool that the client runs; `parameters` is a JSON schema."""
+
+    name: str
+    description: str | None = None
+    parameters: JsonObject | None = None
+
+
+class ClientSkill(Schema):
+    name: str
+    description: str
+    location: str
+
+
+class LettaRequest(Schema):
+    """The fields that every way of sending shares."""
+
+    messages: list[InputMessage] | None = None
+    input: str | list[InputPart] | None = None
+    max_steps: int = Field(default=DEFAULT_MAX_STEPS, ge=1)
+    use_assistant_message: bool = True
+    assistant_message_tool_name: str = "send_message"
+    assistant_message_tool_kwarg: str = "message"
+    include_return_message_types: list[MessageType] | None = None
+    enable_thinking: str | bool = True
+    client_tools: list[ClientTool] | None = None
+    client_skills: list[ClientSkill] | None = None
+    override_model: str | None = None
+    include_compaction_messages: bool = False
+    return_logprobs: bool = False
+    top_logprobs: int | None = None
+    return_token_ids: bool = False
+    override_system: str | None = None
+
+
+class LettaStreamingRequest(LettaRequest):
+    """The body of POST /v1/agents/{id}/messages and /messages/stream."""
+
+    streaming: bool = False
+    stream_tokens: bool = False
+    include_pings: bool = True
+    background: bool = False
+
+
+class LettaAsyncRequest(LettaRequest):
+    """The body of POST /v1/agents/{id}/messages/async."""
+
+    callback_url: str | None = None
+
+
+class ConversationMessageRequest(LettaRequest):
+    """The body of POST /v1/conversations/{id}/messages: streaming is the default there."""
+
+    agent_id: str | None = None
+    streaming: bool = True
+    stream_tokens: bool = False
+    include_pings: bool = True
+    background: bool = False
+
+
+class RequestConfig(Schema):
+    """What a run remembers of how its answer was asked for (digest 4.8)."""
+
+    use_assistant_message: bool = True
+    assistant_message_tool_name: str = "send_message"
+    assistant_message_tool_kwarg: str = "message"
+    include_return_message_types: list[MessageType] | None = None

@@ -1,0 +1,40 @@
+"""Why a run stops, and what that makes of it (Letta V1 API, digest 4.7; run-time digest 2.7)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class StopReason(StrEnum):
+    END_TURN = "end_turn"
+    MAX_STEPS = "max_steps"
+    TOOL_RULE = "tool_rule"
+    REQUIRES_APPROVAL = "requires_approval"
+    CANCELLED = "cancelled"
+    ERROR = "error"
+    LLM_API_ERROR = "llm_api_error"
+    INVALID_LLM_RESPONSE = "invalid_llm_response"
+    INVALID_TOOL_CALL = "invalid_tool_call"
+    MAX_TOKENS_EXCEEDED = "max_tokens_exceeded"
+    NO_TOOL_CALL = "no_tool_call"
+    INSUFFICIENT_CREDITS = "insufficient_credits"
+    CONTEXT_WINDOW_OVERFLOW_IN_SYSTEM_PROMPT = "context_window_overflow_in_system_prompt"
+
+
+class RunStatus(StrEnum):
+    CREATED = "created"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+ENDED = frozenset({RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.CANCELLED})
+_COMPLETED = frozenset({StopReason.END_TURN, StopReason.MAX_STEPS, StopReason.TOOL_RULE, StopReason.REQUIRES_APPROVAL})
+
+
+def status_after(reason: StopReason) -> RunStatus:
+    """The terminal status of a run that stops for this reason."""
+    if reason in _COMPLETED:
+        return RunStatus.COMPLETED
+    return RunStatus.CANCELLED if reason is StopReason.CANCELLED else RunStatus.FAILED

@@ -1,0 +1,134 @@
+"""A tool: what an agent may call (Letta V1 API, digest 4.9; run-time digest 10.1)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field
+
+from hibernaut.schemas.base import JsonObject, Moment, Schema, StrictSchema
+
+DEFAULT_RETURN_LIMIT = 50_000
+"""Characters of a tool's return that the model is shown."""
+MAX_NAME = 48
+
+
+class ToolType(StrEnum):
+    CUSTOM = "custom"
+    LETTA_CORE = "letta_core"
+    LETTA_MEMORY_CORE = "letta_memory_core"
+    LETTA_MULTI_AGENT_CORE = "letta_multi_agent_core"
+    LETTA_SLEEPTIME_CORE = "letta_sleeptime_core"
+    LETTA_VOICE_SLEEPTIME_CORE = "letta_voice_sleeptime_core"
+    LETTA_BUILTIN = "letta_builtin"
+    LETTA_FILES_CORE = "letta_files_core"
+    EXTERNAL_LANGCHAIN = "external_langchain"
+    EXTERNAL_COMPOSIO = "external_composio"
+    EXTERNAL_MCP = "external_mcp"
+
+
+class PipRequirement(Schema):
+    name: str = Field(min_length=1)
+    version: str | None = None
+
+
+class NpmRequirement(Schema):
+    name: str = Field(min_length=1)
+    version: str | None = None
+
+
+class Tool(Schema):
+    """As stored and as shown. Built-in tools are not stored: they are made from the code (see `domain.builtin_tools`)."""
+
+    id: str
+    tool_type: ToolType = ToolType.CUSTOM
+    name: str | None = None
+    description: str | None = None
+    source_type: str | None = None
+    source_code: str | None = None
+    json_schema: JsonObject | None = None
+    args_json_schema: JsonObject | None = None
+    tags: list[str] = Field(default_factory=list)
+    return_char_limit: int = Field(default=DEFAULT_RETURN_LIMIT, ge=1, le=1_000_000)
+    pip_requirements: list[PipRequirement] | None = None
+    npm_requirements: list[NpmRequirement] | None = None
+    default_requires_approval: bool | None = None
+    enable_parallel_execution: bool | None = False
+    created_by_id: str | None = None
+    last_updated_by_id: str | None = None
+    metadata_: JsonObject | None = Field(default_factory=dict)
+    project_id: str | None = None
+    created_at: Moment | None = Field(default=None, exclude=True)
+
+
+class StoredTool(Tool):
+    """The table's form: the same fields, with those the wire leaves out, and `version`, which counts changes."""
+
+    created_at: Moment | None = None
+    version: int = 1
+
+
+class ToolCreate(StrictSchema):
+    """The body of POST and PUT /v1/tools/; unknown keys are refused (digest 1.7)."""
+
+    source_code: str
+    source_type: Literal["python", "typescript", "json"] | None = None
+    description: str | None = None
+    tags: list[str] | None = None
+    json_schema: JsonObject | None = None
+    args_json_schema: JsonObject | None = None
+    return_char_limit: int = Field(default=DEFAULT_RETURN_LIMIT, ge=1, le=1_000_000)
+    pip_requirements: list[PipRequirement] | None = None
+    npm_requirements: list[NpmRequirement] | None = None
+    default_requires_approval: bool | None = None
+    enable_parallel_execution: bool | None = None
+
+
+class ToolUpdate(Schema):
+    """The body of PATCH /v1/tools/{id}; unknown keys are ignored, null leaves as it is."""
+
+    source_code: str | None = None
+    source_type: str | None = None
+    description: str | None = None
+    tags: list[str] | None = None
+    json_schema: JsonObject | None = None
+    args_json_schema: JsonObject | None = None
+    return_char_limit: int | None = Field(default=None, ge=1, le=1_000_000)
+    pip_requirements: list[PipRequirement] | None = None
+    npm_requirements: list[NpmRequirement] | None = None
+    default_requires_approval: bool | None = None
+    enable_parallel_execution: bool | None = None
+    metadata_: JsonObject | None = None
+    project_id: str | None = None
+
+
+class ToolRunFromSource(StrictSchema):
+    """The body of POST /v1/tools/run (digest 3): run once, nothing is stored."""
+
+    source_code: str
+    args: JsonObject
+    env_vars: dict[str, str] | None = None
+    name: str | None = None
+    source_type: str | None = None
+    args_json_schema: JsonObject | None = None
+    json_schema: JsonObject | None = None
+    pip_requirements: list[PipRequirement] | None = None
+    npm_requirements: list[NpmRequirement] | None = None
+
+
+class ToolRunRequest(StrictSchema):
+    """The body of POST /v1/agents/{id}/tools/{name}/run."""
+
+    args: JsonObject = Field(default_factory=dict)
+
+
+class ToolExecutionResult(Schema):
+    """What running a tool by the API answers (digest 2.6)."""
+
+    status: Literal["success", "error"]
+    func_return: object = None
+    agent_state: None = None
+    stdout: list[str] | None = None
+    stderr: list[str] | None = None
+    sandbox_config_fingerprint: str | None = None
