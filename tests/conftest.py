@@ -1,0 +1,94 @@
+"""What every test may rely on: no network but loopback, no provider's key, no AWS account, the same examples each time.
+
+It knows nothing of the product, so that a test of any layer starts from the same clean ground.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# Suites and doubles are modules beside the tests; their asserts should explain themselves like a test's.
+pytest.register_assert_rewrite(*(f"tests.{folder.name}" for folder in Path(__file__).parent.iterdir() if folder.is_dir()))
+
+# Derandomized: a failure in CI is the same failure here. No deadline and no speed check: both would time the machine.
+settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("repeatable")
+
+FOREIGN_PREFIXES = ("ANTHROPIC_", "AWS_", "HIBERNAUT_", "LETTA_", "OLLAMA_", "OPENAI_")
+FOREIGN_SUFFIXES = ("_API_KEY", "_PROXY")
+FAKE_AWS = {
+    "AWS_ACCESS_KEY_ID": "testing",
+    "AWS_SECRET_ACCESS_KEY": "testing",
+    "AWS_DEFAULT_REGION": "eu-central-1",
+    "AWS_EC2_METADATA_DISABLED": "true",
+    "AWS_CONFIG_FILE": os.devnull,
+    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+}
+
+
+class OutsideTheMachine(OSError):
+    """A test reached for an address that is not loopback."""
+
+    def __init__(self, address: object) -> None:
+        super().__init__(
+            f"tests talk to loopback only, not to {address!r}: start a small server on 127.0.0.1 that speaks the wire format"
+        )
+
+
+def is_loopback(host: str | bytes | None) -> bool:
+    if isinstance(host, bytes):
+        host = host.decode()
+    if host in (None, "", "localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return False
+
+
+@pytest.fixture(scope="session", autouse=True)
+def loopback_only() -> Iterator[None]:
+    connect, connect_ex, getaddrinfo = socket.socket.connect, socket.socket.connect_ex, socket.getaddrinfo
+
+    def check(sock: socket.socket, address: Any) -> None:
+        if sock.family in (socket.AF_INET, socket.AF_INET6) and not is_loopback(address[0]):
+            raise OutsideTheMachine(address)
+
+    def checked_connect(sock: socket.socket, address: Any) -> None:
+        check(sock, address)
+        connect(sock, address)
+
+    def checked_connect_ex(sock: socket.socket, address: Any) -> int:
+        check(sock, address)
+        return connect_ex(sock, address)
+
+    def checked_getaddrinfo(host: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_loopback(host):
+            raise OutsideTheMachine(host)
+        return getaddrinfo(host, *args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", checked_connect)
+        patch.setattr(socket.socket, "connect_ex", checked_connect_ex)
+        patch.setattr(socket, "getaddrinfo", checked_getaddrinfo)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def clean_environment() -> Iterator[None]:
+    """No key, proxy or setting of the person who runs the tests reaches them, nor the processes they start."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in list(os.environ):
+            if name.upper().startswith(FOREIGN_PREFIXES) or name.upper().endswith(FOREIGN_SUFFIXES):
+                patch.delenv(name)
+        for name, value in FAKE_AWS.items():
+            patch.setenv(name, value)
+        yield
