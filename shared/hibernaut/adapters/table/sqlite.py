@@ -1,0 +1,187 @@
+"""The table in one SQLite file: the embedded engine.
+
+Knows: how SQLite keeps the port's promises. Must not know: what is kept in the table, or who guards that one process opens the file.
+
+A write takes few statements however many changes it has, since each one is a moment in which another thread may take the interpreter
+while the writer's lock is held: read all, decide here, write all, tell all.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from hibernaut.adapters.table.bounds import Bounds, bounds
+from hibernaut.adapters.table.conditions import applied, holds
+from hibernaut.adapters.table.limits import check, check_stored
+from hibernaut.adapters.table.sqlite_file import SqliteFile
+from hibernaut.adapters.table.sqlite_rows import Row, Stored, flat, item, items, key, places, row, within
+from hibernaut.ports.table import Change, Check, ConditionFailed, Index, Item, Key, Put, Record, Update
+
+_KEYS_AT_ONCE = 500
+_TOLD_SECONDS = 24 * 3600
+_TIDY_EVERY = 500
+"""Changes between two looks at what has expired. A look drops at most twice as many: it keeps up, and no write waits long."""
+
+_Effect = tuple[Key, Stored | None, Row | None]
+"""What one change does: where, what stood there, what will."""
+
+
+class SqliteTable:
+    """The engine over the file at `path`, whose folder exists. `now` answers epoch seconds."""
+
+    def __init__(self, path: Path, *, now: Callable[[], float] = time.time) -> None:
+        self._now = now
+        self._file = SqliteFile(path)
+        self._untidied = 0
+        self._tidy()
+
+    def close(self) -> None:
+        """Wait for the write under way and give the file back. What is asked afterwards raises TableError."""
+        self._file.close()
+
+    def get(self, key: Key) -> Item | None:
+        rows = self._file.read("SELECT attributes, body FROM items WHERE pk = ? AND sk = ?", key)
+        return item(key.pk, key.sk, rows[0]) if rows else None
+
+    def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
+        wanted = list(dict.fromkeys(keys))
+        found: dict[Key, Item] = {}
+        for start in range(0, len(wanted), _KEYS_AT_ONCE):
+            page = wanted[start : start + _KEYS_AT_ONCE]
+            for pk, sk, *stored in self._file.read(_select(len(page)), flat(page)):
+                found[Key(pk, sk)] = item(pk, sk, (stored[0], stored[1]))
+        return found
+
+    def query(
+        self,
+        pk: str,
+        *,
+        index: Index | None = None,
+        after: str | None = None,
+        before: str | None = None,
+        prefix: str = "",
+        limit: int | None = None,
+        descending: bool = False,
+        names: Sequence[str] = (),
+    ) -> list[Item]:
+        asked = bounds(after, before, prefix)
+        if asked.nothing or limit == 0:
+            return []
+        end = f"{'DESC' if descending else 'ASC'} LIMIT {-1 if limit is None else limit}"
+        if index is not None:
+            return self._query_index(index, pk, asked, end)
+        body = "body" if not names or "body" in names else "NULL"
+        where, values = within(("pk", "sk"), pk, asked)
+        return items(pk, self._file.read(f"SELECT sk, attributes, {body} FROM items WHERE {where} ORDER BY sk {end}", values), names)
+
+    def write(self, *changes: Change) -> None:
+        check(changes)
+        with self._file.transaction() as writer:
+            _store(writer, _effects(writer, changes), self._now())
+        self._untidied += len(changes)
+        if self._untidied >= _TIDY_EVERY:
+            self._tidy()
+
+    def changes(self, after: str | None = None, limit: int = 1000) -> list[Record]:
+        rows = self._file.read(
+            "SELECT cursor, pk, sk, old_attributes, old_body, new_attributes, new_body FROM told WHERE cursor > ? ORDER BY cursor LIMIT ?",
+            (int(after or 0), limit),
+        )
+        return [
+            Record(
+                cursor=str(cursor),
+                key=Key(pk, sk),
+                old=None if old is None else item(pk, sk, (old, old_body)),
+                new=None if new is None else item(pk, sk, (new, new_body)),
+            )
+            for cursor, pk, sk, old, old_body, new, new_body in rows
+        ]
+
+    def _query_index(self, index: Index, pk: str, asked: Bounds, end: str) -> list[Item]:
+        index_pk, index_sk = f"{index}_pk", f"{index}_sk"
+        where, values = within((index_pk, index_sk), pk, asked)
+        rows = self._file.read(
+            f"SELECT pk, sk, {index_sk} FROM items WHERE {where} AND {index_sk} IS NOT NULL ORDER BY {index_sk} {end}", values
+        )
+        return [{"pk": own_pk, "sk": own_sk, index_pk: pk, index_sk: place} for own_pk, own_sk, place in rows]
+
+    def _tidy(self) -> None:
+        """Forget what was told long ago, drop what has expired (and tell it, as DynamoDB does): a bounded part of each."""
+        self._untidied = 0
+        now = self._now()
+        with self._file.transaction() as writer:
+            writer.execute(
+                "DELETE FROM told WHERE cursor <= (SELECT max(cursor) FROM "
+                "(SELECT cursor, at FROM told ORDER BY cursor LIMIT ?) WHERE at < ?)",
+                (2 * _TIDY_EVERY, now - _TOLD_SECONDS),
+            )
+            expired = writer.execute(
+                "SELECT pk, sk, attributes, body FROM items WHERE ttl < ? ORDER BY ttl LIMIT ?", (int(now), 2 * _TIDY_EVERY)
+            ).fetchall()
+            _store(writer, [(Key(pk, sk), (attributes, body), None) for pk, sk, attributes, body in expired], now)
+
+
+def _effects(writer: sqlite3.Connection, changes: Sequence[Change]) -> list[_Effect]:
+    """What the changes do to the items as they stand. Changes without effect are left out.
+
+    Raises: ConditionFailed, TooLarge, ValueError.
+    """
+    keys = [change.key for change in changes]
+    stored: dict[tuple[str, str], Stored] = {
+        (pk, sk): (attributes, body) for pk, sk, attributes, body in writer.execute(_select(len(keys)), flat(keys))
+    }
+    effects: list[_Effect] = []
+    failed: dict[int, Item | None] = {}
+    for place, (change, at) in enumerate(zip(changes, keys, strict=True)):
+        there = stored.get(at)
+        # An item is decoded only where something looks at it.
+        looked_at = there is not None and (bool(change.when) or not isinstance(change, Put))
+        old = item(at.pk, at.sk, there) if there is not None and looked_at else None
+        if not holds(change.when, old):
+            failed[place] = old
+        elif not isinstance(change, Check):
+            if effect := _effect(change, old, there):
+                effects.append(effect)
+    if failed:
+        raise ConditionFailed(failed)
+    return effects
+
+
+def _effect(change: Change, old: Item | None, there: Stored | None) -> _Effect | None:
+    after = applied(change, old)
+    if after is None:
+        return None if there is None else (change.key, there, None)
+    if isinstance(change, Update):
+        check_stored(after)
+    new = row(after)
+    return None if there == new[-2:] else (change.key, there, new)
+
+
+def _store(writer: sqlite3.Connection, effects: Sequence[_Effect], now: float) -> None:
+    """Write all effects and tell them."""
+    if not effects:
+        return
+    if rows := [new for _, _, new in effects if new is not None]:
+        writer.execute(
+            f"INSERT INTO items VALUES {places(len(rows), len(rows[0]))} ON CONFLICT (pk, sk) DO UPDATE SET "
+            "due_pk = excluded.due_pk, due_sk = excluded.due_sk, list_pk = excluded.list_pk, list_sk = excluded.list_sk, "
+            "ttl = excluded.ttl, attributes = excluded.attributes, body = excluded.body",
+            flat(rows),
+        )
+    if gone := [at for at, _, new in effects if new is None]:
+        for start in range(0, len(gone), _KEYS_AT_ONCE):
+            page = gone[start : start + _KEYS_AT_ONCE]
+            writer.execute(f"DELETE FROM items WHERE (pk, sk) IN (SELECT * FROM (VALUES {places(len(page), 2)}))", flat(page))
+    told = [(now, *at, *(old or (None, None)), *(new[-2:] if new else (None, None))) for at, old, new in effects]
+    for start in range(0, len(told), _KEYS_AT_ONCE):
+        part = told[start : start + _KEYS_AT_ONCE]
+        writer.execute(
+            "INSERT INTO told (at, pk, sk, old_attributes, old_body, new_attributes, new_body) VALUES " + places(len(part), 7), flat(part)
+        )
+
+
+def _select(count: int) -> str:
+    return f"WITH k (p, s) AS (VALUES {places(count, 2)}) SELECT pk, sk, attributes, body FROM k CROSS JOIN items ON pk = p AND sk = s"

@@ -1,0 +1,134 @@
+"""Installs the engines that tests run against but no Python package carries: `python tools/engines.py`.
+
+Knows: how each engine is fetched, and into which folder of `.engines/`. Must not know: how tests start or use one (`tests/support`).
+Needs nothing beyond the standard library, so that it runs before any virtual environment exists.
+
+Where a program that an engine needs is missing, one line says what is skipped (exit 0). Where all are there, a failure is a failure (exit 1).
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / ".engines"
+STAMP = "installed"
+SECONDS_TO_FETCH = 600
+
+
+class InstallFailed(Exception):
+    """The engine's programs are there, but it could not be installed; the message says why."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """One engine: `install` fills an empty folder; `needs` are the programs it calls, also for running the engine."""
+
+    name: str
+    version: str
+    needs: tuple[str, ...]
+    install: Callable[[Path, str], None]
+    serves: str
+
+    @property
+    def folder(self) -> Path:
+        return FOLDER / self.name
+
+    def missing_programs(self) -> list[str]:
+        return [program for program in self.needs if shutil.which(program) is None]
+
+    def is_installed(self) -> bool:
+        """True where this very version is complete: the stamp is written last."""
+        stamp = self.folder / STAMP
+        return stamp.is_file() and stamp.read_text(encoding="utf-8") == self.version
+
+
+_POM = """\
+<project>
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>local</groupId>
+  <artifactId>dynamodb</artifactId>
+  <version>1</version>
+  <dependencies>
+    <dependency>
+      <groupId>com.amazonaws</groupId>
+      <artifactId>DynamoDBLocal</artifactId>
+      <version>{version}</version>
+    </dependency>
+  </dependencies>
+</project>
+"""
+
+
+def _install_dynamodb_local(folder: Path, version: str) -> None:
+    """The jars to `lib/`, and sqlite4java's native libraries to `native/`, where the Java process looks for them."""
+    (folder / "pom.xml").write_text(_POM.format(version=version), encoding="utf-8")
+    _run("mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib", "-DincludeScope=runtime", inside=folder)
+    natives = [*folder.glob("lib/*.so"), *folder.glob("lib/*.dylib")]
+    if not natives or not any(folder.glob("lib/DynamoDBLocal-*.jar")):
+        raise InstallFailed("Maven ended well, but lib/ does not hold DynamoDB Local and its native libraries")
+    (folder / "native").mkdir()
+    for native in natives:
+        shutil.copy2(native, folder / "native")
+
+
+def _run(*command: str, inside: Path) -> None:
+    try:
+        done = subprocess.run(command, cwd=inside, capture_output=True, text=True, timeout=SECONDS_TO_FETCH, check=False)
+    except subprocess.TimeoutExpired:
+        raise InstallFailed(f"{command[0]} took longer than {SECONDS_TO_FETCH} s") from None
+    if done.returncode != 0:
+        said = (done.stdout + done.stderr).strip().splitlines()
+        raise InstallFailed("\n".join([f"{command[0]} failed ({done.returncode}):", *said[-15:]]))
+
+
+DYNAMODB_LOCAL = Engine(
+    name="dynamodb-local",
+    version="2.6.1",
+    needs=("java", "mvn"),
+    install=_install_dynamodb_local,
+    serves="the table's contract tests on AWS's own DynamoDB",
+)
+
+ENGINES = (DYNAMODB_LOCAL,)
+
+
+def provide(engine: Engine) -> bool:
+    """Install one engine unless it is there; False on failure. A folder is complete or absent: it is filled aside and renamed."""
+    label = f"{engine.name} {engine.version}"
+    if missing := engine.missing_programs():
+        print(f"{label}: skipped, no {' and no '.join(missing)} here ({engine.serves})")
+        return True
+    if engine.is_installed():
+        print(f"{label}: installed")
+        return True
+    print(f"{label}: fetching ...", flush=True)
+    started = time.monotonic()
+    aside = FOLDER / f"{engine.name}.part"
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir(parents=True)
+    try:
+        engine.install(aside, engine.version)
+    except InstallFailed as failure:
+        print(f"{label}: FAILED: {failure}", file=sys.stderr)
+        return False
+    (aside / STAMP).write_text(engine.version, encoding="utf-8")
+    shutil.rmtree(engine.folder, ignore_errors=True)
+    aside.rename(engine.folder)
+    print(f"{label}: installed in {time.monotonic() - started:.0f} s")
+    return True
+
+
+def main() -> int:
+    """Every engine is tried; 1 where any failed."""
+    return 0 if all([provide(engine) for engine in ENGINES]) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
