@@ -18,6 +18,7 @@ TYPED := shared/hibernaut functions infra
 help:     ## list these words
 	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 install: .venv/.local  ## install what the local server needs into .venv
+	@echo "Installed. Next: make run"
 run: .venv/.local  ## serve on 127.0.0.1:8283 (PORT=, DATA= change port and data folder)
 	@exec $(BIN)/hibernaut dev $(if $(PORT),--port $(PORT)) $(if $(DATA),--data-dir $(DATA))
 test: .venv/.dev engines  ## run every test
@@ -33,11 +34,12 @@ bench: .venv/.dev  ## measure against the V1 server's figures
 lock: .venv/.dev  ## resolve requirements/*.in again
 	@for set in dev local lambda; do $(LOCK) $(if $(UPGRADE),--upgrade) requirements/$$set.in $$(test $$set = dev || echo -c requirements/dev.lock) -o requirements/$$set.lock || exit 1; done
 
-.venv/bin/python:
+# A stamp of its own: a set-up cut short leaves bin/python behind, but no pip.
+.venv/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Hibernaut needs Python 3.11 or newer, and $(PYTHON) is %d.%d. Name another: make $(MAKECMDGOALS) PYTHON=python3.13" % sys.version_info[:2])'
-	@$(PYTHON) -m venv .venv
+	@$(PYTHON) -m venv .venv && touch $@
 
-.venv/.local: requirements/local.lock pyproject.toml | .venv/bin/python
+.venv/.local: requirements/local.lock pyproject.toml | .venv/.made
 	@echo "Installing the local set into .venv (under a minute, once)"
 	@$(PIP) --require-hashes -r requirements/local.lock && $(PIP) --no-deps --no-build-isolation -e . && touch $@
 
