@@ -1,0 +1,1 @@
+"""Engines of the `Blobs` port: a folder at home, S3 on AWS."""

@@ -1,0 +1,68 @@
+"""The `Blobs` port on S3.
+
+Knows: one bucket and how S3 answers. Must not know: what is kept in a blob, or how its key is made.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+TIMEOUT_S = 20.0
+"""Seconds that one request may take: far above what a blob of a few megabytes needs, far below a worker's time."""
+
+
+class S3Blobs:
+    """One bucket. A failed request is an OSError: every call may be repeated, and whoever drives the step does so. Thread-safe."""
+
+    def __init__(self, bucket: str, *, client: S3Client | None = None) -> None:
+        self._bucket = bucket
+        self._given = client
+
+    @cached_property
+    def _client(self) -> S3Client:
+        if self._given is not None:
+            return self._given
+        import boto3
+        from botocore.config import Config
+
+        once = Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=TIMEOUT_S)
+        return boto3.client("s3", config=once)
+
+    def put(self, key: str, data: bytes) -> None:
+        """Write; durable when it returns. Raises: OSError."""
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            self._client.put_object(Bucket=self._bucket, Key=key, Body=data)
+        except (BotoCoreError, ClientError) as error:
+            raise _failed("put", error) from error
+
+    def get(self, key: str) -> bytes:
+        """Raises: KeyError where there is none, OSError."""
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            return self._client.get_object(Bucket=self._bucket, Key=key)["Body"].read()
+        except ClientError as error:
+            if error.response["Error"].get("Code") in {"NoSuchKey", "404"}:
+                raise KeyError(key) from None
+            raise _failed("get", error) from error
+        except BotoCoreError as error:
+            raise _failed("get", error) from error
+
+    def delete(self, key: str) -> None:
+        """Gone afterwards, also if it never was. Raises: OSError."""
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            self._client.delete_object(Bucket=self._bucket, Key=key)
+        except (BotoCoreError, ClientError) as error:
+            raise _failed("delete", error) from error
+
+
+def _failed(what: str, error: Exception) -> OSError:
+    return OSError(f"S3 {what} failed: {type(error).__name__}")

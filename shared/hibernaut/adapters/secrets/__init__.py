@@ -1,0 +1,1 @@
+"""Engines of the `Secrets` port: the environment at home, Parameter Store on AWS."""

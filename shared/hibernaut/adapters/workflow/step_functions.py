@@ -1,0 +1,72 @@
+"""The `Workflow` port on Step Functions: one Standard execution per run, named by the run.
+
+Knows: the state machine's address and how Step Functions answers. Must not know: what a step does, or why a run is started.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from hibernaut.ports.workflow import RunRef
+
+if TYPE_CHECKING:
+    from mypy_boto3_stepfunctions import SFNClient
+
+log = logging.getLogger(__name__)
+
+
+class StepFunctions:
+    """Starts and stops executions. Thread-safe.
+
+    Starting is a fast path: the run stands in the index of open runs, so that where Step Functions does not answer, a line in the
+    log is enough and the sweep takes the run up. Nothing is raised for it; a request that was accepted stays accepted.
+    """
+
+    def __init__(self, state_machine: str, *, client: SFNClient | None = None) -> None:
+        self._machine = state_machine
+        self._given = client
+
+    @cached_property
+    def _client(self) -> SFNClient:
+        if self._given is not None:
+            return self._given
+        import boto3
+        from botocore.config import Config
+
+        once = Config(retries={"total_max_attempts": 1}, connect_timeout=3, read_timeout=10)
+        return boto3.client("stepfunctions", config=once)
+
+    def start(self, run: RunRef, *, name: str | None = None, inline: bool = False) -> None:
+        """Start the execution `name` (default: the run id). One of that name, running or ended, means that it was started."""
+        del inline  # Step Functions has no thread to lend.
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        order = json.dumps({"tenant": run.tenant, "run_id": run.run_id})
+        try:
+            self._client.start_execution(stateMachineArn=self._machine, name=name or run.run_id, input=order)
+        except ClientError as error:
+            if error.response["Error"].get("Code") != "ExecutionAlreadyExists":
+                _left_to_the_sweep(run, error)
+        except BotoCoreError as error:
+            _left_to_the_sweep(run, error)
+
+    def stop(self, run: RunRef) -> None:
+        """Stop the run's first execution, as a courtesy; one that the sweep started finds the run ended at its next step."""
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        execution = f"{self._machine.replace(':stateMachine:', ':execution:')}:{run.run_id}"
+        try:
+            self._client.stop_execution(executionArn=execution, error="Ended", cause="the run has ended")
+        except (BotoCoreError, ClientError) as error:
+            log.info("execution not stopped", extra={"run_id": run.run_id, "reason": type(error).__name__})
+
+    def end_wait(self, run: RunRef) -> None:
+        """Nothing waits: a run that asks for an approval ends, and its execution with it."""
+        del run
+
+
+def _left_to_the_sweep(run: RunRef, error: Exception) -> None:
+    log.warning("execution not started", extra={"run_id": run.run_id, "reason": type(error).__name__})
