@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 
@@ -9,5 +10,8 @@ class RunSignal(Protocol):
     def notify(self, run_id: str) -> None:
         """Something new stands in the run's event log."""
 
-    def wait(self, run_id: str, seconds: float) -> None:
-        """Return when the run was notified since the last look, or after `seconds` at the latest."""
+    def watch(self, run_id: str, wake: Callable[[], None]) -> Callable[[], None]:
+        """Call `wake` (from any thread) at each notice, until the returned function is called."""
+
+    def patience(self, looks: int) -> float:
+        """Seconds after which a follower looks again without being woken; `looks` counts its fruitless looks since the last event."""

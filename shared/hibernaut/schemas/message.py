@@ -65,16 +65,8 @@ class Message(Schema):
     approvals: list[JsonObject] | None = None
     is_err: bool | None = None
     created_at: Moment
-    tokens: int | None = Field(default=None, exclude=True)
+    tokens: int | None = None
 
     def text(self) -> str:
         """The text parts, one under the other."""
         return "\n".join(part.text for part in self.content if part.type == "text")
-
-
-class StoredMessage(Message):
-    """The table's form of a message: the same, with its token count."""
-
-    tokens: int | None = None
-
-

@@ -1,0 +1,211 @@
+"""Conversations in the table: the head, the log, and the window that a warm worker keeps.
+
+Only reads stand here, and the changes that a transaction is made of; what belongs into one transaction is `store.transactions`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hibernaut.ports.table import ABSENT, PRESENT, Condition, Item, Key, Op, Put, Table, Term, Update, Value
+from hibernaut.schemas.conversation import Head, Window
+from hibernaut.schemas.errors import Conflict
+from hibernaut.schemas.message import Message
+from hibernaut.store import keys
+from hibernaut.store.codec import Codec
+
+MAX_READS = 20
+"""How often a load reads again before it gives up on head and tail agreeing."""
+KEPT_MESSAGES = 200_000
+"""Messages in the windows that a worker keeps, together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A conversation as one consistent picture: the head, and the messages of its window in order (the system message first)."""
+
+    head: Head
+    messages: tuple[Message, ...]
+
+
+class Conversations:
+    def __init__(self, table: Table, codec: Codec) -> None:
+        self._table = table
+        self._codec = codec
+        self._kept: OrderedDict[tuple[str, str], Loaded] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def head(self, tenant: str, conversation: str) -> Head | None:
+        item = self._table.get(keys.head(tenant, conversation))
+        return self.read_head(item) if item else None
+
+    def heads(self, tenant: str, conversations: Sequence[str]) -> dict[str, Head]:
+        found = self._table.get_many([keys.head(tenant, conversation) for conversation in conversations])
+        heads = [self.read_head(item) for item in found.values()]
+        return {head.id: head for head in heads}
+
+    def read_head(self, item: Item) -> Head:
+        head = self._codec.record(Head, item)
+        head.owner = str(item["owner"]) or None
+        head.version = int(item["version"])
+        head.waiting = int(item["waiting"])
+        head.pending = str(item["pending"]) or None
+        head.last_message = str(item["last_message"]) or None
+        head.messages = int(item["messages"])
+        return head
+
+    def load(self, tenant: str, conversation: str) -> Loaded | None:
+        """Head and window of one moment: read again until the head and the tail agree (architecture 3, reads)."""
+        for _ in range(MAX_READS):
+            head = self.head(tenant, conversation)
+            if head is None:
+                return None
+            loaded = self._picture(tenant, head)
+            if loaded is not None:
+                self.keep(tenant, loaded)
+                return loaded
+        raise Conflict(f"The log of conversation {conversation} does not settle; try again.")
+
+    def _picture(self, tenant: str, head: Head) -> Loaded | None:
+        with self._lock:
+            kept = self._kept.get((tenant, head.id))
+        if kept is not None and kept.head.version == head.version:
+            return Loaded(head, kept.messages)
+        known: tuple[Message, ...] = ()
+        if kept is not None and kept.head.window == head.window and kept.head.version < head.version:
+            known = kept.messages[len(head.window.pinned) :]
+        after = known[-1].id if known else head.window.cut
+        tail = self._log(tenant, head.id, after=after)
+        newest = tail[-1].id if tail else after
+        if head.last_message != newest:
+            return None
+        pinned = self._pinned(tenant, head)
+        if pinned is None:
+            return None
+        excluded = set(head.window.pinned)
+        fresh = tuple(row for row in tail if row.id not in excluded and _is_said(row))
+        return Loaded(head, (*pinned, *known, *fresh))
+
+    def _pinned(self, tenant: str, head: Head) -> list[Message] | None:
+        wanted = [keys.message(tenant, head.id, message_id) for message_id in head.window.pinned]
+        found = self._table.get_many(wanted)
+        if len(found) < len(wanted):
+            return None
+        return [self._codec.record(Message, found[key]) for key in wanted]
+
+    def _log(self, tenant: str, conversation: str, *, after: str | None) -> list[Message]:
+        pk = keys.head(tenant, conversation).pk
+        items = self._table.query(pk, prefix="MSG#", after=f"MSG#{after}" if after else None)
+        return [self._codec.record(Message, item) for item in items]
+
+    def keep(self, tenant: str, loaded: Loaded) -> None:
+        """Remember a picture for the next load; the head's version decides whether it still holds."""
+        with self._lock:
+            self._kept[(tenant, loaded.head.id)] = loaded
+            self._kept.move_to_end((tenant, loaded.head.id))
+            while len(self._kept) > 1 and sum(len(one.messages) for one in self._kept.values()) > KEPT_MESSAGES:
+                self._kept.popitem(last=False)
+
+    def appended(self, tenant: str, loaded: Loaded, head: Head, rows: Sequence[Message], system: Message | None = None) -> None:
+        """After a commit: the picture with these rows behind it, and the system message rewritten where one is given."""
+        messages = (system, *loaded.messages[1:]) if system else loaded.messages
+        self.keep(tenant, Loaded(head, (*messages, *rows)))
+
+    def page(
+        self,
+        tenant: str,
+        conversation: str,
+        *,
+        after: str | None = None,
+        before: str | None = None,
+        limit: int | None = None,
+        descending: bool = False,
+    ) -> list[Message]:
+        """Rows of the log by id, both bounds exclusive, in the order asked for."""
+        items = self._table.query(
+            keys.head(tenant, conversation).pk,
+            prefix="MSG#",
+            after=f"MSG#{after}" if after else None,
+            before=f"MSG#{before}" if before else None,
+            limit=limit,
+            descending=descending,
+        )
+        return [self._codec.record(Message, item) for item in items]
+
+    def tail_ids(self, tenant: str, head: Head) -> list[str]:
+        """The ids of the window, as AgentState.message_ids shows them."""
+        with self._lock:
+            kept = self._kept.get((tenant, head.id))
+        if kept is None or kept.head.version != head.version:
+            loaded = self._picture(tenant, head)
+            if loaded is None:
+                loaded = self.load(tenant, head.id)
+            if loaded is None:
+                return list(head.window.pinned)
+            self.keep(tenant, loaded)
+            kept = loaded
+        return [row.id for row in kept.messages]
+
+    def message(self, tenant: str, conversation: str, message_id: str) -> Message | None:
+        item = self._table.get(keys.message(tenant, conversation, message_id))
+        return self._codec.record(Message, item) if item else None
+
+    def put_message(self, tenant: str, conversation: str, row: Message, *, rewrite: bool = False) -> Put:
+        """The change that writes a row. A new row must not exist; a rewritten one (the system message) must."""
+        key = keys.message(tenant, conversation, row.id)
+        item = self._codec.item(key, row, **keys.listed(tenant, "MSGS", row.id), role=row.role)
+        return Put(item, PRESENT if rewrite else ABSENT)
+
+    def create_head(self, tenant: str, head: Head, token: str) -> Put:
+        key = keys.head(tenant, head.id)
+        return Put(self._codec.item(key, head, **_state(head), wt=token), ABSENT)
+
+    def change_head(self, tenant: str, before: Head, after: Head, token: str, *terms: Term) -> Update:
+        """The change from one head to the next, on the condition that owner, version and queue are what was read."""
+        key = keys.head(tenant, after.id)
+        when: Condition = (
+            Term("owner", Op.EQ, before.owner or ""),
+            Term("version", Op.EQ, before.version),
+            Term("pending", Op.EQ, before.pending or ""),
+            *terms,
+        )
+        changed: dict[str, Value] = {**_state(after), "wt": token}
+        waiting = after.waiting - before.waiting
+        del changed["waiting"]
+        if (before.window, before.compiled) != (after.window, after.compiled):
+            changed |= self._codec.body(key, after)
+        return Update(key, set=changed, add={"waiting": waiting} if waiting else {}, when=when)
+
+    def head_key(self, tenant: str, conversation: str) -> Key:
+        return keys.head(tenant, conversation)
+
+    def forget(self, tenant: str, conversation: str) -> None:
+        with self._lock:
+            self._kept.pop((tenant, conversation), None)
+
+
+def _state(head: Head) -> dict[str, Value]:
+    return {
+        "owner": head.owner or "",
+        "version": head.version,
+        "waiting": head.waiting,
+        "pending": head.pending or "",
+        "last_message": head.last_message or "",
+        "messages": head.messages,
+    }
+
+
+def _is_said(row: Message) -> bool:
+    """Whether a row of the tail belongs to the window: prompts and summaries count only where they are pinned.
+
+    A system row that a caller sent was said in the conversation; it bears an otid, the prompts do not.
+    """
+    return row.role not in ("system", "summary") or row.role == "system" and row.otid is not None
+
+
+def explicit_window(messages: Sequence[str], head: Head) -> Window:
+    """A window set as a list of ids: pinned whole, and what is said from here on."""
+    return Window(pinned=list(messages), cut=head.last_message)

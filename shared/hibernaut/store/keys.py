@@ -1,0 +1,177 @@
+"""Every key of the table, and the access patterns they serve. Nobody else builds a key.
+
+`t` is the tenant, `c` a conversation (`conv-…`, or an agent's id for its default conversation), shards are two hex digits.
+
+    pk                 sk                  what                                   read by
+    t#AGENT#agent      AGENT               the agent                              retrieve, load of a step
+    t#AGENT#agent      RUN#run             list row of a run (index LISTS)        runs of an agent, newest first
+    t#AGENT#agent      CONV#conv           list row of a conversation             conversations of an agent
+    t#AGENTS           agent               list row of an agent                   list, count, filters, orders, tags
+    t#BLOCK#block      BLOCK               the block                              retrieve, load of a step
+    t#BLOCK#block      AGENT#agent         the block is attached there            agents of a block, recompiling, counts
+    t#BLOCKS           block               list row of a block                    list, count, filters
+    t#TOOL#tool        TOOL                a custom tool, or a built-in's changes retrieve, load of a step
+    t#TOOL#tool        AGENT#agent         the tool is attached there             deleting a tool
+    t#TOOLS            tool                list row of a tool                     list, count, filters
+    t#TOOLNAMES        name                which tool has the name                upsert by name, names of an agent's tools
+    t#CONV#c           HEAD                owner, log version, window             every step and request
+    t#CONV#c           MSG#message         a row of the log (index LISTS)         list by cursor, the window's tail
+    t#CONV#c           QUEUE#run           a run that waits                       handing over
+    t#CONV#c           PRINT#hash          fingerprint of a request (ttl)         re-sent requests
+    t#CONV#c           OTID#otid           which run took this message (ttl)      re-sent messages
+    t#RUN#run          RUN                 the run (index DUE while open)         every step and request; the sweep
+    t#RUN#run          JOURNAL             the reply of the step in flight (ttl)  a later attempt, cancel
+    t#RUN#run          CLAIM#call          an outside call and its result (ttl)   a later attempt, cancel
+    t#RUN#run          STEP#step           a step (index LISTS)                   steps of a run
+    t#RUN#run          EV#seq              a batch of events (ttl)                followers
+    t#ARCH#archive     PASSAGE#passage     a passage                              archival search
+    t#ARCH#archive     ARCHIVE             the archive                            retrieve
+
+    index DUE    DUE#shard        due_ms#run      open runs past their time: the sweep (no tenant: it serves all)
+    index LISTS  t#RUNS#shard     run             runs of a tenant
+    index LISTS  t#STEPS#shard    step            steps of a tenant; a step by its id
+    index LISTS  t#MSGS#shard     message         messages of a tenant; a message by its id
+
+Filters and orders that no key serves (digest 2: agents by name, tags, template, identity, stop reason, last run; blocks by label,
+description, value, count of agents; tools by type; runs by status; steps by model, dates, feedback) read the list rows of one
+partition, which hold the filtered fields, and then only the bodies of the page.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from hibernaut.ports.table import Key
+
+SHARDS = 8
+"""Partitions of each sharded list: how many writers' worth of throughput a tenant-wide list has."""
+
+
+def shard_of(identifier: str) -> str:
+    """Which shard an id belongs to; stable for ever."""
+    return f"{hashlib.sha256(identifier.encode()).digest()[0] % SHARDS:02x}"
+
+
+def shards() -> list[str]:
+    return [f"{number:02x}" for number in range(SHARDS)]
+
+
+def agent(tenant: str, agent_id: str) -> Key:
+    return Key(f"{tenant}#AGENT#{agent_id}", "AGENT")
+
+
+def agent_row(tenant: str, agent_id: str) -> Key:
+    return Key(f"{tenant}#AGENTS", agent_id)
+
+
+def run_row(tenant: str, agent_id: str, run_id: str) -> Key:
+    return Key(f"{tenant}#AGENT#{agent_id}", f"RUN#{run_id}")
+
+
+def block(tenant: str, block_id: str) -> Key:
+    return Key(f"{tenant}#BLOCK#{block_id}", "BLOCK")
+
+
+def block_agent(tenant: str, block_id: str, agent_id: str) -> Key:
+    return Key(f"{tenant}#BLOCK#{block_id}", f"AGENT#{agent_id}")
+
+
+def block_row(tenant: str, block_id: str) -> Key:
+    return Key(f"{tenant}#BLOCKS", block_id)
+
+
+def tool(tenant: str, tool_id: str) -> Key:
+    return Key(f"{tenant}#TOOL#{tool_id}", "TOOL")
+
+
+def tool_agent(tenant: str, tool_id: str, agent_id: str) -> Key:
+    return Key(f"{tenant}#TOOL#{tool_id}", f"AGENT#{agent_id}")
+
+
+def tool_row(tenant: str, tool_id: str) -> Key:
+    return Key(f"{tenant}#TOOLS", tool_id)
+
+
+def tool_name(tenant: str, name: str) -> Key:
+    return Key(f"{tenant}#TOOLNAMES", name)
+
+
+def head(tenant: str, conversation: str) -> Key:
+    return Key(f"{tenant}#CONV#{conversation}", "HEAD")
+
+
+def message(tenant: str, conversation: str, message_id: str) -> Key:
+    return Key(f"{tenant}#CONV#{conversation}", f"MSG#{message_id}")
+
+
+def queued(tenant: str, conversation: str, run_id: str) -> Key:
+    return Key(f"{tenant}#CONV#{conversation}", f"QUEUE#{run_id}")
+
+
+def fingerprint(tenant: str, conversation: str, digest: str) -> Key:
+    return Key(f"{tenant}#CONV#{conversation}", f"PRINT#{digest}")
+
+
+def otid(tenant: str, conversation: str, value: str) -> Key:
+    return Key(f"{tenant}#CONV#{conversation}", f"OTID#{value}")
+
+
+def run(tenant: str, run_id: str) -> Key:
+    return Key(f"{tenant}#RUN#{run_id}", "RUN")
+
+
+def journal(tenant: str, run_id: str) -> Key:
+    return Key(f"{tenant}#RUN#{run_id}", "JOURNAL")
+
+
+def claim(tenant: str, run_id: str, call_id: str) -> Key:
+    return Key(f"{tenant}#RUN#{run_id}", f"CLAIM#{call_id}")
+
+
+def step(tenant: str, run_id: str, step_id: str) -> Key:
+    return Key(f"{tenant}#RUN#{run_id}", f"STEP#{step_id}")
+
+
+def events(tenant: str, run_id: str, first_seq: int) -> Key:
+    return Key(f"{tenant}#RUN#{run_id}", f"EV#{first_seq:010d}")
+
+
+def archive(tenant: str, archive_id: str) -> Key:
+    return Key(f"{tenant}#ARCH#{archive_id}", "ARCHIVE")
+
+
+def passage(tenant: str, archive_id: str, passage_id: str) -> Key:
+    return Key(f"{tenant}#ARCH#{archive_id}", f"PASSAGE#{passage_id}")
+
+
+def due(run_id: str, due_ms: int) -> dict[str, str]:
+    """The attributes that put an open run into the index DUE; `due_ms` in milliseconds since 1970."""
+    return {"due_pk": due_partition(shard_of(run_id)), "due_sk": f"{due_ms:013d}#{run_id}"}
+
+
+def due_partition(shard: str) -> str:
+    return f"DUE#{shard}"
+
+
+def due_before(now_ms: int) -> str:
+    """The first sort key of the index DUE that is not yet past at `now_ms`."""
+    return f"{now_ms + 1:013d}"
+
+
+def listed(tenant: str, noun: str, identifier: str) -> dict[str, str]:
+    """The attributes that put an item into the tenant's sharded list of a noun (RUNS, STEPS or MSGS)."""
+    return {"list_pk": list_partition(tenant, noun, shard_of(identifier)), "list_sk": identifier}
+
+
+def list_partition(tenant: str, noun: str, shard: str) -> str:
+    return f"{tenant}#{noun}#{shard}"
+
+
+def tenant_of(pk: str) -> str:
+    """The tenant that a partition key belongs to."""
+    return pk.split("#", 1)[0]
+
+
+def last_part(text: str) -> str:
+    """The id at the end of a key part."""
+    return text.rsplit("#", 1)[1]

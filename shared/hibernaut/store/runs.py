@@ -1,0 +1,226 @@
+"""Runs in the table: the run itself, its journal, claims, events and steps, and its rows in the lists.
+
+Only reads and single changes stand here; what belongs into one transaction is `store.transactions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from hibernaut.ports.table import ABSENT, Condition, Index, Item, Key, Op, Put, Table, Term, Update, Value
+from hibernaut.schemas.events import EventBatch, RunEvent
+from hibernaut.schemas.run import StoredRun
+from hibernaut.schemas.stop import ENDED, RunStatus
+from hibernaut.schemas.turn import Claim, Journal
+from hibernaut.store import keys
+from hibernaut.store.codec import Codec, expired
+
+LOG_LIFE = timedelta(hours=24)
+"""How long a run's event log is kept."""
+WORK_LIFE = timedelta(days=7)
+"""How long the journal and the claims of a run are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunState:
+    """A run with what its transactions are conditioned on.
+
+    `attempt` counts the workers that took the run's steps; `lease` is when the newest one's time is over (milliseconds since 1970, 0:
+    given up) and `holder` who it is; `journal` marks the reply that is journaled ("": none); `next_seq` is the first free number of
+    the event log; `last_seq` is its last one, 0 until the run has ended; `sweeps` counts how often the sweep took it up.
+    """
+
+    run: StoredRun
+    attempt: int = 0
+    lease: int = 0
+    holder: str = ""
+    journal: str = ""
+    next_seq: int = 1
+    last_seq: int = 0
+    sweeps: int = 0
+    token: str = ""
+
+    @property
+    def ended(self) -> bool:
+        return self.run.status in ENDED
+
+
+class Runs:
+    def __init__(self, table: Table, codec: Codec) -> None:
+        self._table = table
+        self._codec = codec
+
+    def get(self, tenant: str, run_id: str) -> RunState | None:
+        item = self._table.get(keys.run(tenant, run_id))
+        return self.read(item) if item else None
+
+    def get_many(self, tenant: str, run_ids: Sequence[str]) -> dict[str, RunState]:
+        found = self._table.get_many([keys.run(tenant, run_id) for run_id in run_ids])
+        states = [self.read(item) for item in found.values()]
+        return {state.run.id: state for state in states}
+
+    def read(self, item: Item) -> RunState:
+        run = self._codec.record(StoredRun, item)
+        run.status = RunStatus(str(item["status"]))
+        return RunState(
+            run=run,
+            attempt=int(item["attempt"]),
+            lease=int(item["lease"]),
+            holder=str(item["holder"]),
+            journal=str(item["journal"]),
+            next_seq=int(item["next_seq"]),
+            last_seq=int(item["last_seq"]),
+            sweeps=int(item["sweeps"]),
+            token=str(item.get("wt", "")),
+        )
+
+    def create(self, tenant: str, state: RunState, due_ms: int | None) -> list[Put]:
+        """The changes that bring a run and its list row into being."""
+        key = keys.run(tenant, state.run.id)
+        due = keys.due(state.run.id, due_ms) if due_ms is not None else {}
+        run = Put(self._codec.item(key, state.run, **_attributes(state), **due), ABSENT)
+        return [run, Put(self._row(tenant, state.run))]
+
+    def change(self, tenant: str, state: RunState, when: Condition, due_ms: int | None) -> Update:
+        """The change of a run to `state`; a run without `due_ms` leaves the index DUE."""
+        key = keys.run(tenant, state.run.id)
+        changed: dict[str, Value] = {**_attributes(state), **self._codec.body(key, state.run)}
+        if due_ms is None:
+            return Update(key, set=changed, remove=("due_pk", "due_sk"), when=when)
+        return Update(key, set={**changed, **keys.due(state.run.id, due_ms)}, when=when)
+
+    def take(self, tenant: str, state: RunState, due_ms: int) -> Update:
+        """The change that takes a step: state's attempt, on the condition that the one before it is still the newest."""
+        changed: dict[str, Value] = {
+            "attempt": state.attempt,
+            "lease": state.lease,
+            "holder": state.holder,
+            "wt": state.token,
+            **keys.due(state.run.id, due_ms),
+        }
+        return Update(keys.run(tenant, state.run.id), set=changed, when=running(state.attempt - 1))
+
+    def end_row(self, tenant: str, run: StoredRun) -> Put:
+        """The list row of a run at its end."""
+        return Put(self._row(tenant, run))
+
+    def _row(self, tenant: str, run: StoredRun) -> dict[str, Value]:
+        key = keys.run_row(tenant, run.agent_id, run.id)
+        row: dict[str, Value] = {
+            "pk": key.pk,
+            "sk": key.sk,
+            "status": run.status.value,
+            "stop_reason": run.stop_reason.value if run.stop_reason else "",
+            "background": bool(run.background),
+            "conversation": run.conversation_id or "",
+            **keys.listed(tenant, "RUNS", run.id),
+        }
+        return row
+
+    def rows(self, tenant: str, agent_id: str) -> list[Item]:
+        """The list rows of an agent's runs, oldest first."""
+        return self._table.query(keys.agent(tenant, agent_id).pk, prefix="RUN#")
+
+    def all_rows(self, tenant: str) -> list[Item]:
+        """The list rows of all runs of a tenant, oldest first (through the index, so the newest may be missing for a moment)."""
+        found: list[Key] = []
+        for shard in keys.shards():
+            for item in self._table.query(keys.list_partition(tenant, "RUNS", shard), index=Index.LISTS):
+                found.append(Key(str(item["pk"]), str(item["sk"])))
+        rows = self._table.get_many(found)
+        return sorted(rows.values(), key=lambda row: str(row["sk"]))
+
+    def due(self, shard: str, now_ms: int | None) -> list[Key]:
+        """The keys of open runs that are past due (None: of all open runs)."""
+        before = keys.due_before(now_ms) if now_ms is not None else None
+        items = self._table.query(keys.due_partition(shard), index=Index.DUE, before=before)
+        return [Key(str(item["pk"]), str(item["sk"])) for item in items]
+
+    # the journal and the claims
+
+    def put_journal(self, tenant: str, run_id: str, journal: Journal, now: datetime) -> Put:
+        key = keys.journal(tenant, run_id)
+        return Put(self._codec.item(key, journal, ttl=_ttl(now, WORK_LIFE)))
+
+    def journal(self, tenant: str, run_id: str) -> Journal | None:
+        item = self._table.get(keys.journal(tenant, run_id))
+        return self._codec.record(Journal, item) if item else None
+
+    def put_claim(self, tenant: str, run_id: str, claim: Claim, token: str, now: datetime) -> Put:
+        key = keys.claim(tenant, run_id, claim.call_id)
+        return Put(self._codec.item(key, claim, wt=token, ttl=_ttl(now, WORK_LIFE)), ABSENT)
+
+    def finish_claim(self, tenant: str, run_id: str, claim: Claim, token: str) -> Update:
+        """Its result, written by whoever made the claim, also when his attempt is over."""
+        key = keys.claim(tenant, run_id, claim.call_id)
+        return Update(key, set=self._codec.body(key, claim), when=(Term("wt", Op.EQ, token),))
+
+    def claim(self, tenant: str, run_id: str, call_id: str) -> Claim | None:
+        item = self._table.get(keys.claim(tenant, run_id, call_id))
+        return self._codec.record(Claim, item) if item else None
+
+    def read_claim(self, item: Item) -> Claim:
+        return self._codec.record(Claim, item)
+
+    # events
+
+    def put_events(self, tenant: str, run_id: str, first_seq: int, events: Sequence[RunEvent], now: datetime) -> Put:
+        """A batch of events at consecutive numbers; put-if-absent, so that two writers never give one number to two events."""
+        key = keys.events(tenant, run_id, first_seq)
+        batch = EventBatch(first_seq=first_seq, events=list(events))
+        return Put(self._codec.item(key, batch, ttl=_ttl(now, LOG_LIFE)), ABSENT)
+
+    def events(self, tenant: str, run_id: str, after: int, now: datetime) -> list[tuple[int, RunEvent]]:
+        """The events after a number, contiguous from there on: what follows a gap is not shown yet."""
+        items = self._table.query(keys.run(tenant, run_id).pk, prefix="EV#", after=self._batch_before(tenant, run_id, after))
+        found: list[tuple[int, RunEvent]] = []
+        wanted = after + 1
+        for item in items:
+            if expired(item, now):
+                continue
+            batch = self._codec.record(EventBatch, item)
+            if batch.first_seq > wanted:
+                break
+            for number, event in enumerate(batch.events, batch.first_seq):
+                if number == wanted:
+                    found.append((number, event))
+                    wanted += 1
+        return found
+
+    def _batch_before(self, tenant: str, run_id: str, after: int) -> str | None:
+        """The sort key after which the batch with number after+1 stands: batches are keyed by their first number."""
+        if after <= 0:
+            return None
+        upto = keys.events(tenant, run_id, after + 2).sk
+        items = self._table.query(keys.run(tenant, run_id).pk, prefix="EV#", before=upto, limit=2, descending=True, names=("sk",))
+        return str(items[1]["sk"]) if len(items) > 1 else None
+
+
+def running(attempt: int) -> Condition:
+    """The condition of everything that a worker writes for its step: the run is running, the attempt is the newest."""
+    return (Term("status", Op.EQ, RunStatus.RUNNING.value), Term("attempt", Op.EQ, attempt))
+
+
+def unchanged(state: RunState) -> Condition:
+    """The condition of who ends a run from outside: it is as it was read, its journal too."""
+    return (Term("status", Op.EQ, state.run.status.value), Term("journal", Op.EQ, state.journal), Term("next_seq", Op.EQ, state.next_seq))
+
+
+def _attributes(state: RunState) -> dict[str, Value]:
+    return {
+        "status": state.run.status.value,
+        "attempt": state.attempt,
+        "lease": state.lease,
+        "holder": state.holder,
+        "journal": state.journal,
+        "next_seq": state.next_seq,
+        "last_seq": state.last_seq,
+        "sweeps": state.sweeps,
+        "wt": state.token,
+    }
+
+
+def _ttl(now: datetime, life: timedelta) -> int:
+    return int((now + life).timestamp())
