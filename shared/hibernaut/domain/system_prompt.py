@@ -1,0 +1,129 @@
+"""The compiled system message: what an agent is told, what it remembers, and what it may look up (run-time digest 4.2, API digest 5.6).
+
+Tags, labels and the order of things are Letta's: clients match on them. What changes without memory changing (the time, the
+counters) stands last, so that providers can cache what comes before it. Knows no store: when to compile anew is its caller's
+decision, for which `digest` tells whether there is anything new to say.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from hibernaut.domain.times import model_time
+from hibernaut.schemas.block import Block
+from hibernaut.schemas.send import ClientSkill
+
+PLACEHOLDER = "{CORE_MEMORY}"
+"""Where a system prompt wants its memory; without it, memory follows the prompt."""
+
+LINE_NUMBER_WARNING = (
+    "The numbers before the arrows below (such as 1→) only show where a line stands. "
+    "They are no part of the text: never write them into a memory tool's arguments."
+)
+
+_ABOUT_BLOCKS = (
+    "This is your core memory: the blocks below are always in your view, and your memory tools edit them by their labels."
+)
+_ABOUT_SKILLS = "Skills that the user's side offers in this request. Read the file at a skill's location before you use it."
+
+
+@dataclass(frozen=True, slots=True)
+class PromptInputs:
+    """All that a system message is made of.
+
+    `conversation` is "default" or a conversation's id; `blocks` stand in the order of attachment; `rules_section` and `directories` are
+    whole sections with their tags. `previous_messages` counts the messages that are stored but out of view.
+    """
+
+    agent_id: str
+    conversation: str
+    system: str
+    blocks: Sequence[Block]
+    rules_section: str | None
+    directories: str | None
+    shows_memory: bool
+    numbers_lines: bool
+    timezone: str
+    compiled_at: datetime
+    previous_messages: int
+    archival_memories: int
+    archival_tags: Sequence[str]
+
+
+def digest(inputs: PromptInputs) -> str:
+    """A fingerprint of everything but the volatile: equal digests mean that compiling anew would say nothing new (invariant 10)."""
+    parts = [
+        inputs.agent_id,
+        inputs.conversation,
+        inputs.system,
+        [[block.label, block.description, block.limit, block.read_only, block.value] for block in inputs.blocks],
+        inputs.rules_section,
+        inputs.directories,
+        inputs.shows_memory,
+        inputs.numbers_lines,
+        inputs.timezone,
+        sorted(inputs.archival_tags),
+    ]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def compile_prompt(inputs: PromptInputs) -> str:
+    """The text of the system message."""
+    memory = "\n\n".join(part for part in (core_memory_section(inputs), inputs.rules_section, inputs.directories) if part)
+    placed = PLACEHOLDER in inputs.system
+    system = inputs.system.replace(PLACEHOLDER, memory) if placed else inputs.system
+    sections = [_lines("base_instructions", system), "" if placed else memory, _metadata_section(inputs)]
+    return "\n\n".join(section for section in sections if section)
+
+
+def core_memory_section(inputs: PromptInputs) -> str:
+    """The `<memory_blocks>` section; empty where there are no blocks, or where the agent's type shows none."""
+    if not inputs.shows_memory or not inputs.blocks:
+        return ""
+    blocks = "\n\n".join(_block(block, numbered=inputs.numbers_lines) for block in inputs.blocks)
+    return _lines("memory_blocks", f"{_ABOUT_BLOCKS}\n\n{blocks}")
+
+
+def skills_section(skills: Sequence[ClientSkill]) -> str:
+    """The skills that a request brings; added to the system message of that request only. Empty without skills."""
+    if not skills:
+        return ""
+    listed = "\n".join(f"- {skill.name} ({skill.location}): {skill.description}" for skill in skills)
+    return _lines("available_skills", f"{_ABOUT_SKILLS}\n{listed}")
+
+
+def _lines(tag: str, body: str) -> str:
+    return f"<{tag}>\n{body}\n</{tag}>"
+
+
+def _block(block: Block, *, numbered: bool) -> str:
+    facts = [f"- chars_current={len(block.value)}", f"- chars_limit={block.limit}"]
+    if block.read_only:
+        facts.insert(0, "- read_only=true")
+    parts = [_lines("description", block.description or ""), _lines("metadata", "\n".join(facts))]
+    if numbered:
+        value = "\n".join(f"{number}→ {line}" for number, line in enumerate(block.value.split("\n"), start=1))
+        parts += [_lines("warning", LINE_NUMBER_WARNING), _lines("value", value)]
+    else:
+        parts.append(_lines("value", block.value))
+    return _lines(block.label or "block", "\n".join(parts))
+
+
+def _metadata_section(inputs: PromptInputs) -> str:
+    lines = [
+        f"- AGENT_ID: {inputs.agent_id}",
+        f"- CONVERSATION_ID: {inputs.conversation}",
+        f"- System prompt last recompiled: {model_time(inputs.compiled_at, inputs.timezone)}",
+        f"- {inputs.previous_messages} previous messages between you and the user are stored in recall memory",
+    ]
+    if inputs.archival_memories > 0:
+        lines.append(
+            f"- {inputs.archival_memories} total memories you created are stored in archival memory (use tools to access them)"
+        )
+    if inputs.archival_tags:
+        lines.append(f"- Available archival memory tags: {', '.join(sorted(inputs.archival_tags))}")
+    return _lines("memory_metadata", "\n".join(lines))
