@@ -1,0 +1,239 @@
+"""One model configuration, two faces: `LLMConfig` is stored, `ModelSettings` is what the newer API shows (Letta V1 API, digest 4.12).
+
+Knows how the faces map onto each other and what reasoning a model can do; it does not know which models exist.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, assert_never
+
+from hibernaut.schemas.agent import AgentType
+from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.llm_config import LLMConfig, ModelDescription
+from hibernaut.schemas.model_settings import (
+    AnthropicSettings,
+    AnthropicThinking,
+    AzureSettings,
+    BasetenSettings,
+    BedrockSettings,
+    ChatGPTReasoning,
+    ChatGPTSettings,
+    DeepseekSettings,
+    GeminiThinking,
+    GoogleAISettings,
+    GoogleVertexSettings,
+    GroqSettings,
+    HibernautSettings,
+    ModelSettings,
+    MoonshotCodingSettings,
+    MoonshotSettings,
+    OpenAIReasoning,
+    OpenAISettings,
+    OpenRouterSettings,
+    SGLangSettings,
+    TogetherSettings,
+    XAISettings,
+    ZaiSettings,
+)
+
+SMALLEST_BUDGET = 1024
+CHEAP_MODELS = {
+    "anthropic": "anthropic/claude-haiku-4-5",
+    "openai": "openai/gpt-5-mini",
+    "google_ai": "google_ai/gemini-2.5-flash",
+}
+
+_OPENAI_REASONING = re.compile(r"^(o\d|gpt-5(?!.*-chat))")
+_ANTHROPIC_REASONING = re.compile(r"claude-(3-7|[a-z]+-([4-9]|\d\d)\b)")
+_ANTHROPIC_EFFORT = re.compile(r"claude-(opus-4-[56]|sonnet-4-6)\b")
+_GEMINI_REASONING = re.compile(r"gemini-(2\.5|[3-9])")
+_GEMINI_FORCED = re.compile(r"gemini-(2\.5-pro|[3-9])")
+
+_PLAIN = {
+    kind.model_fields["provider_type"].default: kind
+    for kind in (
+        AzureSettings,
+        XAISettings,
+        GroqSettings,
+        DeepseekSettings,
+        TogetherSettings,
+        BedrockSettings,
+        OpenRouterSettings,
+        MoonshotSettings,
+        MoonshotCodingSettings,
+        ZaiSettings,
+    )
+}
+
+
+def is_openai_reasoning(model: str) -> bool:
+    """The o series and GPT-5 (but not its chat variants): they take an effort and no temperature."""
+    return bool(_OPENAI_REASONING.match(model))
+
+
+def is_anthropic_reasoning(model: str) -> bool:
+    """Claude 3.7 and everything from 4 on."""
+    return bool(_ANTHROPIC_REASONING.search(model))
+
+
+def config_of_description(description: ModelDescription) -> LLMConfig:
+    """The configuration of an agent that takes this model as it is listed."""
+    return LLMConfig.model_validate(description.model_dump(include=set(LLMConfig.model_fields)))
+
+
+def settings_of(config: LLMConfig) -> ModelSettings:
+    """The settings that a configuration amounts to.
+
+    Parallel calls count as allowed where the configuration leaves them open (null), as an agent made from a bare handle does
+    (digest 4.12, *Derived example*). An endpoint type without settings of its own is shown in OpenAI's form, whose wire format it speaks.
+    """
+    temperature = 1.0 if config.temperature is None else config.temperature
+    common: JsonObject = {"temperature": temperature, "parallel_tool_calls": config.parallel_tool_calls is not False}
+    if config.max_tokens is not None:
+        common["max_output_tokens"] = config.max_tokens
+    budget = max(config.max_reasoning_tokens, SMALLEST_BUDGET)
+    match config.model_endpoint_type:
+        case "hibernaut":
+            return HibernautSettings(**common)
+        case "anthropic":
+            return AnthropicSettings(
+                **common,
+                thinking=AnthropicThinking(type="enabled" if config.enable_reasoner else "disabled", budget_tokens=budget),
+                response_format=config.response_format,
+                verbosity=config.verbosity,
+                effort=config.effort,
+                strict=config.strict,
+            )
+        case "google_ai" | "google_vertex" as vendor:
+            gemini = GoogleAISettings if vendor == "google_ai" else GoogleVertexSettings
+            thinking = GeminiThinking(include_thoughts=config.enable_reasoner, thinking_budget=budget)
+            return gemini(**common, thinking_config=thinking, response_schema=config.response_format)
+        case "baseten":
+            return BasetenSettings(**common)
+        case "chatgpt_oauth":
+            return ChatGPTSettings(**common, reasoning=ChatGPTReasoning(reasoning_effort=config.reasoning_effort or "medium"))
+        case other if other in _PLAIN:
+            return _PLAIN[other](**common, response_format=config.response_format)
+        case other:
+            reasoning = OpenAIReasoning(reasoning_effort=config.reasoning_effort or "minimal")
+            rest: JsonObject = {"reasoning": reasoning, "response_format": config.response_format, "strict": config.strict}
+            if other == "sglang":
+                return SGLangSettings(**common, **rest, tool_call_parser=config.tool_call_parser)
+            return OpenAISettings(**common, **rest)
+
+
+def with_settings(config: LLMConfig, settings: ModelSettings) -> LLMConfig:
+    """The configuration under the caller's settings. What the caller left out has the class's default (digest 4.12, *Explicit
+    settings*), but `max_output_tokens`: left out, it keeps the model's own limit (run-time digest 1.5)."""
+    changes: JsonObject = {"temperature": settings.temperature, "parallel_tool_calls": settings.parallel_tool_calls}
+    if "max_output_tokens" in settings.model_fields_set:
+        changes["max_tokens"] = settings.max_output_tokens
+    return config.model_copy(update=changes | _distinct(settings))
+
+
+def _distinct(settings: ModelSettings) -> JsonObject:
+    match settings:
+        case OpenAISettings() | SGLangSettings():
+            changes = {
+                "reasoning_effort": settings.reasoning.reasoning_effort,
+                "response_format": settings.response_format,
+                "strict": settings.strict,
+            }
+            return changes | ({"tool_call_parser": settings.tool_call_parser} if settings.provider_type == "sglang" else {})
+        case AnthropicSettings():
+            return {
+                "enable_reasoner": settings.thinking.type == "enabled",
+                "max_reasoning_tokens": settings.thinking.budget_tokens,
+                "response_format": settings.response_format,
+                "verbosity": settings.verbosity,
+                "effort": settings.effort,
+                "strict": settings.strict,
+            }
+        case GoogleAISettings() | GoogleVertexSettings():
+            return {
+                "enable_reasoner": settings.thinking_config.include_thoughts,
+                "max_reasoning_tokens": settings.thinking_config.thinking_budget,
+                "response_format": settings.response_schema,
+            }
+        case ChatGPTSettings():
+            return {"reasoning_effort": settings.reasoning.reasoning_effort}
+        case BasetenSettings() | HibernautSettings():
+            return {}
+        case (
+            AzureSettings()
+            | XAISettings()
+            | GroqSettings()
+            | DeepseekSettings()
+            | TogetherSettings()
+            | BedrockSettings()
+            | OpenRouterSettings()
+            | MoonshotSettings()
+            | MoonshotCodingSettings()
+            | ZaiSettings()
+        ):
+            return {"response_format": settings.response_format}
+        case _:
+            assert_never(settings)
+
+
+def reasoning_defaults(config: LLMConfig, agent_type: AgentType) -> LLMConfig:
+    """The configuration with its reasoning made possible for the model (run-time digest 1.5, *Reasoning normalisation*).
+
+    `enable_reasoner` says what is wished. Only `letta_v1_agent` uses the models' own reasoning as the rules below say; the other types
+    ask a model without reasoning for its thoughts as an argument of each call (`put_inner_thoughts_in_kwargs`).
+    """
+    native = _has_reasoning(config)
+    if agent_type is not AgentType.LETTA_V1:
+        if config.enable_reasoner and not native:
+            return _without_reasoning(config).model_copy(update={"put_inner_thoughts_in_kwargs": True})
+        return _with_native(config, native=native)
+    return _with_native(config.model_copy(update={"put_inner_thoughts_in_kwargs": False}), native=native)
+
+
+def _with_native(config: LLMConfig, *, native: bool) -> LLMConfig:
+    match config.model_endpoint_type:
+        case "openai" if native:
+            changes: JsonObject = {"enable_reasoner": True}
+            changes["reasoning_effort"] = config.reasoning_effort or _openai_effort(config.model)
+            if config.model.startswith("gpt-5"):
+                changes["verbosity"] = config.verbosity or "medium"
+            return config.model_copy(update=changes)
+        case "google_ai" | "google_vertex" if _GEMINI_FORCED.search(config.model):
+            return _with_budget(config.model_copy(update={"enable_reasoner": True}))
+        case _ if native and config.enable_reasoner:
+            effort = "medium" if _ANTHROPIC_EFFORT.search(config.model) else None
+            return _with_budget(config.model_copy(update={"effort": config.effort or effort}))
+        case _:
+            return _without_reasoning(config)
+
+
+def _with_budget(config: LLMConfig) -> LLMConfig:
+    return config.model_copy(update={"max_reasoning_tokens": max(config.max_reasoning_tokens, SMALLEST_BUDGET)})
+
+
+def _without_reasoning(config: LLMConfig) -> LLMConfig:
+    return config.model_copy(update={"enable_reasoner": False, "max_reasoning_tokens": 0})
+
+
+def _has_reasoning(config: LLMConfig) -> bool:
+    match config.model_endpoint_type:
+        case "openai":
+            return is_openai_reasoning(config.model)
+        case "anthropic" | "bedrock":
+            return is_anthropic_reasoning(config.model)
+        case "google_ai" | "google_vertex":
+            return bool(_GEMINI_REASONING.search(config.model))
+        case kind:
+            return kind in ("zai", "openrouter", "baseten")
+
+
+def _openai_effort(model: str) -> Literal["none", "minimal", "medium"]:
+    if re.match(r"gpt-5\.[1-4]", model):
+        return "none"
+    return "minimal" if model.startswith("gpt-5") and "codex" not in model else "medium"
+
+
+def compaction_default(provider: str, handle: str) -> str:
+    """The handle that summarises for an agent whose own is `handle`: its provider's cheap model, else its own (run-time digest 1.5)."""
+    return CHEAP_MODELS.get(provider, handle)

@@ -1,0 +1,1 @@
+"""The suite of the `Model` port, and what each provider's wire asks for beyond it."""

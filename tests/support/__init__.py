@@ -1,0 +1,1 @@
+"""Doubles and servers that tests and benchmarks share."""
