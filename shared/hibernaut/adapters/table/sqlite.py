@@ -17,7 +17,7 @@ from hibernaut.adapters.table.bounds import Bounds, bounds
 from hibernaut.adapters.table.conditions import applied, holds
 from hibernaut.adapters.table.limits import check, check_stored
 from hibernaut.adapters.table.sqlite_file import SqliteFile
-from hibernaut.adapters.table.sqlite_rows import Row, Stored, flat, item, items, key, places, row, within
+from hibernaut.adapters.table.sqlite_rows import Row, Stored, flat, item, items, places, row, within
 from hibernaut.ports.table import Change, Check, ConditionFailed, Index, Item, Key, Put, Record, Update
 
 _KEYS_AT_ONCE = 500
@@ -75,7 +75,9 @@ class SqliteTable:
             return self._query_index(index, pk, asked, end)
         body = "body" if not names or "body" in names else "NULL"
         where, values = within(("pk", "sk"), pk, asked)
-        return items(pk, self._file.read(f"SELECT sk, attributes, {body} FROM items WHERE {where} ORDER BY sk {end}", values), names)
+        return items(
+            pk, self._file.read(f"SELECT sk, attributes, {body} FROM items WHERE {where} ORDER BY sk {end}", values), names
+        )
 
     def write(self, *changes: Change) -> None:
         check(changes)
@@ -179,7 +181,8 @@ def _store(writer: sqlite3.Connection, effects: Sequence[_Effect], now: float) -
     for start in range(0, len(told), _KEYS_AT_ONCE):
         part = told[start : start + _KEYS_AT_ONCE]
         writer.execute(
-            "INSERT INTO told (at, pk, sk, old_attributes, old_body, new_attributes, new_body) VALUES " + places(len(part), 7), flat(part)
+            "INSERT INTO told (at, pk, sk, old_attributes, old_body, new_attributes, new_body) VALUES " + places(len(part), 7),
+            flat(part),
         )
 
 

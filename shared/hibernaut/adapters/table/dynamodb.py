@@ -1,0 +1,184 @@
+"""The table in DynamoDB: the engine on AWS.
+
+Knows: DynamoDB's API, through boto3, which is imported when the first request is made. Must not know: what is kept in the table.
+
+No request is sent twice: who calls decides whether to try again. Answers that come in pages are read page by page.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from hibernaut.adapters.table.bounds import bounds
+from hibernaut.adapters.table.definition import index_name
+from hibernaut.adapters.table.dynamodb_errors import translated
+from hibernaut.adapters.table.dynamodb_requests import Expression, Wire, change_request, plain_item, wire_key
+from hibernaut.adapters.table.dynamodb_stream import StreamsClient, read_stream
+from hibernaut.adapters.table.limits import check
+from hibernaut.ports.table import Change, Check, Contended, Index, Item, Key, Record
+
+_KEYS_AT_ONCE = 100
+"""Keys of one BatchGetItem (DynamoDB's limit)."""
+_CONNECT_SECONDS = 2
+_READ_SECONDS = 10
+"""Above what DynamoDB takes for its slowest transaction, so that an answer is not given up while it is on its way."""
+_CONNECTIONS = 64
+
+
+class DynamoDbClient(Protocol):
+    """The part of a DynamoDB client that is used here."""
+
+    def get_item(self, **request: Any) -> Any: ...
+    def batch_get_item(self, **request: Any) -> Any: ...
+    def query(self, **request: Any) -> Any: ...
+    def put_item(self, **request: Any) -> Any: ...
+    def update_item(self, **request: Any) -> Any: ...
+    def delete_item(self, **request: Any) -> Any: ...
+    def transact_write_items(self, **request: Any) -> Any: ...
+    def describe_table(self, **request: Any) -> Any: ...
+
+
+class DynamoDbTable:
+    """The engine over the table of that name.
+
+    Without clients it makes its own, from what boto3 finds (region, credentials), at `endpoint_url` where one is given. Clients that are
+    handed over must not retry (`one_attempt()`), else a write may be reported as failed by itself.
+    """
+
+    def __init__(
+        self,
+        table_name: str,
+        *,
+        client: DynamoDbClient | None = None,
+        streams: StreamsClient | None = None,
+        endpoint_url: str | None = None,
+    ) -> None:
+        self._name = table_name
+        self._endpoint_url = endpoint_url
+        self._client = client
+        self._streams = streams
+        self._stream_arn: str | None = None
+        self._making = threading.Lock()
+
+    def get(self, key: Key) -> Item | None:
+        with translated(writing=False):
+            answer = self._dynamodb().get_item(TableName=self._name, Key=wire_key(key), ConsistentRead=True)
+        return plain_item(answer["Item"]) if "Item" in answer else None
+
+    def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
+        wanted = list(dict.fromkeys(keys))
+        found: dict[Key, Item] = {}
+        for start in range(0, len(wanted), _KEYS_AT_ONCE):
+            for item in self._get_page([wire_key(key) for key in wanted[start : start + _KEYS_AT_ONCE]]):
+                found[Key(str(item["pk"]), str(item["sk"]))] = item
+        return found
+
+    def query(
+        self,
+        pk: str,
+        *,
+        index: Index | None = None,
+        after: str | None = None,
+        before: str | None = None,
+        prefix: str = "",
+        limit: int | None = None,
+        descending: bool = False,
+        names: Sequence[str] = (),
+    ) -> list[Item]:
+        asked = bounds(after, before, prefix)
+        if asked.nothing or limit == 0:
+            return []
+        expression = Expression()
+        place = "" if index is None else f"{index}_"
+        request: Wire = {
+            "TableName": self._name,
+            "KeyConditionExpression": expression.key_condition(place, pk, asked),
+            "ScanIndexForward": not descending,
+        }
+        if index is not None:
+            request["IndexName"] = index_name(index)
+        else:
+            request["ConsistentRead"] = True
+            if names:
+                request["ProjectionExpression"] = ", ".join(expression.name(name) for name in dict.fromkeys(("pk", "sk", *names)))
+        return self._pages(request | expression.attributes(), lambda item: asked.admits(str(item[f"{place}sk"])), limit)
+
+    def write(self, *changes: Change) -> None:
+        check(changes)
+        client = self._dynamodb()
+        requests = [change_request(self._name, change) for change in changes]
+        with translated(writing=True):
+            if len(changes) > 1 or isinstance(changes[0], Check):
+                client.transact_write_items(TransactItems=[{verb: request} for verb, request in requests])
+                return
+            verb, request = requests[0]
+            send = {"Put": client.put_item, "Update": client.update_item, "Delete": client.delete_item}[verb]
+            send(**request)
+
+    def changes(self, after: str | None = None, limit: int = 1000) -> list[Record]:
+        with translated(writing=False):
+            if self._stream_arn is None:
+                self._stream_arn = str(self._dynamodb().describe_table(TableName=self._name)["Table"]["LatestStreamArn"])
+            return read_stream(self._dynamodb_streams(), self._stream_arn, after, limit)
+
+    def _get_page(self, keys: list[Wire]) -> list[Item]:
+        """DynamoDB leaves keys over where an answer grows too large, or where it is throttled: then it gets nowhere."""
+        found: list[Item] = []
+        while keys:
+            with translated(writing=False):
+                answer = self._dynamodb().batch_get_item(RequestItems={self._name: {"Keys": keys, "ConsistentRead": True}})
+            items = answer["Responses"].get(self._name, [])
+            left = answer.get("UnprocessedKeys", {}).get(self._name, {}).get("Keys", [])
+            if left and not items:
+                raise Contended(f"{len(left)} keys were not read")
+            found += [plain_item(item) for item in items]
+            keys = left
+        return found
+
+    def _pages(self, request: Wire, admits: Callable[[Item], bool], limit: int | None) -> list[Item]:
+        found: list[Item] = []
+        while True:
+            if limit is not None:
+                # Two more: a range that is bounded at both ends takes its ends in, and they are left out here.
+                request["Limit"] = limit - len(found) + 2
+            with translated(writing=False):
+                page = self._dynamodb().query(**request)
+            found += [item for item in map(plain_item, page["Items"]) if admits(item)]
+            if limit is not None and len(found) >= limit:
+                return found[:limit]
+            if "LastEvaluatedKey" not in page:
+                return found
+            request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+
+    def _dynamodb(self) -> DynamoDbClient:
+        if self._client is None:
+            with self._making:
+                self._client = self._client or self._make("dynamodb")
+        return self._client
+
+    def _dynamodb_streams(self) -> StreamsClient:
+        if self._streams is None:
+            with self._making:
+                self._streams = self._streams or self._make("dynamodbstreams")
+        return self._streams
+
+    def _make(self, service: str) -> Any:
+        import boto3
+
+        # A session of its own: boto3's default one must not be shared by threads.
+        return boto3.session.Session().client(service, endpoint_url=self._endpoint_url, config=one_attempt())  # type: ignore[call-overload]
+
+
+def one_attempt() -> Any:
+    """botocore's configuration of clients that send each request once."""
+    from botocore.config import Config
+
+    return Config(
+        retries={"total_max_attempts": 1, "mode": "standard"},
+        connect_timeout=_CONNECT_SECONDS,
+        read_timeout=_READ_SECONDS,
+        max_pool_connections=_CONNECTIONS,
+        tcp_keepalive=True,
+    )

@@ -1,0 +1,101 @@
+"""What DynamoDB and the way to it may answer, as the port's errors.
+
+Knows: botocore's exceptions and DynamoDB's codes. Must not know: requests.
+
+    ConditionFailed     a condition was false (alone, or among the reasons of a cancelled transaction)
+    Contended           a conflict, throttling, or no connection: nothing was done. For reads also what else passes
+    OutcomeUnknown      a write whose answer is lost, unreadable or an error of the service
+    TooLarge            a size limit
+    ValueError          a request that DynamoDB finds meaningless
+    TableError          the rest: access, missing table, credentials
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from hibernaut.adapters.table.dynamodb_requests import old_item
+from hibernaut.ports.table import ConditionFailed, Contended, OutcomeUnknown, TableError, TooLarge
+
+_CONDITION = "ConditionalCheckFailed"
+_BUSY = frozenset(
+    (
+        "TransactionConflict",
+        "TransactionConflictException",
+        "ProvisionedThroughputExceeded",
+        "ProvisionedThroughputExceededException",
+        "ThrottlingError",
+        "ThrottlingException",
+        "Throttling",
+        "RequestLimitExceeded",
+        "LimitExceededException",
+    )
+)
+_UNDER_WAY = "TransactionInProgressException"
+_LARGE = frozenset(("ItemCollectionSizeLimitExceeded", "ItemCollectionSizeLimitExceededException", "RequestEntityTooLarge"))
+_MEANINGLESS = frozenset(("ValidationError", "ValidationException"))
+_OF_SIZE = ("size", "too large", "Member must have length less than or equal to")
+
+
+@contextmanager
+def translated(*, writing: bool) -> Iterator[None]:
+    """Turn what botocore raises inside into the port's errors."""
+    from botocore.exceptions import (
+        BotoCoreError,
+        ClientError,
+        ConnectTimeoutError,
+        EndpointConnectionError,
+        HTTPClientError,
+        IncompleteReadError,
+    )
+    from botocore.parsers import ResponseParserError
+
+    try:
+        yield
+    except ClientError as error:
+        raise _of_answer(error.response, writing=writing) from error
+    except (EndpointConnectionError, ConnectTimeoutError) as error:
+        raise Contended(f"no connection: {error}") from error
+    except (HTTPClientError, IncompleteReadError, ResponseParserError) as error:
+        raise _passing(f"{type(error).__name__}: {error}", writing=writing) from error
+    except BotoCoreError as error:
+        raise TableError(f"{type(error).__name__}: {error}") from error
+
+
+def _of_answer(response: Mapping[str, Any], *, writing: bool) -> Exception:
+    code, text = response["Error"].get("Code", ""), response["Error"].get("Message", "")
+    if code == "ConditionalCheckFailedException":
+        return ConditionFailed({0: old_item(response)})
+    if code == "TransactionCanceledException":
+        return _of_reasons(response.get("CancellationReasons", ()), text)
+    if response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) >= 500 or code == _UNDER_WAY:
+        return _passing(f"{code}: {text}", writing=writing)
+    return _of_code(code, text)
+
+
+def _of_reasons(reasons: Sequence[Mapping[str, Any]], text: str) -> Exception:
+    """A cancelled transaction has done nothing. A false condition says most, so it goes first."""
+    failed = {place: old_item(reason) for place, reason in enumerate(reasons) if reason.get("Code") == _CONDITION}
+    if failed:
+        return ConditionFailed(failed)
+    told = [reason for reason in reasons if reason.get("Code", "None") != "None"]
+    lasting = [reason for reason in told if reason["Code"] not in _BUSY]
+    if told and not lasting:
+        return Contended(text)
+    return _of_code(lasting[0]["Code"], lasting[0].get("Message", text)) if lasting else TableError(text)
+
+
+def _of_code(code: str, text: str) -> Exception:
+    if code in _BUSY:
+        return Contended(f"{code}: {text}")
+    if code in _LARGE:
+        return TooLarge(text)
+    if code in _MEANINGLESS:
+        return TooLarge(text) if any(word in text for word in _OF_SIZE) else ValueError(text)
+    return TableError(f"{code}: {text}")
+
+
+def _passing(text: str, *, writing: bool) -> Exception:
+    return OutcomeUnknown(text) if writing else Contended(text)

@@ -1,0 +1,110 @@
+"""The change stream of a DynamoDB table, read from the outside.
+
+Knows: shards, iterators, sequence numbers. Must not know: who reads on, or what is in the items.
+
+A stream is many shards. A shard that is full is closed, and its children go on; changes of one item stand in one shard, or in its
+children after it. So parents are read to their end before their children, and a cursor is the last sequence number read of each shard.
+An open shard counts as read where a page of it comes back empty.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
+
+from hibernaut.adapters.table.dynamodb_requests import plain_item
+from hibernaut.ports.table import Key, Record
+
+_PAGE = 1000
+"""Records that one answer holds at most (DynamoDB's limit)."""
+
+
+class _Shard(NamedTuple):
+    parent: str | None
+    closed: bool
+
+
+class StreamsClient(Protocol):
+    """The part of a DynamoDB Streams client that is used here."""
+
+    def describe_stream(self, **request: Any) -> Any: ...
+    def get_shard_iterator(self, **request: Any) -> Any: ...
+    def get_records(self, **request: Any) -> Any: ...
+
+
+def read_stream(client: StreamsClient, arn: str, after: str | None, limit: int) -> list[Record]:
+    """Up to `limit` changes after the cursor (None: from the beginning), parents first."""
+    shards = _shards(client, arn)
+    seen: dict[str, str] = json.loads(after) if after else {}
+    seen = {shard: number for shard, number in seen.items() if shard in shards}
+    records: list[Record] = []
+    for shard in _parents_first(shards):
+        for told in _told_by(client, arn, shard, closed=shards[shard].closed, number=seen.get(shard)):
+            if len(records) == limit:
+                return records
+            seen[shard] = told["SequenceNumber"]
+            records.append(_record(told, json.dumps(seen, separators=(",", ":"))))
+    return records
+
+
+def _shards(client: StreamsClient, arn: str) -> dict[str, _Shard]:
+    """Every shard that the stream still has."""
+    found: dict[str, _Shard] = {}
+    more: dict[str, str] = {}
+    while True:
+        page = client.describe_stream(StreamArn=arn, **more)["StreamDescription"]
+        for shard in page["Shards"]:
+            closed = "EndingSequenceNumber" in shard.get("SequenceNumberRange", {})
+            found[shard["ShardId"]] = _Shard(shard.get("ParentShardId"), closed)
+        if "LastEvaluatedShardId" not in page:
+            return found
+        more = {"ExclusiveStartShardId": page["LastEvaluatedShardId"]}
+
+
+def _parents_first(shards: dict[str, _Shard]) -> list[str]:
+    def generation(shard: str) -> int:
+        parent = shards[shard].parent
+        return generation(parent) + 1 if parent in shards and parent is not None else 0
+
+    return sorted(shards, key=lambda shard: (generation(shard), shard))
+
+
+def _told_by(client: StreamsClient, arn: str, shard: str, *, closed: bool, number: str | None) -> Iterator[dict[str, Any]]:
+    """The changes of one shard behind a sequence number, in their order."""
+    iterator = _iterator(client, arn, shard, number)
+    while iterator is not None:
+        page = client.get_records(ShardIterator=iterator, Limit=_PAGE)
+        for told in page["Records"]:
+            yield told["dynamodb"]
+        if not page["Records"] and not closed:
+            return
+        iterator = page.get("NextShardIterator")
+
+
+def _iterator(client: StreamsClient, arn: str, shard: str, number: str | None) -> str | None:
+    """Behind the sequence number; at the shard's beginning where there is none, or where the stream has forgotten it."""
+    from botocore.exceptions import ClientError
+
+    if number is not None:
+        try:
+            answer = client.get_shard_iterator(
+                StreamArn=arn, ShardId=shard, ShardIteratorType="AFTER_SEQUENCE_NUMBER", SequenceNumber=number
+            )
+            return str(answer["ShardIterator"])
+        except ClientError as error:
+            if error.response["Error"].get("Code") != "TrimmedDataAccessException":
+                raise
+    answer = client.get_shard_iterator(StreamArn=arn, ShardId=shard, ShardIteratorType="TRIM_HORIZON")
+    return str(answer["ShardIterator"])
+
+
+def _record(told: dict[str, Any], cursor: str) -> Record:
+    key = plain_item(told["Keys"])
+    old, new = told.get("OldImage"), told.get("NewImage")
+    return Record(
+        cursor=cursor,
+        key=Key(str(key["pk"]), str(key["sk"])),
+        old=plain_item(old) if old else None,
+        new=plain_item(new) if new else None,
+    )

@@ -1,0 +1,180 @@
+"""DynamoDB in moto, fixed: atomic, told once, and quick to answer.
+
+Knows: the insides of moto's DynamoDB. Must not know: the tables of the product.
+
+Without these fixes
+- concurrent writes trample on one another: RuntimeError, or one transaction's roll-back discards another's writes, because every
+  transaction copies whole tables and puts the copies back when it fails;
+- the stream tells of writes that a failed transaction took back, twice of an update that makes its item, and of writes without effect;
+- the same ClientRequestToken does the same transaction again;
+- most of the time of a query goes into moto's generic serializer.
+"""
+
+from __future__ import annotations
+
+import base64
+import copy
+import functools
+import hashlib
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from hibernaut.local.aws_offline.patching import put, replace
+
+_TOKENS_KEPT = 1000
+_READS = ("get_item", "query", "scan", "transact_get_items")
+_Place = tuple[Any, Any, Any]
+"""A table, and the hash and range key of an item in it."""
+
+
+def install() -> None:
+    """Apply all fixes; harmless when done again."""
+    from moto.dynamodb.models import DynamoDBBackend
+    from moto.dynamodb.models.table import Table
+    from moto.dynamodb.responses import DynamoHandler, DynamoResult
+
+    turn = threading.RLock()
+    for name in _READS:
+        replace(DynamoDBBackend, name, lambda original: _in_turn(turn, original))
+    for name in ("put_item", "update_item", "delete_item"):
+        replace(DynamoDBBackend, name, lambda original: _single_write(turn, original))
+    replace(DynamoDBBackend, "transact_write_items", lambda original: _transaction(turn, original))
+    # moto's own roll-back copies each table and puts the copy back: a copy that is the table itself makes both do nothing.
+    put(Table, "__deepcopy__", lambda table, _: table)
+    replace(DynamoHandler, "transact_write_items", _once_per_token)
+    replace(DynamoResult, "execute_result", _quick_serializer)
+
+
+def _in_turn(turn: threading.RLock, original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def taken(*args: Any, **kwargs: Any) -> Any:
+        with turn:
+            return original(*args, **kwargs)
+
+    return taken
+
+
+def _single_write(turn: threading.RLock, original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def write(backend: Any, table_name: str, key_or_item: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        with turn, _as_one(_places(backend, [(table_name, key_or_item)])):
+            return original(backend, table_name, key_or_item, *args, **kwargs)
+
+    return write
+
+
+def _transaction(turn: threading.RLock, original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def transact(backend: Any, transact_items: list[dict[str, Any]]) -> Any:
+        operations = [operation for item in transact_items for operation in item.values()]
+        named = [
+            (operation.get("TableName", ""), operation.get("Item") or operation.get("Key") or {}) for operation in operations
+        ]
+        with turn, _as_one(_places(backend, named)):
+            return original(backend, transact_items)
+
+    return transact
+
+
+def _places(backend: Any, named: Sequence[tuple[str, dict[str, Any]]]) -> list[_Place]:
+    """The items that a write names; what names none is left to moto to refuse."""
+    from moto.dynamodb.models.dynamo_type import DynamoType
+
+    places: list[_Place] = []
+    for table_name, attributes in named:
+        table = backend.tables.get(table_name)
+        if table is not None and {table.hash_key_attr, table.range_key_attr} - {None} <= set(attributes):
+            hash_key = DynamoType(attributes[table.hash_key_attr])
+            range_key = DynamoType(attributes[table.range_key_attr]) if table.range_key_attr else None
+            places.append((table, hash_key, range_key))
+    return places
+
+
+@contextmanager
+def _as_one(places: list[_Place]) -> Iterator[None]:
+    """What happens inside is one write: it is undone by an exception, and the stream tells its effect, item by item, at the end."""
+    before = [(place, copy.deepcopy(_item(place))) for place in places]
+    shards = {id(table): (table.stream_shard, len(table.stream_shard.items)) for table, _, _ in places if table.stream_shard}
+    done = False
+    try:
+        yield
+        done = True
+    finally:
+        for shard, length in shards.values():
+            del shard.items[length:]
+        for place, old in before:
+            if not done:
+                _put_back(place, old)
+            elif place[0].stream_shard and _attributes(old) != _attributes(_item(place)):
+                place[0].stream_shard.add(old, _item(place))
+
+
+def _item(place: _Place) -> Any:
+    table, hash_key, range_key = place
+    return table.items.get(hash_key, {}).get(range_key) if range_key is not None else table.items.get(hash_key)
+
+
+def _put_back(place: _Place, old: Any) -> None:
+    table, hash_key, range_key = place
+    items, key = (table.items[hash_key], range_key) if range_key is not None else (table.items, hash_key)
+    if old is None:
+        items.pop(key, None)
+    else:
+        items[key] = old
+
+
+def _attributes(item: Any) -> Any:
+    return None if item is None else item.to_json()["Attributes"]
+
+
+def _once_per_token(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A token that comes again gets the answer of the first time; with another transaction it is refused."""
+    answers: OrderedDict[tuple[str, str, str], tuple[bytes, Any]] = OrderedDict()
+    turn = threading.Lock()
+
+    @functools.wraps(original)
+    def transact_write_items(handler: Any) -> Any:
+        from moto.dynamodb.exceptions import DynamodbException
+
+        token = handler.body.get("ClientRequestToken")
+        if token is None:
+            return original(handler)
+        of = (handler.current_account, handler.region, token)
+        asked = hashlib.sha256(json.dumps(handler.body["TransactItems"], sort_keys=True).encode()).digest()
+        with turn:
+            known = answers.get(of)
+        if known is None:
+            answer = original(handler)
+            with turn:
+                answers[of] = (asked, answer)
+                while len(answers) > _TOKENS_KEPT:
+                    answers.popitem(last=False)
+            return answer
+        if known[0] != asked:
+            error = "com.amazonaws.dynamodb.v20120810#IdempotentParameterMismatchException"
+            raise DynamodbException(error, "The token was used for another transaction")
+        return known[1]
+
+    return transact_write_items
+
+
+def _quick_serializer(original: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """The answers that carry items are plain JSON already, but for bytes."""
+
+    @functools.wraps(original)
+    def execute_result(result: Any, context: Any) -> Any:
+        if context.operation_model.name not in ("Query", "GetItem"):
+            return original(result, context)
+        return 200, {"Content-Type": "application/x-amz-json-1.0"}, json.dumps(result.result, default=_as_text)
+
+    return execute_result
+
+
+def _as_text(value: object) -> str:
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    raise TypeError(f"{type(value).__name__} in an answer")

@@ -1,0 +1,32 @@
+"""What moto must be taught before it can stand for AWS.
+
+Knows: that moto's insides are those of one version. Must not know: what runs on it.
+Both modules of fixes say, fix by fix, what moto does without it; the tests show each.
+"""
+
+from __future__ import annotations
+
+import os
+
+MOTO_VERSION = "5.2.5"
+"""The version whose insides are replaced. Another one needs every fix looked at again."""
+
+
+def install(*, time_scale: float = 1.0) -> None:
+    """Fix moto in this process; call it before the first client is made. Calling it again only sets the scale anew.
+
+    time_scale: what one second of a workflow's Wait or of a retry's interval takes here, in seconds.
+    """
+    from hibernaut.local.aws_offline import moto_dynamodb, moto_step_functions
+
+    # Else botocore may put the account's id before the host name, in a form that moto's DynamoDB Streams does not know (404).
+    os.environ.setdefault("AWS_ACCOUNT_ID_ENDPOINT_MODE", "disabled")
+    moto_dynamodb.install()
+    moto_step_functions.install(time_scale=time_scale)
+
+
+def wait_execution(arn: str, timeout: float = 30.0) -> str:
+    """Block, without asking again and again, until an execution ends or `timeout` seconds have passed; its status."""
+    from hibernaut.local.aws_offline import moto_step_functions
+
+    return moto_step_functions.wait_execution(arn, timeout)

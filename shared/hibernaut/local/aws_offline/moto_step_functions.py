@@ -1,0 +1,243 @@
+"""Step Functions in moto, fixed: stops at once, tells how it ended, and can be waited for.
+
+Knows: the insides of moto's Step Functions. Must not know: the product's workflow.
+
+Without these fixes
+- a stopped execution stays RUNNING while it waits for a token, forgets error and cause, and runs through if stopped as it starts;
+- two starts of one name at the same moment both run, and a start without a name has an ARN that ends in `None`;
+- send_task_failure drops the cause; a heartbeat of a task without a heartbeat limit is an invalid token; any token sent while another
+  execution is just starting raises AttributeError;
+- the history ignores maxResults, reverseOrder and nextToken;
+- each task makes a boto3 client of its own (some ten milliseconds each);
+- JSONata, and Assign, always fail;
+- machines made through CloudFormation never run;
+- the end of an execution can only be asked for, and Wait and Retry take their real time.
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from hibernaut.local.aws_offline.patching import put, replace
+
+_ENDED = "hibernaut_ended"
+_SHARED = "hibernaut_shared"
+
+
+def install(*, time_scale: float) -> None:
+    """Apply all fixes; harmless when done again, with another scale."""
+    import moto.stepfunctions.models as plain
+    from moto.stepfunctions.parser.models import stepfunctions_parser_backends
+
+    put(plain, "stepfunctions_backends", stepfunctions_parser_backends)  # where CloudFormation makes its machines
+    _fix_ends()
+    _fix_starts()
+    _fix_tokens()
+    _fix_history()
+    _share_clients()
+    _scale_time(time_scale)
+    _evaluate_jsonata()
+
+
+def wait_execution(arn: str, timeout: float) -> str:
+    """Block until the execution has ended, or `timeout` seconds have passed; its status."""
+    from moto.stepfunctions.parser.models import stepfunctions_parser_backends
+
+    _, _, _, region, account, *_ = arn.split(":")
+    execution = stepfunctions_parser_backends[account][region].describe_execution(arn)
+    _ended(execution).wait(timeout)
+    return str(execution.status)
+
+
+def _ended(execution: Any) -> threading.Event:
+    """The execution's own event; setdefault of a dict is one step, so all who ask get the same one."""
+    event: threading.Event = execution.__dict__.setdefault(_ENDED, threading.Event())
+    return event
+
+
+def _fix_ends() -> None:
+    from moto.core.responses import ActionResult
+    from moto.stepfunctions.parser.api import ExecutionStatus
+    from moto.stepfunctions.parser.backend.execution import BaseExecutionWorkerCommunication, Execution
+    from moto.stepfunctions.parser.backend.execution_worker import ExecutionWorker
+    from moto.stepfunctions.responses import StepFunctionResponse
+
+    def terminated(original: Callable[[Any], None]) -> Callable[[Any], None]:
+        def told(communication: Any) -> None:
+            if communication.execution.exec_status != ExecutionStatus.ABORTED:
+                original(communication)
+            _ended(communication.execution).set()
+
+        return told
+
+    def stop(execution: Any, stop_date: datetime.datetime, error: str | None, cause: str | None) -> None:
+        execution.exec_status = ExecutionStatus.ABORTED
+        execution.stop_date, execution.error, execution.cause = stop_date, error or None, cause or None
+        environment = execution.exec_worker.env if execution.exec_worker else None
+        if environment is not None:
+            environment.set_stop(stop_date=stop_date, cause=cause, error=error)
+            for waiting in list(environment.callback_pool_manager._pool.values()):
+                waiting.interrupt_all()
+        _ended(execution).set()
+
+    def environment(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def made(worker: Any) -> Any:
+            environment = original(worker)
+            execution = worker._execution_communication.execution
+            if execution.exec_status == ExecutionStatus.ABORTED:
+                environment.set_stop(stop_date=execution.stop_date, cause=execution.cause, error=execution.error)
+            return environment
+
+        return made
+
+    def stop_execution(response: Any) -> Any:
+        execution = response.stepfunction_backend.describe_execution(response._get_param("executionArn"))
+        if execution.exec_status == ExecutionStatus.RUNNING:
+            now = datetime.datetime.now(datetime.UTC)
+            execution.stop(now, response._get_param("error"), response._get_param("cause"))
+        return ActionResult({"stopDate": execution.stop_date})
+
+    replace(BaseExecutionWorkerCommunication, "terminated", terminated)
+    put(Execution, "stop", stop)
+    replace(ExecutionWorker, "_get_evaluation_environment", environment)
+    put(StepFunctionResponse, "stop_execution", stop_execution)
+
+
+def _fix_starts() -> None:
+    from moto.stepfunctions.parser.models import StepFunctionsParserBackend
+
+    turn = threading.Lock()
+
+    def start_execution(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def start(backend: Any, state_machine_arn: str, name: str | None = None, *args: Any, **kwargs: Any) -> Any:
+            with turn:
+                return original(backend, state_machine_arn, name or str(uuid.uuid4()), *args, **kwargs)
+
+        return start
+
+    replace(StepFunctionsParserBackend, "start_execution", start_execution)
+
+
+def _fix_tokens() -> None:
+    from moto.core.responses import EmptyResult
+    from moto.stepfunctions.parser.asl.eval.callback.callback import CallbackEndpoint
+    from moto.stepfunctions.parser.models import StepFunctionsParserBackend
+    from moto.stepfunctions.responses import StepFunctionResponse
+
+    def send_task_failure(response: Any) -> Any:
+        token, error, cause = (response._get_param(name) for name in ("taskToken", "error", "cause"))
+        response.stepfunction_backend.send_task_failure(token, error=error, cause=cause)
+        return EmptyResult()
+
+    def notify_heartbeat(endpoint: Any) -> bool:
+        if endpoint._heartbeat_endpoint:
+            endpoint._heartbeat_endpoint.notify()
+        return True
+
+    def executions_under_way(original: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+        @functools.wraps(original)
+        def executions(backend: Any, *args: Any) -> list[Any]:
+            return [execution for execution in original(backend, *args) if execution.exec_worker and execution.exec_worker.env]
+
+        return executions
+
+    put(StepFunctionResponse, "send_task_failure", send_task_failure)
+    put(CallbackEndpoint, "notify_heartbeat", notify_heartbeat)
+    replace(StepFunctionsParserBackend, "_get_executions", executions_under_way)
+
+
+def _fix_history() -> None:
+    from moto.core.responses import ActionResult
+    from moto.stepfunctions.responses import StepFunctionResponse
+
+    def get_execution_history(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def page(response: Any) -> Any:
+            events = list(original(response).result["events"])
+            if response._get_param("reverseOrder"):
+                events.reverse()
+            start = int(response._get_param("nextToken") or 0)
+            end = start + (response._get_int_param("maxResults") or 1000)
+            more = {"nextToken": str(end)} if end < len(events) else {}
+            return ActionResult({"events": events[start:end], **more})
+
+        return page
+
+    replace(StepFunctionResponse, "get_execution_history", get_execution_history)
+
+
+def _share_clients() -> None:
+    import moto.stepfunctions.parser.asl.component.state.exec.state_task.service.state_task_service_factory  # noqa: F401 (loads users)
+    from moto.stepfunctions.parser.asl.utils import boto_client
+
+    original = boto_client.boto_client_for
+    if hasattr(original, _SHARED):
+        return
+    turn = threading.Lock()
+    made = functools.cache(lambda region, service: original(region=region, service=service))
+
+    def shared(region: str, service: str, state_credentials: Any = None) -> Any:  # noqa: ARG001 (moto knows one account)
+        with turn:
+            return made(region, service)
+
+    put(shared, _SHARED, True)
+    for module in list(sys.modules.values()):
+        if getattr(module, "boto_client_for", None) is original:
+            put(module, "boto_client_for", shared)
+
+
+def _scale_time(scale: float) -> None:
+    from moto.stepfunctions.parser.asl.component.common.retry import retrier_decl
+    from moto.stepfunctions.parser.asl.component.state.wait.wait_function.wait_function import WaitFunction
+
+    class Scaled:
+        """What the module of retries uses of `time`."""
+
+        @staticmethod
+        def sleep(seconds: float) -> None:
+            time.sleep(seconds * scale)
+
+    def wait_interval(original: Callable[..., None]) -> Callable[..., None]:
+        def wait(function: Any, env: Any, wait_seconds: float) -> None:
+            if scale == 1:
+                original(function, env, wait_seconds)
+            else:
+                env.program_state_event.wait(max(0.0, wait_seconds) * scale)
+
+        return wait
+
+    put(retrier_decl, "time", Scaled)
+    replace(WaitFunction, "_wait_interval", wait_interval)
+
+
+def _evaluate_jsonata() -> None:
+    """moto expects an evaluator on a Java machine that it does not start; the one in Python takes its place where it is installed."""
+    from moto.stepfunctions.parser.asl.eval import states, variable_store
+    from moto.stepfunctions.parser.asl.jsonata import jsonata as expressions
+    from moto.stepfunctions.parser.asl.utils.encoding import to_json_str
+
+    try:
+        import jsonata
+    except ImportError:
+        return
+
+    def evaluate(expression: str) -> Any:
+        try:
+            return jsonata.Jsonata(expression).evaluate(None)
+        except (jsonata.JException, ArithmeticError, LookupError, TypeError, ValueError) as error:
+            raise expressions.JSONataException("States.QueryEvaluationError", str(error)) from error
+
+    def declarations(bindings: dict[str, Any]) -> str:
+        # moto's own puts text between quotes without escaping it.
+        return "".join(f"{name}:={to_json_str(value)};" for name, value in bindings.items())
+
+    put(expressions, "_eval_jsonata", evaluate)
+    for module in (expressions, states, variable_store):
+        put(module, "encode_jsonata_variable_declarations", declarations)
