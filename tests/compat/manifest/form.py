@@ -1,0 +1,61 @@
+"""The form of a row of the compatibility manifest, and the names of the issues that rows wait for. Holds no row itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Status(StrEnum):
+    DONE = "done"
+    TODO = "to do"
+    DIVERGING = "diverging"
+    OUT_OF_REACH = "out of reach"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One behaviour that a client of the Letta V1 API may rely on.
+
+    `id` is dotted and stable (`messages.list.page_order`); tests cite it by `@pytest.mark.manifest(id)`. `source` is the section of the
+    digest of that API ("API 2.3") or of its run time ("RT 5.1"). `reason` says why it diverges or is out of reach, or which issue brings
+    it. `endpoint` is (method, path) exactly as `letta-client` calls it; only the row that stands for the endpoint as a whole has it.
+    """
+
+    id: str
+    source: str
+    sentence: str
+    status: Status = Status.DONE
+    reason: str = ""
+    endpoint: tuple[str, str] | None = None
+
+
+def done(id: str, source: str, sentence: str, endpoint: str = "") -> Row:
+    """A kept promise. `endpoint` is written "GET /v1/health/"."""
+    return Row(id, source, sentence, endpoint=_endpoint(endpoint))
+
+
+def diverging(id: str, source: str, sentence: str, reason: str, endpoint: str = "") -> Row:
+    """We do something else on purpose; the sentence says what we do, the reason why and what V1 does."""
+    return Row(id, source, sentence, Status.DIVERGING, reason, _endpoint(endpoint))
+
+
+def todo(id: str, source: str, sentence: str, issue: str, endpoint: str = "") -> Row:
+    """Comes with an issue of its own."""
+    return Row(id, source, sentence, Status.TODO, issue, _endpoint(endpoint))
+
+
+def out_of_reach(id: str, source: str, sentence: str, reason: str, endpoint: str = "") -> Row:
+    """Will not come, and why."""
+    return Row(id, source, sentence, Status.OUT_OF_REACH, reason, _endpoint(endpoint))
+
+
+def _endpoint(text: str) -> tuple[str, str] | None:
+    method, _, path = text.partition(" ")
+    return (method, path) if text else None
+
+
+RUNS = "Runs that are never lost, never doubled, never stuck"
+MEMORY = "Memory that can be found again"
+LATER = "later"
+"""What rows wait for: MCP, groups, identities, templates, schedules and agent files come later than the two named issues."""
