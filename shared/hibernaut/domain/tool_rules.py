@@ -1,0 +1,226 @@
+"""The solver of tool rules: which tools may or must be called next, what ends a run, what the model is told about it.
+
+Knows the rules and the names called so far in a run (its history); nothing of messages, models or the running of tools.
+Sources: run-time digest 3 and 2.11; of V1's defects (digest 17) the halved `max_count_per_step` and the `conditional`
+rule that read a wrapper instead of the tool's return are not repeated.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import assert_never
+
+from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.tool_rule import (
+    ChildToolRule,
+    ConditionalToolRule,
+    ContinueToolRule,
+    InitToolRule,
+    MaxCountPerStepToolRule,
+    ParentToolRule,
+    RequiredBeforeExitToolRule,
+    RequiresApprovalToolRule,
+    TerminalToolRule,
+    ToolRule,
+)
+
+MODELS_WITH_SEVERAL_FIRST_TOOLS = frozenset({"gpt-4o", "gpt-4o-mini"})
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
+_CONSTANTS = {"true": True, "false": False, "none": None, "null": None}
+
+_PROMPT_OPENING = "The order and number of your tool calls must keep these rules."
+
+
+def allowed(rules: Sequence[ToolRule], history: Sequence[str], available: Sequence[str], last_return: str | None) -> list[str]:
+    """Names that may be called next, in the order of `available`.
+
+    `history` holds the names called in this run, oldest first; `last_return` is what the last of them returned, as text.
+    Where the rules leave nothing, everything available is allowed, as in V1 (digest 3.2).
+    """
+    return list(_within(rules, history, available, last_return)) or list(available)
+
+
+def _within(rules: Sequence[ToolRule], history: Sequence[str], available: Sequence[str], last: str | None) -> Iterator[str]:
+    firsts = {rule.tool_name for rule in rules if isinstance(rule, InitToolRule)}
+    if firsts and not history:
+        return (name for name in available if name in firsts)
+    tests = [test for rule in rules if (test := _restriction(rule, history, last)) is not None]
+    return (name for name in available if all(test(name) for test in tests))
+
+
+def _restriction(rule: ToolRule, history: Sequence[str], last_return: str | None) -> Callable[[str], bool] | None:
+    """What the rule asks of the next name; None where it asks nothing now."""
+    after = bool(history) and history[-1] == rule.tool_name
+    match rule:
+        case ChildToolRule():
+            return _one_of(rule.children) if after else None
+        case ParentToolRule():
+            return _one_of(rule.children) if after else _none_of(rule.children)
+        case ConditionalToolRule():
+            return _one_of(children) if after and (children := _chosen(rule, last_return)) is not None else None
+        case MaxCountPerStepToolRule():
+            return _none_of([rule.tool_name]) if history.count(rule.tool_name) >= rule.max_count_limit else None
+        case InitToolRule() | TerminalToolRule() | ContinueToolRule() | RequiredBeforeExitToolRule() | RequiresApprovalToolRule():
+            return None
+        case _:
+            assert_never(rule)
+
+
+def _one_of(names: Sequence[str]) -> Callable[[str], bool]:
+    return lambda name: name in names
+
+
+def _none_of(names: Sequence[str]) -> Callable[[str], bool]:
+    return lambda name: name not in names
+
+
+def _chosen(rule: ConditionalToolRule, returned: str | None) -> list[str] | None:
+    """The child that the return chooses; [] where a strict rule knows no child for it, None where any tool will do."""
+    if returned is not None:
+        # The exact text first, so that a key "1.0" wins over a key "1" where both are mapped.
+        for same in (_same_text, _same_value):
+            for key, child in rule.child_output_mapping.items():
+                if same(key, returned):
+                    return [child]
+    if rule.require_output_mapping:
+        return []
+    return [rule.default_child] if rule.default_child else None
+
+
+def _same_text(key: Json, returned: str) -> bool:
+    return (key if isinstance(key, str) else json.dumps(key)) == returned
+
+
+def _same_value(key: Json, returned: str) -> bool:
+    """JSON keys are strings and returns are text, so `true`, `5` and `null` are compared as what they spell, on both sides."""
+    left, right = _read(str(key)), _read(returned)
+    return type(left) is type(right) and left == right
+
+
+def _read(text: str) -> float | bool | str | None:
+    text = text.strip()
+    if text.lower() in _CONSTANTS:
+        return _CONSTANTS[text.lower()]
+    return float(text) if _NUMBER.fullmatch(text) else text
+
+
+def must_call(rules: Sequence[ToolRule], history: Sequence[str]) -> bool:
+    """Whether the model must answer with a tool call (digest 3.3)."""
+    if not history:
+        return any(isinstance(rule, InitToolRule) for rule in rules)
+    return any(
+        isinstance(rule, ChildToolRule | ConditionalToolRule | ParentToolRule) and rule.tool_name == history[-1] for rule in rules
+    )
+
+
+def prefilled(rules: Sequence[ToolRule], history: Sequence[str]) -> dict[str, JsonObject]:
+    """Arguments that the rules fill in for the next call, by tool; they win over the model's. Of two rules the later wins."""
+    filled: dict[str, JsonObject] = {}
+    for rule in rules:
+        if isinstance(rule, InitToolRule) and not history and rule.args:
+            filled[rule.tool_name] = dict(rule.args)
+        if isinstance(rule, ChildToolRule) and history and history[-1] == rule.tool_name:
+            filled.update({node.name: dict(node.args) for node in rule.child_arg_nodes or () if node.args})
+    return filled
+
+
+def uncalled_required(rules: Sequence[ToolRule], history: Sequence[str], available: Sequence[str]) -> list[str]:
+    """Attached tools that must still be called before the run may end, in the order of the rules."""
+    required = dict.fromkeys(rule.tool_name for rule in rules if isinstance(rule, RequiredBeforeExitToolRule))
+    return [name for name in required if name in available and name not in history]
+
+
+def ends_run(rules: Sequence[ToolRule], name: str) -> bool:
+    return any(isinstance(rule, TerminalToolRule) and rule.tool_name == name for rule in rules)
+
+
+def continues(rules: Sequence[ToolRule], name: str) -> bool:
+    return any(isinstance(rule, ContinueToolRule) and rule.tool_name == name for rule in rules)
+
+
+def has_child_like(rules: Sequence[ToolRule], name: str) -> bool:
+    """A rule after which V1's heartbeat loop always goes on; a counted tool is one of them (digest 2.11)."""
+    return any(
+        isinstance(rule, ChildToolRule | ConditionalToolRule | MaxCountPerStepToolRule) and rule.tool_name == name
+        for rule in rules
+    )
+
+
+def goes_on(rules: Sequence[ToolRule], name: str) -> bool:
+    """Whether the rules alone make a heartbeat loop go on after this tool."""
+    return has_child_like(rules, name) or continues(rules, name)
+
+
+def needs_approval(rules: Sequence[ToolRule], name: str) -> bool:
+    return any(isinstance(rule, RequiresApprovalToolRule) and rule.tool_name == name for rule in rules)
+
+
+def violation(name: str, allowed: Sequence[str], rules: Sequence[ToolRule], history: Sequence[str]) -> str:
+    """What the model is told when it called a tool that was not allowed (digest 2.4)."""
+    text = f"[ToolConstraintError] Cannot call {name}, valid tools include: {list(allowed)}."
+    broken = list(dict.fromkeys(hint for rule in rules if (hint := _hint(rule, name, history))))
+    if not broken:
+        return text
+    return "\n".join([f"{text}\n** Hint: Possible rules that were violated:", *(f"- {hint}" for hint in broken)])
+
+
+def _hint(rule: ToolRule, name: str, history: Sequence[str]) -> str | None:
+    after = bool(history) and history[-1] == rule.tool_name
+    match rule:
+        case InitToolRule() if not history and rule.tool_name != name:
+            return f"{rule.tool_name} must be called before any other tool"
+        case ChildToolRule() if after and name not in rule.children:
+            return _sentence(rule)
+        case ParentToolRule() if after is not (name in rule.children):
+            return _sentence(rule)
+        case ConditionalToolRule() if after:
+            return _sentence(rule)
+        case MaxCountPerStepToolRule() if name == rule.tool_name and history.count(name) >= rule.max_count_limit:
+            return _sentence(rule)
+        case _:
+            return None
+
+
+def _sentence(rule: ToolRule) -> str | None:
+    """The rule in words; None for those that the model need not know (digest 3.1)."""
+    match rule:
+        case TerminalToolRule():
+            return f"Calling {rule.tool_name} finishes your response: nothing can follow it."
+        case ContinueToolRule():
+            return f"Calling {rule.tool_name} does not finish your response: carry on after it."
+        case ChildToolRule():
+            return f"Directly after {rule.tool_name}, call one of: {', '.join(rule.children)}."
+        case ParentToolRule():
+            return f"Call {', '.join(rule.children)} only directly after {rule.tool_name}."
+        case ConditionalToolRule():
+            return f"What {rule.tool_name} returns decides which tool comes directly after it."
+        case MaxCountPerStepToolRule():
+            return f"Call {rule.tool_name} no more than {rule.max_count_limit} time(s) in one response."
+        case InitToolRule() | RequiredBeforeExitToolRule() | RequiresApprovalToolRule():
+            return None
+        case _:
+            assert_never(rule)
+
+
+def prompt_section(rules: Sequence[ToolRule]) -> str | None:
+    """The part of the system message that states the rules (digest 3.4); None where there is nothing to state."""
+    sentences = list(dict.fromkeys(sentence for rule in rules if (sentence := _sentence(rule))))
+    if not sentences:
+        return None
+    stated = (f"<tool_rule>\n{sentence}\n</tool_rule>" for sentence in sentences)
+    return "\n".join(["<tool_usage_rules>", _PROMPT_OPENING, *stated, "</tool_usage_rules>"])
+
+
+def check(rules: Sequence[ToolRule], model: str) -> None:
+    """Refuse rules that cannot be kept (digest 1.2). `model` is a name or a handle.
+
+    Raises: InvalidArgument for several `run_first` rules, unless the model is one for which V1 takes them.
+    """
+    firsts = [rule.tool_name for rule in rules if isinstance(rule, InitToolRule)]
+    if len(firsts) > 1 and model.rpartition("/")[2] not in MODELS_WITH_SEVERAL_FIRST_TOOLS:
+        raise InvalidArgument(
+            f"Only one run_first tool rule is possible with model {model}, not {len(firsts)}: {', '.join(firsts)}"
+        )
