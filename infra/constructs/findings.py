@@ -1,0 +1,38 @@
+"""Findings of cdk-nag that we live with: each is accepted where it stands, by its exact name, with its reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
+from constructs import IConstruct
+
+ANYTHING = "Resource::*"
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A permission; where its resource ends in a wildcard, `wildcard` is that finding's name and `reason` why it must be so."""
+
+    statement: iam.PolicyStatement
+    wildcard: str | None = None
+    reason: str = ""
+
+
+def accept(where: IConstruct, rule: str, reason: str) -> None:
+    """Accept a rule's findings at and below a construct; a rule with a finding in brackets accepts only that one."""
+    cdk.Validations.of(where).acknowledge(cdk.Acknowledgment(id=f"AwsSolutions::AwsSolutions-{rule}", reason=reason))
+
+
+def give(role: iam.Role, *grants: Grant) -> None:
+    """Add the permissions to a role of ours, and accept their wildcards there."""
+    for grant in grants:
+        role.add_to_policy(grant.statement)
+        if grant.wildcard is not None:
+            accept(role, f"IAM5[{grant.wildcard}]", grant.reason)
+
+
+def arn_pattern(*, service: str, resource: str) -> str:
+    """The finding's name for a resource of this account and region."""
+    return f"Resource::arn:<AWS::Partition>:{service}:<AWS::Region>:<AWS::AccountId>:{resource}"

@@ -1,0 +1,87 @@
+"""A Lambda function of ours: its code, its own role, its own log group. Knows how each is made; the stack says what it may touch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from infra.constructs.findings import ANYTHING, Grant, accept, give
+from infra.constructs.logs import log_group
+from infra.settings import Settings, Size
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """What a function carries."""
+
+    source: lambda_.Code
+    layer: lambda_.LayerVersion
+
+
+class OurFunction(Construct):
+    """`functions/<name>/handler.py` on Python 3.13 for arm64. `caged`: its role denies everything, logs and traces included."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        name: str,
+        *,
+        code: Code,
+        settings: Settings,
+        environment: Mapping[str, str],
+        dead_letters: sqs.IQueue | None = None,
+        caged: bool = False,
+    ) -> None:
+        super().__init__(scope, name.title().replace("_", ""))
+        size: Size = getattr(settings.sizes, name)
+        self.log_group = log_group(self, "Logs", settings)
+        self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+        if caged:
+            self._deny_everything()
+        else:
+            self._allow_logs()
+        self.function = lambda_.Function(
+            self,
+            "Function",
+            runtime=lambda_.Runtime.PYTHON_3_13,
+            architecture=lambda_.Architecture.ARM_64,
+            handler=f"functions.{name}.handler.handler",
+            code=code.source,
+            layers=[code.layer],
+            role=self.role,
+            memory_size=size.memory,
+            timeout=cdk.Duration.seconds(size.timeout),
+            environment={**environment, "POWERTOOLS_SERVICE_NAME": name, "POWERTOOLS_LOG_LEVEL": settings.log_level},
+            log_group=self.log_group,
+            tracing=lambda_.Tracing.DISABLED if caged else lambda_.Tracing.ACTIVE,
+            retry_attempts=0,
+            dead_letter_queue=dead_letters,
+        )
+        accept(self.function, "L1", "Python 3.13 is the version that is tested and locked for.")
+
+    def allow(self, *grants: Grant) -> None:
+        give(self.role, *grants)
+
+    def allow_invoke_by(self, role: iam.IRole) -> None:
+        """Exactly this function, none of its versions: the grant of the library would add `:*`."""
+        role.add_to_principal_policy(
+            iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[self.function.function_arn])
+        )
+
+    def _allow_logs(self) -> None:
+        streams = iam.PolicyStatement(
+            actions=["logs:CreateLogStream", "logs:PutLogEvents"], resources=[self.log_group.log_group_arn]
+        )
+        self.role.add_to_policy(streams)
+        accept(self.role, f"IAM5[{ANYTHING}]", "X-Ray's PutTraceSegments takes no resource.")
+
+    def _deny_everything(self) -> None:
+        # The child of another's code can read its parent's credentials: they must open nothing, not even the function's own log.
+        # What the child printed goes back in the reply, and `advance_turn` keeps it.
+        self.role.add_to_policy(iam.PolicyStatement(effect=iam.Effect.DENY, actions=["*"], resources=["*"]))

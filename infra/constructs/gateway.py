@@ -1,0 +1,105 @@
+"""The REST API in front of the `api` function: everything is passed through, and refusals speak in the server's own words.
+
+Knows: who may call, how fast, and what the gateway says when the function cannot. Routes are the app's affair, CORS included.
+"""
+
+from __future__ import annotations
+
+import json
+
+import aws_cdk as cdk
+from aws_cdk import aws_apigateway as apigateway
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from infra.constructs.findings import accept
+from infra.constructs.functions import OurFunction
+from infra.constructs.logs import log_group
+from infra.settings import GATEWAY_SECONDS, Settings
+
+BODY_LIMIT = "6 MB"
+"""Lambda's payload, which the whole event must fit."""
+
+# Bodies of these types reach the app as bytes. Not `*/*`: base64 would take a third of the payload from every JSON body.
+BINARY = ["multipart/form-data", "application/octet-stream"]
+
+REFUSALS = (
+    (apigateway.ResponseType.REQUEST_TOO_LARGE, "413", f"The request body is larger than {BODY_LIMIT}."),
+    (
+        apigateway.ResponseType.INTEGRATION_TIMEOUT,
+        "504",
+        f"No reply within {GATEWAY_SECONDS} seconds; the run goes on in the background.",
+    ),
+    (apigateway.ResponseType.INTEGRATION_FAILURE, "502", "An internal server error occurred"),
+    (apigateway.ResponseType.THROTTLED, "429", "Too many requests."),
+    (apigateway.ResponseType.ACCESS_DENIED, "403", "This address may not call the API."),
+)
+
+
+class Gateway(Construct):
+    def __init__(self, scope: Construct, id: str, *, settings: Settings, api: OurFunction) -> None:
+        super().__init__(scope, id)
+        access_log = log_group(self, "AccessLog", settings)
+        self.rest = apigateway.RestApi(
+            self,
+            "Rest",
+            rest_api_name=settings.stack_name,
+            endpoint_types=[apigateway.EndpointType.REGIONAL],
+            binary_media_types=BINARY,
+            policy=_callers(settings.callers),
+            cloud_watch_role=True,
+            cloud_watch_role_removal_policy=cdk.RemovalPolicy.RETAIN,
+            deploy_options=apigateway.StageOptions(
+                stage_name=settings.name,
+                throttling_rate_limit=settings.rate,
+                throttling_burst_limit=settings.burst,
+                tracing_enabled=True,
+                metrics_enabled=True,
+                logging_level=apigateway.MethodLoggingLevel.ERROR,
+                data_trace_enabled=False,
+                access_log_destination=apigateway.LogGroupLogDestination(access_log),
+                access_log_format=apigateway.AccessLogFormat.json_with_standard_fields(
+                    caller=False, http_method=True, ip=True, protocol=True, request_time=True,
+                    resource_path=True, response_length=True, status=True, user=False,
+                ),
+            ),
+        )  # fmt: skip
+        integration = apigateway.LambdaIntegration(
+            api.function, proxy=True, allow_test_invoke=False, timeout=cdk.Duration.seconds(GATEWAY_SECONDS)
+        )
+        self.rest.root.add_method("ANY", integration)
+        self.rest.root.add_proxy(any_method=True, default_integration=integration)
+        for kind, status, detail in REFUSALS:
+            self.rest.add_gateway_response(
+                f"Refusal{kind.response_type}",
+                type=kind,
+                status_code=status,
+                response_headers={"Access-Control-Allow-Origin": "'*'"},
+                templates={"application/json": json.dumps({"detail": detail})},
+            )
+        self._accepted()
+
+    def _accepted(self) -> None:
+        accept(self.rest, "APIG2", "The app validates requests by its schemas and answers as the Letta API does.")
+        accept(self.rest, "APIG3", "Callers are limited by address; a web ACL costs while nobody calls.")
+        for rule in ("APIG4", "COG4"):
+            accept(self.rest, rule, "The app itself reads the bearer key, as Letta clients send it; addresses are limited here.")
+        policy = "Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs"
+        accept(self.rest, f"IAM4[{policy}]", "API Gateway writes its logs by this AWS-managed policy, account-wide.")
+
+
+def _callers(ranges: tuple[str, ...]) -> iam.PolicyDocument:
+    """Only these addresses may call; without any, nobody."""
+    document = iam.PolicyDocument()
+    outside = {"NotIpAddress": {"aws:SourceIp": list(ranges)}} if ranges else {}
+    for effect, conditions in ((iam.Effect.ALLOW, {}), (iam.Effect.DENY, outside)):
+        document.add_statements(
+            iam.PolicyStatement(
+                effect=effect,
+                principals=[iam.AnyPrincipal()],
+                actions=["execute-api:Invoke"],
+                resources=["execute-api:/*"],
+                conditions=conditions,
+            )
+        )
+    return document

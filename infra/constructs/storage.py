@@ -1,0 +1,82 @@
+"""What is kept: the one table and the bucket for bodies too large for it.
+
+Knows: how both are protected. The table's shape comes from the adapter that speaks to it.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import aws_cdk as cdk
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from hibernaut.adapters.table.definition import TTL_ATTRIBUTE, index_name
+from hibernaut.ports.table import Index
+from infra.constructs.findings import Grant, accept
+from infra.settings import Settings
+
+
+class Storage(Construct):
+    def __init__(self, scope: Construct, id: str, settings: Settings) -> None:
+        super().__init__(scope, id)
+        keep = cdk.RemovalPolicy.RETAIN if settings.keep_data else cdk.RemovalPolicy.DESTROY
+        self.table = dynamodb.Table(
+            self,
+            "Table",
+            partition_key=_text("pk"),
+            sort_key=_text("sk"),
+            billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
+            time_to_live_attribute=TTL_ATTRIBUTE,
+            stream=dynamodb.StreamViewType.NEW_AND_OLD_IMAGES,
+            point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(point_in_time_recovery_enabled=True),
+            deletion_protection=settings.keep_data,
+            removal_policy=keep,
+        )
+        for index in Index:
+            self.table.add_global_secondary_index(
+                index_name=index_name(index),
+                partition_key=_text(f"{index}_pk"),
+                sort_key=_text(f"{index}_sk"),
+                projection_type=dynamodb.ProjectionType.KEYS_ONLY,
+            )
+        self.blobs = s3.Bucket(
+            self,
+            "Blobs",
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+            encryption=s3.BucketEncryption.S3_MANAGED,
+            enforce_ssl=True,
+            minimum_tls_version=1.2,
+            lifecycle_rules=[s3.LifecycleRule(abort_incomplete_multipart_upload_after=cdk.Duration.days(1))],
+            removal_policy=keep,
+        )
+        accept(self.blobs, "S1", "Only our functions read the bucket; CloudTrail tells of them, an access log doubles it.")
+
+    def table_access(self) -> list[Grant]:
+        """Reading and writing items, and querying the two indexes by name; no Scan, and nothing of the table itself."""
+        arn = self.table.table_arn
+        items = ["GetItem", "BatchGetItem", "PutItem", "UpdateItem", "DeleteItem", "ConditionCheckItem"]
+        return [
+            Grant(iam.PolicyStatement(actions=[f"dynamodb:{item}" for item in (*items, "Query")], resources=[arn])),
+            Grant(
+                iam.PolicyStatement(actions=["dynamodb:Query"], resources=[f"{arn}/index/{index_name(index)}" for index in Index])
+            ),
+        ]
+
+    def blob_access(self) -> list[Grant]:
+        """Objects of the bucket. Without listing it, a missing object reads as forbidden, so the listing is granted too."""
+        objects = ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"]
+        bucket = cast("s3.CfnBucket", self.blobs.node.default_child)
+        finding = f"Resource::<{cdk.Stack.of(self).get_logical_id(bucket)}.Arn>/*"
+        within = iam.PolicyStatement(actions=objects, resources=[self.blobs.arn_for_objects("*")])
+        return [
+            Grant(within, finding, "Blobs are named at run time; the bucket is ours alone."),
+            Grant(iam.PolicyStatement(actions=["s3:ListBucket"], resources=[self.blobs.bucket_arn])),
+        ]
+
+
+def _text(name: str) -> dynamodb.Attribute:
+    return dynamodb.Attribute(name=name, type=dynamodb.AttributeType.STRING)
