@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.compat.manifest.form import diverging, done
+from tests.compat.manifest.form import done
 
 ROWS = (
     done("health.check", "API 2.1", "Answers version and status `ok`.", "GET /v1/health/"),

@@ -1,0 +1,64 @@
+"""The ports `Clock` and `Ids` on the machine's clock and chance.
+
+Knows: time and randomness. Must not know: what an id names.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from datetime import UTC, datetime
+
+from hibernaut.ports.clock import Clock
+from hibernaut.schemas.ids import compose, order_of
+
+LAST_COUNTER = 0xFFF
+RANDOM_BITS = 55
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> datetime:
+        """The time in UTC, with microseconds."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Seconds that never run backwards."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait, in this thread."""
+        time.sleep(max(0.0, seconds))
+
+
+class TimeOrderedIds:
+    """Ids that grow with time, also where the clock stands still or is set back. Thread-safe."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._last = (0, 0)
+
+    def new(self, prefix: str, after: str | None = None) -> str:
+        """A fresh id, greater than every one made here before and than `after`."""
+        floor = order_of(after) if after is not None else (0, 0)
+        with self._lock:
+            milliseconds, counter = self._last = _next(self._milliseconds(), max(self._last, floor))
+        return compose(prefix, milliseconds, counter, secrets.randbits(RANDOM_BITS))
+
+    def token(self) -> str:
+        """128 random bits."""
+        return secrets.token_hex(16)
+
+    def _milliseconds(self) -> int:
+        return int(self._clock.now().timestamp() * 1000)
+
+
+def _next(now: int, last: tuple[int, int]) -> tuple[int, int]:
+    """The place behind `last` that is nearest to `now`."""
+    milliseconds, counter = last
+    if now > milliseconds:
+        return now, 0
+    return (milliseconds, counter + 1) if counter < LAST_COUNTER else (milliseconds + 1, 0)

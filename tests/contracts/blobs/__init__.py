@@ -1,0 +1,1 @@
+"""What every store of blobs promises."""

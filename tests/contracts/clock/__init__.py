@@ -1,0 +1,1 @@
+"""What every clock and every maker of ids promises."""

@@ -1,0 +1,1 @@
+"""What every source of secrets promises."""

@@ -1,0 +1,40 @@
+"""The port `Secrets`, on a mapping and on SSM (moto)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from hibernaut.adapters.secrets.environment import EnvironmentSecrets
+from hibernaut.adapters.secrets.ssm import SsmSecrets
+from hibernaut.ports.secrets import Secrets
+from tests.support.clocks import ManualClock
+
+
+@pytest.fixture(params=["environment", "ssm"])
+def secrets(request: pytest.FixtureRequest) -> Iterator[Secrets]:
+    if request.param == "environment":
+        yield EnvironmentSecrets({"OPENAI_API_KEY": "sk-planted", "ANTHROPIC_API_KEY": ""})
+        return
+    import boto3
+    from moto import mock_aws
+
+    with mock_aws():
+        client = boto3.client("ssm")
+        client.put_parameter(Name="/hibernaut/OPENAI_API_KEY", Value="sk-planted", Type="SecureString")
+        yield SsmSecrets("/hibernaut", clock=ManualClock(), client=client)
+
+
+def test_a_secret_is_found_by_its_name(secrets: Secrets) -> None:
+    assert secrets.get("OPENAI_API_KEY") == "sk-planted"
+
+
+def test_what_is_not_set_is_none(secrets: Secrets) -> None:
+    assert secrets.get("ANTHROPIC_API_KEY") is None
+    assert secrets.get("XAI_API_KEY") is None
+
+
+def test_a_secret_does_not_show_when_its_source_is_printed(secrets: Secrets) -> None:
+    secrets.get("OPENAI_API_KEY")
+    assert "planted" not in repr(secrets)

@@ -1,0 +1,23 @@
+"""A clock that stands still until it is told."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+
+class ManualClock:
+    """`sleep` moves it on; nothing waits."""
+
+    def __init__(self, start: datetime = datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)) -> None:
+        self.time = start
+        self.passed = 0.0
+
+    def now(self) -> datetime:
+        return self.time
+
+    def monotonic(self) -> float:
+        return self.passed
+
+    def sleep(self, seconds: float) -> None:
+        self.passed += seconds
+        self.time += timedelta(seconds=seconds)
