@@ -21,8 +21,8 @@ from hibernaut.schemas.block import DEFAULT_LIMIT, Block
 MAX_LABEL = 512
 _ROOT = "/memories/"
 _DIGITS = re.compile(r"-?[0-9]{1,9}")
+# More lines than any block has, and few enough to be printed.
 _MANY = 10**9
-# Lines: more than any block has, and few enough to be printed.
 
 
 @dataclass(frozen=True, slots=True)

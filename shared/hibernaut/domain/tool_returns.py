@@ -40,7 +40,7 @@ def storable(text: str) -> str:
 
 def unpack(text: str) -> str:
     """What clients see of a packed return: its message as text. A text that is no such envelope is its own message."""
-    envelope = _object(text)
+    envelope = json_object(text)
     if envelope is None or "message" not in envelope or "status" not in envelope:
         return text
     return as_text(envelope["message"])
@@ -77,7 +77,7 @@ def unwrapped(text: str) -> str:
     """The message inside a `user_message` envelope; any other text as it is (digest 14.1)."""
     if '"user_message"' not in text:
         return text
-    envelope = _object(text)
+    envelope = json_object(text)
     if envelope is None or envelope.get("type") != "user_message" or "message" not in envelope:
         return text
     return as_text(envelope["message"])
@@ -87,7 +87,8 @@ def _event(kind: str, now: datetime, timezone: str, **fields: str) -> str:
     return json.dumps({"type": kind, **fields, "time": model_time(now, timezone)}, ensure_ascii=False)
 
 
-def _object(text: str) -> JsonObject | None:
+def json_object(text: str) -> JsonObject | None:
+    """The object that a text is as JSON; None for any other text."""
     if not text.startswith("{"):
         return None
     try:
