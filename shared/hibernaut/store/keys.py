@@ -8,7 +8,7 @@
     t#AGENT#agent      CONV#conv           list row of a conversation             conversations of an agent
     t#AGENTS           agent               list row of an agent                   list, count, filters, orders, tags
     t#BLOCK#block      BLOCK               the block                              retrieve, load of a step
-    t#BLOCK#block      AGENT#agent         the block is attached there            agents of a block, recompiling, counts
+    t#BLOCKAGENTS      block#agent         the block is attached there            agents of a block, counts of all blocks
     t#BLOCKS           block               list row of a block                    list, count, filters
     t#TOOL#tool        TOOL                a custom tool, or a built-in's changes retrieve, load of a step
     t#TOOL#tool        AGENT#agent         the tool is attached there             deleting a tool
@@ -73,7 +73,7 @@ def block(tenant: str, block_id: str) -> Key:
 
 
 def block_agent(tenant: str, block_id: str, agent_id: str) -> Key:
-    return Key(f"{tenant}#BLOCK#{block_id}", f"AGENT#{agent_id}")
+    return Key(f"{tenant}#BLOCKAGENTS", f"{block_id}#{agent_id}")
 
 
 def block_row(tenant: str, block_id: str) -> Key:

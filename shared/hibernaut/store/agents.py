@@ -1,0 +1,113 @@
+"""Agents in the table: the agent itself, and its list row, which holds what lists filter and order by.
+
+Only reads stand here, and the changes that a transaction is made of; when an agent may change is decided by `services`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+
+from hibernaut.ports.table import ABSENT, Change, Delete, Item, Put, Table, Update, Value, eq
+from hibernaut.schemas.agent import StoredAgent
+from hibernaut.schemas.base import wire_time
+from hibernaut.schemas.stop import StopReason
+from hibernaut.store import keys
+from hibernaut.store.codec import Codec
+
+_OF_THE_ROW = {"last_run_completion": None, "last_run_duration_ms": None, "last_stop_reason": None}
+
+
+class Agents:
+    def __init__(self, table: Table, codec: Codec) -> None:
+        self._table = table
+        self._codec = codec
+
+    def get(self, tenant: str, agent_id: str) -> StoredAgent | None:
+        item = self._table.get(keys.agent(tenant, agent_id))
+        return self._read(item) if item else None
+
+    def get_many(self, tenant: str, agent_ids: Sequence[str]) -> dict[str, StoredAgent]:
+        found = self._table.get_many([keys.agent(tenant, agent_id) for agent_id in agent_ids])
+        agents = [self._read(item) for item in found.values()]
+        return {agent.id: agent for agent in agents}
+
+    def _read(self, item: Item) -> StoredAgent:
+        agent = self._codec.record(StoredAgent, item)
+        agent.version = int(item["version"])
+        return agent
+
+    def create(self, tenant: str, agent: StoredAgent, token: str) -> list[Change]:
+        """The changes that bring an agent and its list row into being."""
+        key, row = keys.agent(tenant, agent.id), keys.agent_row(tenant, agent.id)
+        return [
+            Put(self._codec.item(key, agent, version=agent.version, wt=token), ABSENT),
+            Put({"pk": row.pk, "sk": row.sk, **_listed(agent)}),
+        ]
+
+    def change(self, tenant: str, before: StoredAgent, after: StoredAgent, token: str) -> list[Change]:
+        """The change from what was read to `after`, on the condition that it is still so; with the list row where it shows the difference.
+
+        Where `after` holds `last_run_*` or `last_stop_reason`, they go to the list row.
+        """
+        key = keys.agent(tenant, after.id)
+        kept = after.model_copy(update={**_OF_THE_ROW, "version": before.version + 1})
+        changed: dict[str, Value] = {**self._codec.body(key, kept), "version": kept.version, "wt": token}
+        changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version))]
+        old = _listed(before)
+        row = {name: value for name, value in (_listed(after) | _of_last_run(after)).items() if old.get(name) != value}
+        return [*changes, Update(keys.agent_row(tenant, after.id), set=row)] if row else changes
+
+    def run_ended(self, tenant: str, agent_id: str, at: datetime, duration_ms: int, stop_reason: StopReason | None) -> Update:
+        """The change of the list row at a run's end. A row that is gone already becomes one without a name, which no list shows."""
+        row: dict[str, Value] = {
+            "last_run_completion": wire_time(at),
+            "last_run_duration_ms": duration_ms,
+            "last_stop_reason": stop_reason.value if stop_reason else "",
+        }
+        return Update(keys.agent_row(tenant, agent_id), set=row)
+
+    def rows(self, tenant: str) -> list[Item]:
+        """The list rows of all agents, oldest first."""
+        found = self._table.query(keys.agent_row(tenant, "agent").pk)
+        return [row for row in found if "name" in row]
+
+    def row(self, tenant: str, agent_id: str) -> Item | None:
+        return self._table.get(keys.agent_row(tenant, agent_id))
+
+    def rows_of(self, tenant: str, agent_ids: Sequence[str]) -> dict[str, Item]:
+        """The list rows of these agents, by id."""
+        found = self._table.get_many([keys.agent_row(tenant, agent_id) for agent_id in agent_ids])
+        return {key.sk: row for key, row in found.items()}
+
+    def delete(self, tenant: str, agent: StoredAgent) -> list[Change]:
+        """The changes that end an agent, on the condition that it is as it was read."""
+        return [Delete(keys.agent(tenant, agent.id), eq(version=agent.version)), Delete(keys.agent_row(tenant, agent.id))]
+
+
+def _listed(agent: StoredAgent) -> dict[str, Value]:
+    """What lists filter and order by; "" where the agent has nothing."""
+    return {
+        "name": agent.name,
+        "tags": json.dumps(agent.tags),
+        "identity_ids": json.dumps(agent.identity_ids),
+        "created_at": wire_time(agent.created_at),
+        "updated_at": wire_time(agent.updated_at),
+        "hidden": bool(agent.hidden),
+        "project_id": agent.project_id or "",
+        "template_id": agent.template_id or "",
+        "base_template_id": agent.base_template_id or "",
+        "created_by_id": agent.created_by_id or "",
+    }
+
+
+def _of_last_run(agent: StoredAgent) -> dict[str, Value]:
+    row: dict[str, Value] = {}
+    if agent.last_run_completion is not None:
+        row["last_run_completion"] = wire_time(agent.last_run_completion)
+    if agent.last_run_duration_ms is not None:
+        row["last_run_duration_ms"] = agent.last_run_duration_ms
+    if agent.last_stop_reason is not None:
+        row["last_stop_reason"] = agent.last_stop_reason.value
+    return row

@@ -1,0 +1,100 @@
+"""Blocks in the table: the block itself, its list row, and the links that say where it is attached.
+
+Only reads stand here, and the changes that a transaction is made of. An agent's record names its blocks in order; the links are the
+way back, from a block to its agents. A link whose agent is gone is harmless: who follows it finds nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Delete, Item, Put, Table, Update, Value, eq
+from hibernaut.schemas.base import wire_time
+from hibernaut.schemas.block import StoredBlock
+from hibernaut.store import keys
+from hibernaut.store.codec import Codec
+
+
+class Blocks:
+    def __init__(self, table: Table, codec: Codec) -> None:
+        self._table = table
+        self._codec = codec
+
+    def get(self, tenant: str, block_id: str) -> StoredBlock | None:
+        item = self._table.get(keys.block(tenant, block_id))
+        return self._read(item) if item else None
+
+    def get_many(self, tenant: str, block_ids: Sequence[str]) -> dict[str, StoredBlock]:
+        found = self._table.get_many([keys.block(tenant, block_id) for block_id in block_ids])
+        blocks = [self._read(item) for item in found.values()]
+        return {block.id: block for block in blocks}
+
+    def _read(self, item: Item) -> StoredBlock:
+        block = self._codec.record(StoredBlock, item)
+        block.version = int(item["version"])
+        return block
+
+    def create(self, tenant: str, block: StoredBlock, token: str) -> list[Change]:
+        """The changes that bring a block and its list row into being."""
+        key, row = keys.block(tenant, block.id), keys.block_row(tenant, block.id)
+        return [
+            Put(self._codec.item(key, block, version=block.version, wt=token), ABSENT),
+            Put({"pk": row.pk, "sk": row.sk, **_listed(block)}),
+        ]
+
+    def change(self, tenant: str, before: StoredBlock, after: StoredBlock, token: str) -> list[Change]:
+        """The change from what was read to `after`, on the condition that it is still so; with the list row where it shows the difference."""
+        key = keys.block(tenant, after.id)
+        kept = after.model_copy(update={"version": before.version + 1})
+        changed: dict[str, Value] = {**self._codec.body(key, kept), "version": kept.version, "wt": token}
+        changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version))]
+        old = _listed(before)
+        row = {name: value for name, value in _listed(after).items() if old[name] != value}
+        return [*changes, Update(keys.block_row(tenant, after.id), set=row)] if row else changes
+
+    def delete(self, tenant: str, block: StoredBlock) -> list[Change]:
+        """The changes that end a block. Its links and the places where agents name it are for the caller to clear."""
+        return [Delete(keys.block(tenant, block.id), PRESENT), Delete(keys.block_row(tenant, block.id))]
+
+    def there(self, tenant: str, block_id: str) -> Check:
+        """The condition that the block exists: for whoever attaches it."""
+        return Check(keys.block(tenant, block_id), PRESENT)
+
+    def attach(self, tenant: str, block_id: str, agent_id: str) -> list[Change]:
+        """The link row. The agent's own list of blocks is a change of the agent."""
+        key = keys.block_agent(tenant, block_id, agent_id)
+        return [Put({"pk": key.pk, "sk": key.sk})]
+
+    def detach(self, tenant: str, block_id: str, agent_id: str) -> list[Change]:
+        return [Delete(keys.block_agent(tenant, block_id, agent_id))]
+
+    def agents_of(self, tenant: str, block_id: str) -> list[str]:
+        """The ids of the agents that the block is attached to, oldest first."""
+        links = self._table.query(keys.block_agent(tenant, block_id, "").pk, prefix=f"{block_id}#")
+        return [keys.last_part(str(link["sk"])) for link in links]
+
+    def counts(self, tenant: str) -> Mapping[str, int]:
+        """To how many agents each block is attached; 0 for those that are not named."""
+        links = self._table.query(keys.block_agent(tenant, "block", "").pk)
+        return Counter(str(link["sk"]).split("#", 1)[0] for link in links)
+
+    def rows(self, tenant: str) -> list[Item]:
+        """The list rows of all blocks, oldest first."""
+        return self._table.query(keys.block_row(tenant, "block").pk)
+
+
+def _listed(block: StoredBlock) -> dict[str, Value]:
+    """What lists filter by; "" where the block has nothing."""
+    return {
+        "label": block.label or "",
+        "description": block.description or "",
+        "tags": json.dumps(block.tags),
+        "identity_ids": json.dumps(block.identity_ids),
+        "created_at": wire_time(block.created_at),
+        "hidden": bool(block.hidden),
+        "is_template": block.is_template,
+        "template_name": block.template_name or "",
+        "project_id": block.project_id or "",
+    }

@@ -1,0 +1,145 @@
+"""Tools in the table: custom tools with their names and links, and what a deployment changed about the built-in ones.
+
+A built-in tool is made from the code; a record under its id overrides the few fields in `OVERRIDABLE`. Only reads stand here, and the
+changes that a transaction is made of.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from hibernaut.domain.builtin_tools import builtin_by_id, builtin_tools
+from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Condition, Delete, Item, Op, Put, Table, Term, Value, eq
+from hibernaut.schemas.base import wire_time
+from hibernaut.schemas.tool import StoredTool, Tool
+from hibernaut.store import keys
+from hibernaut.store.codec import Codec
+
+OVERRIDABLE = ("tags", "return_char_limit", "default_requires_approval", "enable_parallel_execution", "metadata_", "project_id")
+"""The fields of a built-in tool that the API may change."""
+
+
+class Tools:
+    def __init__(self, table: Table, codec: Codec) -> None:
+        self._table = table
+        self._codec = codec
+
+    def get(self, tenant: str, tool_id: str) -> StoredTool | None:
+        return self.get_many(tenant, [tool_id]).get(tool_id)
+
+    def get_many(self, tenant: str, tool_ids: Sequence[str]) -> dict[str, StoredTool]:
+        """The tools that exist among `tool_ids`, built-in ones as they stand here."""
+        found = self._table.get_many([keys.tool(tenant, tool_id) for tool_id in tool_ids])
+        stored = [self._read(item) for item in found.values()]
+        records = {tool.id: tool for tool in stored}
+        tools: dict[str, StoredTool] = {}
+        for tool_id in tool_ids:
+            if builtin := builtin_by_id(tool_id):
+                tools[tool_id] = _overridden(builtin, records.get(tool_id))
+            elif tool_id in records:
+                tools[tool_id] = records[tool_id]
+        return tools
+
+    def _read(self, item: Item) -> StoredTool:
+        tool = self._codec.record(StoredTool, item)
+        tool.version = int(item["version"])
+        return tool
+
+    def by_name(self, tenant: str, names: Iterable[str]) -> dict[str, StoredTool]:
+        """The tools of these names; names that nobody bears are left out."""
+        wanted = list(dict.fromkeys(names))
+        builtin = builtin_tools()
+        held = self._table.get_many([keys.tool_name(tenant, name) for name in wanted if name not in builtin])
+        ids = {name: builtin[name].id for name in wanted if name in builtin}
+        ids |= {key.sk: str(item["tool"]) for key, item in held.items()}
+        found = self.get_many(tenant, list(ids.values()))
+        return {name: found[ids[name]] for name in wanted if name in ids and ids[name] in found}
+
+    def create(self, tenant: str, tool: StoredTool, token: str) -> list[Change]:
+        """The changes that bring a custom tool into being; its name must be free."""
+        key = keys.tool(tenant, tool.id)
+        return [
+            Put(self._codec.item(key, tool, version=tool.version, wt=token), ABSENT),
+            self._put_row(tenant, tool),
+            self._take_name(tenant, tool),
+        ]
+
+    def change(self, tenant: str, before: StoredTool, after: StoredTool, token: str) -> list[Change]:
+        """The change from what was read to `after`, on the condition that it is still so; a new name must be free."""
+        key = keys.tool(tenant, after.id)
+        kept = after.model_copy(update={"version": before.version + 1})
+        when: Condition = ABSENT if before.version == 0 else eq(version=before.version)
+        changes: list[Change] = [Put(self._codec.item(key, kept, version=kept.version, wt=token), when)]
+        if builtin_by_id(after.id):
+            return changes
+        changes.append(self._put_row(tenant, kept))
+        if after.name != before.name:
+            changes += [self._take_name(tenant, after), Delete(keys.tool_name(tenant, before.name or ""))]
+        return changes
+
+    def delete(self, tenant: str, tool: StoredTool) -> list[Change]:
+        """The changes that end a custom tool. Its links and the places where agents name it are for the caller to clear."""
+        return [
+            Delete(keys.tool(tenant, tool.id), eq(version=tool.version)),
+            Delete(keys.tool_row(tenant, tool.id)),
+            Delete(keys.tool_name(tenant, tool.name or ""), (Term("tool", Op.EQ, tool.id),)),
+        ]
+
+    def there(self, tenant: str, tool_id: str) -> list[Check]:
+        """The condition that a custom tool exists: for whoever attaches it. Built-in ones always do."""
+        return [] if builtin_by_id(tool_id) else [Check(keys.tool(tenant, tool_id), PRESENT)]
+
+    def attach(self, tenant: str, tool_id: str, agent_id: str) -> list[Change]:
+        """The link row, which deleting the tool follows. A built-in tool has none, since it cannot be deleted."""
+        if builtin_by_id(tool_id):
+            return []
+        key = keys.tool_agent(tenant, tool_id, agent_id)
+        return [Put({"pk": key.pk, "sk": key.sk})]
+
+    def detach(self, tenant: str, tool_id: str, agent_id: str) -> list[Change]:
+        return [] if builtin_by_id(tool_id) else [Delete(keys.tool_agent(tenant, tool_id, agent_id))]
+
+    def agents_of(self, tenant: str, tool_id: str) -> list[str]:
+        """The ids of the agents that a custom tool is attached to."""
+        links = self._table.query(keys.tool(tenant, tool_id).pk, prefix="AGENT#")
+        return [keys.last_part(str(link["sk"])) for link in links]
+
+    def rows(self, tenant: str) -> list[Item]:
+        """The list rows of all tools: the built-in ones, then the custom ones, oldest first."""
+        own = [_listed(_overridden(tool, None)) | {"sk": tool.id} for tool in builtin_tools().values()]
+        return [*own, *self._table.query(keys.tool_row(tenant, "tool").pk)]
+
+    def _put_row(self, tenant: str, tool: StoredTool) -> Put:
+        key = keys.tool_row(tenant, tool.id)
+        return Put({"pk": key.pk, "sk": key.sk, **_listed(tool)})
+
+    def _take_name(self, tenant: str, tool: StoredTool) -> Change:
+        key = keys.tool_name(tenant, tool.name or "")
+        return Put({"pk": key.pk, "sk": key.sk, "tool": tool.id}, ABSENT)
+
+
+def _overridden(tool: Tool, record: StoredTool | None) -> StoredTool:
+    """A built-in tool with what was changed about it. Its version is 0 until something is."""
+    own = {name: getattr(tool, name) for name in Tool.model_fields}
+    if record is None:
+        return StoredTool.model_construct(**{**own, "version": 0})
+    return StoredTool.model_construct(
+        **{**own, **{name: getattr(record, name) for name in OVERRIDABLE}, "version": record.version}
+    )
+
+
+def _listed(tool: StoredTool) -> dict[str, Value]:
+    """What lists filter and order by; built-in tools are older than all others."""
+    return {
+        "name": tool.name or "",
+        "tool_type": tool.tool_type.value,
+        "description": tool.description or "",
+        "tags": json.dumps(tool.tags),
+        "created_at": _since(tool.created_at),
+    }
+
+
+def _since(moment: datetime | None) -> str:
+    return wire_time(moment) if moment else ""
