@@ -80,7 +80,7 @@ class Expression:
     def attributes(self) -> Wire:
         """The request's part that says what the placeholders stand for."""
         return {
-            **({"ExpressionAttributeNames": self._names} if self._names else {}),
+            **({"ExpressionAttributeNames": {place: name for name, place in self._names.items()}} if self._names else {}),
             **({"ExpressionAttributeValues": self._values} if self._values else {}),
         }
 

@@ -1,0 +1,60 @@
+"""The engines and the doubles, each as an empty table."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hibernaut.adapters.table.definition import create_table
+from hibernaut.adapters.table.dynamodb import DynamoDbTable, one_attempt
+from hibernaut.adapters.table.sqlite import SqliteTable
+from hibernaut.local.aws_offline.moto_fixes import install
+from hibernaut.ports.table import Table
+from tests.support.dynamodb_local import DynamoDbLocal, dynamodb_local
+from tests.support.tables import CountingTable, LosesResponses, RevealsSlowly
+
+__all__ = ["dynamodb_local"]
+
+ENGINES = ("sqlite", "moto", "dynamodb_local")
+DOUBLES: dict[str, Callable[[Table], Table]] = {
+    "counting": lambda table: CountingTable(table, lambda _number, _kind: None),
+    "losing": lambda table: LosesResponses(table),
+    "revealing": lambda table: RevealsSlowly(table),
+}
+
+
+@pytest.fixture(scope="session")
+def new_moto_table() -> Iterator[Callable[[], Table]]:
+    """Makes empty tables in moto, fixed."""
+    import boto3
+    from moto import mock_aws
+
+    install()
+    numbers = itertools.count(1)
+    with mock_aws():
+        client = boto3.client("dynamodb", config=one_attempt())
+        streams = boto3.client("dynamodbstreams", config=one_attempt())
+
+        def make() -> Table:
+            name = f"table-{next(numbers)}"
+            create_table(client, name)
+            return DynamoDbTable(name, client=client, streams=streams)
+
+        yield make
+
+
+@pytest.fixture(params=[*ENGINES, *DOUBLES])
+def table(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Table]:
+    if request.param == "moto":
+        yield request.getfixturevalue("new_moto_table")()
+        return
+    if request.param == "dynamodb_local":
+        server: DynamoDbLocal = request.getfixturevalue("dynamodb_local")
+        yield server.new_table()
+        return
+    sqlite = SqliteTable(tmp_path / "table.db")
+    yield DOUBLES.get(request.param, lambda table: table)(sqlite)
+    sqlite.close()

@@ -1,0 +1,183 @@
+"""Tables that behave as badly as the port allows: each is a real table around another one.
+
+Knows: the port. Must not know: what is kept in a table. They run through the table's contract suite themselves.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TypeVar
+
+from hibernaut.adapters.table.bounds import bounds
+from hibernaut.ports.table import Change, Check, Index, Item, Key, OutcomeUnknown, Record, Table
+
+T = TypeVar("T")
+
+
+class PassesOn:
+    """A table that asks another one."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def get(self, key: Key) -> Item | None:
+        return self._table.get(key)
+
+    def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
+        return self._table.get_many(keys)
+
+    def query(
+        self,
+        pk: str,
+        *,
+        index: Index | None = None,
+        after: str | None = None,
+        before: str | None = None,
+        prefix: str = "",
+        limit: int | None = None,
+        descending: bool = False,
+        names: Sequence[str] = (),
+    ) -> list[Item]:
+        return self._table.query(
+            pk, index=index, after=after, before=before, prefix=prefix, limit=limit, descending=descending, names=names
+        )
+
+    def write(self, *changes: Change) -> None:
+        self._table.write(*changes)
+
+    def changes(self, after: str | None = None, limit: int = 1000) -> list[Record]:
+        return self._table.changes(after, limit)
+
+
+class LosesResponses(PassesOn):
+    """Raises OutcomeUnknown at chosen writes, counted from 1: `after` having done them, or `before`, when the request never arrived."""
+
+    def __init__(self, table: Table, *, after: Collection[int] = (), before: Collection[int] = ()) -> None:
+        super().__init__(table)
+        self._after, self._before = after, before
+        self._count = itertools.count(1)
+
+    def write(self, *changes: Change) -> None:
+        number = next(self._count)
+        if number in self._before:
+            raise OutcomeUnknown(f"write {number}: the request is lost")
+        self._table.write(*changes)
+        if number in self._after:
+            raise OutcomeUnknown(f"write {number}: the answer is lost")
+
+
+class CountingTable(PassesOn):
+    """Calls `on_call(n, kind)` before and after every call, n counted from 1, kind like "before write" or "after query".
+
+    What `on_call` raises goes to the caller: before a write nothing is done, after it all is. It may also end the process.
+    """
+
+    def __init__(self, table: Table, on_call: Callable[[int, str], None]) -> None:
+        super().__init__(table)
+        self._on_call = on_call
+        self._count = itertools.count(1)
+
+    def get(self, key: Key) -> Item | None:
+        return self._told("get", lambda: super(CountingTable, self).get(key))
+
+    def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
+        return self._told("get_many", lambda: super(CountingTable, self).get_many(keys))
+
+    def query(self, pk: str, **asked: object) -> list[Item]:
+        return self._told("query", lambda: super(CountingTable, self).query(pk, **asked))  # type: ignore[arg-type]
+
+    def write(self, *changes: Change) -> None:
+        self._told("write", lambda: super(CountingTable, self).write(*changes))
+
+    def changes(self, after: str | None = None, limit: int = 1000) -> list[Record]:
+        return self._told("changes", lambda: super(CountingTable, self).changes(after, limit))
+
+    def _told(self, kind: str, call: Callable[[], T]) -> T:
+        self._on_call(next(self._count), f"before {kind}")
+        answer = call()
+        self._on_call(next(self._count), f"after {kind}")
+        return answer
+
+
+class RevealsSlowly(PassesOn):
+    """A transaction's items become visible to plain readers one by one, while `write` is under way; conditions see the truth.
+
+    `order` chooses the order of the keys. `meanwhile` is called at every moment at which a reader could look: before the first item is
+    visible, and after each one. Its own writes are seen at once. Threads that read beside a slow `write` see the same moments.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        *,
+        order: Callable[[Sequence[Key]], Iterable[Key]] = tuple,
+        meanwhile: Callable[[], None] = lambda: None,
+    ) -> None:
+        super().__init__(table)
+        self._order, self._meanwhile = order, meanwhile
+        self._hidden: dict[Key, Item | None] = {}
+        self._lock = threading.RLock()
+        self._here = threading.local()
+
+    def write(self, *changes: Change) -> None:
+        keys = [change.key for change in changes if not isinstance(change, Check)]
+        slow = len(changes) > 1 and not getattr(self._here, "revealing", False)
+        with self._lock:
+            before = self._table.get_many(keys) if slow else {}
+            self._table.write(*changes)
+            for key in keys:
+                self._hidden.pop(key, None)
+            if slow:
+                self._hidden |= {key: before.get(key) for key in keys}
+        if slow:
+            self._reveal(self._order(keys))
+
+    def get(self, key: Key) -> Item | None:
+        with self._lock:
+            return self._hidden[key] if key in self._hidden else self._table.get(key)
+
+    def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
+        with self._lock:
+            found = self._table.get_many(keys) | {key: self._hidden[key] for key in keys if key in self._hidden}
+        return {key: item for key, item in found.items() if item is not None}
+
+    def query(
+        self,
+        pk: str,
+        *,
+        index: Index | None = None,
+        after: str | None = None,
+        before: str | None = None,
+        prefix: str = "",
+        limit: int | None = None,
+        descending: bool = False,
+        names: Sequence[str] = (),
+    ) -> list[Item]:
+        place = "" if index is None else f"{index}_"
+        asked = bounds(after, before, prefix)
+        with self._lock:
+            seen = self._table.query(pk, index=index, after=after, before=before, prefix=prefix)
+            found = [item for item in seen if Key(str(item["pk"]), str(item["sk"])) not in self._hidden]
+            for item in self._hidden.values():
+                if item is not None and item.get(f"{place}pk") == pk and asked.admits(str(item.get(f"{place}sk", ""))):
+                    found.append(item)
+        found = [item for item in found if f"{place}sk" in item]
+        found.sort(key=lambda item: str(item[f"{place}sk"]), reverse=descending)
+        kept = {"pk", "sk", f"{place}pk", f"{place}sk"} if index is not None or names else None
+        return [
+            {name: value for name, value in item.items() if kept is None or name in kept or (index is None and name in names)}
+            for item in found[:limit]
+        ]
+
+    def _reveal(self, order: Iterable[Key]) -> None:
+        self._here.revealing = True
+        try:
+            self._meanwhile()
+            for key in order:
+                with self._lock:
+                    self._hidden.pop(key, None)
+                self._meanwhile()
+        finally:
+            self._here.revealing = False
