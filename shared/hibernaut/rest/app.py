@@ -1,0 +1,67 @@
+"""The app: frame, routes and pages around the use cases. The same object is served by every profile.
+
+Knows which routers there are; must not know which engines stand behind the services.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fastapi import FastAPI
+from fastapi.middleware.cors import CORSMiddleware
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from hibernaut import __version__
+from hibernaut.rest import docs, errors
+from hibernaut.rest.dependencies import Services
+from hibernaut.rest.frame import MEBIBYTE, BodyLimit, OneSpelling, Unforeseen
+from hibernaut.rest.routers import health
+
+LETTA_WEB_APP = "https://app.letta.com"
+LOCAL_ORIGINS = tuple(f"http://{host}:{port}" for host in ("localhost", "127.0.0.1") for port in (3000, 4200, 8080, 8283))
+"""Where development servers of web front ends usually run."""
+DEFAULT_BODY_LIMIT = 50 * MEBIBYTE
+DESCRIPTION = "Stateful LLM agents with self-editing memory, behind the Letta V1 API."
+
+
+def create_app(
+    services: Services,
+    *,
+    body_limit: int = DEFAULT_BODY_LIMIT,
+    cors_origins: Sequence[str] = LOCAL_ORIGINS,
+) -> FastAPI:
+    """The app over these services. `body_limit` in bytes; pages from `cors_origins` (and Letta's own web app) may call it."""
+    app = FastAPI(
+        title="Hibernaut",
+        version=__version__,
+        description=DESCRIPTION,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.services = services
+    errors.install(app)
+    _pages(app)
+    for module in (health,):
+        app.include_router(module.router)
+    app.add_middleware(BodyLimit, limit=body_limit)
+    app.add_middleware(OneSpelling)
+    app.add_middleware(Unforeseen)
+    app.add_middleware(
+        CORSMiddleware,
+        allow_origins=[*cors_origins, LETTA_WEB_APP],
+        allow_credentials=True,
+        allow_methods=["*"],
+        allow_headers=["*"],
+    )
+    return app
+
+
+def _pages(app: FastAPI) -> None:
+    @app.get("/", include_in_schema=False)
+    async def root() -> RedirectResponse:
+        return RedirectResponse("docs")
+
+    @app.get("/docs", include_in_schema=False)
+    async def documentation() -> HTMLResponse:
+        return HTMLResponse(docs.page(app.openapi()))

@@ -1,0 +1,82 @@
+"""What a route is handed: the use cases, and who calls.
+
+The functions are `async` because they do no I/O: a plain one would cost each request a hop to a thread.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import Depends, Request
+
+from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.ids import DEFAULT_TENANT, DEFAULT_USER, is_id
+
+if TYPE_CHECKING:
+    from hibernaut.ports.signal import RunSignal
+    from hibernaut.services.agents import Agents
+    from hibernaut.services.blocks import Blocks
+    from hibernaut.services.following import Following
+    from hibernaut.services.messages import Messages
+    from hibernaut.services.models import Models
+    from hibernaut.services.prompts import Prompts
+    from hibernaut.services.runs import Runs
+    from hibernaut.services.sending import Sending
+    from hibernaut.services.steps import Steps
+    from hibernaut.services.tools import Tools
+
+_STABLE_CLIENT = re.compile(r"@?(?:letta-ai/)?letta-client/1\.")
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The use cases that the routes call, as wiring built them."""
+
+    agents: Agents
+    blocks: Blocks
+    tools: Tools
+    models: Models
+    prompts: Prompts
+    sending: Sending
+    following: Following
+    messages: Messages
+    runs: Runs
+    steps: Steps
+    signal: RunSignal
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls. `is_1_0_client`: a client of the stable SDK, which is shown less by default (Letta V1 API, digest 1.4)."""
+
+    tenant: str
+    user_id: str
+    is_1_0_client: bool
+
+
+async def services(request: Request) -> Services:
+    found: Services = request.app.state.services
+    return found
+
+
+async def caller(request: Request) -> Caller:
+    """The tenant comes from the key alone; without configured keys there is one tenant, and any Authorization is accepted.
+
+    The header `user_id` must be well formed, and an unknown user is the default one (digest 1.2). Raises: InvalidArgument.
+    """
+    user = request.headers.get("user_id")
+    if user is not None and not is_id(user, "user"):
+        raise InvalidArgument(f"INVALID_ARGUMENT: Invalid user ID format: {user}. Expected format: 'user-<uuid4>'")
+    return Caller(tenant=DEFAULT_TENANT, user_id=DEFAULT_USER, is_1_0_client=is_1_0_client(request))
+
+
+def is_1_0_client(request: Request) -> bool:
+    """Whether the request comes from the stable SDK, or from something that does not say what it is (digest 1.4)."""
+    agent = request.headers.get("user-agent")
+    return "x-stainless-package-version" in request.headers or agent is None or _STABLE_CLIENT.match(agent) is not None
+
+
+TheServices = Annotated[Services, Depends(services)]
+TheCaller = Annotated[Caller, Depends(caller)]

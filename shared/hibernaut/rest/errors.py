@@ -1,0 +1,149 @@
+"""The one table of errors: what our tree, the frame and the table's engine become as HTTP (Letta V1 API, digest 1.6).
+
+Two bodies: `{"detail": …}` for what the caller or the state of things did, `{"error": {"type", "message", "detail"}}` for a model's
+provider. It decides status, body and headers, and nothing else; the texts come with the errors.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+
+from hibernaut.ports.table import ConditionFailed, Contended, OutcomeUnknown, TableError, TooLarge
+from hibernaut.schemas import errors
+from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.errors import HibernautError, ModelError
+
+logger = logging.getLogger(__name__)
+
+STATUS: dict[type[HibernautError], int] = {
+    errors.InvalidArgument: 400,
+    errors.Unauthenticated: 401,
+    errors.NotFound: 404,
+    errors.Conflict: 409,
+    errors.PayloadTooLarge: 413,
+    errors.Unprocessable: 422,
+    errors.NotImplementedHere: 501,
+    errors.ContextWindowExceeded: 400,
+    errors.ModelBadRequest: 400,
+    errors.ModelAuthentication: 401,
+    errors.ModelCredits: 402,
+    errors.ModelPermission: 403,
+    errors.ModelNotFound: 404,
+    errors.ModelRateLimit: 429,
+    errors.ModelOverloaded: 503,
+    errors.ModelTimeout: 504,
+    errors.ModelError: 500,
+    errors.HibernautError: 500,
+}
+"""An error without a line of its own has its parent's."""
+
+MODEL_TEXT: dict[type[ModelError], tuple[str, str]] = {
+    errors.ModelBadRequest: ("llm_bad_request", "The model's provider refused the request as malformed."),
+    errors.ModelAuthentication: ("llm_authentication", "The model's provider did not accept the key."),
+    errors.ModelCredits: ("llm_insufficient_credits", "The account at the model's provider has no credits left."),
+    errors.ModelPermission: ("llm_permission_denied", "The model's provider does not permit this request."),
+    errors.ModelNotFound: ("llm_not_found", "The model's provider does not know the model."),
+    errors.ModelRateLimit: (
+        "llm_rate_limit",
+        "Rate limit exceeded for LLM model provider. Please wait before making another request.",
+    ),
+    errors.ModelTimeout: ("llm_timeout", "The model's provider did not answer in time."),
+    errors.ModelError: ("llm_error", "The model's provider failed."),
+}
+"""The provider's body by type of error; what is not here answers with `detail` alone."""
+
+PLAIN_MODEL_ERRORS = (errors.ContextWindowExceeded, errors.ModelOverloaded)
+
+NO_RETRY = {"x-should-retry": "false"}
+"""The SDK sends 409, 429 and 5xx again by itself; this header tells it that another try would end the same (digest 1.6)."""
+
+UNKNOWN_ERROR = "An unknown error occurred"
+EXAMPLE_UUID = "123e4567-e89b-42d3-8456-426614174000"
+_ID_PATTERN = re.compile(r"\^([a-z_-]+)-\[0-9a-f\]\{8\}")
+
+
+def install(app: FastAPI) -> None:
+    """Teach the app the table."""
+    app.add_exception_handler(HibernautError, _ours)
+    app.add_exception_handler(TableError, _table)
+    app.add_exception_handler(RequestValidationError, _validation)
+
+
+def status_of(error: HibernautError) -> int:
+    """The HTTP status of an error of our tree."""
+    return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
+
+
+def body_of(error: HibernautError) -> JsonObject:
+    """The reply's body."""
+    if isinstance(error, ModelError) and not isinstance(error, PLAIN_MODEL_ERRORS):
+        kind, message = next(MODEL_TEXT[base] for base in type(error).__mro__ if base in MODEL_TEXT)
+        return {"error": {"type": kind, "message": message, "detail": error.detail}}
+    if isinstance(error, errors.Busy):
+        return {"detail": error.detail, "run_id": error.run_id}
+    return {"detail": error.detail}
+
+
+def headers_of(error: HibernautError) -> dict[str, str]:
+    """A conflict stays one until the caller does something; a model call has been tried again by us as often as makes sense."""
+    if isinstance(error, ModelError):
+        after = {"retry-after": str(math.ceil(error.retry_after))} if error.retry_after is not None else {}
+        return NO_RETRY | after
+    return dict(NO_RETRY) if isinstance(error, errors.Conflict) else {}
+
+
+def validation_body(found: list[Json]) -> JsonObject:
+    """Letta's 422: the list of errors as Python writes it, and an example where the form of an id is what failed."""
+    body: JsonObject = {"trace_id": "", "detail": str(found)}
+    examples = [f"{prefix}-{EXAMPLE_UUID}" for error in found if (prefix := _id_prefix(error))]
+    return body | ({"examples": examples[:1]} if examples else {})
+
+
+def unknown_error(error: Exception, path: str) -> JSONResponse:
+    """The reply to what nobody foresaw. Where it happened is logged, never the text: it may quote a body."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    place = f"{frame.tb_frame.f_code.co_filename}:{frame.tb_lineno}" if frame is not None else ""
+    logger.error("request failed", extra={"error": type(error).__qualname__, "place": place, "path": path})
+    return JSONResponse({"detail": UNKNOWN_ERROR}, 500)
+
+
+async def _ours(request: Request, error: Exception) -> JSONResponse:
+    if not isinstance(error, HibernautError) or type(error) is HibernautError:
+        return unknown_error(error, request.url.path)
+    return JSONResponse(body_of(error), status_of(error), headers_of(error))
+
+
+async def _table(request: Request, error: Exception) -> JSONResponse:
+    match error:
+        case ConditionFailed():
+            return JSONResponse({"detail": "CONFLICT: The record was changed by another request at the same time."}, 409)
+        case Contended():
+            detail = "CONFLICT: Another request is writing the same records; try again."
+            return JSONResponse({"detail": detail}, 409, {"retry-after": "1"})
+        case OutcomeUnknown():
+            return JSONResponse({"detail": "The table does not answer; try again."}, 503, {"retry-after": "1"})
+        case TooLarge():
+            return JSONResponse({"detail": "The request is larger than one transaction of the table can hold (4 MB)."}, 413)
+        case _:
+            return unknown_error(error, request.url.path)
+
+
+async def _validation(request: Request, error: Exception) -> JSONResponse:
+    if not isinstance(error, RequestValidationError):
+        return unknown_error(error, request.url.path)
+    return JSONResponse(validation_body(list(error.errors())), 422)
+
+
+def _id_prefix(error: Json) -> str | None:
+    if error.get("type") != "string_pattern_mismatch":
+        return None
+    match = _ID_PATTERN.match(str(error.get("ctx", {}).get("pattern", "")))
+    return match.group(1) if match else None

@@ -1,0 +1,1 @@
+"""One router per resource. A route reads its request, calls one use case and gives its answer a body; it decides nothing."""

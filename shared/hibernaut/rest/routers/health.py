@@ -1,0 +1,22 @@
+"""Is the server there, and can it serve (Letta V1 API, digest 2.1 and 3)."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from hibernaut import __version__
+from hibernaut.rest.replies import plain
+
+router = APIRouter(prefix="/v1", tags=["health"])
+
+
+@router.get("/health")
+async def health() -> Response:
+    """The version, and that the process answers."""
+    return plain({"version": __version__, "status": "ok"})
+
+
+@router.get("/ready")
+async def ready() -> Response:
+    """Whether requests can be served: everything is made at the first use, so an answering process is a ready one."""
+    return plain({"status": "ready", "ready": True})
