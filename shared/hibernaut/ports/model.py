@@ -43,11 +43,11 @@ class Models(Protocol):
     def config(self, handle: str) -> LLMConfig:
         """The configuration of a handle `provider/model`. Raises: InvalidArgument (no slash), NotFound (with the handles that exist)."""
 
-    def list(self) -> list[ModelDescription]:
-        """All models of all providers, the default first."""
-
     def list_embeddings(self) -> list[EmbeddingModelDescription]:
         """All embedding models, the default first."""
+
+    def list(self) -> list[ModelDescription]:
+        """All models of all providers, the default first."""
 
     def default_handle(self) -> str:
         """The handle of an agent that is created without one."""
