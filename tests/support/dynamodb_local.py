@@ -21,7 +21,6 @@ from tools.engines import DYNAMODB_LOCAL
 
 _SECONDS_TO_START = 60
 _JAVA = ("java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-_CREDENTIALS = {"aws_access_key_id": "local", "aws_secret_access_key": "local", "region_name": "eu-central-1"}
 
 
 def why_not() -> str | None:
@@ -71,7 +70,9 @@ class DynamoDbLocal:
         if service not in self._clients:
             import boto3
 
-            session = boto3.session.Session(**_CREDENTIALS)
+            session: Any = boto3.session.Session(
+                aws_access_key_id="local", aws_secret_access_key="local", region_name="eu-central-1"
+            )
             self._clients[service] = session.client(service, endpoint_url=self.endpoint, config=one_attempt())
         return self._clients[service]
 

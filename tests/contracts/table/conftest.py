@@ -56,5 +56,5 @@ def table(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Table]:
         yield server.new_table()
         return
     sqlite = SqliteTable(tmp_path / "table.db")
-    yield DOUBLES.get(request.param, lambda table: table)(sqlite)
+    yield DOUBLES[request.param](sqlite) if request.param in DOUBLES else sqlite
     sqlite.close()

@@ -41,7 +41,10 @@ def test_each_item_of_a_transaction_is_told(table: Table) -> None:
 
 def test_what_was_refused_is_not_told(table: Table) -> None:
     table.write(Put({"pk": "T#a", "sk": "1", "n": 1}))
-    for changes in ([Update(A, add={"n": 1}, when=eq(n=7))], [Put({"pk": "T#b", "sk": "1"}), Update(A, add={"n": 1}, when=eq(n=7))]):
+    for changes in (
+        [Update(A, add={"n": 1}, when=eq(n=7))],
+        [Put({"pk": "T#b", "sk": "1"}), Update(A, add={"n": 1}, when=eq(n=7))],
+    ):
         try:
             table.write(*changes)
         except ConditionFailed:

@@ -4,10 +4,34 @@ from __future__ import annotations
 
 import pytest
 
-from hibernaut.ports.table import ABSENT, PRESENT, Check, Condition, ConditionFailed, Delete, Key, Op, Put, Table, Term, Update, Value, eq
+from hibernaut.ports.table import (
+    ABSENT,
+    PRESENT,
+    Check,
+    Condition,
+    ConditionFailed,
+    Delete,
+    Key,
+    Op,
+    Put,
+    Table,
+    Term,
+    Update,
+    Value,
+    eq,
+)
 
 HERE = Key("T#a", "here")
-STANDING: dict[str, Value] = {"pk": "T#a", "sk": "here", "n": 10, "s": "m", "yes": True, "empty": "", "negative": -5, "big": 10**37}
+STANDING: dict[str, Value] = {
+    "pk": "T#a",
+    "sk": "here",
+    "n": 10,
+    "s": "m",
+    "yes": True,
+    "empty": "",
+    "negative": -5,
+    "big": 10**37,
+}
 
 
 def holds(table: Table, condition: Condition) -> bool:
@@ -129,7 +153,9 @@ def test_a_failed_condition_tells_the_item_as_it_stood_and_leaves_it(table: Tabl
     assert table.get(HERE) == standing
 
 
-@pytest.mark.parametrize("change", [Update(HERE, set={"n": 2}, when=PRESENT), Delete(HERE, when=PRESENT), Check(HERE, when=PRESENT)])
+@pytest.mark.parametrize(
+    "change", [Update(HERE, set={"n": 2}, when=PRESENT), Delete(HERE, when=PRESENT), Check(HERE, when=PRESENT)]
+)
 def test_a_condition_that_fails_on_nothing_tells_nothing(table: Table, change: Update | Delete | Check) -> None:
     with pytest.raises(ConditionFailed) as failure:
         table.write(change)

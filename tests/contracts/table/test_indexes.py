@@ -30,7 +30,9 @@ def test_the_two_indexes_know_nothing_of_one_another(table: Table) -> None:
 
 
 def test_an_item_without_both_keys_of_an_index_is_not_in_it(table: Table) -> None:
-    table.write(Put({"pk": "T#a", "sk": "1"}), Put({"pk": "T#a", "sk": "2", "due_pk": "X"}), Put({"pk": "T#a", "sk": "3", "due_sk": "1"}))
+    table.write(
+        Put({"pk": "T#a", "sk": "1"}), Put({"pk": "T#a", "sk": "2", "due_pk": "X"}), Put({"pk": "T#a", "sk": "3", "due_sk": "1"})
+    )
     assert found(table, "X") == []
 
 

@@ -14,8 +14,8 @@ from hibernaut.ports.table import (
     Op,
     Put,
     Table,
-    TooLarge,
     Term,
+    TooLarge,
     Update,
     Value,
 )

@@ -9,7 +9,26 @@ import pytest
 from hibernaut.ports.table import Key, Put, Table, Update
 
 # In the order of their code points, which is that of their UTF-8 bytes and not that of UTF-16 or of any language.
-ORDERED = ["\x01", " ", "A", "Z", "a", "a!", "a-1", "a-10", "a-2", "ab", "b", "z", "é", "ü", "ﬀ", "\ufffd", "\U0001f980", "\U0010ffff"]
+ORDERED = [
+    "\x01",
+    " ",
+    "A",
+    "Z",
+    "a",
+    "a!",
+    "a-1",
+    "a-10",
+    "a-2",
+    "ab",
+    "b",
+    "z",
+    "é",
+    "ü",
+    "ﬀ",
+    "\ufffd",
+    "\U0001f980",
+    "\U0010ffff",
+]
 
 
 def fill(table: Table, keys: list[str], pk: str = "T#a") -> None:
@@ -68,7 +87,9 @@ def test_prefix_bounds_limit_and_direction_go_together(table: Table) -> None:
         (None, "a", "b-", "b-2", "b-25", "c"), (None, "b-", "b-3", "b.", "d"), ("", "b-"), (None, 1, 2, 9), (False, True)
     )
     for after, before, prefix, limit, descending in choices:
-        expected = [sk for sk in stored if (after is None or sk > after) and (before is None or sk < before) and sk.startswith(prefix)]
+        expected = [
+            sk for sk in stored if (after is None or sk > after) and (before is None or sk < before) and sk.startswith(prefix)
+        ]
         expected = (expected[::-1] if descending else expected)[:limit]
         asked = {"after": after, "before": before, "prefix": prefix, "limit": limit, "descending": descending}
         assert keys(table, **asked) == expected, asked
@@ -89,7 +110,10 @@ def test_the_pages_of_a_list_join_without_gap_or_overlap(table: Table) -> None:
 
 def test_only_the_names_that_were_asked_for_come_back_with_the_key(table: Table) -> None:
     table.write(Put({"pk": "T#a", "sk": "1", "n": 1, "s": "x", "body": "b"}), Put({"pk": "T#a", "sk": "2", "s": "y"}))
-    assert table.query("T#a", names=("s", "n")) == [{"pk": "T#a", "sk": "1", "n": 1, "s": "x"}, {"pk": "T#a", "sk": "2", "s": "y"}]
+    assert table.query("T#a", names=("s", "n")) == [
+        {"pk": "T#a", "sk": "1", "n": 1, "s": "x"},
+        {"pk": "T#a", "sk": "2", "s": "y"},
+    ]
     assert table.query("T#a", names=("body",)) == [{"pk": "T#a", "sk": "1", "body": "b"}, {"pk": "T#a", "sk": "2"}]
     assert table.query("T#a", names=("sk",)) == [{"pk": "T#a", "sk": "1"}, {"pk": "T#a", "sk": "2"}]
 

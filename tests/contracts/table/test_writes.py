@@ -27,7 +27,9 @@ def test_an_item_comes_back_as_it_was_put(table: Table) -> None:
     table.write(Put(EVERY_KIND))
     found = table.get(A)
     assert found == EVERY_KIND
-    assert {name: type(value) for name, value in (found or {}).items()} == {name: type(value) for name, value in EVERY_KIND.items()}
+    assert {name: type(value) for name, value in (found or {}).items()} == {
+        name: type(value) for name, value in EVERY_KIND.items()
+    }
 
 
 def test_there_is_no_item_where_none_was_put(table: Table) -> None:
@@ -83,7 +85,12 @@ def test_a_deleted_item_is_gone_and_deleting_nothing_is_no_error(table: Table) -
 
 def test_a_transaction_does_all_its_changes(table: Table) -> None:
     table.write(Put({"pk": "T#a", "sk": "2", "n": 1}), Put({"pk": "T#b", "sk": "1", "n": 1}))
-    table.write(Put({"pk": "T#a", "sk": "1"}, when=ABSENT), Update(B, add={"n": 1}, when=eq(n=1)), Delete(C), Check(Key("T#x", "1"), ABSENT))
+    table.write(
+        Put({"pk": "T#a", "sk": "1"}, when=ABSENT),
+        Update(B, add={"n": 1}, when=eq(n=1)),
+        Delete(C),
+        Check(Key("T#x", "1"), ABSENT),
+    )
     assert table.get_many([A, B, C]) == {A: {"pk": "T#a", "sk": "1"}, B: {"pk": "T#a", "sk": "2", "n": 2}}
 
 

@@ -5,9 +5,12 @@ Knows: key schema, indexes, stream, ttl. Must not know: any client library, or h
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from hibernaut.ports.table import Index
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
 
 TTL_ATTRIBUTE = "ttl"
 
@@ -33,14 +36,7 @@ def index_name(index: Index) -> str:
     return f"by_{index}"
 
 
-class TableCreator(Protocol):
-    """The part of a DynamoDB client that makes tables."""
-
-    def create_table(self, **request: Any) -> Any: ...
-    def update_time_to_live(self, **request: Any) -> Any: ...
-
-
-def create_table(client: TableCreator, name: str) -> None:
+def create_table(client: DynamoDBClient, name: str) -> None:
     """Make the table in an emulator, where it is ready at once."""
     client.create_table(**table_definition(name))
     client.update_time_to_live(TableName=name, TimeToLiveSpecification={"Enabled": True, "AttributeName": TTL_ATTRIBUTE})

@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from hibernaut.adapters.table.bounds import bounds
 from hibernaut.adapters.table.definition import index_name
 from hibernaut.adapters.table.dynamodb_errors import translated
 from hibernaut.adapters.table.dynamodb_requests import Expression, Wire, change_request, plain_item, wire_key
-from hibernaut.adapters.table.dynamodb_stream import StreamsClient, read_stream
+from hibernaut.adapters.table.dynamodb_stream import read_stream
 from hibernaut.adapters.table.limits import check
 from hibernaut.ports.table import Change, Check, Contended, Index, Item, Key, Record
+
+if TYPE_CHECKING:
+    from botocore.config import Config
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodbstreams import DynamoDBStreamsClient
 
 _KEYS_AT_ONCE = 100
 """Keys of one BatchGetItem (DynamoDB's limit)."""
@@ -25,19 +30,6 @@ _CONNECT_SECONDS = 2
 _READ_SECONDS = 10
 """Above what DynamoDB takes for its slowest transaction, so that an answer is not given up while it is on its way."""
 _CONNECTIONS = 64
-
-
-class DynamoDbClient(Protocol):
-    """The part of a DynamoDB client that is used here."""
-
-    def get_item(self, **request: Any) -> Any: ...
-    def batch_get_item(self, **request: Any) -> Any: ...
-    def query(self, **request: Any) -> Any: ...
-    def put_item(self, **request: Any) -> Any: ...
-    def update_item(self, **request: Any) -> Any: ...
-    def delete_item(self, **request: Any) -> Any: ...
-    def transact_write_items(self, **request: Any) -> Any: ...
-    def describe_table(self, **request: Any) -> Any: ...
 
 
 class DynamoDbTable:
@@ -51,14 +43,14 @@ class DynamoDbTable:
         self,
         table_name: str,
         *,
-        client: DynamoDbClient | None = None,
-        streams: StreamsClient | None = None,
+        client: DynamoDBClient | None = None,
+        streams: DynamoDBStreamsClient | None = None,
         endpoint_url: str | None = None,
     ) -> None:
         self._name = table_name
         self._endpoint_url = endpoint_url
-        self._client = client
-        self._streams = streams
+        self._client: Any = client
+        self._streams: Any = streams
         self._stream_arn: str | None = None
         self._making = threading.Lock()
 
@@ -152,26 +144,27 @@ class DynamoDbTable:
                 return found
             request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
 
-    def _dynamodb(self) -> DynamoDbClient:
+    def _dynamodb(self) -> Any:
         if self._client is None:
+            import boto3
+
             with self._making:
-                self._client = self._client or self._make("dynamodb")
+                # A session of its own: boto3's default one must not be shared by threads.
+                made = boto3.session.Session().client("dynamodb", endpoint_url=self._endpoint_url, config=one_attempt())
+                self._client = self._client or made
         return self._client
 
-    def _dynamodb_streams(self) -> StreamsClient:
+    def _dynamodb_streams(self) -> Any:
         if self._streams is None:
+            import boto3
+
             with self._making:
-                self._streams = self._streams or self._make("dynamodbstreams")
+                made = boto3.session.Session().client("dynamodbstreams", endpoint_url=self._endpoint_url, config=one_attempt())
+                self._streams = self._streams or made
         return self._streams
 
-    def _make(self, service: str) -> Any:
-        import boto3
 
-        # A session of its own: boto3's default one must not be shared by threads.
-        return boto3.session.Session().client(service, endpoint_url=self._endpoint_url, config=one_attempt())  # type: ignore[call-overload]
-
-
-def one_attempt() -> Any:
+def one_attempt() -> Config:
     """botocore's configuration of clients that send each request once."""
     from botocore.config import Config
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from hibernaut.adapters.table.dynamodb_requests import plain_item
 from hibernaut.ports.table import Key, Record
@@ -25,16 +25,8 @@ class _Shard(NamedTuple):
     closed: bool
 
 
-class StreamsClient(Protocol):
-    """The part of a DynamoDB Streams client that is used here."""
-
-    def describe_stream(self, **request: Any) -> Any: ...
-    def get_shard_iterator(self, **request: Any) -> Any: ...
-    def get_records(self, **request: Any) -> Any: ...
-
-
-def read_stream(client: StreamsClient, arn: str, after: str | None, limit: int) -> list[Record]:
-    """Up to `limit` changes after the cursor (None: from the beginning), parents first."""
+def read_stream(client: Any, arn: str, after: str | None, limit: int) -> list[Record]:
+    """Up to `limit` changes after the cursor (None: from the beginning), parents first. `client` is one of DynamoDB Streams."""
     shards = _shards(client, arn)
     seen: dict[str, str] = json.loads(after) if after else {}
     seen = {shard: number for shard, number in seen.items() if shard in shards}
@@ -48,7 +40,7 @@ def read_stream(client: StreamsClient, arn: str, after: str | None, limit: int) 
     return records
 
 
-def _shards(client: StreamsClient, arn: str) -> dict[str, _Shard]:
+def _shards(client: Any, arn: str) -> dict[str, _Shard]:
     """Every shard that the stream still has."""
     found: dict[str, _Shard] = {}
     more: dict[str, str] = {}
@@ -70,7 +62,7 @@ def _parents_first(shards: dict[str, _Shard]) -> list[str]:
     return sorted(shards, key=lambda shard: (generation(shard), shard))
 
 
-def _told_by(client: StreamsClient, arn: str, shard: str, *, closed: bool, number: str | None) -> Iterator[dict[str, Any]]:
+def _told_by(client: Any, arn: str, shard: str, *, closed: bool, number: str | None) -> Iterator[dict[str, Any]]:
     """The changes of one shard behind a sequence number, in their order."""
     iterator = _iterator(client, arn, shard, number)
     while iterator is not None:
@@ -82,7 +74,7 @@ def _told_by(client: StreamsClient, arn: str, shard: str, *, closed: bool, numbe
         iterator = page.get("NextShardIterator")
 
 
-def _iterator(client: StreamsClient, arn: str, shard: str, number: str | None) -> str | None:
+def _iterator(client: Any, arn: str, shard: str, number: str | None) -> str | None:
     """Behind the sequence number; at the shard's beginning where there is none, or where the stream has forgotten it."""
     from botocore.exceptions import ClientError
 

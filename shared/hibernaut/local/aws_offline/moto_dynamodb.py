@@ -7,6 +7,7 @@ Without these fixes
   transaction copies whole tables and puts the copies back when it fails;
 - the stream tells of writes that a failed transaction took back, twice of an update that makes its item, and of writes without effect;
 - the same ClientRequestToken does the same transaction again;
+- a condition that compares values of different kinds fails with an error (text and number), or takes True for 1;
 - most of the time of a query goes into moto's generic serializer.
 """
 
@@ -33,6 +34,7 @@ _Place = tuple[Any, Any, Any]
 
 def install() -> None:
     """Apply all fixes; harmless when done again."""
+    from moto.dynamodb.comparisons import COMPARATOR_CLASS
     from moto.dynamodb.models import DynamoDBBackend
     from moto.dynamodb.models.table import Table
     from moto.dynamodb.responses import DynamoHandler, DynamoResult
@@ -45,6 +47,8 @@ def install() -> None:
     replace(DynamoDBBackend, "transact_write_items", lambda original: _transaction(turn, original))
     # moto's own roll-back copies each table and puts the copy back: a copy that is the table itself makes both do nothing.
     put(Table, "__deepcopy__", lambda table, _: table)
+    for sign, comparison in COMPARATOR_CLASS.items():
+        replace(comparison, "expr", _of_one_kind if sign != "<>" else _or_of_two_kinds)
     replace(DynamoHandler, "transact_write_items", _once_per_token)
     replace(DynamoResult, "execute_result", _quick_serializer)
 
@@ -129,6 +133,20 @@ def _put_back(place: _Place, old: Any) -> None:
 
 def _attributes(item: Any) -> Any:
     return None if item is None else item.to_json()["Attributes"]
+
+
+def _of_one_kind(original: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    return lambda comparison, item: _same_kind(comparison, item) and original(comparison, item)
+
+
+def _or_of_two_kinds(original: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    return lambda comparison, item: not _same_kind(comparison, item) or original(comparison, item)
+
+
+def _same_kind(comparison: Any, item: Any) -> bool:
+    """Of functions (`size`) moto knows no kind; they stand beside numbers."""
+    left, right = (getattr(side, "get_type", lambda _: "N")(item) for side in (comparison.lhs, comparison.rhs))
+    return bool(left == right)
 
 
 def _once_per_token(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
