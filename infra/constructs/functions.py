@@ -60,6 +60,8 @@ class OurFunction(Construct):
             environment={**environment, "POWERTOOLS_SERVICE_NAME": name, "POWERTOOLS_LOG_LEVEL": settings.log_level},
             log_group=self.log_group,
             tracing=lambda_.Tracing.DISABLED if caged else lambda_.Tracing.ACTIVE,
+            # Each agent's tools have execution environments of their own: nothing that one leaves behind is seen by another.
+            tenancy_config=lambda_.TenancyConfig.PER_TENANT if caged else None,
             retry_attempts=0,
             dead_letter_queue=dead_letters,
         )

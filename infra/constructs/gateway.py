@@ -30,7 +30,7 @@ REFUSALS = (
         "504",
         f"No reply within {GATEWAY_SECONDS} seconds; the run goes on in the background.",
     ),
-    (apigateway.ResponseType.INTEGRATION_FAILURE, "502", "An internal server error occurred"),
+    (apigateway.ResponseType.DEFAULT_5_XX, None, "An internal server error occurred"),
     (apigateway.ResponseType.THROTTLED, "429", "Too many requests."),
     (apigateway.ResponseType.ACCESS_DENIED, "403", "This address may not call the API."),
 )

@@ -30,7 +30,7 @@ class S3Blobs:
         from botocore.config import Config
 
         once = Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=TIMEOUT_S)
-        return boto3.client("s3", config=once)
+        return boto3.session.Session().client("s3", config=once)
 
     def put(self, key: str, data: bytes) -> None:
         """Write; durable when it returns. Raises: OSError."""

@@ -62,5 +62,5 @@ class SsmSecrets:
             from botocore.config import Config
 
             once = Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=10)
-            self._client = boto3.client("ssm", config=once)
+            self._client = boto3.session.Session().client("ssm", config=once)
         return self._client

@@ -37,7 +37,7 @@ class StepFunctions:
         from botocore.config import Config
 
         once = Config(retries={"total_max_attempts": 1}, connect_timeout=3, read_timeout=10)
-        return boto3.client("stepfunctions", config=once)
+        return boto3.session.Session().client("stepfunctions", config=once)
 
     def start(self, run: RunRef, *, name: str | None = None, inline: bool = False) -> None:
         """Start the execution `name` (default: the run id). One of that name, running or ended, means that it was started."""

@@ -1,0 +1,109 @@
+"""API Gateway's proxy events: from a request to the event, and from a handler's answer to the reply.
+
+Knows: the REST gateway's wire format (payload format 1.0). Must not know: routes, functions or servers.
+"""
+
+from __future__ import annotations
+
+import base64
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from urllib.parse import parse_qsl
+
+from hibernaut.local.aws_offline.place import ACCOUNT
+from hibernaut.schemas.base import Json, JsonObject
+
+Headers = list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What came over HTTP. `path` is as it was sent, without the query."""
+
+    method: str
+    path: str
+    query: str
+    headers: Headers
+    body: bytes
+    source: str = "127.0.0.1"
+
+    def header(self, name: str) -> str:
+        return next((value for key, value in self.headers if key.lower() == name), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    status: int
+    headers: Headers
+    body: bytes
+
+
+class MalformedReply(Exception):
+    """The handler answered something that is no proxy response; the gateway answers 502."""
+
+
+def event_of(request: Request, *, resource: str, stage: str, binary: Sequence[str]) -> JsonObject:
+    """The event of a proxy integration. `resource` is the template of the path, `binary` the media types passed on in base64."""
+    query = parse_qsl(request.query, keep_blank_values=True)
+    is_binary = _media_type(request.header("content-type")) in binary
+    text = base64.b64encode(request.body).decode() if is_binary else request.body.decode("utf-8", errors="replace")
+    return {
+        "resource": resource,
+        "path": request.path,
+        "httpMethod": request.method,
+        "headers": dict(request.headers) or None,
+        "multiValueHeaders": _grouped(request.headers) or None,
+        "queryStringParameters": dict(query) or None,
+        "multiValueQueryStringParameters": _grouped(query) or None,
+        "pathParameters": {"proxy": request.path.strip("/")} if "{proxy+}" in resource else None,
+        "stageVariables": None,
+        "requestContext": _context(request, resource, stage),
+        "body": text or None,
+        "isBase64Encoded": is_binary and bool(text),
+    }
+
+
+def _context(request: Request, resource: str, stage: str) -> JsonObject:
+    now = datetime.now(UTC)
+    return {
+        "accountId": ACCOUNT,
+        "apiId": "offline",
+        "domainName": request.header("host"),
+        "domainPrefix": "offline",
+        "extendedRequestId": uuid.uuid4().hex[:16],
+        "httpMethod": request.method,
+        "identity": {"sourceIp": request.source, "userAgent": request.header("user-agent") or None},
+        "path": f"/{stage}{request.path}",
+        "protocol": "HTTP/1.1",
+        "requestId": str(uuid.uuid4()),
+        "requestTime": now.strftime("%d/%b/%Y:%H:%M:%S +0000"),
+        "requestTimeEpoch": int(now.timestamp() * 1000),
+        "resourcePath": resource,
+        "stage": stage,
+    }
+
+
+def response_of(reply: Json, accept: str, binary: Sequence[str]) -> Response:
+    """The reply of a proxy integration. Raises: MalformedReply."""
+    if not isinstance(reply, dict) or not isinstance(reply.get("statusCode"), int):
+        raise MalformedReply
+    several = reply.get("multiValueHeaders") or {}
+    headers = [(name, str(value)) for name, values in several.items() for value in values]
+    headers += [(name, str(value)) for name, value in (reply.get("headers") or {}).items() if name not in several]
+    body = reply.get("body") or ""
+    # The gateway turns base64 into bytes only for those who accept such bytes; all others get the base64.
+    decoded = reply.get("isBase64Encoded") and (_media_type(accept) in binary or "*/*" in binary)
+    return Response(reply["statusCode"], headers, base64.b64decode(body) if decoded else body.encode())
+
+
+def _grouped(pairs: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
+    grouped: dict[str, list[str]] = {}
+    for name, value in pairs:
+        grouped.setdefault(name, []).append(value)
+    return grouped
+
+
+def _media_type(value: str) -> str:
+    return value.split(",")[0].split(";")[0].strip().lower()

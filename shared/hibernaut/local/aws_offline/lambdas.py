@@ -1,0 +1,204 @@
+"""Lambda in this process: the real handlers, by the names that the template gives them, with a context and a time limit.
+
+Knows: how Lambda calls a handler and reports its end. Must not know: what any handler does.
+A time-out or `abandon` leaves the handler's thread where it is, as a zombie of Lambda would be left.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import threading
+import time
+import traceback
+import uuid
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from hibernaut.local.aws_offline.resources import Resource
+from hibernaut.schemas.base import Json, JsonObject
+
+PAYLOAD_LIMIT = 6_291_556
+"""Bytes of a synchronous invocation's event, and of its reply (Lambda's quota of 6 MB)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function as it was deployed."""
+
+    name: str
+    arn: str
+    handler: str
+    timeout: float
+    memory: int
+    dead_letters: str | None = None
+
+    @classmethod
+    def of(cls, resource: Resource) -> Function:
+        properties = resource.properties
+        letters = properties.get("DeadLetterConfig", {}).get("TargetArn")
+        handler, arn = properties["Handler"], resource.attributes["Arn"]
+        return cls(resource.ref, arn, handler, float(properties["Timeout"]), properties["MemorySize"], letters)
+
+    @property
+    def folder(self) -> str:
+        """Its name in the repository: `functions/<folder>`."""
+        return self.handler.split(".")[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What an invocation gave: the handler's return, or (failed) Lambda's report of the error."""
+
+    payload: Json
+    failed: bool = False
+
+    @property
+    def error(self) -> str | None:
+        """The error's name, as the state machine's Catch and Retry see it."""
+        return str(self.payload["errorType"]) if self.failed else None
+
+
+class Context:
+    """Lambda's second argument to a handler."""
+
+    def __init__(self, function: Function) -> None:
+        self.function_name = function.name
+        self.function_version = "$LATEST"
+        self.invoked_function_arn = function.arn
+        self.memory_limit_in_mb = function.memory
+        self.aws_request_id = str(uuid.uuid4())
+        self.log_group_name = f"/aws/lambda/{function.name}"
+        self.log_stream_name = "offline"
+        self._deadline = time.monotonic() + function.timeout
+
+    def get_remaining_time_in_millis(self) -> int:
+        return max(0, int((self._deadline - time.monotonic()) * 1000))
+
+
+class Abandoned(BaseException):
+    """Ends a thread whose invocation was abandoned, when the whole of AWS is over. Not an Exception: nothing may catch it."""
+
+
+@dataclass(slots=True)
+class _Invocation:
+    function: str
+    over: threading.Event = field(default_factory=threading.Event)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    reply: Reply | None = None
+    aws_over: threading.Event = field(default_factory=threading.Event)
+
+    def end(self, reply: Reply) -> None:
+        """The first end counts: a zombie that comes back is not heard."""
+        with self.lock:
+            if self.reply is None:
+                self.reply = reply
+        self.over.set()
+
+    @property
+    def ended(self) -> Reply:
+        if self.reply is None:
+            raise RuntimeError("the invocation has not ended")
+        return self.reply
+
+
+_current: ContextVar[_Invocation | None] = ContextVar("invocation", default=None)
+
+
+def current_function() -> str | None:
+    """The folder of the function whose handler runs here, if one does."""
+    invocation = _current.get()
+    return invocation.function if invocation else None
+
+
+def abandon() -> NoReturn:
+    """For doubles inside a handler: the invocation ends here and now as if its machine had died, and nothing after this call runs."""
+    invocation = _current.get()
+    if invocation is None:
+        raise RuntimeError("no handler runs here")
+    invocation.end(_report("Runtime.ExitError", "RequestId: the runtime exited"))
+    invocation.aws_over.wait()
+    raise Abandoned
+
+
+class Lambdas:
+    """All functions of a stack. `deps` are handed to a handler as its third argument, by the function's folder."""
+
+    def __init__(self, functions: list[Function]) -> None:
+        self._by_name = {key: function for function in functions for key in (function.name, function.arn, function.folder)}
+        self._over = threading.Event()
+        self.deps: dict[str, object] = {}
+
+    def of(self, name: str) -> Function:
+        """By name, address or folder. Raises: KeyError."""
+        return self._by_name[name]
+
+    def invoke(self, name: str, event: Json, *, timeout: float | None = None) -> Reply:
+        """Call the handler and wait for its end, at most for its own limit. `timeout`: the caller's patience, where it is shorter."""
+        function = self.of(name)
+        if len(json.dumps(event)) > PAYLOAD_LIMIT:
+            return _report("RequestEntityTooLargeException", f"Request must be smaller than {PAYLOAD_LIMIT} bytes")
+        invocation = _Invocation(function.folder, aws_over=self._over)
+        threading.Thread(target=self._run, args=(function, event, invocation), daemon=True, name=function.folder).start()
+        if not invocation.over.wait(min(function.timeout, timeout or function.timeout)):
+            invocation.end(_report("Sandbox.Timedout", f"Task timed out after {function.timeout:.2f} seconds"))
+        return invocation.ended
+
+    def over(self) -> None:
+        """AWS ends: abandoned threads end too."""
+        self._over.set()
+
+    def _run(self, function: Function, event: Json, invocation: _Invocation) -> None:
+        _current.set(invocation)
+        try:
+            handler = _handler(function.handler)
+            extra = (self.deps[function.folder],) if function.folder in self.deps else ()
+            # Through JSON and back, as on the wire: no object passes between two functions.
+            payload = json.dumps(handler(json.loads(json.dumps(event)), Context(function), *extra))
+        except Abandoned:
+            return
+        except Exception as error:  # noqa: BLE001 - Lambda reports whatever a handler raises
+            invocation.end(_report(type(error).__name__, str(error), error))
+            return
+        if len(payload) > PAYLOAD_LIMIT:
+            invocation.end(
+                _report("Function.ResponseSizeTooLarge", "Response payload size exceeded maximum allowed payload size")
+            )
+            return
+        invocation.end(Reply(json.loads(payload)))
+
+
+def _handler(path: str) -> Callable[..., Json]:
+    module, name = path.rsplit(".", 1)
+    handler: Callable[..., Json] = getattr(importlib.import_module(module), name)
+    return handler
+
+
+def _report(name: str, text: str, error: Exception | None = None) -> Reply:
+    report: JsonObject = {"errorType": name, "errorMessage": text}
+    if error is not None:
+        report["stackTrace"] = traceback.format_tb(error.__traceback__)
+    return Reply(report, failed=True)
+
+
+def moto_invoke(lambdas: Lambdas) -> Callable[..., bytes]:
+    """What takes the place of moto's own `LambdaFunction.invoke`, where every caller ends: the Invoke API and Step Functions."""
+
+    def invoke(function: object, body: str, request_headers: Mapping[str, str], response_headers: dict[str, str]) -> bytes:
+        name: str = function.function_name  # type: ignore[attr-defined]
+        event = json.loads(body) if body else {}
+        match (request_headers or {}).get("x-amz-invocation-type") or "RequestResponse":
+            case "DryRun":
+                return b""
+            case "Event":
+                threading.Thread(target=lambdas.invoke, args=(name, event), daemon=True).start()
+                return b""
+            case _:
+                reply = lambdas.invoke(name, event)
+                if reply.failed:
+                    response_headers["x-amz-function-error"] = "Unhandled"
+                return json.dumps(reply.payload).encode()
+
+    return invoke

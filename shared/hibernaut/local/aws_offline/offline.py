@@ -1,0 +1,183 @@
+"""The deployed product in this process: the template in moto, the real handlers and state machine, and a gateway in front.
+
+Knows: how the parts are started and stopped together. Must not know: what handlers and states do.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+from hibernaut.adapters.table.dynamodb import DynamoDbTable
+from hibernaut.local.aws_offline.environment import exported, union
+from hibernaut.local.aws_offline.gateway import Gateway
+from hibernaut.local.aws_offline.lambdas import Function, Lambdas, Reply, moto_invoke
+from hibernaut.local.aws_offline.place import VARIABLES
+from hibernaut.local.aws_offline.resources import Resource, client
+from hibernaut.local.aws_offline.server import Server
+from hibernaut.local.aws_offline.stack import Stack
+from hibernaut.local.aws_offline.template import checkout, template_of
+from hibernaut.schemas.base import Json, JsonObject
+
+
+class FunctionFailed(Exception):
+    """An invocation ended with an error; `kind` is its name, as Catch and Retry see it."""
+
+    def __init__(self, report: JsonObject) -> None:
+        self.kind = str(report["errorType"])
+        super().__init__(f"{self.kind}: {report['errorMessage']}")
+
+
+class OfflineAws:
+    """Use it as a context. moto is one per process, and so is this.
+
+    `secrets` stand in Parameter Store as if they had been put there; `variables` are added to the functions' environment.
+    `time_scale`: what a second of a workflow's waiting takes here, in seconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        root: Path | None = None,
+        secrets: Mapping[str, str] | None = None,
+        variables: Mapping[str, str] | None = None,
+        time_scale: float = 1.0,
+    ) -> None:
+        self._root = root
+        self._secrets = dict(secrets or {})
+        self._variables = dict(variables or {})
+        self._time_scale = time_scale
+        self._running = ExitStack()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Load the template. Raises: NotACheckout, SynthesisFailed, and whatever in the template is not known here."""
+        from moto import mock_aws
+
+        from hibernaut.local.aws_offline import moto_fixes
+
+        root = self._root or checkout()
+        template = template_of(root)
+        moto_fixes.install(time_scale=self._time_scale)
+        with ExitStack() as starting:
+            starting.enter_context(mock_aws(config={"stepfunctions": {"execute_state_machine": True}}))
+            starting.enter_context(exported(VARIABLES))
+            starting.enter_context(_importable(root))
+            self.stack = Stack(template, _stack_name(template))
+            functions = self.stack.of_type("AWS::Lambda::Function")
+            self.lambdas = Lambdas([Function.of(function) for function in functions])
+            starting.callback(self.lambdas.over)
+            starting.enter_context(_invoking(self.lambdas))
+            environments = [function.properties["Environment"]["Variables"] for function in functions]
+            starting.enter_context(exported({**union(environments), **self._variables}))
+            self._put_secrets()
+            self._running = starting.pop_all()
+
+    def stop(self) -> None:
+        """Forget everything: moto keeps nothing."""
+        self._running.close()
+
+    @cached_property
+    def url(self) -> str:
+        """Where the gateway answers, on a free loopback port; it is started by the first look."""
+        server = Server(self.gateway, "127.0.0.1", 0)
+        self._running.callback(server.stop)
+        return server.start()
+
+    @cached_property
+    def gateway(self) -> Gateway:
+        return Gateway(self.stack, self.lambdas)
+
+    @cached_property
+    def table(self) -> DynamoDbTable:
+        """The table itself, to look into."""
+        return DynamoDbTable(self.stack.outputs["TableName"])
+
+    @property
+    def state_machine(self) -> str:
+        return self.stack.outputs["StateMachineArn"]
+
+    def invoke(self, function: str, event: Json) -> Json:
+        """Call a function by its folder's name. Raises: FunctionFailed."""
+        reply = self.lambdas.invoke(function, event)
+        if reply.failed:
+            raise FunctionFailed(reply.payload)
+        return reply.payload
+
+    def fire_schedule(self, function: str = "sweep_runs") -> Reply:
+        """What the scheduler does when the time comes: its event to the function, and a dead letter where that fails."""
+        schedule = self._schedule_of(function)
+        event = json.loads(schedule.properties["Target"]["Input"])
+        reply = self.lambdas.invoke(function, event)
+        letters = self.lambdas.of(function).dead_letters
+        if reply.failed and letters is not None:
+            queue = client("sqs").get_queue_url(QueueName=letters.rsplit(":", 1)[1])["QueueUrl"]
+            client("sqs").send_message(QueueUrl=queue, MessageBody=json.dumps(event))
+        return reply
+
+    def wait_for_run(self, name: str, timeout: float = 30.0) -> str:
+        """Wait for the end of the execution of this name, without asking again and again; its status."""
+        from hibernaut.local.aws_offline import moto_fixes
+
+        return moto_fixes.wait_execution(f"{self.state_machine.replace(':stateMachine:', ':execution:')}:{name}", timeout)
+
+    def _schedule_of(self, function: str) -> Resource:
+        address = self.lambdas.of(function).arn
+        found = [
+            schedule
+            for schedule in self.stack.of_type("AWS::Scheduler::Schedule")
+            if schedule.properties["Target"]["Arn"] == address
+        ]
+        if not found:
+            raise KeyError(function)
+        return found[0]
+
+    def _put_secrets(self) -> None:
+        for name, value in self._secrets.items():
+            path = f"{self.stack.outputs['SecretsPath']}/{name}"
+            client("ssm").put_parameter(Name=path, Value=value, Type="SecureString")
+
+
+@contextmanager
+def _importable(root: Path) -> Iterator[None]:
+    """The functions lie beside the package, in the asset as in the checkout."""
+    if importlib.util.find_spec("functions") is not None:
+        yield
+        return
+    sys.path.append(str(root))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(root))
+
+
+@contextmanager
+def _invoking(lambdas: Lambdas) -> Iterator[None]:
+    from moto.awslambda.models import LambdaFunction
+
+    original = LambdaFunction.invoke
+    LambdaFunction.invoke = moto_invoke(lambdas)  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        LambdaFunction.invoke = original  # type: ignore[method-assign]
+
+
+def _stack_name(template: JsonObject) -> str:
+    """The template does not say what its stack is called; its state machine does."""
+    (machine,) = (
+        resource for resource in template["Resources"].values() if resource["Type"] == "AWS::StepFunctions::StateMachine"
+    )
+    return str(machine["Properties"]["StateMachineName"]).removesuffix("-heartbeat")

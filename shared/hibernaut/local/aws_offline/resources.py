@@ -1,0 +1,166 @@
+"""How each type of resource comes to be in moto, and which types do not, with the reason.
+
+Knows: moto's services through boto3. Must not know: which resources the stack has.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from hibernaut.local.aws_offline.place import ACCOUNT, REGION
+from hibernaut.schemas.base import JsonObject
+
+NOT_LOADED = {
+    "AWS::ApiGateway::Account": "the front has no logs of its own",
+    "AWS::ApiGateway::Deployment": "the front reads methods from the template",
+    "AWS::CloudWatch::Alarm": "nobody measures",
+    "AWS::IAM::Policy": "moto asks no permission; a test compares what handlers call with what their roles allow",
+    "AWS::Lambda::EventInvokeConfig": "no invocation is repeated",
+    "AWS::Lambda::LayerVersion": "handlers run in this process, with its packages",
+    "AWS::Lambda::Permission": "moto asks no permission",
+    "AWS::S3::BucketPolicy": "moto asks no permission",
+    "AWS::SQS::QueuePolicy": "moto asks no permission",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One resource as it was made: what Ref and GetAtt answer, and its properties without functions."""
+
+    name: str
+    type: str
+    properties: JsonObject
+    ref: str
+    attributes: dict[str, str] = field(default_factory=dict)
+
+
+class UnknownResource(Exception):
+    """The template has a type that is neither made here nor listed with a reason."""
+
+
+@cache
+def client(service: str) -> Any:
+    """One client per service: making one costs more than most calls."""
+    import boto3
+    from botocore.config import Config
+
+    return boto3.session.Session(region_name=REGION).client(service, config=Config(retries={"total_max_attempts": 1}))  # type: ignore[call-overload]
+
+
+def make(name: str, kind: str, properties: JsonObject, physical: str) -> Resource:
+    """Make one resource; `physical` is its name where the template gives none. Raises: UnknownResource."""
+    if kind in NOT_LOADED:
+        return Resource(name, kind, properties, physical)
+    if kind not in MAKERS:
+        raise UnknownResource(f"{name} is a {kind}")
+    ref, attributes = MAKERS[kind](properties, physical)
+    return Resource(name, kind, properties, ref, attributes)
+
+
+Made = tuple[str, dict[str, str]]
+
+
+def _table(properties: JsonObject, physical: str) -> Made:
+    dynamodb = client("dynamodb")
+    shape = ("KeySchema", "AttributeDefinitions", "BillingMode", "GlobalSecondaryIndexes")
+    stream = {"StreamEnabled": True, **properties["StreamSpecification"]}
+    made = dynamodb.create_table(
+        TableName=physical, StreamSpecification=stream, **{key: properties[key] for key in shape if key in properties}
+    )["TableDescription"]
+    dynamodb.update_time_to_live(TableName=physical, TimeToLiveSpecification=properties["TimeToLiveSpecification"])
+    dynamodb.update_continuous_backups(
+        TableName=physical, PointInTimeRecoverySpecification=properties["PointInTimeRecoverySpecification"]
+    )
+    return physical, {"Arn": made["TableArn"], "StreamArn": made["LatestStreamArn"]}
+
+
+def _bucket(properties: JsonObject, physical: str) -> Made:
+    bucket = properties.get("BucketName") or physical.lower()
+    client("s3").create_bucket(Bucket=bucket)
+    return bucket, {"Arn": f"arn:aws:s3:::{bucket}"}
+
+
+def _queue(properties: JsonObject, physical: str) -> Made:
+    name = properties.get("QueueName") or physical
+    url = client("sqs").create_queue(QueueName=name)["QueueUrl"]
+    return url, {"Arn": f"arn:aws:sqs:{REGION}:{ACCOUNT}:{name}", "QueueName": name}
+
+
+def _log_group(properties: JsonObject, physical: str) -> Made:
+    name = properties.get("LogGroupName") or physical
+    logs = client("logs")
+    logs.create_log_group(logGroupName=name)
+    logs.put_retention_policy(logGroupName=name, retentionInDays=properties["RetentionInDays"])
+    return name, {"Arn": f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:{name}:*"}
+
+
+def _role(properties: JsonObject, physical: str) -> Made:
+    trust = json.dumps(properties["AssumeRolePolicyDocument"])
+    role = client("iam").create_role(RoleName=physical[:64], AssumeRolePolicyDocument=trust)["Role"]
+    return role["RoleName"], {"Arn": role["Arn"]}
+
+
+def _function(properties: JsonObject, physical: str) -> Made:
+    made = client("lambda").create_function(
+        FunctionName=properties.get("FunctionName") or physical[:64],
+        Runtime=properties["Runtime"],
+        Handler=properties["Handler"],
+        Role=properties["Role"],
+        Code={"ZipFile": _empty_zip()},
+        Timeout=properties["Timeout"],
+        MemorySize=properties["MemorySize"],
+        Environment=properties.get("Environment", {}),
+    )
+    return made["FunctionName"], {"Arn": made["FunctionArn"]}
+
+
+def _state_machine(properties: JsonObject, physical: str) -> Made:
+    definition = properties["DefinitionString"]
+    for name, value in properties.get("DefinitionSubstitutions", {}).items():
+        definition = definition.replace(f"${{{name}}}", value)
+    name = properties.get("StateMachineName") or physical
+    arn = client("stepfunctions").create_state_machine(
+        name=name, definition=definition, roleArn=properties["RoleArn"], type=properties["StateMachineType"]
+    )["stateMachineArn"]
+    return arn, {"Arn": arn, "Name": name}
+
+
+def _schedule(properties: JsonObject, physical: str) -> Made:
+    name = properties.get("Name") or physical
+    wanted = ("ScheduleExpression", "FlexibleTimeWindow", "Target")
+    arn = client("scheduler").create_schedule(Name=name, **{key: properties[key] for key in wanted})["ScheduleArn"]
+    return name, {"Arn": arn}
+
+
+def _of_the_front(properties: JsonObject, physical: str) -> Made:
+    """Parts of the gateway that the front reads from the template itself."""
+    return properties.get("StageName") or physical, {"RootResourceId": f"{physical}-root"}
+
+
+def _empty_zip() -> bytes:
+    data = io.BytesIO()
+    zipfile.ZipFile(data, "w").close()
+    return data.getvalue()
+
+
+MAKERS: dict[str, Callable[[JsonObject, str], Made]] = {
+    "AWS::ApiGateway::GatewayResponse": _of_the_front,
+    "AWS::ApiGateway::Method": _of_the_front,
+    "AWS::ApiGateway::Resource": _of_the_front,
+    "AWS::ApiGateway::RestApi": _of_the_front,
+    "AWS::ApiGateway::Stage": _of_the_front,
+    "AWS::DynamoDB::Table": _table,
+    "AWS::IAM::Role": _role,
+    "AWS::Lambda::Function": _function,
+    "AWS::Logs::LogGroup": _log_group,
+    "AWS::S3::Bucket": _bucket,
+    "AWS::SQS::Queue": _queue,
+    "AWS::Scheduler::Schedule": _schedule,
+    "AWS::StepFunctions::StateMachine": _state_machine,
+}

@@ -1,0 +1,80 @@
+"""The template of one environment, synthesized by the same words as for AWS, and kept by the hash of what it is made from.
+
+Knows: where a checkout has its stack. Must not know: what stands in the template.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import hibernaut
+from hibernaut.schemas.base import JsonObject
+
+ENVIRONMENT = "dev"
+# What the template says depends on these; code of functions is run from the checkout, whatever its asset's hash.
+SOURCES = ("infra", "shared/hibernaut/adapters/table/definition.py", "shared/hibernaut/ports/table.py")
+
+
+class NotACheckout(Exception):
+    """The stack is not beside the package: the profile works from a clone of the repository only."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(f"the profile aws-offline needs a checkout of Hibernaut: there is no infra/app.py in {root}")
+
+
+class SynthesisFailed(Exception):
+    """The CDK did not make a template; the text is what it said."""
+
+
+def checkout() -> Path:
+    """The repository that this package runs from. Raises: NotACheckout."""
+    root = Path(hibernaut.__file__).resolve().parents[2]
+    if not (root / "infra" / "app.py").exists():
+        raise NotACheckout(root)
+    return root
+
+
+def template_of(root: Path, environment: str = ENVIRONMENT) -> JsonObject:
+    """The synthesized template; about six seconds where its sources have changed, else at once. Raises: SynthesisFailed."""
+    kept = kept_template(root, environment)
+    if not kept.exists():
+        _synthesize(root, environment, kept)
+    template: JsonObject = json.loads(kept.read_text(encoding="utf-8"))
+    return template
+
+
+def kept_template(root: Path, environment: str = ENVIRONMENT) -> Path:
+    """Where the template of these sources is kept, made or not."""
+    digest = hashlib.sha256(environment.encode())
+    for file in _sources(root):
+        digest.update(str(file.relative_to(root)).encode())
+        digest.update(file.read_bytes())
+    return root / "build" / "aws-offline" / f"{digest.hexdigest()[:20]}.template.json"
+
+
+def _sources(root: Path) -> Iterator[Path]:
+    for source in SOURCES:
+        place = root / source
+        files = sorted(place.rglob("*")) if place.is_dir() else [place]
+        yield from (file for file in files if file.is_file() and "__pycache__" not in file.parts)
+
+
+def _synthesize(root: Path, environment: str, kept: Path) -> None:
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        context = ["--context", f"env={environment}", "--context", "check=false"]
+        command = [sys.executable, "-m", "infra.app", "--outdir", folder, *context]
+        done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+        made = list(Path(folder).glob("*.template.json"))
+        if done.returncode != 0 or len(made) != 1:
+            raise SynthesisFailed(done.stderr.strip() or "the CDK wrote no template")
+        # Renamed into place, so that another process sees a whole template or none.
+        half = Path(shutil.copy(made[0], kept.with_suffix(f".{Path(folder).name}")))
+        half.rename(kept)
