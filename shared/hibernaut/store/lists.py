@@ -1,0 +1,49 @@
+"""The tenant-wide lists, which are spread over shards of the index LISTS: merged by id, and one entry by its id.
+
+The index may lag: what was written a moment ago may be missing.
+"""
+
+from __future__ import annotations
+
+import heapq
+from itertools import islice
+
+from hibernaut.ports.table import Index, Key, Table
+from hibernaut.store import keys
+
+
+def merged(
+    table: Table,
+    tenant: str,
+    noun: str,
+    *,
+    limit: int,
+    after: str | None = None,
+    before: str | None = None,
+    descending: bool = False,
+) -> list[Key]:
+    """The keys of at most `limit` entries with after < id < before, in the order of their ids."""
+    shards = (
+        [
+            (str(item["list_sk"]), Key(str(item["pk"]), str(item["sk"])))
+            for item in table.query(
+                keys.list_partition(tenant, noun, shard),
+                index=Index.LISTS,
+                after=after,
+                before=before,
+                limit=limit,
+                descending=descending,
+            )
+        ]
+        for shard in keys.shards()
+    )
+    return [key for _, key in islice(heapq.merge(*shards, reverse=descending), limit)]
+
+
+def find(table: Table, tenant: str, noun: str, identifier: str) -> Key | None:
+    """Where the entry with this id stands."""
+    pk = keys.list_partition(tenant, noun, keys.shard_of(identifier))
+    found = table.query(pk, index=Index.LISTS, prefix=identifier, limit=1)
+    if not found or found[0]["list_sk"] != identifier:
+        return None
+    return Key(str(found[0]["pk"]), str(found[0]["sk"]))

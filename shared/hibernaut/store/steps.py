@@ -1,0 +1,42 @@
+"""Steps in the table: those of a run, those of a tenant, and the one change that a step knows: what people think of it.
+
+Steps are written by `store.transactions`, together with everything else that happened in them.
+"""
+
+from __future__ import annotations
+
+from hibernaut.ports.table import PRESENT, Key, Table, Update
+from hibernaut.schemas.step import StoredStep
+from hibernaut.store import keys, lists
+from hibernaut.store.codec import Codec
+
+NOUN = "STEPS"
+
+
+class Steps:
+    def __init__(self, table: Table, codec: Codec) -> None:
+        self._table = table
+        self._codec = codec
+
+    def get(self, tenant: str, step_id: str) -> StoredStep | None:
+        key = lists.find(self._table, tenant, NOUN, step_id)
+        item = self._table.get(key) if key else None
+        return self._codec.record(StoredStep, item) if item else None
+
+    def of_run(self, tenant: str, run_id: str) -> list[StoredStep]:
+        """Oldest first."""
+        items = self._table.query(keys.run(tenant, run_id).pk, prefix="STEP#")
+        return [self._codec.record(StoredStep, item) for item in items]
+
+    def page(
+        self, tenant: str, *, limit: int, after: str | None = None, before: str | None = None, descending: bool = False
+    ) -> list[StoredStep]:
+        """Steps of all runs with after < id < before, in the order asked for (through the index, which may lag)."""
+        found = lists.merged(self._table, tenant, NOUN, limit=limit, after=after, before=before, descending=descending)
+        items = self._table.get_many(found)
+        return [self._codec.record(StoredStep, items[key]) for key in found if key in items]
+
+    def change(self, tenant: str, step: StoredStep) -> Update:
+        """The change of a step's record. Its feedback is whatever was said last."""
+        key = Key(*keys.step(tenant, step.run_id or "", step.id))
+        return Update(key, set=self._codec.body(key, step), when=PRESENT)
