@@ -135,21 +135,23 @@ def _effects(writer: sqlite3.Connection, changes: Sequence[Change]) -> list[_Eff
     stored: dict[tuple[str, str], Stored] = {
         (pk, sk): (attributes, body) for pk, sk, attributes, body in writer.execute(_select(len(keys)), flat(keys))
     }
-    effects: list[_Effect] = []
     failed: dict[int, Item | None] = {}
+    olds: list[Item | None] = []
     for place, (change, at) in enumerate(zip(changes, keys, strict=True)):
         there = stored.get(at)
         # An item is decoded only where something looks at it.
         looked_at = there is not None and (bool(change.when) or not isinstance(change, Put))
-        old = item(at.pk, at.sk, there) if there is not None and looked_at else None
-        if not holds(change.when, old):
-            failed[place] = old
-        elif not isinstance(change, Check):
-            if effect := _effect(change, old, there):
-                effects.append(effect)
+        olds.append(item(at.pk, at.sk, there) if there is not None and looked_at else None)
+        if not holds(change.when, olds[place]):
+            failed[place] = olds[place]
     if failed:
         raise ConditionFailed(failed)
-    return effects
+    effects = [
+        _effect(change, old, stored.get(at))
+        for change, old, at in zip(changes, olds, keys, strict=True)
+        if not isinstance(change, Check)
+    ]
+    return [effect for effect in effects if effect is not None]
 
 
 def _effect(change: Change, old: Item | None, there: Stored | None) -> _Effect | None:
