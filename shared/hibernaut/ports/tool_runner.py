@@ -15,6 +15,7 @@ class ToolJob:
 
     `environment` is all the child gets of an environment: the agent's own variables and LETTA_AGENT_ID, LETTA_TOOL_ID.
     `agent_state` is a JSON snapshot for functions that ask for it. `timeout` in seconds; `memory` in bytes; `output_limit` in characters.
+    `source_type` is the tool's; everything but "typescript" is Python (digest 2.9).
     """
 
     name: str
@@ -27,6 +28,7 @@ class ToolJob:
     timeout: float = 180.0
     memory: int = 1_073_741_824
     output_limit: int = 1_000_000
+    source_type: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

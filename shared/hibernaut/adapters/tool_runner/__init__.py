@@ -1,0 +1,1 @@
+"""The cages for custom tools: a child process of this machine, and the `run_tool` function on AWS. They know tools' jobs only."""

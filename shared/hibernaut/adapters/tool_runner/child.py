@@ -1,0 +1,266 @@
+"""The script that runs a tool in its own process: one job as JSON on stdin, one reply as framed JSON on a pipe of its own.
+
+It is started as a file by `child_process`, imports nothing of Hibernaut and nothing outside the standard library, and as
+little of that as it can: what it imports is paid for at every call. It knows nothing of agents but the snapshot it is given.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import signal
+import sys
+from types import ModuleType, TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+MODULE = "tool"
+FILE = "<tool>"
+ERROR_LIMIT = 1_000
+RESERVE = 64 * 1024 * 1024
+"""Bytes above the tool's memory limit, for telling that it was reached."""
+ALARM_GRACE = 2
+
+
+class Record(dict):  # type: ignore[type-arg]
+    """A JSON object whose keys are attributes too, as tools written for V1's objects expect."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"agent_state has no {name!r} here: {', '.join(map(str, self))}") from None
+
+    def __setattr__(self, name: str, value: object) -> None:
+        self[name] = value
+
+
+class Memory(Record):
+    """The agent's core memory; what is written here is compared with the snapshot when the tool has returned."""
+
+    def get_block(self, label: str) -> Any:
+        for block in self.get("blocks", ()):
+            if block["label"] == label:
+                return block
+        raise KeyError(f"the agent has no block {label!r}, but: {', '.join(self.list_block_labels())}")
+
+    def update_block_value(self, label: str, value: str) -> None:
+        if not isinstance(value, str):
+            raise TypeError(f"a block holds a string, not {type(value).__name__}")
+        self.get_block(label)["value"] = value
+
+    def list_block_labels(self) -> list[str]:
+        return [block["label"] for block in self.get("blocks", ())]
+
+
+def main() -> None:
+    channel = int(sys.argv[1])
+    os.set_inheritable(channel, False)
+    job = json.loads(sys.stdin.buffer.read())
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    sys.path.extend(entry for entry in job["path"] if entry not in sys.path)
+    limit_itself(job["memory"], job["timeout"])
+    reply = run(job)
+    for stream in (sys.stdout, sys.stderr):
+        # The tool may have closed or replaced it.
+        with contextlib.suppress(AttributeError, OSError, ValueError):
+            stream.flush()
+    send(channel, reply)
+    # Threads that the tool left behind must not keep the process.
+    os._exit(0)
+
+
+def limit_itself(memory: int, timeout: float) -> None:
+    """Soft limits, with a reserve for the report. The parent ends an overlong tool; the alarm does where the parent is gone."""
+    seconds = int(timeout) + ALARM_GRACE
+    wanted = {
+        # What the tool allocates; shared libraries do not count. Address space is the wider net, for shared mappings.
+        resource.RLIMIT_DATA: (memory, memory + RESERVE),
+        resource.RLIMIT_AS: (2 * memory + RESERVE, 2 * memory + 2 * RESERVE),
+        resource.RLIMIT_CORE: (0, 0),
+        resource.RLIMIT_CPU: (seconds * (os.cpu_count() or 1),) * 2,
+    }
+    for kind, limits in wanted.items():
+        # Some systems know a limit but do not let it be set; a narrower one of the host stays.
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(kind, limits)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    signal.alarm(seconds)
+
+
+def run(job: dict[str, Any]) -> dict[str, Any]:
+    try:
+        state, memory = agent_state(job["agent_state"])
+        value = as_json(call(job, state), job["output_limit"])
+        return {"status": "success", "value": value, "blocks": changed(memory, job["agent_state"])}
+    except BaseException as error:  # noqa: BLE001 -- the outermost line: whatever the tool raises, SystemExit too, is its result
+        if isinstance(error, MemoryError):
+            with contextlib.suppress(OSError, ValueError):
+                hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+                resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
+        return {"status": "error", "error": described(error, job), "traceback": traced(error, job)}
+
+
+def call(job: dict[str, Any], state: Record | None) -> Any:
+    module = ModuleType(MODULE)
+    # Dataclasses and Pydantic look their own module up.
+    sys.modules[MODULE] = module
+    module.__dict__["client"] = None
+    exec(compile(job["source_code"], FILE, "exec"), module.__dict__)  # noqa: S102 -- running a tool is what this process is for
+    function = module.__dict__.get(job["name"])
+    if not callable(function):
+        raise NameError(f"the source defines no function called {job['name']}")
+    positional, named = bound(function, job, state)
+    result = function(*positional, **named)
+    if hasattr(result, "__await__"):
+        import asyncio  # half of this process's start would go into it
+
+        return asyncio.run(awaited(result))
+    return result
+
+
+async def awaited(result: Any) -> Any:
+    return await result
+
+
+def bound(function: Callable[..., Any], job: dict[str, Any], state: Record | None) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments by position and by name: the model's, what the server fills in, and None for an optional one left out."""
+    signed: Any = function
+    while hasattr(signed, "__wrapped__"):
+        signed = signed.__wrapped__
+    arguments = dict(job["args"])
+    code = getattr(signed, "__code__", None)
+    if code is None:
+        return [], arguments
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    defaults = {*names[code.co_argcount - len(signed.__defaults__ or ()) : code.co_argcount], *(signed.__kwdefaults__ or ())}
+    arguments = {
+        name: converted(value, signed, name) if isinstance(value, dict | list) else value for name, value in arguments.items()
+    }
+    arguments |= {name: None for name in names if name in job["optional"] and name not in arguments and name not in defaults}
+    arguments |= {name: value for name, value in (("agent_state", state), ("agent_id", job["agent_id"])) if name in names}
+    positional = [arguments.pop(name) for name in names[: code.co_posonlyargcount] if name in arguments]
+    return positional, arguments
+
+
+def converted(value: Any, function: Callable[..., Any], name: str) -> Any:
+    """An object or array as the type that the parameter is annotated with: a Pydantic model, a list of them, a tuple."""
+    import typing  # only such arguments pay for it
+
+    try:
+        annotation = typing.get_type_hints(function).get(name)
+    except Exception:  # noqa: BLE001 -- annotations are the tool's own code and may raise anything; without them the value stays
+        return value
+    return shaped(value, annotation)
+
+
+def shaped(value: Any, annotation: Any) -> Any:
+    parts = getattr(annotation, "__args__", ())
+    origin = getattr(annotation, "__origin__", None)
+    if isinstance(value, dict) and hasattr(annotation, "model_validate"):
+        return annotation.model_validate(value)
+    if origin is list and isinstance(value, list) and parts:
+        return [shaped(item, parts[0]) for item in value]
+    if origin is tuple and isinstance(value, list):
+        return tuple(value) if ... in parts else tuple(shaped(item, part) for item, part in zip(value, parts, strict=True))
+    if origin is not list and origin is not tuple and origin is not dict:
+        for part in parts:
+            if (made := shaped(value, part)) is not value:
+                return made
+    return value
+
+
+def agent_state(snapshot: dict[str, Any] | None) -> tuple[Record | None, Memory]:
+    if snapshot is None:
+        return None, Memory()
+    state: Record = json.loads(json.dumps(snapshot), object_hook=Record)
+    memory = Memory(state.get("memory") or {})
+    memory["blocks"] = memory.get("blocks") or state.get("blocks") or []
+    state["memory"] = memory
+    return state, memory
+
+
+def changed(memory: Memory, snapshot: dict[str, Any] | None) -> dict[str, str]:
+    """The blocks whose value is not the snapshot's, by label."""
+    _, before = agent_state(snapshot)
+    values = {block["label"]: block.get("value") for block in before.get("blocks", ())}
+    edited = {}
+    for block in memory.get("blocks", ()):
+        label, value = block["label"], block.get("value")
+        if label in values and value != values[label]:
+            if not isinstance(value, str):
+                raise TypeError(f"block {label!r} holds a string, not {type(value).__name__}")
+            edited[label] = value
+    return edited
+
+
+def as_json(value: Any, limit: int) -> Any:
+    """As JSON where it is that already, Pydantic models by their dump, anything else by its str."""
+    try:
+        text = json.dumps(value, default=dumped, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        text = value = str(value)
+    if len(text) > limit and isinstance(value, str):
+        return cut(value, limit)
+    return cut(text, limit) if len(text) > limit else value if isinstance(value, str) else json.loads(text)
+
+
+def dumped(value: Any) -> Any:
+    dump = getattr(value, "model_dump", None)
+    return dump(mode="json") if callable(dump) and not isinstance(value, type) else str(value)
+
+
+def cut(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    note = "... [NOTE: function output was truncated since it exceeded the character limit"
+    return f"{text[:limit]}{note} ({len(text)} > {limit})]"
+
+
+def described(error: BaseException, job: dict[str, Any]) -> str:
+    message = (
+        f"more than the {job['memory'] // 1024**2} MB that a tool may use" if isinstance(error, MemoryError) else said(error)
+    )
+    return f"Error executing function {job['name']}: {type(error).__name__}: {message}"[:ERROR_LIMIT]
+
+
+def said(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 -- the error's own text is the tool's code too
+        return "(an error without a readable text)"
+
+
+def traced(error: BaseException, job: dict[str, Any]) -> str:
+    """The traceback from the tool's own first line on."""
+    import linecache  # only failures pay for it
+    import traceback
+
+    lines = job["source_code"].splitlines(keepends=True)
+    linecache.cache[FILE] = (len(job["source_code"]), None, lines, FILE)
+    own: TracebackType | None = error.__traceback__
+    while own is not None and own.tb_frame.f_code.co_filename != FILE:
+        own = own.tb_next
+    try:
+        return cut("".join(traceback.format_exception(type(error), error, own)), job["output_limit"])
+    except Exception:  # noqa: BLE001 -- as above
+        return f"{type(error).__name__}: {said(error)}"[:ERROR_LIMIT]
+
+
+def send(channel: int, reply: dict[str, Any]) -> None:
+    """Eight bytes of length, big-endian, then UTF-8; lone surrogates become question marks."""
+    payload = json.dumps(reply, ensure_ascii=False).encode("utf-8", "replace")
+    rest = memoryview(len(payload).to_bytes(8, "big") + payload)
+    while rest:
+        rest = rest[os.write(channel, rest) :]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""Runs a custom tool in the `run_tool` Lambda function, whose role may do nothing. Knows Lambda's Invoke and its errors.
+
+The function is isolated by tenant: each agent has execution environments of its own (`TenantId`; AWS Lambda developer guide,
+"tenant isolation"). One attempt: whether a tool may run twice is not ours to decide.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import uuid
+from typing import Any, Protocol, cast
+
+from hibernaut.adapters.tool_runner.child_process import failed
+from hibernaut.adapters.tool_runner.wire import job_to_json, outcome_from_json
+from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
+from hibernaut.schemas.base import JsonObject
+
+LONGEST_RUN = 900
+"""Seconds that Lambda lets a function run; the connection waits a little longer."""
+_GRACE = 10
+_CONNECT_TIMEOUT = 5
+_CONNECTIONS = 64
+# What the function dies of when the tool takes more than the function has; other errors of it are the cage's own.
+_OF_THE_TOOL = frozenset({"Sandbox.Timedout", "Runtime.ExitError", "Runtime.OutOfMemory", "Function.ResponseSizeTooLarge"})
+_TOO_LARGE = frozenset({"RequestTooLargeException", "RequestEntityTooLargeException", "413"})
+
+
+class Client(Protocol):
+    """What is used of boto3's Lambda client."""
+
+    def invoke(self, **request: Any) -> Any: ...
+
+
+class LambdaRunner:
+    """The `ToolRunner` on AWS. Thread-safe."""
+
+    def __init__(self, function_name: str, client: Client | None = None) -> None:
+        self._function_name = function_name
+        self._client = client
+        self._lock = threading.Lock()
+
+    def run(self, job: ToolJob) -> ToolOutcome:
+        """Run it once. Raises: OSError where the function cannot be invoked or fails by itself."""
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            payload = json.dumps(job_to_json(job)).encode()
+        except (TypeError, ValueError, RecursionError) as error:
+            return failed(job, type(error).__name__, f"the call cannot be handed to the tool: {error}")
+        try:
+            response = self._invocable().invoke(
+                FunctionName=self._function_name,
+                InvocationType="RequestResponse",
+                # A tool that is run from source belongs to no agent and shares an environment with nobody.
+                TenantId=job.agent_id or f"once-{uuid.uuid4()}",
+                Payload=payload,
+            )
+            answer: JsonObject = json.loads(response["Payload"].read())
+        except ClientError as error:
+            code = str(error.response.get("Error", {}).get("Code"))
+            if code in _TOO_LARGE:
+                return failed(job, "ValueError", "the tool's source and arguments are too large to be sent to it")
+            raise OSError(f"function {self._function_name} cannot be invoked: {code}") from error
+        except BotoCoreError as error:
+            raise OSError(f"function {self._function_name} cannot be reached: {type(error).__name__}") from error
+        if "FunctionError" in response:
+            return self._fault(job, answer)
+        return outcome_from_json(answer)
+
+    def _fault(self, job: ToolJob, fault: JsonObject) -> ToolOutcome:
+        kind, message = str(fault.get("errorType", "")), str(fault.get("errorMessage", ""))
+        if kind in _OF_THE_TOOL or "Task timed out" in message:
+            return failed(job, "RuntimeError", f"it took more than its function may: {message or kind}")
+        raise OSError(f"function {self._function_name} failed: {kind or 'unknown error'}")
+
+    def _invocable(self) -> Client:
+        with self._lock:
+            if self._client is None:
+                import boto3
+                from botocore.config import Config
+
+                config = Config(
+                    connect_timeout=_CONNECT_TIMEOUT,
+                    read_timeout=LONGEST_RUN + _GRACE,
+                    retries={"total_max_attempts": 1},
+                    max_pool_connections=_CONNECTIONS,
+                    tcp_keepalive=True,
+                )
+                self._client = cast("Client", boto3.client("lambda", config=config))
+            return self._client

@@ -1,0 +1,118 @@
+"""A child process's pipes, served until it ends or its time is up. Knows bytes and limits, nothing of tools.
+
+Whatever the child writes beyond a limit is read and dropped: it neither fills our memory nor blocks the child.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from io import RawIOBase
+
+_CHUNK = 65_536
+_DRAINED_CHUNKS = 32
+"""More than a pipe can hold: a stray process that goes on writing is not read to its end."""
+_LOOK_AGAIN = 0.05
+_FIRST_LOOK = 0.0005
+"""Seconds between looks at whether the child has ended: at most, and at first when all its pipes are closed."""
+
+
+@dataclass(slots=True)
+class Inflow:
+    """One pipe's bytes up to `limit`; `total` counts all that came."""
+
+    pipe: RawIOBase
+    limit: int
+    kept: bytearray = field(default_factory=bytearray)
+    total: int = 0
+
+    def move(self) -> bool:
+        """Read once; False at the end."""
+        chunk = self.pipe.read(_CHUNK)
+        if chunk is None:
+            return True
+        self.total += len(chunk)
+        self.kept += chunk[: max(0, self.limit - len(self.kept))]
+        return bool(chunk)
+
+    def drain(self) -> None:
+        """Read what the pipe still holds, after the death of those who wrote to it."""
+        for _ in range(_DRAINED_CHUNKS):
+            before = self.total
+            if not self.move() or self.total == before:
+                return
+
+
+@dataclass(slots=True)
+class Outflow:
+    """Bytes to be written to one pipe."""
+
+    pipe: RawIOBase
+    rest: memoryview
+
+    def move(self) -> bool:
+        """Write once; False when nothing is left or nobody reads."""
+        try:
+            written = self.pipe.write(self.rest[:_CHUNK])
+        except BrokenPipeError:
+            return False
+        self.rest = self.rest[written or 0 :]
+        return bool(self.rest)
+
+
+def serve(process: subprocess.Popen[bytes], outflow: Outflow, inflows: Sequence[Inflow], timeout: float) -> bool:
+    """Feed and drain the child until it ends; after that it and its process group are dead and its pipes are closed.
+
+    The child must lead a process group of its own. Returns whether it ended by itself within `timeout` seconds.
+    """
+    deadline = time.monotonic() + timeout
+    with selectors.DefaultSelector() as selector, contextlib.ExitStack() as pipes:
+        flows: list[tuple[Inflow | Outflow, int]] = [(inflow, selectors.EVENT_READ) for inflow in inflows]
+        for flow, event in ((outflow, selectors.EVENT_WRITE), *flows):
+            os.set_blocking(flow.pipe.fileno(), False)
+            selector.register(flow.pipe, event, flow)
+            pipes.callback(flow.pipe.close)
+        try:
+            return _served_in_time(process, selector, deadline)
+        finally:
+            kill_group(process)
+            process.wait()
+            for inflow in inflows:
+                if not inflow.pipe.closed:
+                    inflow.drain()
+
+
+def _served_in_time(process: subprocess.Popen[bytes], selector: selectors.BaseSelector, deadline: float) -> bool:
+    pause = _FIRST_LOOK
+    while not _ended(process):
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return False
+        waiting = bool(selector.get_map())
+        for key, _ in selector.select(min(left, _LOOK_AGAIN if waiting else pause)):
+            flow: Inflow | Outflow = key.data
+            if not flow.move():
+                selector.unregister(flow.pipe)
+                flow.pipe.close()
+        if not waiting:
+            pause = min(2 * pause, _LOOK_AGAIN)
+    return True
+
+
+def _ended(process: subprocess.Popen[bytes]) -> bool:
+    """Whether the child has exited; where the system allows it stays unreaped, so that its group's id is nobody else's yet."""
+    if hasattr(os, "waitid"):
+        return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    return process.poll() is not None
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill the child and all that it started in its process group; nothing where they are gone."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,1 @@
+"""What every cage for custom tools promises."""

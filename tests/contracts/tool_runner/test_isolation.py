@@ -1,0 +1,91 @@
+"""The port `ToolRunner`: what of the server a tool does not see."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+import pytest
+
+from hibernaut.ports.tool_runner import ToolRunner
+from tests.contracts.tool_runner.conftest import job
+
+
+def test_a_tool_sees_its_own_variables_and_none_of_the_servers(runner: ToolRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
+    monkeypatch.setenv("PYTHONSTARTUP", "planted")
+    outcome = runner.run(job("import os\ndef tool():\n    return dict(os.environ)\n", environment={"TOKEN": "mine ä"}))
+    # Python itself sets LC_CTYPE where no locale is given.
+    assert {name: value for name, value in outcome.value.items() if name != "LC_CTYPE"} == {"TOKEN": "mine ä"}
+
+
+@pytest.mark.parametrize(("name", "value"), [("A=B", "x"), ("", "x"), ("A\0", "x"), ("A", "\0")])
+def test_a_variable_that_no_process_can_have_is_an_error(runner: ToolRunner, name: str, value: str) -> None:
+    outcome = runner.run(job("def tool(): pass", environment={name: value}))
+    assert "is not a possible environment variable" in str(outcome.error)
+
+
+def test_a_tool_works_in_a_fresh_folder_that_is_gone_afterwards(runner: ToolRunner) -> None:
+    source = """
+    import os
+    def tool():
+        before = os.listdir(".")
+        os.makedirs("a/b")
+        open("a/b/file", "w").close()
+        os.chmod("a/b", 0)
+        os.chmod("a", 0)
+        return [os.getcwd(), before]
+    """
+    first, second = (runner.run(job(source)).value for _ in range(2))
+    assert first[1] == second[1] == []
+    assert len({first[0], second[0], str(Path.cwd())}) == 3
+    assert not Path(first[0]).exists()
+
+
+def test_a_tool_is_given_no_open_file_of_the_server(runner: ToolRunner, tmp_path: Path) -> None:
+    with (tmp_path / "secret").open("w") as secret:
+        number = fcntl.fcntl(secret, fcntl.F_DUPFD, 200)
+        os.set_inheritable(number, True)
+        outcome = runner.run(job("import os\ndef tool(n):\n    return os.fstat(n).st_size\n", args={"n": number}))
+        os.close(number)
+    assert "Bad file descriptor" in str(outcome.error)
+
+
+def test_a_tool_is_not_told_its_job_but_by_its_arguments(runner: ToolRunner) -> None:
+    outcome = runner.run(
+        job("import sys\ndef tool():\n    return [sys.stdin.read(), len(sys.argv)]\n", environment={"TOKEN": "x"})
+    )
+    assert outcome.value == ["", 2]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "b'garbage'",
+        "(8).to_bytes(8, 'big') + b'garbage!'",
+        "(4).to_bytes(8, 'big') + b'null'",
+        "(2).to_bytes(8, 'big') + b'{}'",
+        "(200_000).to_bytes(8, 'big') + b'[' * 200_000",
+        "b'x' * 70_000_000",
+    ],
+)
+def test_a_tool_that_writes_its_own_reply_gets_an_error_for_nonsense(runner: ToolRunner, frame: str) -> None:
+    source = f"""
+    import os, sys
+    def tool():
+        rest = {frame}
+        while rest:
+            rest = rest[os.write(int(sys.argv[1]), rest):]
+        os._exit(0)
+    """
+    outcome = runner.run(job(source))
+    assert outcome.status == "error"
+    assert str(outcome.error).startswith("Error executing function tool: ")
+
+
+def test_a_tool_may_import_what_the_server_may_but_not_from_its_folder(runner: ToolRunner) -> None:
+    source = "def tool():\n    import pydantic\n    return pydantic.__name__\n"
+    assert runner.run(job(source)).value == "pydantic"
+    planted = "def tool():\n    open('planted.py', 'w').close()\n    import planted\n"
+    assert "ModuleNotFoundError" in str(runner.run(job(planted)).error)

@@ -1,0 +1,133 @@
+"""The port `ToolRunner`: a tool that takes too much is stopped, and what it started goes with it."""
+
+from __future__ import annotations
+
+import fcntl
+from pathlib import Path
+
+import pytest
+
+from hibernaut.ports.tool_runner import ToolRunner
+from tests.contracts.tool_runner.conftest import MEGABYTE, job
+
+STUBBORN = """
+import signal
+def tool():
+    print("started")
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM):
+        signal.signal(number, signal.SIG_IGN)
+    while True:
+        try:
+            while True:
+                pass
+        except BaseException:
+            pass
+"""
+
+
+def test_a_tool_that_loops_for_ever_is_killed_at_its_limit(runner: ToolRunner) -> None:
+    outcome = runner.run(job(STUBBORN, timeout=0.5))
+    assert outcome.error == (
+        "Error executing function tool: TimeoutError: it ran longer than the 0.5 seconds that a tool may take, and was stopped"
+    )
+    assert outcome.stdout == ("started\n",)
+
+
+def test_a_tool_that_never_reads_nor_closes_anything_ends_at_its_limit(runner: ToolRunner) -> None:
+    source = "import os, time\ndef tool():\n    os.closerange(0, 100)\n    time.sleep(1000)\n"
+    assert "TimeoutError" in str(runner.run(job(source, timeout=0.5)).error)
+
+
+@pytest.mark.parametrize(
+    "hoard",
+    [
+        "kept = []\n    while True: kept.append(bytes(1_000_000))",
+        "return bytearray(10**10)",
+        "return 'x' * 10**10",
+        "import mmap; return len(mmap.mmap(-1, 10**10))",
+    ],
+)
+def test_a_tool_that_eats_all_memory_is_stopped_with_the_reason(runner: ToolRunner, hoard: str) -> None:
+    outcome = runner.run(job(f"def tool():\n    {hoard}\n", memory=100 * MEGABYTE))
+    assert outcome.status == "error"
+    assert "more than the 100 MB that a tool may use" in str(outcome.error) or "Cannot allocate memory" in str(outcome.error)
+
+
+def test_memory_within_the_limit_is_the_tools_to_use(runner: ToolRunner) -> None:
+    assert runner.run(job("def tool():\n    return len(bytearray(150_000_000))\n", memory=300 * MEGABYTE)).value == 150_000_000
+
+
+def test_no_core_is_dumped(runner: ToolRunner) -> None:
+    outcome = runner.run(job("import resource\ndef tool():\n    return resource.getrlimit(resource.RLIMIT_CORE)\n"))
+    assert outcome.value == [0, 0]
+
+
+def test_endless_output_is_cut_and_does_not_block(runner: ToolRunner) -> None:
+    source = """
+    import sys
+    def tool():
+        for _ in range(100):
+            sys.stdout.write("o" * 1_000_000)
+            sys.stderr.write("ä" * 1_000_000)
+        return "done"
+    """
+    outcome = runner.run(job(source, output_limit=1000))
+    assert outcome.value == "done"
+    assert outcome.stdout == ("o" * 1000 + "... [NOTE: output was truncated since it exceeded the character limit (1000)]",)
+    assert outcome.stderr == ("ä" * 1000 + "... [NOTE: output was truncated since it exceeded the character limit (1000)]",)
+
+
+@pytest.mark.parametrize("returned", ["'ä' * 5_000_000", "['ä' * 5_000_000]"])
+def test_an_endless_return_is_cut(runner: ToolRunner, returned: str) -> None:
+    outcome = runner.run(job(f"def tool():\n    return {returned}\n", output_limit=1000))
+    assert outcome.status == "success"
+    assert isinstance(outcome.value, str)
+    assert "ä" * 900 in outcome.value[:1000]
+    assert outcome.value[1000:].startswith("... [NOTE: function output was truncated")
+    assert len(outcome.value) < 1200
+
+
+def test_a_return_at_the_limit_is_whole(runner: ToolRunner) -> None:
+    assert runner.run(job("def tool():\n    return 'x' * 1000\n", output_limit=1000)).value == "x" * 1000
+
+
+def test_a_block_too_large_to_send_is_an_error(runner: ToolRunner) -> None:
+    source = "def tool(agent_state):\n    agent_state.memory.update_block_value('a', 'x' * 70_000_000)\n"
+    state = {"memory": {"blocks": [{"label": "a", "value": ""}]}}
+    assert "too large" in str(runner.run(job(source, agent_state=state)).error)
+
+
+LEFT_BEHIND = """
+import fcntl, os, sys, time
+def tool(how):
+    lock = open(os.environ["LOCK"], "a")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    if how == "leaves a child":
+        if os.fork() == 0:
+            time.sleep(30)
+            lock.write("survived")
+            os._exit(0)
+    elif how == "runs away":
+        for _ in range(20_000):
+            if os.fork():
+                os._exit(0)
+        lock.write("survived")
+    elif how == "waits for a child":
+        if os.fork() == 0:
+            time.sleep(30)
+            lock.write("survived")
+        os.wait()
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "status"), [("leaves a child", "success"), ("runs away", "error"), ("waits for a child", "error")]
+)
+def test_processes_that_a_tool_started_die_with_it(runner: ToolRunner, how: str, status: str, tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    outcome = runner.run(job(LEFT_BEHIND, args={"how": how}, environment={"LOCK": str(path)}, timeout=1.0))
+    assert outcome.status == status
+    with path.open() as lock:
+        # Free as soon as the last process that holds it is dead.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert lock.read() == ""

@@ -1,0 +1,1 @@
+"""The handlers, each given what AWS sends."""
