@@ -1,0 +1,65 @@
+"""Runs, and what belongs to them (Letta V1 API, digest 2.15)."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from hibernaut.rest.dependencies import TheCaller, TheServices
+from hibernaut.rest.queries import PartListQuery, RunListQuery, RunStepListQuery
+from hibernaut.rest.replies import replies, reply
+from hibernaut.schemas.errors import NotImplementedHere
+from hibernaut.schemas.letta_message import LettaMessage
+from hibernaut.schemas.run import Run, RunMetrics
+from hibernaut.schemas.step import Step
+from hibernaut.schemas.usage import UsageStatistics
+
+router = APIRouter(prefix="/v1/runs", tags=["runs"])
+
+
+@router.get("", response_model=list[Run])
+def list_runs(services: TheServices, caller: TheCaller, query: RunListQuery) -> Response:
+    """A page of runs; cursors follow the order asked for."""
+    return replies(services.runs.page(caller.tenant, query.query()))
+
+
+@router.get("/active", response_model=list[Run], deprecated=True)
+def list_active_runs(services: TheServices, caller: TheCaller, query: RunListQuery) -> Response:
+    """The runs that have not ended."""
+    return replies(services.runs.page(caller.tenant, query.model_copy(update={"active": True}).query()))
+
+
+@router.get("/{run_id}", response_model=Run)
+def retrieve_run(services: TheServices, caller: TheCaller, run_id: str) -> Response:
+    """One run."""
+    return reply(services.runs.get(caller.tenant, run_id))
+
+
+@router.get("/{run_id}/messages", response_model=list[LettaMessage])
+def list_run_messages(services: TheServices, caller: TheCaller, run_id: str, query: PartListQuery) -> Response:
+    """What was said in the run, its input included."""
+    return replies(services.runs.messages(caller.tenant, run_id, query.query()))
+
+
+@router.get("/{run_id}/steps", response_model=list[Step])
+def list_run_steps(services: TheServices, caller: TheCaller, run_id: str, query: RunStepListQuery) -> Response:
+    """The steps of the run."""
+    return replies(services.runs.steps(caller.tenant, run_id, query.page()))
+
+
+@router.get("/{run_id}/usage", response_model=UsageStatistics)
+def retrieve_run_usage(services: TheServices, caller: TheCaller, run_id: str) -> Response:
+    """The tokens of all its steps."""
+    return reply(services.runs.usage(caller.tenant, run_id))
+
+
+@router.get("/{run_id}/metrics", response_model=RunMetrics)
+def retrieve_run_metrics(services: TheServices, caller: TheCaller, run_id: str) -> Response:
+    """Its times, its number of steps, and the tools it used."""
+    return reply(services.runs.metrics(caller.tenant, run_id))
+
+
+@router.get("/{run_id}/trace")
+def retrieve_run_trace(services: TheServices, caller: TheCaller, run_id: str) -> Response:
+    """Spans are kept nowhere, as in a V1 server without a store for them."""
+    services.runs.get(caller.tenant, run_id)
+    raise NotImplementedHere("Traces of runs are not kept here.")

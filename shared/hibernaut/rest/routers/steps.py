@@ -1,0 +1,51 @@
+"""Steps, and what people think of them (Letta V1 API, digest 2.15)."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from hibernaut.rest.dependencies import TheCaller, TheServices
+from hibernaut.rest.queries import PartListQuery, StepListQuery
+from hibernaut.rest.replies import plain, replies, reply
+from hibernaut.schemas.ids import StepId
+from hibernaut.schemas.letta_message import LettaMessage
+from hibernaut.schemas.step import ModifyFeedback, Step, StepMetrics
+
+router = APIRouter(prefix="/v1/steps", tags=["steps"])
+
+
+@router.get("", response_model=list[Step])
+def list_steps(services: TheServices, caller: TheCaller, query: StepListQuery) -> Response:
+    """A page of the steps of all runs."""
+    return replies(services.steps.page(caller.tenant, query.query()))
+
+
+@router.get("/{step_id}", response_model=Step)
+def retrieve_step(services: TheServices, caller: TheCaller, step_id: StepId) -> Response:
+    """One step."""
+    return reply(services.steps.get(caller.tenant, step_id))
+
+
+@router.get("/{step_id}/metrics", response_model=StepMetrics)
+def retrieve_step_metrics(services: TheServices, caller: TheCaller, step_id: StepId) -> Response:
+    """Its times in nanoseconds."""
+    return reply(services.steps.metrics(caller.tenant, step_id))
+
+
+@router.get("/{step_id}/trace")
+def retrieve_step_trace(services: TheServices, caller: TheCaller, step_id: StepId) -> Response:
+    """Null: what was sent to providers and came back is kept in the log only, not a second time as a trace."""
+    services.steps.get(caller.tenant, step_id)
+    return plain(None)
+
+
+@router.get("/{step_id}/messages", response_model=list[LettaMessage])
+def list_step_messages(services: TheServices, caller: TheCaller, step_id: StepId, query: PartListQuery) -> Response:
+    """What the step added to the log."""
+    return replies(services.steps.messages(caller.tenant, step_id, query.query()))
+
+
+@router.patch("/{step_id}/feedback", response_model=Step)
+def modify_step_feedback(services: TheServices, caller: TheCaller, step_id: StepId, body: ModifyFeedback) -> Response:
+    """Praise or blame; null takes it back."""
+    return reply(services.steps.change_feedback(caller.tenant, step_id, body))
