@@ -99,8 +99,12 @@ class SqliteFile:
         connection = sqlite3.connect(
             self._path, timeout=_SECONDS_FOR_A_LOCK, isolation_level=None, check_same_thread=False, cached_statements=_STATEMENTS
         )
-        for setting in _SETTINGS:
-            connection.execute(setting)
+        try:
+            for setting in _SETTINGS:
+                connection.execute(setting)
+        except sqlite3.DatabaseError as error:
+            connection.close()
+            raise TableError(f"{self._path.name}: {error}") from error
         return connection
 
     def _prepare(self) -> None:

@@ -1,0 +1,213 @@
+"""What the SQLite engine promises beyond the port: its file, its readers, what it forgets."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hibernaut.adapters.table.sqlite import SqliteTable
+from hibernaut.ports.table import Contended, Index, Key, Put, TableError, Update
+
+A = Key("T#a", "1")
+HOUR = 3600
+
+
+class Clock:
+    """Epoch seconds that pass when told to."""
+
+    def __init__(self) -> None:
+        self.now = 1_700_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path, clock: Clock) -> Iterator[SqliteTable]:
+    table = SqliteTable(tmp_path / "table.db", now=clock)
+    yield table
+    table.close()
+
+
+def test_what_was_written_outlives_the_table(tmp_path: Path) -> None:
+    first = SqliteTable(tmp_path / "table.db")
+    first.write(Put({"pk": "T#a", "sk": "1", "body": "kept", "list_pk": "L", "list_sk": "1"}))
+    cursor = first.changes()[-1].cursor
+    first.close()
+    again = SqliteTable(tmp_path / "table.db")
+    assert again.get(A) == {"pk": "T#a", "sk": "1", "body": "kept", "list_pk": "L", "list_sk": "1"}
+    assert len(again.query("L", index=Index.LISTS)) == 1
+    again.write(Update(A, set={"body": "new"}))
+    assert [(record.new or {})["body"] for record in again.changes(cursor)] == ["new"]
+    again.close()
+
+
+def _write_until_killed(path: Path, answered: multiprocessing.Queue[int]) -> None:
+    table = SqliteTable(path)
+    for number in range(1_000_000):
+        table.write(Update(A, set={"n": number}), Put({"pk": "T#b", "sk": f"{number:07}"}))
+        answered.put(number)
+
+
+def test_a_killed_process_loses_nothing_that_was_answered_and_tears_nothing(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    answered: multiprocessing.Queue[int] = context.Queue()
+    writer = context.Process(target=_write_until_killed, args=(tmp_path / "table.db", answered))
+    writer.start()
+    last = max(answered.get(timeout=60) for _ in range(200))
+    os.kill(writer.pid or 0, signal.SIGKILL)
+    writer.join()
+    table = SqliteTable(tmp_path / "table.db")
+    found = int((table.get(A) or {})["n"])
+    assert found >= last
+    assert len(table.query("T#b", names=("sk",))) == found + 1
+    assert len(table.changes(limit=10**6)) == 2 * (found + 1)
+    table.close()
+
+
+def test_readers_do_not_wait_for_a_writer(sqlite: SqliteTable, tmp_path: Path) -> None:
+    sqlite.write(Put({"pk": "T#a", "sk": "1", "n": 1}))
+    other = sqlite3.connect(tmp_path / "table.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    other.execute("DELETE FROM items")
+    assert (sqlite.get(A) or {})["n"] == 1
+    assert len(sqlite.query("T#a")) == 1
+    other.execute("ROLLBACK")
+    other.close()
+
+
+def test_a_file_that_another_process_holds_is_contended(
+    sqlite: SqliteTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sqlite._file._writer.execute("PRAGMA busy_timeout = 1")
+    other = sqlite3.connect(tmp_path / "table.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(Contended):
+        sqlite.write(Put({"pk": "T#a", "sk": "1"}))
+    other.execute("ROLLBACK")
+    other.close()
+    sqlite.write(Put({"pk": "T#a", "sk": "1"}))
+
+
+def test_threads_read_and_write_side_by_side(sqlite: SqliteTable) -> None:
+    sqlite.write(Put({"pk": "T#a", "sk": "1", "n": 0}), Put({"pk": "T#a", "sk": "2", "n": 0}))
+    barrier = threading.Barrier(4)
+    torn: list[object] = []
+
+    def read() -> None:
+        barrier.wait()
+        for _ in range(200):
+            first, second = sqlite.query("T#a")
+            if first["n"] != second["n"]:
+                torn.append((first, second))
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    barrier.wait()
+    for number in range(200):
+        sqlite.write(Update(A, set={"n": number}), Update(Key("T#a", "2"), set={"n": number}))
+    for reader in readers:
+        reader.join()
+    assert torn == []
+
+
+def test_a_closed_table_answers_nothing(sqlite: SqliteTable) -> None:
+    sqlite.close()
+    for act in (lambda: sqlite.get(A), lambda: sqlite.write(Put({"pk": "T#a", "sk": "1"})), lambda: sqlite.changes()):
+        with pytest.raises(TableError, match="closed"):
+            act()
+
+
+def test_closing_gives_the_file_back_whole(sqlite: SqliteTable, tmp_path: Path) -> None:
+    sqlite.write(Put({"pk": "T#a", "sk": "1"}))
+    sqlite.get(A)
+    sqlite.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["table.db"]
+
+
+def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "table.db")
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(TableError, match="format 99"):
+        SqliteTable(tmp_path / "table.db")
+
+
+def test_a_file_that_is_no_table_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "table.db").write_bytes(b"not a database at all, but long enough to be looked at" * 100)
+    with pytest.raises(TableError):
+        SqliteTable(tmp_path / "table.db")
+
+
+def busy(table: SqliteTable, writes: int = 10) -> None:
+    """A hundred changes a time, so that the table looks at what has expired."""
+    for number in range(writes):
+        table.write(*(Put({"pk": "T#busy", "sk": f"{place}", "n": number}) for place in range(100)))
+
+
+def test_what_has_expired_is_dropped_in_time_and_told(sqlite: SqliteTable, clock: Clock) -> None:
+    soon, later = int(clock.now) + HOUR, int(clock.now) + 3 * HOUR
+    sqlite.write(*(Put({"pk": "T#a", "sk": f"{place}", "ttl": soon if place % 2 else later}) for place in range(6)))
+    clock.now += 2 * HOUR
+    busy(sqlite)
+    assert [item["sk"] for item in sqlite.query("T#a")] == ["0", "2", "4"]
+    gone = [record for record in sqlite.changes(limit=10**6) if record.new is None]
+    assert [(record.key.sk, (record.old or {})["ttl"]) for record in gone] == [("1", soon), ("3", soon), ("5", soon)]
+
+
+def test_what_has_expired_while_the_table_was_closed_is_dropped_when_it_opens(tmp_path: Path, clock: Clock) -> None:
+    first = SqliteTable(tmp_path / "table.db", now=clock)
+    first.write(Put({"pk": "T#a", "sk": "1", "ttl": int(clock.now) + 1}), Put({"pk": "T#a", "sk": "2", "ttl": "tomorrow"}))
+    first.close()
+    clock.now += 10
+    again = SqliteTable(tmp_path / "table.db", now=clock)
+    assert [item["sk"] for item in again.query("T#a")] == ["2"]
+    again.close()
+
+
+def test_more_than_one_look_s_worth_of_expired_items_goes_look_by_look(sqlite: SqliteTable, clock: Clock) -> None:
+    for start in range(0, 2500, 100):
+        sqlite.write(*(Put({"pk": "T#a", "sk": f"{start + place:05}", "ttl": int(clock.now) + 1}) for place in range(100)))
+    clock.now += 10
+    busy(sqlite, 5)
+    assert len(sqlite.query("T#a")) == 1500
+    busy(sqlite, 10)
+    assert sqlite.query("T#a") == []
+
+
+def test_the_stream_is_kept_for_a_day_and_not_much_longer(sqlite: SqliteTable, clock: Clock) -> None:
+    sqlite.write(Put({"pk": "T#a", "sk": "1"}))
+    clock.now += 23 * HOUR
+    busy(sqlite)
+    assert sqlite.changes(limit=1)[0].key == A
+    old = sqlite.changes(limit=1)[0].cursor
+    clock.now += 2 * HOUR
+    busy(sqlite)
+    assert sqlite.changes(limit=1)[0].key != A
+    assert sqlite.changes(old, limit=1) == sqlite.changes(limit=1)
+    clock.now += 25 * HOUR
+    busy(sqlite, 20)
+    assert len(sqlite.changes(limit=10**6)) == 2000
+
+
+def test_a_cursor_is_never_given_twice(sqlite: SqliteTable, clock: Clock) -> None:
+    sqlite.write(Put({"pk": "T#a", "sk": "1"}))
+    last = sqlite.changes()[-1].cursor
+    clock.now += 25 * HOUR
+    sqlite._tidy()
+    assert sqlite.changes() == []
+    sqlite.write(Update(A, set={"n": 1}))
+    assert [(record.new or {})["n"] for record in sqlite.changes(last)] == [1]
