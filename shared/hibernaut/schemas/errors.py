@@ -143,3 +143,14 @@ class InvalidModelResponse(ModelError):
     """The reply was empty, cut off, or not what the wire format says."""
 
     code = "llm_empty_response"
+
+
+def rebuilt(code: str, detail: str) -> HibernautError:
+    """The error of a code, as it was before it was stored with a run; an unknown code gives the root."""
+    pending: list[type[HibernautError]] = [ModelError, NotFound, InvalidArgument, NotImplementedHere]
+    while pending:
+        kind = pending.pop()
+        if kind.code == code:
+            return kind(detail)
+        pending += kind.__subclasses__()
+    return HibernautError(detail)

@@ -24,3 +24,23 @@ class Passage(Schema):
     updated_at: Moment | None = None
     created_by_id: str | None = None
     last_updated_by_id: str | None = None
+
+
+class Archive(Schema):
+    """What passages lie in. The default archive of an agent bears the agent's uuid."""
+
+    id: str
+    name: str
+    description: str | None = None
+    vector_db_provider: str = "native"
+    embedding_config: EmbeddingConfig | None = None
+    metadata: JsonObject | None = None
+    created_at: Moment
+    created_by_id: str | None = None
+    last_updated_by_id: str | None = None
+    updated_at: Moment | None = None
+
+
+def default_archive_id(agent_id: str) -> str:
+    """The id of the archive that an agent's first insert makes: no look-up is needed to find it."""
+    return f"archive-{agent_id[-36:]}"

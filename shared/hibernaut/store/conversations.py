@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hibernaut.ports.table import ABSENT, PRESENT, Condition, Item, Key, Op, Put, Table, Term, Update, Value
+from hibernaut.ports.table import ABSENT, PRESENT, Condition, Item, Op, Put, Table, Term, Update, Value
 from hibernaut.schemas.conversation import Head, Window
 from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.message import Message
@@ -109,11 +109,6 @@ class Conversations:
             while len(self._kept) > 1 and sum(len(one.messages) for one in self._kept.values()) > KEPT_MESSAGES:
                 self._kept.popitem(last=False)
 
-    def appended(self, tenant: str, loaded: Loaded, head: Head, rows: Sequence[Message], system: Message | None = None) -> None:
-        """After a commit: the picture with these rows behind it, and the system message rewritten where one is given."""
-        messages = (system, *loaded.messages[1:]) if system else loaded.messages
-        self.keep(tenant, Loaded(head, (*messages, *rows)))
-
     def page(
         self,
         tenant: str,
@@ -149,6 +144,12 @@ class Conversations:
             kept = loaded
         return [row.id for row in kept.messages]
 
+    def messages(self, tenant: str, conversation: str, message_ids: Sequence[str]) -> list[Message]:
+        """The rows that exist among these, in the order asked for."""
+        wanted = [keys.message(tenant, conversation, message_id) for message_id in message_ids]
+        found = self._table.get_many(wanted)
+        return [self._codec.record(Message, found[key]) for key in wanted if key in found]
+
     def message(self, tenant: str, conversation: str, message_id: str) -> Message | None:
         item = self._table.get(keys.message(tenant, conversation, message_id))
         return self._codec.record(Message, item) if item else None
@@ -179,8 +180,10 @@ class Conversations:
             changed |= self._codec.body(key, after)
         return Update(key, set=changed, add={"waiting": waiting} if waiting else {}, when=when)
 
-    def head_key(self, tenant: str, conversation: str) -> Key:
-        return keys.head(tenant, conversation)
+    def queue(self, tenant: str, conversation: str) -> list[str]:
+        """The ids of the runs that wait, the first come first."""
+        items = self._table.query(keys.head(tenant, conversation).pk, prefix="QUEUE#")
+        return [keys.last_part(str(item["sk"])) for item in items]
 
     def forget(self, tenant: str, conversation: str) -> None:
         with self._lock:
@@ -203,7 +206,7 @@ def _is_said(row: Message) -> bool:
 
     A system row that a caller sent was said in the conversation; it bears an otid, the prompts do not.
     """
-    return row.role not in ("system", "summary") or row.role == "system" and row.otid is not None
+    return row.role not in ("system", "summary") or (row.role == "system" and row.otid is not None)
 
 
 def explicit_window(messages: Sequence[str], head: Head) -> Window:

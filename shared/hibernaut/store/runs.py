@@ -102,6 +102,12 @@ class Runs:
         }
         return Update(keys.run(tenant, state.run.id), set=changed, when=running(state.attempt - 1))
 
+    def sweep(self, tenant: str, state: RunState, due_ms: int) -> Update:
+        """The change by which the sweep marks that it takes a run up; of two sweeps one wins."""
+        changed: dict[str, Value] = {"sweeps": state.sweeps, "wt": state.token, **keys.due(state.run.id, due_ms)}
+        when = (*running(state.attempt), Term("sweeps", Op.EQ, state.sweeps - 1))
+        return Update(keys.run(tenant, state.run.id), set=changed, when=when)
+
     def end_row(self, tenant: str, run: StoredRun) -> Put:
         """The list row of a run at its end."""
         return Put(self._row(tenant, run))

@@ -1,0 +1,1 @@
+"""The function behind API Gateway: the whole REST face."""

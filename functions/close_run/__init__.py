@@ -1,0 +1,1 @@
+"""The function that ends a run which retries do not cure."""

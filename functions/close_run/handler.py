@@ -1,0 +1,25 @@
+"""Ends a run whose steps failed for good, so that its conversation is free and its caller has an answer."""
+
+from __future__ import annotations
+
+from functions.events import Heartbeat, LambdaContext, retried_by_the_workflow
+from functions.log import log
+from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.errors import NotFound
+from hibernaut.schemas.stop import StopReason
+from hibernaut.services.endings import Endings
+from hibernaut.wiring import aws
+
+
+def handler(event: JsonObject, context: LambdaContext, endings: Endings | None = None) -> JsonObject:
+    """A run that has ended, or that there is not, is left alone. Raises: Retryable."""
+    beat = Heartbeat.model_validate(event)
+    fields = {"run_id": beat.run_id, "error": beat.error, "request_id": context.aws_request_id}
+    with retried_by_the_workflow():
+        try:
+            (endings or aws.endings()).end(beat.tenant, beat.run_id, StopReason.ERROR)
+        except NotFound:
+            log().warning("no such run to close", extra=fields)
+        else:
+            log().warning("run closed", extra=fields)
+    return {"tenant": beat.tenant, "run_id": beat.run_id}

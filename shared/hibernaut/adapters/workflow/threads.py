@@ -1,0 +1,86 @@
+"""The embedded `Workflow`: follows the same `next` values as the state machine on AWS, on threads of this process (architecture 4).
+
+Knows: threads. Must not know: what a step does, or when a run ends; the decisions are all in what it is bound to.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from hibernaut.ports.workflow import Next, RunRef
+
+WORKERS = 64
+"""Runs that go on at the same time; a run waits mostly for its model."""
+TRIES = 3
+"""How often in a row a step may fail by an error of ours before the run is closed."""
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Drive:
+    """What drives a run: one step, and the closing of a run whose steps fail."""
+
+    advance: Callable[[RunRef], Next]
+    close: Callable[[RunRef], None]
+
+
+class Threads:
+    """Thread-safe. Must be bound before the first start."""
+
+    def __init__(self, workers: int = WORKERS) -> None:
+        self._pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="run")
+        self._drive: Drive | None = None
+        self._stopping = threading.Event()
+
+    def bind(self, drive: Drive) -> None:
+        """Say what drives runs. It needs this engine itself, so it comes after."""
+        self._drive = drive
+
+    def start(self, run: RunRef, *, name: str | None = None, inline: bool = False) -> None:
+        """Follow the run to its end: `inline` on the caller's thread, else on the pool. A run that is driven already is left alone."""
+        del name  # every start of one run finds the same table, which tells doubled ones apart
+        if self._stopping.is_set():
+            return
+        if inline:
+            self._follow(run)
+        else:
+            self._pool.submit(self._follow, run)
+
+    def stop(self, run: RunRef) -> None:
+        """Nothing to do: the step under way finds the run ended when it commits."""
+
+    def end_wait(self, run: RunRef) -> None:
+        """Nothing to do: no thread waits for an approval."""
+
+    def close(self) -> None:
+        """Let the steps under way finish; what is left of their runs goes on at the next start."""
+        self._stopping.set()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _follow(self, run: RunRef) -> None:
+        if self._drive is None:
+            raise RuntimeError("the workflow must be bound before a run is started")
+        failures = 0
+        while not self._stopping.is_set():
+            try:
+                follows = self._drive.advance(run)
+            except Exception:  # whatever it is, the run must end (invariant 7): here is the thread's outermost line
+                failures += 1
+                logger.exception("step failed", extra={"run_id": run.run_id, "failures": failures})
+                if failures < TRIES:
+                    continue
+                return self._close(self._drive, run)
+            if follows != "advance":
+                return None
+            failures = 0
+        return None
+
+    def _close(self, drive: Drive, run: RunRef) -> None:
+        try:
+            drive.close(run)
+        except Exception:  # the table itself fails: the sweep closes the run when it is back
+            logger.exception("run could not be closed", extra={"run_id": run.run_id})

@@ -1,0 +1,198 @@
+"""Running the calls of a step: memory tools on a working copy, searches on the log, custom tools in the cage behind a claim (invariant 5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Literal
+
+from hibernaut.domain import memory_edits
+from hibernaut.domain.actor import Call, CallResult
+from hibernaut.domain.memory_edits import Edited
+from hibernaut.domain.tool_returns import as_text
+from hibernaut.ports.table import ConditionFailed
+from hibernaut.ports.tool_runner import ToolJob, ToolOutcome, ToolRunner
+from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.tool import Tool, ToolType
+from hibernaut.schemas.turn import Claim, ClaimedResult
+from hibernaut.services.host import Host
+from hibernaut.services.recall import Recall
+from hibernaut.services.turn_work import Effects, Work
+from hibernaut.store.stores import Stores
+
+MARGIN = timedelta(seconds=15)
+"""What is added to a tool's own time limit until its claim's deadline."""
+INTERRUPTED = "The call was interrupted. It may have happened or not; check before you repeat it."
+NEEDS_APPROVAL = "This tool needs a person's approval, and nobody can be asked in this conversation. It was not called."
+SENT = "The message was sent."
+_MEMORY_TYPES = (ToolType.LETTA_CORE, ToolType.LETTA_MEMORY_CORE, ToolType.LETTA_SLEEPTIME_CORE)
+
+
+class Stopped(Exception):
+    """Another attempt, or whoever ended the run, has taken the step over: nothing more may be begun."""
+
+
+class ClaimHeld(Exception):
+    """Somebody else has begun the call and may still be at it until `seconds` from now."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        super().__init__(f"claimed for another {seconds:.0f} s")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolLimits:
+    """Seconds and bytes that one call of a custom tool may take."""
+
+    timeout: float = 60.0
+    memory: int = 1_073_741_824
+
+
+class Calls:
+    def __init__(
+        self,
+        stores: Stores,
+        host: Host,
+        recall: Recall,
+        runner: ToolRunner,
+        limits: ToolLimits,
+    ) -> None:
+        self._runs = stores.runs
+        self._transactions = stores.transactions
+        self._writer = stores.writer
+        self._recall = recall
+        self._runner = runner
+        self._host = host
+        self._clock = host.clock
+        self._ids = host.ids
+        self.limits = limits
+
+    def run(self, work: Work, calls: tuple[Call, ...]) -> tuple[tuple[CallResult, ...], Effects]:
+        """One result for each call, in order, and what they change in our own transaction.
+
+        Raises: Stopped, ClaimHeld; nothing of the tools'.
+        """
+        effects, results = work.effects, []
+        for call in calls:
+            result, effects = self._one(work, call, effects)
+            results.append(result)
+        return tuple(results), effects
+
+    def _one(self, work: Work, call: Call, effects: Effects) -> tuple[CallResult, Effects]:
+        tool = work.turn.actor.tool(call.name)
+        if call.refusal is not None or tool is None:
+            return _error(call, call.refusal or f"There is no tool {call.name}."), effects
+        if call.needs_approval:
+            return _error(call, NEEDS_APPROVAL), effects
+        if call.name in memory_edits.MEMORY_TOOLS and tool.tool_type in _MEMORY_TYPES:
+            return self._memory(call, effects)
+        if tool.tool_type == ToolType.LETTA_CORE:
+            return self._core(work, call, effects)
+        return self._outside(work, call, tool, effects)
+
+    def _memory(self, call: Call, effects: Effects) -> tuple[CallResult, Effects]:
+        edit = memory_edits.apply(call.name, call.args, effects.blocks)
+        message = as_text(edit.message)
+        if not edit.changes:
+            return CallResult(call, edit.status, message, message), effects
+        blocks = tuple(memory_edits.changed(effects.blocks, edit.changes))
+        return CallResult(call, edit.status, message, message), replace(effects, blocks=blocks)
+
+    def _core(self, work: Work, call: Call, effects: Effects) -> tuple[CallResult, Effects]:
+        if call.name == "send_message":
+            return CallResult(call, "success", SENT, SENT), effects
+        answer = self._recall.call(work, call)
+        if answer.passage is not None:
+            effects = replace(effects, passages=(*effects.passages, answer.passage))
+        text = as_text(answer.message)
+        return CallResult(call, answer.status, answer.message if isinstance(answer.message, dict) else text, text), effects
+
+    def _outside(self, work: Work, call: Call, tool: Tool, effects: Effects) -> tuple[CallResult, Effects]:
+        deadline = self._clock.now() + timedelta(seconds=self.limits.timeout) + MARGIN
+        claim = Claim(call_id=call.id, name=call.name, holder=work.state.holder, deadline=deadline)
+        token = self._ids.token()
+        theirs = self._claim(work, claim, token)
+        result = theirs.result if theirs else None
+        if theirs is not None and result is None:
+            self._still_held(theirs)
+            return _error(call, INTERRUPTED), effects
+        if result is None:
+            outcome = self._runner.run(self._job(work, call, tool, effects))
+            result = _claimed(outcome)
+            self._record(work, claim.model_copy(update={"result": result}), token)
+        changes = tuple(Edited(label, as_text(value)) for label, value in result.blocks.items())
+        if changes:
+            effects = replace(effects, blocks=tuple(memory_edits.changed(effects.blocks, changes)))
+        message = result.value if result.status == "success" else result.error
+        return _result(call, result, message), effects
+
+    def _claim(self, work: Work, claim: Claim, token: str) -> Claim | None:
+        """Claim the call; another's claim where there is one already. Raises: Stopped."""
+        now = self._clock.now()
+        try:
+            self._writer.write(*self._transactions.claim(work.tenant, work.state, claim, token, now), token=token)
+        except ConditionFailed as failure:
+            if 1 in failure.failed:
+                raise Stopped from failure
+            theirs = self._runs.claim(work.tenant, work.state.run.id, claim.call_id)
+            if theirs is None:
+                raise Stopped from failure
+            return theirs
+        return None
+
+    def _still_held(self, theirs: Claim) -> None:
+        """Raises ClaimHeld while whoever made the claim may be at it: another process of this host never is, once we hold the lease."""
+        left = (theirs.deadline - self._clock.now()).total_seconds()
+        if left > 0 and not (self._host.alone and theirs.holder != self._host.holder):
+            raise ClaimHeld(left)
+
+    def _record(self, work: Work, claim: Claim, token: str) -> None:
+        """The result is written to the claim as it arrives, also when the attempt is over meanwhile."""
+        self._writer.write(self._runs.finish_claim(work.tenant, work.state.run.id, claim, token))
+
+    def _job(self, work: Work, call: Call, tool: Tool, effects: Effects) -> ToolJob:
+        environment = {secret.key: secret.value for secret in work.agent.secrets}
+        environment |= {"LETTA_AGENT_ID": work.agent.id, "LETTA_TOOL_ID": tool.id}
+        if work.agent.project_id:
+            environment["LETTA_PROJECT_ID"] = work.agent.project_id
+        return ToolJob(
+            name=call.name,
+            source_code=tool.source_code or "",
+            args=call.args,
+            json_schema=tool.json_schema,
+            environment=environment,
+            agent_id=work.agent.id,
+            agent_state=snapshot(work, effects),
+            timeout=self.limits.timeout,
+            memory=self.limits.memory,
+            output_limit=max(tool.return_char_limit * 2, 10_000),
+        )
+
+
+def snapshot(work: Work, effects: Effects) -> JsonObject:
+    """The agent as a tool may see it: without tools, rules and secrets."""
+    agent = work.agent
+    blocks = [{"id": block.id, "label": block.label, "value": block.value, "limit": block.limit} for block in effects.blocks]
+    return {"id": agent.id, "name": agent.name, "agent_type": agent.agent_type.value, "tags": agent.tags, "memory": {"blocks": blocks}}
+
+
+def _error(call: Call, text: str) -> CallResult:
+    return CallResult(call, "error", text, text)
+
+
+def _claimed(outcome: ToolOutcome) -> ClaimedResult:
+    return ClaimedResult(
+        status=outcome.status,
+        value=outcome.value,
+        error=outcome.error,
+        stdout=list(outcome.stdout),
+        stderr=list(outcome.stderr),
+        blocks=dict(outcome.blocks),
+    )
+
+
+def _result(call: Call, result: ClaimedResult, message: Json) -> CallResult:
+    status: Literal["success", "error"] = result.status
+    text = as_text(message)
+    packed = message if isinstance(message, dict) else text
+    return CallResult(call, status, packed, text, tuple(result.stdout), tuple(result.stderr))

@@ -1,0 +1,78 @@
+"""The sweep: no run stays open for ever (invariant 7). It takes up what is past due, whatever was lost on the way, and closes what never ends."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from datetime import timedelta
+from typing import NamedTuple
+
+from hibernaut.ports.table import ConditionFailed, Key
+from hibernaut.ports.workflow import RunRef
+from hibernaut.schemas.run import RunError
+from hibernaut.schemas.stop import RunStatus, StopReason
+from hibernaut.services.endings import Endings
+from hibernaut.services.host import Host
+from hibernaut.store import keys
+from hibernaut.store.runs import RunState
+from hibernaut.store.stores import Stores
+
+LONGEST_RUN = timedelta(hours=24)
+"""A run that is open for longer is closed."""
+MOST_SWEEPS = 30
+"""A run that was taken up this often without ending is closed."""
+logger = logging.getLogger(__name__)
+
+
+class Swept(NamedTuple):
+    """How many runs were started again, and how many were closed."""
+
+    started: int
+    closed: int
+
+
+class Sweep:
+    def __init__(self, stores: Stores, host: Host, endings: Endings) -> None:
+        self._stores = stores
+        self._host = host
+        self._endings = endings
+
+    def run(self, *, everything: bool = False) -> Swept:
+        """Take up every open run that is past due, or, at the start of a host that is alone, every open run."""
+        now_ms = int(self._host.clock.now().timestamp() * 1000)
+        started = closed = 0
+        for shard in keys.shards():
+            for place in self._stores.runs.due(shard, None if everything else now_ms):
+                took = self._take_up(place)
+                started += took == "started"
+                closed += took == "closed"
+        if started or closed:
+            logger.info("runs swept", extra={"started": started, "closed": closed})
+        return Swept(started, closed)
+
+    def _take_up(self, place: Key) -> str:
+        tenant, run_id = keys.tenant_of(place.pk), keys.last_part(place.pk)
+        state = self._stores.runs.get(tenant, run_id)
+        if state is None or state.run.status is not RunStatus.RUNNING or self._alive(state):
+            return "left"
+        age = self._host.clock.now() - state.run.created_at
+        if state.sweeps >= MOST_SWEEPS or age > LONGEST_RUN:
+            error = RunError(code="internal_error", message="The run did not come to an end and was closed.")
+            self._endings.end(tenant, run_id, StopReason.ERROR, error)
+            return "closed"
+        counted = replace(state, sweeps=state.sweeps + 1, token=self._host.ids.token())
+        try:
+            self._stores.writer.write(self._stores.runs.sweep(tenant, counted, self._due_ms()), token=counted.token)
+        except ConditionFailed:
+            return "left"
+        self._host.workflow.start(RunRef(tenant, run_id), name=f"{run_id}.{counted.sweeps}")
+        return "started"
+
+    def _alive(self, state: RunState) -> bool:
+        """Whether somebody may be at the run's step right now."""
+        if self._host.alone and state.holder != self._host.holder:
+            return False
+        return state.lease > int(self._host.clock.now().timestamp() * 1000)
+
+    def _due_ms(self) -> int:
+        return int(self._host.clock.now().timestamp() * 1000) + 60_000

@@ -1,0 +1,50 @@
+"""Archival memory in the table: archives and their passages. Searching here is a walk over one archive: the index comes before it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from hibernaut.ports.table import ABSENT, Change, Put, Table
+from hibernaut.schemas.agent import StoredAgent
+from hibernaut.schemas.passage import Archive, Passage, default_archive_id
+from hibernaut.store import keys
+from hibernaut.store.codec import Codec
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How many passages an agent has, and their tags in alphabetical order."""
+
+    count: int
+    tags: tuple[str, ...]
+
+
+class Passages:
+    def __init__(self, table: Table, codec: Codec) -> None:
+        self._table = table
+        self._codec = codec
+
+    def counted(self, tenant: str, agent_id: str) -> Counted:
+        pk = keys.archive(tenant, default_archive_id(agent_id)).pk
+        rows = self._table.query(pk, prefix="PASSAGE#", names=("tags",))
+        tags = {tag for row in rows for tag in json.loads(str(row["tags"]))}
+        return Counted(len(rows), tuple(sorted(tags)))
+
+    def of_agent(self, tenant: str, agent_id: str) -> list[Passage]:
+        """All passages of the agent's archive, oldest first."""
+        pk = keys.archive(tenant, default_archive_id(agent_id)).pk
+        return [self._codec.record(Passage, item) for item in self._table.query(pk, prefix="PASSAGE#")]
+
+    def insert(self, tenant: str, agent: StoredAgent, passages: list[Passage]) -> list[Change]:
+        """The changes that add passages to the agent's archive, and make the archive where there is none yet."""
+        archive_id = default_archive_id(agent.id)
+        key = keys.archive(tenant, archive_id)
+        changes: list[Change] = []
+        if self._table.get(key) is None:
+            archive = Archive(id=archive_id, name=f"{agent.name}'s Archive", embedding_config=agent.embedding_config, created_at=agent.created_at)
+            changes.append(Put(self._codec.item(key, archive), ABSENT))
+        for passage in passages:
+            place = keys.passage(tenant, archive_id, passage.id)
+            changes.append(Put(self._codec.item(place, passage, tags=json.dumps(passage.tags or [])), ABSENT))
+        return changes

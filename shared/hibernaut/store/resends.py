@@ -1,0 +1,61 @@
+"""Recognising a request that was accepted before (architecture 5): by its messages' otids, or by its body when a client re-sends it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hibernaut.ports.clock import Clock
+from hibernaut.ports.table import Item, Key, Table, Update, eq
+from hibernaut.store import keys
+from hibernaut.store.transactions import Print
+
+BODY_LIFE = 15 * 60
+"""Seconds for which an identical body, re-sent, attaches to its first run."""
+OTID_LIFE = 24 * 3600
+"""Seconds for which an otid names the run that took it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The run of an earlier sending, or None with the marks that the new run's transaction writes.
+
+    `arrived`: the change that must be written before a late original may attach to the run of its own retry, once.
+    """
+
+    run_id: str | None
+    marks: tuple[Print, ...] = ()
+    arrived: Update | None = None
+
+
+class Resends:
+    def __init__(self, table: Table, clock: Clock) -> None:
+        self._table = table
+        self._clock = clock
+
+    def look(self, tenant: str, conversation: str, digest: str, otids: Sequence[str | None], retry: int) -> Known:
+        """Whether this request was accepted before. The marks' conditions make look-up and write one (architecture 5)."""
+        now = self._clock.now().timestamp()
+        given = [otid for otid in dict.fromkeys(otids) if otid]
+        places: dict[str, Key] = {otid: keys.otid(tenant, conversation, otid) for otid in given}
+        print_key = keys.fingerprint(tenant, conversation, digest)
+        found = self._table.get_many([*places.values(), print_key])
+        for key in places.values():
+            if key in found and not _over(found[key], now):
+                return Known(str(found[key]["run"]))
+        earlier = found.get(print_key)
+        if earlier is not None and not _over(earlier, now) and retry > 0:
+            return Known(str(earlier["run"]))
+        if earlier is not None and not _over(earlier, now) and not earlier["original"]:
+            return Known(str(earlier["run"]), arrived=Update(print_key, set={"original": True}, when=eq(original=False)))
+        marks = [Print("otid", otid, OTID_LIFE, True, _ttl(found.get(key))) for otid, key in places.items()]
+        marks.append(Print("fingerprint", digest, BODY_LIFE, retry == 0, _ttl(earlier)))
+        return Known(None, tuple(marks))
+
+
+def _over(item: Item, now: float) -> bool:
+    return int(item["ttl"]) <= now
+
+
+def _ttl(item: Item | None) -> int | None:
+    return None if item is None else int(item["ttl"])

@@ -1,0 +1,53 @@
+"""All repositories over one table, as one value: what a use case is given. Building it costs nothing but memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hibernaut.ports.blobs import Blobs
+from hibernaut.ports.clock import Clock
+from hibernaut.ports.table import Table
+from hibernaut.store.agents import Agents
+from hibernaut.store.blocks import Blocks
+from hibernaut.store.codec import Codec
+from hibernaut.store.conversations import Conversations
+from hibernaut.store.erasure import Erasure
+from hibernaut.store.passages import Passages
+from hibernaut.store.resends import Resends
+from hibernaut.store.runs import Runs
+from hibernaut.store.tools import Tools
+from hibernaut.store.transactions import Transactions
+from hibernaut.store.writes import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    agents: Agents
+    blocks: Blocks
+    tools: Tools
+    conversations: Conversations
+    runs: Runs
+    passages: Passages
+    resends: Resends
+    transactions: Transactions
+    writer: Writer
+    erasure: Erasure
+
+
+def stores_over(table: Table, blobs: Blobs, clock: Clock) -> Stores:
+    """The repositories over a table, with large bodies in `blobs`."""
+    codec = Codec(blobs)
+    writer = Writer(table, clock)
+    conversations, runs, agents = Conversations(table, codec), Runs(table, codec), Agents(table, codec)
+    return Stores(
+        agents=agents,
+        blocks=Blocks(table, codec),
+        tools=Tools(table, codec),
+        conversations=conversations,
+        runs=runs,
+        passages=Passages(table, codec),
+        resends=Resends(table, clock),
+        transactions=Transactions(codec=codec, conversations=conversations, runs=runs, agents=agents),
+        writer=writer,
+        erasure=Erasure(table, blobs, writer),
+    )

@@ -1,0 +1,238 @@
+"""The transactions of the run protocol: which conditions stand on which changes. One function each, all pure but for large bodies.
+
+Everything that one decision was made from is conditioned on, so that a failed condition means one thing: read again (architecture,
+the turn machine: ownership, attempts, queue, cancel). The head's condition covers the log (`version`), the owner and the pending
+approval; a run's covers its status, the newest attempt, and, for whoever ends it from outside, its journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Literal
+
+from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Delete, Op, Put, Term, Update, Value, eq
+from hibernaut.schemas.conversation import Head
+from hibernaut.schemas.events import DoneEvent, ErrorEvent, RunEvent, StopEvent, UsageEvent
+from hibernaut.schemas.message import Message
+from hibernaut.schemas.run import StoredRun
+from hibernaut.schemas.step import StoredStep
+from hibernaut.schemas.stop import RunStatus, StopReason
+from hibernaut.schemas.turn import Claim, Journal
+from hibernaut.schemas.usage import LettaUsageStatistics
+from hibernaut.store import keys
+from hibernaut.store.agents import Agents
+from hibernaut.store.codec import Codec
+from hibernaut.store.conversations import Conversations
+from hibernaut.store.runs import Runs, RunState, running, unchanged
+
+OPEN_FOR_MS = 60_000
+"""A run that nobody has touched for this long is taken up by the sweep."""
+
+
+@dataclass(frozen=True, slots=True)
+class Print:
+    """A mark of a request that was accepted: a fingerprint or an otid, kept for `life` seconds.
+
+    `original`: written by a first send, not by its retry. `replaces` is the `ttl` of an expired mark that stands in its place.
+    """
+
+    kind: Literal["otid", "fingerprint"]
+    value: str
+    life: int
+    original: bool
+    replaces: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a transaction adds to the log and its surroundings: rows, the step's record, and the events that followers are shown."""
+
+    rows: Sequence[Message] = ()
+    step: StoredStep | None = None
+    events: Sequence[RunEvent] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Succession:
+    """Who owns the conversation next: the first waiting run and its messages, or nobody."""
+
+    run: RunState | None = None
+    rows: Sequence[Message] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run ends: its last state, and who is next. `outside`: the run as it was read by whoever ends it from outside."""
+
+    state: RunState
+    succession: Succession = field(default_factory=Succession)
+    outside: RunState | None = None
+
+
+class Transactions:
+    def __init__(self, *, codec: Codec, conversations: Conversations, runs: Runs, agents: Agents) -> None:
+        self._codec = codec
+        self._conversations = conversations
+        self._runs = runs
+        self._agents = agents
+
+    def accept(self, tenant: str, before: Head, state: RunState, rows: Sequence[Message], prints: Sequence[Print], now: datetime) -> list[Change]:
+        """The run becomes the owner of an idle conversation, and its input stands in the log."""
+        after = _grown(before, rows, owner=state.run.id)
+        return [
+            self._conversations.change_head(tenant, before, after, state.token),
+            *self._runs.create(tenant, state, _ms(now) + OPEN_FOR_MS),
+            *(self._conversations.put_message(tenant, before.id, row) for row in rows),
+            *self._marks(tenant, before.id, state, prints, now),
+        ]
+
+    def enqueue(self, tenant: str, before: Head, state: RunState, prints: Sequence[Print], now: datetime) -> list[Change]:
+        """The run waits: on the condition that there is an owner (or a pending approval), and counted in the head."""
+        key = keys.head(tenant, before.id)
+        held = Term("owner", Op.NE, "") if before.owner else Term("pending", Op.EQ, before.pending or "")
+        place = keys.queued(tenant, before.id, state.run.id)
+        return [
+            Update(key, set={"wt": state.token}, add={"waiting": 1}, when=(held, Term("waiting", Op.EQ, before.waiting))),
+            *self._runs.create(tenant, state, None),
+            Put({"pk": place.pk, "sk": place.sk}, ABSENT),
+            *self._marks(tenant, before.id, state, prints, now),
+        ]
+
+    def _marks(self, tenant: str, conversation: str, state: RunState, prints: Sequence[Print], now: datetime) -> list[Change]:
+        changes: list[Change] = []
+        for mark in prints:
+            make = keys.otid if mark.kind == "otid" else keys.fingerprint
+            key = make(tenant, conversation, mark.value)
+            item: dict[str, Value] = {"pk": key.pk, "sk": key.sk, "run": state.run.id, "original": mark.original}
+            item["ttl"] = int(now.timestamp()) + mark.life
+            changes.append(Put(item, ABSENT if mark.replaces is None else eq(ttl=mark.replaces)))
+        return changes
+
+    def journal(self, tenant: str, state: RunState, journal: Journal, now: datetime) -> list[Change]:
+        """The reply is written before its tools run."""
+        mark = Update(
+            keys.run(tenant, state.run.id), set={"journal": journal.mark, "wt": state.token}, when=running(state.attempt)
+        )
+        return [mark, self._runs.put_journal(tenant, state.run.id, journal, now)]
+
+    def claim(self, tenant: str, state: RunState, claim: Claim, token: str, now: datetime) -> list[Change]:
+        """An outside call is begun: once per call, and only while the run is running."""
+        return [
+            self._runs.put_claim(tenant, state.run.id, claim, token, now),
+            Check(keys.run(tenant, state.run.id), running(state.attempt)),
+        ]
+
+    def step(
+        self,
+        tenant: str,
+        before: Head,
+        after: Head,
+        state: RunState,
+        written: Written,
+        now: datetime,
+    ) -> list[Change]:
+        """A step that leads to another: rows, step, events and progress. `state` is the run afterwards, with the attempt that commits."""
+        first_seq = state.next_seq
+        state = replace(state, next_seq=first_seq + len(written.events))
+        return [
+            self._conversations.change_head(tenant, before, _grown(after, written.rows, owner=state.run.id), state.token),
+            self._runs.change(tenant, state, running(state.attempt), _ms(now) + OPEN_FOR_MS),
+            *(self._conversations.put_message(tenant, before.id, row) for row in written.rows),
+            *([self._put_step(tenant, written.step)] if written.step else []),
+            *([self._runs.put_events(tenant, state.run.id, first_seq, written.events, now)] if written.events else []),
+        ]
+
+    def last_step(
+        self,
+        tenant: str,
+        before: Head,
+        after: Head,
+        ending: Ending,
+        written: Written,
+        now: datetime,
+    ) -> list[Change]:
+        """The transaction that ends a run: a step's, and the closing events, the release of the conversation, or its handing over.
+
+        Ended from outside, its condition is that the run is still as it was read.
+        """
+        state, succession = ending.state, ending.succession
+        first_seq = state.next_seq
+        log = [*written.events, *closing_events(state.run)]
+        state = replace(state, next_seq=first_seq + len(log), last_seq=first_seq + len(log) - 1, lease=0, journal="")
+        grown = _grown(_grown(after, written.rows, owner=None), succession.rows, owner=succession.run.run.id if succession.run else None)
+        if succession.run:
+            grown = grown.model_copy(update={"waiting": before.waiting - 1})
+        when = unchanged(ending.outside) if ending.outside else running(state.attempt)
+        waiting = Term("waiting", Op.EQ, before.waiting)
+        return [
+            self._conversations.change_head(tenant, before, grown, state.token, waiting),
+            self._runs.change(tenant, state, when, None),
+            self._runs.end_row(tenant, state.run),
+            *(self._conversations.put_message(tenant, before.id, row) for row in (*written.rows, *succession.rows)),
+            *([self._put_step(tenant, written.step)] if written.step else []),
+            self._runs.put_events(tenant, state.run.id, first_seq, log, now),
+            self._agents.run_ended(
+                tenant, state.run.agent_id, now, (state.run.total_duration_ns or 0) // 1_000_000, state.run.stop_reason
+            ),
+            *self._succeed(tenant, before, succession, state.token, now),
+        ]
+
+    def cancel_queued(self, tenant: str, before: Head, ending: Ending, now: datetime) -> list[Change]:
+        """A run that waits ends; its input stays on it, and the log is untouched."""
+        state = ending.state
+        log = closing_events(state.run)
+        state = replace(state, next_seq=1 + len(log), last_seq=len(log))
+        key = keys.head(tenant, before.id)
+        return [
+            Update(key, set={"wt": state.token}, add={"waiting": -1}, when=(Term("waiting", Op.EQ, before.waiting),)),
+            self._runs.change(tenant, state, (Term("status", Op.EQ, RunStatus.CREATED.value),), None),
+            self._runs.end_row(tenant, state.run),
+            Delete(keys.queued(tenant, before.id, state.run.id), PRESENT),
+            self._runs.put_events(tenant, state.run.id, 1, log, now),
+        ]
+
+    def _succeed(self, tenant: str, before: Head, succession: Succession, token: str, now: datetime) -> list[Change]:
+        if succession.run is None:
+            return []
+        state = replace(succession.run, token=token)
+        return [
+            Delete(keys.queued(tenant, before.id, state.run.id), PRESENT),
+            self._runs.change(tenant, state, (Term("status", Op.EQ, RunStatus.CREATED.value),), _ms(now) + OPEN_FOR_MS),
+            self._runs.end_row(tenant, state.run),
+        ]
+
+    def _put_step(self, tenant: str, step: StoredStep) -> Put:
+        key = keys.step(tenant, step.run_id or "", step.id)
+        return Put(self._codec.item(key, step, **keys.listed(tenant, "STEPS", step.id)), ABSENT)
+
+
+def closing_events(run: StoredRun) -> list[RunEvent]:
+    """What every run's log ends with (Letta V1 API, digest 6.1 and 6.2)."""
+    stop: list[RunEvent] = [StopEvent(stop_reason=run.stop_reason or StopReason.ERROR)]
+    if run.error:
+        return [*stop, ErrorEvent(error_type=run.error.code, message=run.error.message, detail=run.error.detail), DoneEvent()]
+    return [*stop, UsageEvent(usage=statistics(run)), DoneEvent()]
+
+
+def statistics(run: StoredRun) -> LettaUsageStatistics:
+    """The usage of a run as it is shown."""
+    return LettaUsageStatistics(
+        **run.usage.model_dump(), step_count=run.steps, context_tokens=run.context_tokens
+    )
+
+
+def _grown(head: Head, rows: Sequence[Message], *, owner: str | None) -> Head:
+    return head.model_copy(
+        update={
+            "owner": owner,
+            "version": head.version + 1 if rows or owner != head.owner else head.version,
+            "last_message": rows[-1].id if rows else head.last_message,
+            "messages": head.messages + len(rows),
+        }
+    )
+
+
+def _ms(now: datetime) -> int:
+    return int(now.timestamp() * 1000)

@@ -1,0 +1,49 @@
+"""What advances runs, put together from its parts: the same for every profile. Imports no engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hibernaut.ports.model import Models
+from hibernaut.ports.tool_runner import ToolRunner
+from hibernaut.services.asking import Asking
+from hibernaut.services.calls import Calls, ToolLimits
+from hibernaut.services.commits import Commits
+from hibernaut.services.endings import Endings
+from hibernaut.services.host import Host
+from hibernaut.services.memory_changes import MemoryChanges
+from hibernaut.services.prompts import Prompts
+from hibernaut.services.recall import Recall
+from hibernaut.services.sweep import Sweep
+from hibernaut.services.turn_work import Loader
+from hibernaut.services.turns import Turns
+from hibernaut.store.stores import Stores
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The use cases behind a run's steps."""
+
+    turns: Turns
+    endings: Endings
+    sweep: Sweep
+    prompts: Prompts
+
+
+def chain_over(stores: Stores, host: Host, models: Models, runner: ToolRunner, limits: ToolLimits) -> Chain:
+    """The chain of steps over these stores, on this host."""
+    prompts = Prompts(stores, host.clock)
+    loader = Loader(stores, prompts, models)
+    commits = Commits(stores, host)
+    endings = Endings(stores, host, loader, commits)
+    turns = Turns(
+        stores,
+        host,
+        loader=loader,
+        asking=Asking(models, host),
+        calls=Calls(stores, host, Recall(stores, host), runner, limits),
+        memory=MemoryChanges(stores, host),
+        commits=commits,
+        endings=endings,
+    )
+    return Chain(turns, endings, Sweep(stores, host, endings), prompts)

@@ -1,0 +1,105 @@
+"""Settings, read from the environment. The only module that reads it.
+
+    HIBERNAUT_DATA            data folder of the embedded profile (default: .hibernaut in the working folder)
+    HIBERNAUT_DEFAULT_MODEL   handle of the model of agents that are created without one (default: hibernaut/demo)
+    HIBERNAUT_TOOL_TIMEOUT    seconds that one call of a custom tool may take (default: 60)
+    HIBERNAUT_CORS_ORIGINS    origins whose pages may call the API, separated by commas
+    OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL   the providers
+
+On AWS (set by the stack):
+
+    HIBERNAUT_ENV             dev, staging or prod
+    HIBERNAUT_TABLE           name of the table
+    HIBERNAUT_BUCKET          name of the bucket for large bodies
+    HIBERNAUT_STATE_MACHINE   ARN of the heartbeat state machine
+    HIBERNAUT_RUN_TOOL        name of the function that runs custom tools
+    HIBERNAUT_PARAMETERS      path in the Parameter Store under which the providers' keys lie
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PROVIDER_NAMES = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
+DEFAULT_TOOL_TIMEOUT = 60.0
+"""Seconds."""
+
+
+class BadSetting(ValueError):
+    """A variable that cannot be used; the text names it and what was expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedSettings:
+    """`tool_timeout` in seconds; `providers` holds the providers' keys and addresses by their variables' names."""
+
+    data: Path
+    default_model: str | None = None
+    tool_timeout: float = DEFAULT_TOOL_TIMEOUT
+    cors_origins: tuple[str, ...] = ()
+    providers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> EmbeddedSettings:
+        """Raises: BadSetting."""
+        variables = os.environ if environment is None else environment
+        return cls(
+            data=Path(variables.get("HIBERNAUT_DATA") or ".hibernaut"),
+            default_model=variables.get("HIBERNAUT_DEFAULT_MODEL") or None,
+            tool_timeout=_seconds(variables, "HIBERNAUT_TOOL_TIMEOUT", DEFAULT_TOOL_TIMEOUT),
+            cors_origins=_list(variables, "HIBERNAUT_CORS_ORIGINS"),
+            providers={name: variables[name] for name in PROVIDER_NAMES if variables.get(name)},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AwsSettings:
+    """What the stack tells its functions; a function gets only what it uses, so all but the table may be empty."""
+
+    env: str
+    table: str
+    bucket: str = ""
+    state_machine: str = ""
+    run_tool: str = ""
+    parameters: str = ""
+    default_model: str | None = None
+    tool_timeout: float = DEFAULT_TOOL_TIMEOUT
+    cors_origins: tuple[str, ...] = ()
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> AwsSettings:
+        """Raises: BadSetting."""
+        variables = os.environ if environment is None else environment
+        if not variables.get("HIBERNAUT_TABLE"):
+            raise BadSetting("HIBERNAUT_TABLE must name the table")
+        return cls(
+            env=variables.get("HIBERNAUT_ENV", "dev"),
+            table=variables["HIBERNAUT_TABLE"],
+            bucket=variables.get("HIBERNAUT_BUCKET", ""),
+            state_machine=variables.get("HIBERNAUT_STATE_MACHINE", ""),
+            run_tool=variables.get("HIBERNAUT_RUN_TOOL", ""),
+            parameters=variables.get("HIBERNAUT_PARAMETERS", ""),
+            default_model=variables.get("HIBERNAUT_DEFAULT_MODEL") or None,
+            tool_timeout=_seconds(variables, "HIBERNAUT_TOOL_TIMEOUT", DEFAULT_TOOL_TIMEOUT),
+            cors_origins=_list(variables, "HIBERNAUT_CORS_ORIGINS"),
+        )
+
+
+def _seconds(variables: Mapping[str, str], name: str, default: float) -> float:
+    text = variables.get(name)
+    if not text:
+        return default
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds <= 900:
+        raise BadSetting(f"{name} must be a number of seconds from 0 to 900, not {text!r}")
+    return seconds
+
+
+def _list(variables: Mapping[str, str], name: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in variables.get(name, "").split(",") if part.strip())
