@@ -62,13 +62,13 @@ class Blocks:
         """The condition that the block exists: for whoever attaches it."""
         return Check(keys.block(tenant, block_id), PRESENT)
 
-    def attach(self, tenant: str, block_id: str, agent_id: str) -> list[Change]:
+    def attach(self, tenant: str, block_id: str, agent_id: str) -> Put:
         """The link row. The agent's own list of blocks is a change of the agent."""
         key = keys.block_agent(tenant, block_id, agent_id)
-        return [Put({"pk": key.pk, "sk": key.sk})]
+        return Put({"pk": key.pk, "sk": key.sk})
 
-    def detach(self, tenant: str, block_id: str, agent_id: str) -> list[Change]:
-        return [Delete(keys.block_agent(tenant, block_id, agent_id))]
+    def detach(self, tenant: str, block_id: str, agent_id: str) -> Delete:
+        return Delete(keys.block_agent(tenant, block_id, agent_id))
 
     def agents_of(self, tenant: str, block_id: str) -> list[str]:
         """The ids of the agents that the block is attached to, oldest first."""

@@ -1,0 +1,175 @@
+"""What of its conversation an agent sees, changed and measured from outside: reset, an explicit window, the system message anew.
+
+Such a change takes the conversation as a run would: while a run owns it, it is refused. Knows agents' default conversations only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from hibernaut.domain.agent_types import spec_of
+from hibernaut.domain.first_messages import boot_sequence
+from hibernaut.domain.system_prompt import core_memory_section
+from hibernaut.domain.window import estimate, tokens_of
+from hibernaut.ports.table import Change
+from hibernaut.schemas.agent import ContextWindowOverview, StoredAgent
+from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.conversation import Head, Window
+from hibernaut.schemas.errors import Busy, InvalidArgument, NotFound
+from hibernaut.services.agent_parts import opening_of
+from hibernaut.services.prompts import Compiled, Prompts, system_row
+from hibernaut.services.records import Records
+from hibernaut.store.conversations import Loaded, explicit_window
+
+
+class AgentWindows:
+    def __init__(self, records: Records, *, prompts: Prompts) -> None:
+        self._records = records
+        self._prompts = prompts
+
+    def reset(self, tenant: str, agent_id: str, *, opening: bool = False) -> StoredAgent:
+        """A fresh system message alone, with `opening` the first messages of the agent's type too. What was said stays in the log.
+
+        Raises: NotFound, Busy.
+        """
+        return self._records.until_settled(lambda: self._reset(tenant, agent_id, opening))
+
+    def _reset(self, tenant: str, agent_id: str, opening: bool) -> StoredAgent:
+        records = self._records
+        agent, head = records.agent(tenant, agent_id), self._free(tenant, agent_id)
+        system_id, token = records.ids.new("message", after=head.last_message), records.ids.token()
+        said = boot_sequence(opening_of(records, agent, system_id)) if opening and spec_of(agent.agent_type).boot_sequence else []
+        for row in said:
+            row.tokens = tokens_of(row)
+        after = head.model_copy(
+            update={
+                "window": Window(pinned=[system_id], cut=system_id),
+                "version": head.version + 1,
+                "last_message": said[-1].id if said else system_id,
+                "messages": head.messages + len(said),
+            }
+        )
+        compiled = self._prompts.compiled(tenant, agent, after, in_window=1 + len(said))
+        after = after.model_copy(update={"compiled": compiled.source})
+        rows = [system_row(system_id, agent, compiled.text, compiled.source.compiled_at), *said]
+        records.writer.write(
+            records.conversations.change_head(tenant, head, after, token),
+            records.erasure.message(tenant, head.id, head.window.pinned[0]),
+            *(records.conversations.put_message(tenant, head.id, row) for row in rows),
+            token=token,
+        )
+        records.conversations.keep(tenant, Loaded(after, tuple(rows)))
+        return agent
+
+    def set_window(self, tenant: str, agent: StoredAgent, message_ids: Sequence[str]) -> list[Change]:
+        """The change that makes exactly these rows of the log the window. Raises: NotFound, InvalidArgument, Busy."""
+        head = self._free(tenant, agent.id)
+        wanted = list(dict.fromkeys(message_ids))
+        if not wanted:
+            raise InvalidArgument("INVALID_ARGUMENT: message_ids must name at least the system message.")
+        found = self._records.conversations.messages(tenant, head.id, wanted)
+        if missing := set(wanted) - {row.id for row in found}:
+            raise NotFound(f"No message found with id '{min(missing)}' for agent '{agent.id}'.")
+        if found[0].role != "system" or found[0].otid is not None:
+            raise InvalidArgument("INVALID_ARGUMENT: The first of message_ids must be the agent's system message.")
+        after = head.model_copy(update={"window": explicit_window(wanted, head), "version": head.version + 1})
+        return [self._records.conversations.change_head(tenant, head, after, self._records.ids.token())]
+
+    def recompile(self, tenant: str, agent_id: str, *, update_time: bool = False, dry_run: bool = False) -> str:
+        """The system message as memory is now. It is stored unless `dry_run`, or while a run owns the conversation: a run's prompt
+        stays as it is, and the next run compiles anew. Raises: NotFound.
+        """
+
+        def attempt() -> str:
+            agent, loaded = self._records.agent(tenant, agent_id), self._loaded(tenant, agent_id)
+            compiled = self._compiled(tenant, agent, loaded, update_time=update_time)
+            if not dry_run and loaded.head.owner is None:
+                self._store_prompt(tenant, agent, loaded, compiled)
+            return compiled.text
+
+        return self._records.until_settled(attempt)
+
+    def _store_prompt(self, tenant: str, agent: StoredAgent, loaded: Loaded, compiled: Compiled) -> None:
+        old, head = loaded.messages[0], loaded.head
+        if old.text() == compiled.text and not compiled.changed:
+            return
+        conversations, token = self._records.conversations, self._records.ids.token()
+        row = system_row(old.id, agent, compiled.text, old.created_at)
+        after = head.model_copy(update={"compiled": compiled.source, "version": head.version + 1})
+        self._records.writer.write(
+            conversations.change_head(tenant, head, after, token),
+            conversations.put_message(tenant, head.id, row, rewrite=True),
+            token=token,
+        )
+        conversations.keep(tenant, Loaded(after, (row, *loaded.messages[1:])))
+
+    def overview(self, tenant: str, agent_id: str) -> ContextWindowOverview:
+        """How the context window is filled, by a system message compiled for the purpose; sizes as stored or estimated. Raises: NotFound."""
+        agent, loaded = self._records.agent(tenant, agent_id), self._loaded(tenant, agent_id)
+        compiled = self._compiled(tenant, agent, loaded, update_time=True)
+        functions = [_function(tool.json_schema or {}) for tool in self._records.tools_of(tenant, agent)]
+        said = loaded.messages[1:]
+        summaries = [row for row in said if row.role == "summary"]
+        memory, rules = core_memory_section(compiled.inputs), compiled.inputs.rules_section
+        outside = _section(compiled.text, "memory_metadata")
+        summary = "\n".join(row.text() for row in summaries) or None
+        sizes = {
+            "num_tokens_external_memory_summary": _size(outside),
+            "num_tokens_system": _size(agent.system),
+            "num_tokens_core_memory": _size(memory),
+            "num_tokens_tool_usage_rules": _size(rules),
+            "num_tokens_summary_memory": sum(tokens_of(row) for row in summaries),
+            "num_tokens_functions_definitions": estimate(json.dumps(functions)) if functions else 0,
+            "num_tokens_messages": sum(tokens_of(row) for row in said if row.role != "summary"),
+        }
+        return ContextWindowOverview(
+            **sizes,
+            context_window_size_max=agent.llm_config.context_window,
+            context_window_size_current=sum(sizes.values()),
+            num_messages=len(loaded.messages),
+            num_archival_memory=compiled.inputs.archival_memories,
+            num_recall_memory=loaded.head.messages,
+            external_memory_summary=outside,
+            system_prompt=agent.system,
+            core_memory=memory,
+            tool_usage_rules=rules,
+            summary_memory=summary,
+            functions_definitions=functions or None,
+            messages=[row.model_dump(mode="json", exclude={"tokens"}) for row in loaded.messages],
+        )
+
+    def _compiled(self, tenant: str, agent: StoredAgent, loaded: Loaded, *, update_time: bool) -> Compiled:
+        in_window = len(loaded.messages)
+        return self._prompts.compiled(tenant, agent, loaded.head, in_window=in_window, update_time=update_time)
+
+    def _loaded(self, tenant: str, agent_id: str) -> Loaded:
+        loaded = self._records.conversations.load(tenant, agent_id)
+        if loaded is None:
+            raise NotFound(f"Agent with ID {agent_id} not found")
+        return loaded
+
+    def _free(self, tenant: str, agent_id: str) -> Head:
+        """The head of a conversation that no run holds. Raises: NotFound, Busy."""
+        head = self._records.head(tenant, agent_id)
+        holder = head.owner or head.pending
+        if holder is not None:
+            raise Busy(
+                f"CONFLICT: Cannot change the messages in context: Another request (run_id={holder}) is currently being "
+                "processed for this conversation. Please wait for it to complete.",
+                holder,
+            )
+        return head
+
+
+def _size(text: str | None) -> int:
+    return estimate(text) if text else 0
+
+
+def _section(text: str, tag: str) -> str:
+    start, end = text.rfind(f"<{tag}>"), text.rfind(f"</{tag}>")
+    return text[start : end + len(tag) + 3] if -1 < start < end else ""
+
+
+def _function(schema: JsonObject) -> JsonObject:
+    return {"type": "function", "function": schema}

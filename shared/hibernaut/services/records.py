@@ -1,0 +1,152 @@
+"""What the use cases of agents, blocks and tools read and write, and how they change a record that others may change too.
+
+Knows the stores, and the limits of a transaction; it must not know what any change means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from hibernaut.ports.clock import Clock, Ids
+from hibernaut.ports.table import MAX_BYTES, MAX_CHANGES, Change, ConditionFailed, Put, Update
+from hibernaut.schemas.agent import StoredAgent
+from hibernaut.schemas.block import StoredBlock
+from hibernaut.schemas.conversation import Head
+from hibernaut.schemas.errors import Conflict, NotFound
+from hibernaut.schemas.tool import StoredTool
+from hibernaut.store.agents import Agents
+from hibernaut.store.blocks import Blocks
+from hibernaut.store.conversations import Conversations
+from hibernaut.store.erasure import Erasure
+from hibernaut.store.stores import Stores
+from hibernaut.store.tools import Tools
+from hibernaut.store.writes import Writer
+
+TRIES = 10
+"""How often a change is decided anew because the record has moved."""
+_BYTES = MAX_BYTES * 3 // 4
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    agents: Agents
+    blocks: Blocks
+    tools: Tools
+    conversations: Conversations
+    writer: Writer
+    erasure: Erasure
+    clock: Clock
+    ids: Ids
+
+    def agent(self, tenant: str, agent_id: str) -> StoredAgent:
+        """Raises: NotFound."""
+        agent = self.agents.get(tenant, agent_id)
+        if agent is None:
+            raise NotFound(f"Agent with ID {agent_id} not found")
+        return agent
+
+    def head(self, tenant: str, agent_id: str) -> Head:
+        """The head of the agent's default conversation. Raises: NotFound."""
+        head = self.conversations.head(tenant, agent_id)
+        if head is None:
+            raise NotFound(f"Agent with ID {agent_id} not found")
+        return head
+
+    def block(self, tenant: str, block_id: str) -> StoredBlock:
+        """Raises: NotFound."""
+        block = self.blocks.get(tenant, block_id)
+        if block is None:
+            raise NotFound(f"Block with id '{block_id}' not found")
+        return block
+
+    def tool(self, tenant: str, tool_id: str) -> StoredTool:
+        """Raises: NotFound."""
+        tool = self.tools.get(tenant, tool_id)
+        if tool is None:
+            raise NotFound(f"Tool with id {tool_id} not found.")
+        return tool
+
+    def blocks_of(self, tenant: str, agent: StoredAgent) -> list[StoredBlock]:
+        """The agent's blocks in the order of attachment."""
+        found = self.blocks.get_many(tenant, agent.block_ids)
+        return [found[block_id] for block_id in agent.block_ids if block_id in found]
+
+    def tools_of(self, tenant: str, agent: StoredAgent) -> list[StoredTool]:
+        """The agent's tools in the order of attachment."""
+        found = self.tools.get_many(tenant, agent.tool_ids)
+        return [found[tool_id] for tool_id in agent.tool_ids if tool_id in found]
+
+    def until_settled(self, attempt: Callable[[], T]) -> T:
+        """Read, decide and write, again and again until nobody has changed what was read. Raises: Conflict, and what `attempt` raises."""
+        for _ in range(TRIES):
+            try:
+                return attempt()
+            except ConditionFailed:
+                continue
+        raise Conflict("CONFLICT: The record keeps being changed by other requests; try again.")
+
+    def change_agent(
+        self, tenant: str, agent_id: str, decide: Callable[[StoredAgent], tuple[StoredAgent, Sequence[Change]]], user: str | None
+    ) -> StoredAgent:
+        """Change one agent. `decide` gets it as it stands and answers what it becomes, and what changes beside it.
+
+        An agent that `decide` hands back as it got it is not written. Raises: NotFound, Conflict, and what `decide` raises.
+        """
+
+        def attempt() -> StoredAgent:
+            before = self.agent(tenant, agent_id)
+            after, beside = decide(before)
+            if after is before and not beside:
+                return before
+            touched = {"updated_at": self.clock.now(), "last_updated_by_id": user or before.last_updated_by_id}
+            after = after.model_copy(update=touched)
+            token = self.ids.token()
+            self.write(beside, self.agents.change(tenant, before, after, token), token)
+            return after.model_copy(update={"version": before.version + 1})
+
+        return self.until_settled(attempt)
+
+    def write(self, children: Sequence[Change], parents: Sequence[Change], token: str) -> None:
+        """One transaction where that is possible; else the children first, page by page, and the parents that show them last."""
+        pages = list(_pages([*children, *parents]))
+        if len(pages) > 1:
+            pages = [*_pages(children), list(parents)]
+        for page in pages:
+            self.writer.write(*page, token=token)
+
+
+def records_over(stores: Stores, clock: Clock, ids: Ids) -> Records:
+    """The records of a table."""
+    return Records(
+        agents=stores.agents,
+        blocks=stores.blocks,
+        tools=stores.tools,
+        conversations=stores.conversations,
+        writer=stores.writer,
+        erasure=stores.erasure,
+        clock=clock,
+        ids=ids,
+    )
+
+
+def _pages(changes: Sequence[Change]) -> list[list[Change]]:
+    pages: list[list[Change]] = [[]]
+    size = 0
+    for change in changes:
+        bytes_more = _size(change)
+        if pages[-1] and (len(pages[-1]) == MAX_CHANGES or size + bytes_more > _BYTES):
+            pages.append([])
+            size = 0
+        pages[-1].append(change)
+        size += bytes_more
+    return pages
+
+
+def _size(change: Change) -> int:
+    """Bytes, about: the long values are what counts."""
+    values = change.item if isinstance(change, Put) else change.set if isinstance(change, Update) else {}
+    return sum(len(value.encode()) if isinstance(value, str) else 8 for value in values.values())

@@ -1,0 +1,45 @@
+"""Taking away what a deleted agent leaves behind: its log, its runs and their parts, page by page, with their blobs.
+
+The agent itself is gone before, so nothing of this is shown any more; a worker that dies over it leaves only what nobody reads.
+"""
+
+from __future__ import annotations
+
+from hibernaut.ports.blobs import Blobs
+from hibernaut.ports.table import MAX_CHANGES, Delete, Key, Table, eq
+from hibernaut.schemas.conversation import Head
+from hibernaut.store import keys
+from hibernaut.store.writes import Writer
+
+
+class Erasure:
+    def __init__(self, table: Table, blobs: Blobs, writer: Writer) -> None:
+        self._table = table
+        self._blobs = blobs
+        self._writer = writer
+
+    def head(self, tenant: str, head: Head) -> Delete:
+        """The change that ends a conversation, on the condition that no run owns it or waits, and nothing was said meanwhile."""
+        free = eq(owner="", waiting=0, version=head.version)
+        return Delete(keys.head(tenant, head.id), free)
+
+    def message(self, tenant: str, conversation: str, message_id: str) -> Delete:
+        """The change that takes one row out of a log: the system message that another one replaces."""
+        return Delete(keys.message(tenant, conversation, message_id))
+
+    def agent(self, tenant: str, agent_id: str) -> None:
+        """Everything under an agent's id: first the runs that its rows lead to, then its log, then the rows."""
+        own = keys.agent(tenant, agent_id).pk
+        for row in self._table.query(own, prefix="RUN#", names=("sk",)):
+            self._partition(keys.run(tenant, keys.last_part(str(row["sk"]))).pk)
+        self._partition(keys.head(tenant, agent_id).pk)
+        self._partition(own)
+
+    def _partition(self, pk: str) -> None:
+        items = self._table.query(pk, names=("blob",))
+        for start in range(0, len(items), MAX_CHANGES):
+            page = items[start : start + MAX_CHANGES]
+            self._writer.write(*(Delete(Key(pk, str(item["sk"]))) for item in page))
+            for item in page:
+                if blob := str(item.get("blob", "")):
+                    self._blobs.delete(blob)
