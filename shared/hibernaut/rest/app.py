@@ -14,8 +14,9 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from hibernaut import __version__
 from hibernaut.rest import docs, errors
 from hibernaut.rest.dependencies import Services
+from hibernaut.rest.following import Threads
 from hibernaut.rest.frame import MEBIBYTE, BodyLimit, OneSpelling, Unforeseen
-from hibernaut.rest.routers import health
+from hibernaut.rest.routers import health, messages, runs, steps
 
 LETTA_WEB_APP = "https://app.letta.com"
 LOCAL_ORIGINS = tuple(f"http://{host}:{port}" for host in ("localhost", "127.0.0.1") for port in (3000, 4200, 8080, 8283))
@@ -40,9 +41,10 @@ def create_app(
         redirect_slashes=False,
     )
     app.state.services = services
+    app.state.threads = Threads()
     errors.install(app)
     _pages(app)
-    for module in (health,):
+    for module in (health, messages, runs, steps):
         app.include_router(module.router)
     app.add_middleware(BodyLimit, limit=body_limit)
     app.add_middleware(OneSpelling)

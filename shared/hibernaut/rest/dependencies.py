@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 
+from hibernaut.rest.following import Threads
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.ids import DEFAULT_TENANT, DEFAULT_USER, is_id
 
 if TYPE_CHECKING:
-    from hibernaut.ports.signal import RunSignal
     from hibernaut.services.agents import Agents
     from hibernaut.services.blocks import Blocks
+    from hibernaut.services.endings import Endings
     from hibernaut.services.following import Following
     from hibernaut.services.messages import Messages
     from hibernaut.services.models import Models
@@ -44,7 +45,7 @@ class Services:
     messages: Messages
     runs: Runs
     steps: Steps
-    signal: RunSignal
+    endings: Endings
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,11 @@ class Caller:
 
 async def services(request: Request) -> Services:
     found: Services = request.app.state.services
+    return found
+
+
+async def threads(request: Request) -> Threads:
+    found: Threads = request.app.state.threads
     return found
 
 
@@ -79,4 +85,5 @@ def is_1_0_client(request: Request) -> bool:
 
 
 TheServices = Annotated[Services, Depends(services)]
+TheThreads = Annotated[Threads, Depends(threads)]
 TheCaller = Annotated[Caller, Depends(caller)]

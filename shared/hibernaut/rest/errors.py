@@ -60,6 +60,9 @@ MODEL_TEXT: dict[type[ModelError], tuple[str, str]] = {
 
 PLAIN_MODEL_ERRORS = (errors.ContextWindowExceeded, errors.ModelOverloaded)
 
+STREAMED = frozenset({"llm_timeout", "llm_rate_limit", "llm_authentication", "llm_error"})
+"""The types that a stream's error may have of these (digest 6.2)."""
+
 NO_RETRY = {"x-should-retry": "false"}
 """The SDK sends 409, 429 and 5xx again by itself; this header tells it that another try would end the same (digest 1.6)."""
 
@@ -83,11 +86,16 @@ def status_of(error: HibernautError) -> int:
 def body_of(error: HibernautError) -> JsonObject:
     """The reply's body."""
     if isinstance(error, ModelError) and not isinstance(error, PLAIN_MODEL_ERRORS):
-        kind, message = next(MODEL_TEXT[base] for base in type(error).__mro__ if base in MODEL_TEXT)
+        kind, message = model_text(error)
         return {"error": {"type": kind, "message": message, "detail": error.detail}}
     if isinstance(error, errors.Busy):
         return {"detail": error.detail, "run_id": error.run_id}
     return {"detail": error.detail}
+
+
+def model_text(error: ModelError) -> tuple[str, str]:
+    """The type and the message by which a provider's failure is told."""
+    return next(MODEL_TEXT[kind] for kind in type(error).__mro__ if kind in MODEL_TEXT)
 
 
 def headers_of(error: HibernautError) -> dict[str, str]:
@@ -116,8 +124,13 @@ def unknown_error(error: Exception, path: str) -> JSONResponse:
 
 
 async def _ours(request: Request, error: Exception) -> JSONResponse:
-    if not isinstance(error, HibernautError) or type(error) is HibernautError:
+    if not isinstance(error, HibernautError):
         return unknown_error(error, request.url.path)
+    if type(error) is HibernautError:
+        # A run that failed for reasons of ours: the same request attaches to it and ends the same.
+        reply = unknown_error(error, request.url.path)
+        reply.headers.update(NO_RETRY)
+        return reply
     return JSONResponse(body_of(error), status_of(error), headers_of(error))
 
 

@@ -1,0 +1,184 @@
+"""Sending messages to agents and reading them (Letta V1 API, digest 2.3, 2.15 and 5.1).
+
+The sending routes are the only asynchronous ones: while a run goes on, its request waits on the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Depends, Response
+from fastapi import Request as HttpRequest
+from fastapi.responses import StreamingResponse
+
+from hibernaut.domain.listing import Page
+from hibernaut.rest import following
+from hibernaut.rest.dependencies import Services, TheCaller, TheServices, TheThreads
+from hibernaut.rest.queries import AgentMessageListQuery, MessageListQuery
+from hibernaut.rest.replies import plain, replies, reply
+from hibernaut.rest.streaming import MEDIA_TYPE, stream
+from hibernaut.schemas.base import Schema
+from hibernaut.schemas.errors import Conflict, NotFound, Unprocessable
+from hibernaut.schemas.ids import AgentId, MessageId
+from hibernaut.schemas.letta_message import LettaMessage, LettaResponse
+from hibernaut.schemas.run import Run
+from hibernaut.schemas.send import LettaAsyncRequest, LettaRequest, LettaStreamingRequest
+from hibernaut.schemas.stop import RunStatus, StopReason
+from hibernaut.services.runs import RunQuery
+from hibernaut.services.sending import Request, body_digest
+
+router = APIRouter(prefix="/v1", tags=["messages"])
+
+NOT_STREAMING = (
+    "Streaming options set without streaming enabled. "
+    "Set streaming to true, or leave stream_tokens, background and include_pings at their defaults."
+)
+STABLE_CLIENTS_ONLY = "streaming=true is only supported for SDK v1.0+ clients."
+
+
+class CancelRequest(Schema):
+    """Which runs to cancel; without `run_ids` those of the agent that have not ended."""
+
+    run_ids: list[str] | None = None
+
+
+Prepare = Callable[[str, LettaRequest, str], Request]
+
+
+async def prepare(request: HttpRequest) -> Prepare:
+    """How a route makes a request to an agent of its body: with what recognises a body that is sent again (architecture 5)."""
+    body = await request.body()
+    count = request.headers.get("x-stainless-retry-count", "0")
+
+    def prepared(agent_id: str, given: LettaRequest, run_type: str) -> Request:
+        if given.messages is not None and not given.messages:
+            raise Unprocessable("Messages must not be empty")
+        return Request(
+            agent_id=agent_id,
+            body=given,
+            run_type=run_type,
+            digest=body_digest(agent_id, body),
+            retry=int(count) if count.isdigit() else 0,
+            background=isinstance(given, LettaAsyncRequest) or (isinstance(given, LettaStreamingRequest) and given.background),
+            callback_url=given.callback_url if isinstance(given, LettaAsyncRequest) else None,
+        )
+
+    return prepared
+
+
+ThePrepare = Annotated[Prepare, Depends(prepare)]
+
+
+@router.post("/agents/{agent_id}/messages", response_model=LettaResponse)
+async def send_message(
+    services: TheServices,
+    threads: TheThreads,
+    caller: TheCaller,
+    agent_id: AgentId,
+    body: LettaStreamingRequest,
+    prepared: ThePrepare,
+) -> Response:
+    """Send messages and wait for the whole answer; with `streaming` it comes as server-sent events."""
+    if body.streaming and not caller.is_1_0_client:
+        raise Unprocessable(STABLE_CLIENTS_ONLY)
+    if body.streaming:
+        return await _streamed(services, threads, caller.tenant, prepared(agent_id, body, "send_message_streaming"), body)
+    if body.stream_tokens or body.background or not body.include_pings:
+        raise Unprocessable(NOT_STREAMING)
+    asked = prepared(agent_id, body, "send_message")
+    run_id = await threads.work(partial(_begin, services, caller.tenant, asked, inline=True))
+    return reply(await following.response(services.following, threads, caller.tenant, run_id))
+
+
+@router.post("/agents/{agent_id}/messages/stream")
+async def stream_message(
+    services: TheServices,
+    threads: TheThreads,
+    caller: TheCaller,
+    agent_id: AgentId,
+    body: LettaStreamingRequest,
+    prepared: ThePrepare,
+) -> Response:
+    """Send messages; the answer comes as server-sent events."""
+    asked = prepared(agent_id, body, "send_message_streaming")
+    return await _streamed(services, threads, caller.tenant, asked, body)
+
+
+@router.post("/agents/{agent_id}/messages/async", response_model=Run)
+async def send_message_async(
+    services: TheServices,
+    threads: TheThreads,
+    caller: TheCaller,
+    agent_id: AgentId,
+    body: LettaAsyncRequest,
+    prepared: ThePrepare,
+) -> Response:
+    """Send messages and go away: the answer is the run, as it was accepted."""
+    asked = prepared(agent_id, body, "send_message_async")
+
+    def work() -> Run:
+        run = services.runs.get(caller.tenant, _begin(services, caller.tenant, asked))
+        accepted = {"status": RunStatus.CREATED, "completed_at": None, "stop_reason": None}
+        return run.model_copy(update=accepted)
+
+    return reply(await threads.work(work))
+
+
+@router.post("/agents/{agent_id}/messages/cancel")
+def cancel_message(
+    services: TheServices, caller: TheCaller, agent_id: AgentId, body: Annotated[CancelRequest | None, Body()] = None
+) -> Response:
+    """End runs: what they have written stays, what they wait for is let go."""
+    run_ids = body.run_ids if body is not None else None
+    if run_ids is None:
+        query = RunQuery(page=Page(limit=None), agent_ids=[agent_id], active=True)
+        run_ids = [run.id for run in services.runs.page(caller.tenant, query)]
+        if not run_ids:
+            raise Conflict(f"No active runs to cancel for agent {agent_id}")
+    return plain({run_id: _cancelled(services, caller.tenant, agent_id, run_id) for run_id in run_ids})
+
+
+@router.get("/agents/{agent_id}/messages", response_model=list[LettaMessage])
+def list_agent_messages(services: TheServices, caller: TheCaller, agent_id: AgentId, query: AgentMessageListQuery) -> Response:
+    """A page of the agent's log, always from old to new; cursors are chronological."""
+    return replies(services.messages.page(caller.tenant, agent_id, query.query()))
+
+
+@router.get("/messages", response_model=list[LettaMessage])
+def list_messages(services: TheServices, caller: TheCaller, query: MessageListQuery) -> Response:
+    """A page of the logs of all agents together, from old to new."""
+    return replies(services.messages.page_of_all(caller.tenant, query.query()))
+
+
+@router.get("/messages/{message_id}", response_model=list[LettaMessage])
+def retrieve_message(services: TheServices, caller: TheCaller, message_id: MessageId) -> Response:
+    """What one row of a log is shown as."""
+    return replies(services.messages.get(caller.tenant, message_id))
+
+
+def _begin(services: Services, tenant: str, asked: Request, *, inline: bool = False) -> str:
+    """The id of the request's run, which is under way then. One that was there already, or waits, is driven by somebody else."""
+    accepted = services.sending.accept(tenant, asked)
+    if not accepted.attached and not accepted.waits:
+        services.sending.start(tenant, accepted.run_id, inline=inline)
+    return accepted.run_id
+
+
+async def _streamed(
+    services: Services, threads: following.Threads, tenant: str, asked: Request, body: LettaStreamingRequest
+) -> Response:
+    run_id = await threads.work(partial(_begin, services, tenant, asked))
+    events = stream(services.following, threads, tenant, run_id, pings=body.include_pings, numbered=body.background)
+    return StreamingResponse(events, media_type=MEDIA_TYPE)
+
+
+def _cancelled(services: Services, tenant: str, agent_id: str, run_id: str) -> str:
+    try:
+        if services.runs.get(tenant, run_id).agent_id != agent_id:
+            return "failed"
+        services.endings.end(tenant, run_id, StopReason.CANCELLED)
+    except (NotFound, Conflict):
+        return "failed"
+    return "cancelled"
