@@ -12,9 +12,12 @@ from hibernaut.store.blocks import Blocks
 from hibernaut.store.codec import Codec
 from hibernaut.store.conversations import Conversations
 from hibernaut.store.erasure import Erasure
+from hibernaut.store.erasure import Erasure
+from hibernaut.store.messages import Messages
 from hibernaut.store.passages import Passages
 from hibernaut.store.resends import Resends
 from hibernaut.store.runs import Runs
+from hibernaut.store.steps import Steps
 from hibernaut.store.tools import Tools
 from hibernaut.store.transactions import Transactions
 from hibernaut.store.writes import Writer
@@ -26,7 +29,9 @@ class Stores:
     blocks: Blocks
     tools: Tools
     conversations: Conversations
+    messages: Messages
     runs: Runs
+    steps: Steps
     passages: Passages
     resends: Resends
     transactions: Transactions
@@ -36,15 +41,16 @@ class Stores:
 
 def stores_over(table: Table, blobs: Blobs, clock: Clock) -> Stores:
     """The repositories over a table, with large bodies in `blobs`."""
-    codec = Codec(blobs)
-    writer = Writer(table, clock)
+    codec, writer = Codec(blobs), Writer(table, clock)
     conversations, runs, agents = Conversations(table, codec), Runs(table, codec), Agents(table, codec)
     return Stores(
         agents=agents,
         blocks=Blocks(table, codec),
         tools=Tools(table, codec),
         conversations=conversations,
+        messages=Messages(table, codec),
         runs=runs,
+        steps=Steps(table, codec),
         passages=Passages(table, codec),
         resends=Resends(table, clock),
         transactions=Transactions(codec=codec, conversations=conversations, runs=runs, agents=agents),

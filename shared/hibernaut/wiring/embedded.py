@@ -1,0 +1,125 @@
+"""The embedded profile: SQLite, disk, threads and child processes; one process, no account, no network (architecture 8).
+
+The only place that knows which engines stand behind the ports here. Everything is imported at first use: starting must be quick.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from hibernaut.adapters.blobs.disk import DiskBlobs
+from hibernaut.adapters.clock import SystemClock, TimeOrderedIds
+from hibernaut.adapters.model.catalogue import Catalogue
+from hibernaut.adapters.secrets.environment import EnvironmentSecrets
+from hibernaut.adapters.signal import ProcessSignal
+from hibernaut.adapters.table.sqlite import SqliteTable
+from hibernaut.adapters.tool_runner.child_process import ChildProcessRunner
+from hibernaut.adapters.workflow.threads import Drive, Threads
+from hibernaut.ports.model import Models
+from hibernaut.ports.table import Table
+from hibernaut.ports.tool_runner import ToolRunner
+from hibernaut.ports.workflow import Next, RunRef
+from hibernaut.schemas.stop import StopReason
+from hibernaut.services.calls import ToolLimits
+from hibernaut.services.host import Host
+from hibernaut.store.stores import Stores, stores_over
+from hibernaut.wiring.chain import Chain, chain_over
+from hibernaut.wiring.settings import EmbeddedSettings
+
+SWEEP_SECONDS = 60.0
+STEPS_PER_WAKE = 1
+logger = logging.getLogger(__name__)
+
+
+class DataFolderUnusable(OSError):
+    """The data folder cannot be used; the text says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """Engines given instead of the profile's own: `table` wraps the table that is opened."""
+
+    table: Callable[[Table], Table] | None = None
+    models: Models | None = None
+    runner: ToolRunner | None = None
+
+
+class Embedded:
+    """The running house: open it, `start` it, and close it. Only one process may have a data folder open."""
+
+    def __init__(self, settings: EmbeddedSettings, overrides: Overrides = Overrides()) -> None:
+        """Raises: DataFolderUnusable."""
+        self.settings = settings
+        self._lock = _locked(settings.data)
+        self._file = SqliteTable(settings.data / "hibernaut.db")
+        self.table: Table = overrides.table(self._file) if overrides.table else self._file
+        clock = SystemClock()
+        ids = TimeOrderedIds(clock)
+        self.workflow = Threads()
+        self.host = Host(clock, ids, self.workflow, ProcessSignal(), holder=f"host:{ids.token()}", alone=True)
+        self.stores: Stores = stores_over(self.table, DiskBlobs(settings.data / "blobs"), clock)
+        secrets = EnvironmentSecrets(settings.providers)
+        self.models: Models = overrides.models or Catalogue(secrets, default_model=settings.default_model)
+        self.runner: ToolRunner = overrides.runner or ChildProcessRunner()
+        limits = ToolLimits(timeout=settings.tool_timeout)
+        self.chain: Chain = chain_over(self.stores, self.host, self.models, self.runner, limits)
+        self.workflow.bind(Drive(self._advance, self._close_run))
+        self._stopping = threading.Event()
+        self._ticker = threading.Thread(target=self._tick, name="sweep", daemon=True)
+
+    def start(self) -> Self:
+        """Take up what the last process left, and sweep once a minute from now on."""
+        self.chain.sweep.run(everything=True)
+        self._ticker.start()
+        return self
+
+    def close(self) -> None:
+        """Finish the steps under way and give the data folder back."""
+        self._stopping.set()
+        self.workflow.close()
+        if self._ticker.is_alive():
+            self._ticker.join()
+        self._file.close()
+        self._lock.close()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _advance(self, run: RunRef) -> Next:
+        return self.chain.turns.advance(run.tenant, run.run_id, steps=STEPS_PER_WAKE).next
+
+    def _close_run(self, run: RunRef) -> None:
+        self.chain.endings.end(run.tenant, run.run_id, StopReason.ERROR)
+
+    def _tick(self) -> None:
+        while not self._stopping.wait(SWEEP_SECONDS):
+            try:
+                self.chain.sweep.run()
+            except Exception:  # the next minute brings another sweep: here is the thread's outermost line
+                logger.exception("sweep failed")
+
+
+def _locked(data: Path) -> IO[str]:
+    """The open lock file of a data folder. Raises: DataFolderUnusable."""
+    import fcntl
+
+    try:
+        data.mkdir(parents=True, exist_ok=True)
+        handle = (data / "lock").open("w")
+    except OSError as error:
+        raise DataFolderUnusable(f"The data folder {data} cannot be written: {error.strerror}. Choose another with --data-dir.") from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        handle.close()
+        raise DataFolderUnusable(f"The data folder {data} is open in another process. Stop that one or choose another folder.") from error
+    return handle

@@ -1,0 +1,57 @@
+"""The use cases that the API calls, put together from their parts: the same for every profile. Imports no engine."""
+
+from __future__ import annotations
+
+from hibernaut.ports.model import Models
+from hibernaut.rest.dependencies import Services
+from hibernaut.services.agent_creation import AgentCreation
+from hibernaut.services.agent_updates import AgentUpdates
+from hibernaut.services.agent_windows import AgentWindows
+from hibernaut.services.agents import Agents
+from hibernaut.services.blocks import Blocks
+from hibernaut.services.following import Following
+from hibernaut.services.host import Host
+from hibernaut.services.messages import Messages
+from hibernaut.services.models import Models as ModelLists
+from hibernaut.services.records import Records
+from hibernaut.services.runs import Runs
+from hibernaut.services.sending import Sending
+from hibernaut.services.steps import Steps
+from hibernaut.services.tools import Tools
+from hibernaut.store.stores import Stores
+from hibernaut.wiring.chain import Chain
+
+
+def services_over(stores: Stores, host: Host, models: Models, chain: Chain) -> Services:
+    """The face of a house: `chain` drives the runs that `sending` accepts, here or in another process."""
+    records = Records(
+        agents=stores.agents,
+        blocks=stores.blocks,
+        tools=stores.tools,
+        conversations=stores.conversations,
+        writer=stores.writer,
+        erasure=stores.erasure,
+        clock=host.clock,
+        ids=host.ids,
+    )
+    windows = AgentWindows(records, prompts=chain.prompts)
+    messages = Messages(agents=stores.agents, conversations=stores.conversations, log=stores.messages)
+    return Services(
+        agents=Agents(
+            records,
+            creation=AgentCreation(records, models=models, prompts=chain.prompts),
+            updates=AgentUpdates(records, models=models, windows=windows),
+            windows=windows,
+            endings=chain.endings,
+        ),
+        blocks=Blocks(records),
+        tools=Tools(records),
+        models=ModelLists(models),
+        prompts=chain.prompts,
+        sending=Sending(stores, host, models),
+        following=Following(stores, host),
+        messages=messages,
+        runs=Runs(runs=stores.runs, steps=stores.steps, messages=messages),
+        steps=Steps(steps=stores.steps, messages=messages, writer=stores.writer),
+        signal=host.signal,
+    )
