@@ -44,6 +44,7 @@ class CancelRequest(Schema):
     run_ids: list[str] | None = None
 
 
+OptionalCancel = Annotated[CancelRequest, Body(default_factory=CancelRequest)]
 Prepare = Callable[[str, LettaRequest, str], Request]
 
 
@@ -127,11 +128,9 @@ async def send_message_async(
 
 
 @router.post("/agents/{agent_id}/messages/cancel")
-def cancel_message(
-    services: TheServices, caller: TheCaller, agent_id: AgentId, body: Annotated[CancelRequest | None, Body()] = None
-) -> Response:
+def cancel_message(services: TheServices, caller: TheCaller, agent_id: AgentId, body: OptionalCancel) -> Response:
     """End runs: what they have written stays, what they wait for is let go."""
-    run_ids = body.run_ids if body is not None else None
+    run_ids = body.run_ids
     if run_ids is None:
         query = RunQuery(page=Page(limit=None), agent_ids=[agent_id], active=True)
         run_ids = [run.id for run in services.runs.page(caller.tenant, query)]
