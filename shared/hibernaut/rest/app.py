@@ -5,11 +5,13 @@ Knows which routers there are; must not know which engines stand behind the serv
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import HTMLResponse, RedirectResponse
+from pydantic.warnings import UnsupportedFieldAttributeWarning
 
 from hibernaut import __version__
 from hibernaut.rest import docs, errors
@@ -32,6 +34,8 @@ def create_app(
     cors_origins: Sequence[str] = LOCAL_ORIGINS,
 ) -> FastAPI:
     """The app over these services. `body_limit` in bytes; pages from `cors_origins` (and Letta's own web app) may call it."""
+    # FastAPI names its body fields by an alias and silences pydantic's remark on that while it makes them; ours are built later.
+    warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
     app = FastAPI(
         title="Hibernaut",
         version=__version__,
