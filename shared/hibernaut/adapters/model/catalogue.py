@@ -1,0 +1,181 @@
+"""Which providers there are and which models they offer: resolves handles `provider/model` and configurations (port `Models`).
+
+A provider is configured by its key or address among the secrets. A key goes to the address that is configured with it and nowhere else: a
+configuration that names another address is called there without a key. Providers are asked for their lists at most every five minutes;
+one that cannot be reached keeps the list it last gave.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from hibernaut.adapters.model.context_windows import ContextWindows, Place
+from hibernaut.adapters.model.demo import PROVIDER as OWN
+from hibernaut.adapters.model.demo import DemoModel
+from hibernaut.adapters.model.wire import shown
+from hibernaut.domain.model_settings import config_of_description
+from hibernaut.ports.model import Model
+from hibernaut.ports.secrets import Secrets
+from hibernaut.schemas.errors import InvalidArgument, NotFound
+from hibernaut.schemas.llm_config import EmbeddingModelDescription, LLMConfig, ModelDescription
+
+DEFAULT_HANDLE = f"{OWN}/demo"
+DEFAULT_EMBEDDING_HANDLE = f"{OWN}/minilm"
+LIST_SECONDS, RETRY_SECONDS = 300.0, 30.0
+MOST_FOREIGN = 64
+# Inside the class, `list` is the port's method.
+_Models, _Embeddings = list[ModelDescription], list[EmbeddingModelDescription]
+_ANTHROPIC, _OPENAI = "anthropic", "openai"
+
+
+@dataclass(slots=True)
+class _Provider:
+    """A configured provider. `kind` is its wire format; `known` is its list as last given, asked for again at `stale_at`."""
+
+    kind: str
+    url: str
+    model: Model
+    known: list[ModelDescription] = field(default_factory=list)
+    known_embeddings: list[EmbeddingModelDescription] = field(default_factory=list)
+    stale_at: float = float("-inf")
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def refresh(self, now: Callable[[], float]) -> None:
+        """Ask for the lists if it is time; an empty answer means that nobody was there, and leaves what is known."""
+        with self.lock:
+            if now() < self.stale_at:
+                return
+            if models := self.model.models():
+                self.known, self.known_embeddings = models, self.model.embedding_models()
+            self.stale_at = now() + (LIST_SECONDS if models else RETRY_SECONDS)
+
+
+class Catalogue:
+    """The providers of a deployment. `extra` are more of them by name (a benchmark's, a test's); `default_model` is a handle."""
+
+    def __init__(
+        self,
+        secrets: Secrets,
+        *,
+        default_model: str | None = None,
+        extra: Mapping[str, Model] = MappingProxyType({}),
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._windows = ContextWindows()
+        self._default = default_model
+        self._now = now
+        self._foreign: dict[tuple[str, str], Model] = {}
+        self._lock = threading.Lock()
+        self._providers = {OWN: _Provider(OWN, "in this process", DemoModel())}
+        self._providers |= {name: _Provider(name, "in this process", model) for name, model in extra.items()}
+        openai_key, openai_url = secrets.get("OPENAI_API_KEY"), secrets.get("OPENAI_BASE_URL")
+        if openai_key or openai_url:
+            self._add(_OPENAI, openai_key, openai_url)
+        if anthropic_key := secrets.get("ANTHROPIC_API_KEY"):
+            self._add(_ANTHROPIC, anthropic_key, secrets.get("ANTHROPIC_BASE_URL"))
+
+    def _add(self, kind: str, key: str | None, url: str | None) -> None:
+        from hibernaut.adapters.model import anthropic, openai
+
+        official = openai.OFFICIAL_URL if kind == _OPENAI else anthropic.OFFICIAL_URL
+        self._providers[kind] = _Provider(kind, (url or official).rstrip("/"), self._adapter(kind, key, url))
+
+    def _adapter(self, kind: str, key: str | None, url: str | None) -> Model:
+        from hibernaut.adapters.model.anthropic import AnthropicModel
+        from hibernaut.adapters.model.openai import OpenAIModel
+
+        if kind == _ANTHROPIC:
+            return AnthropicModel(api_key=key, base_url=url, windows=self._windows)
+        return OpenAIModel(api_key=key, base_url=url, windows=self._windows)
+
+    def of(self, config: LLMConfig) -> Model:
+        """The provider behind a configuration.
+
+        A configuration that came from a handle follows its provider, wherever that answers now. One without (the deprecated
+        `llm_config` of a caller) is taken at its `model_endpoint`: the provider that is configured for it, else the bare address.
+        """
+        named = self._providers.get(_provider_of(config))
+        endpoint = (config.model_endpoint or "").rstrip("/")
+        if named is not None and (config.handle or not endpoint or endpoint == named.url):
+            return named.model
+        for provider in self._providers.values():
+            if endpoint and (provider.kind, provider.url) == (_wire(config), endpoint):
+                return provider.model
+        if endpoint.startswith(("http://", "https://")) and config.model_endpoint_type != OWN and not _is_official(endpoint):
+            return self._at(_wire(config), endpoint)
+        raise NotFound(f"NOT_FOUND: no provider is configured for {config.handle or config.model}")
+
+    def _at(self, kind: str, endpoint: str) -> Model:
+        """The adapter for an address that is not configured: without a key."""
+        with self._lock:
+            if (kind, endpoint) not in self._foreign:
+                while len(self._foreign) >= MOST_FOREIGN:
+                    self._foreign.pop(next(iter(self._foreign)))
+                self._foreign[kind, endpoint] = self._adapter(kind, None, endpoint)
+            return self._foreign[kind, endpoint]
+
+    def config(self, handle: str) -> LLMConfig:
+        """The configuration of a handle.
+
+        While a provider's list cannot be had, any model of it is taken at its word, with the limits of the data file.
+        Raises: InvalidArgument, NotFound.
+        """
+        name, slash, model = handle.partition("/")
+        if not slash or not name or not model:
+            raise InvalidArgument("The model handle should be in the format provider/model-name")
+        provider = self._providers.get(name)
+        if provider is not None:
+            provider.refresh(self._now)
+            row = next((row for row in provider.known if row.handle == handle), None)
+            if row is None and not provider.known:
+                row = Place(name, provider.kind, provider.url).model(model, self._windows.of(model))
+            if row is not None:
+                return config_of_description(row)
+        handles = ", ".join(f"'{row.handle}'" for row in self.list())
+        raise NotFound(f"NOT_FOUND: Handle {handle} not found, must be one of [{handles}]")
+
+    def list(self) -> _Models:
+        """All models of all providers, the default first."""
+        rows = [row for provider in self._refreshed() for row in provider.known]
+        return sorted(rows, key=lambda row: row.handle != self.default_handle())
+
+    def list_embeddings(self) -> _Embeddings:
+        """All embedding models, the default first."""
+        rows = [row for provider in self._refreshed() for row in provider.known_embeddings]
+        return sorted(rows, key=lambda row: row.handle != self.default_embedding_handle())
+
+    def _refreshed(self) -> Iterator[_Provider]:
+        for provider in self._providers.values():
+            provider.refresh(self._now)
+            yield provider
+
+    def default_handle(self) -> str:
+        """The handle that the deployment was given, else the demo's."""
+        return self._default or DEFAULT_HANDLE
+
+    def default_embedding_handle(self) -> str | None:
+        """The server's own embedding model: there is always one."""
+        return DEFAULT_EMBEDDING_HANDLE
+
+    def providers(self) -> Mapping[str, str]:
+        """Provider name -> its address, without keys."""
+        return {name: shown(provider.url) for name, provider in self._providers.items()}
+
+
+def _provider_of(config: LLMConfig) -> str:
+    return config.provider_name or (config.handle or "").partition("/")[0] or config.model_endpoint_type
+
+
+def _wire(config: LLMConfig) -> str:
+    """The wire format of an endpoint type: all but Anthropic's own are spoken to as OpenAI's."""
+    return _ANTHROPIC if config.model_endpoint_type == _ANTHROPIC else _OPENAI
+
+
+def _is_official(endpoint: str) -> bool:
+    from hibernaut.adapters.model import anthropic, openai
+
+    return endpoint in (openai.OFFICIAL_URL, anthropic.OFFICIAL_URL, f"{anthropic.OFFICIAL_URL}/v1")

@@ -1,0 +1,85 @@
+"""A log's rows as the turns that every provider understands (run-time digest 11.3 and 2.6).
+
+What a provider would refuse is mended here, the same way each time: an approval request joins the assistant's turn before it, approval
+answers go, returns stand with their calls, a call without a return and a return without a call are left out. Rows that two requests
+share at their beginning become equal turns at their beginning (invariant 10); only a call that still waits for its return differs from
+the same call answered. Knows no wire.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from hibernaut.schemas.message import Message, ToolCall, ToolReturn
+
+LONGEST_ID = 40
+_CLEAN_ID = re.compile(rf"[A-Za-z0-9_-]{{1,{LONGEST_ID}}}")
+
+
+@dataclass(slots=True)
+class Turn:
+    """The assistant's turn: its rows in order, its answered calls, and their returns in the calls' order."""
+
+    rows: list[Message]
+    calls: list[ToolCall] = field(default_factory=list)
+    returns: dict[str, ToolReturn] = field(default_factory=dict)
+
+
+History = list["Message | Turn"]
+"""Rows of the user and the system as they are, the assistant's as turns."""
+
+
+def history(rows: Sequence[Message]) -> History:
+    """The turns of a log."""
+    found: History = []
+    turn: Turn | None = None
+    for row in rows:
+        role = row.role
+        if role == "assistant" or (role == "approval" and row.tool_calls):
+            if turn is not None and role == "approval" and found[-1] is turn and not turn.returns:
+                turn.rows.append(row)
+            else:
+                turn = Turn([row])
+                found.append(turn)
+            if row.tool_calls:
+                turn.calls += row.tool_calls
+        elif role == "tool":
+            if turn is not None:
+                _take_returns(turn, row)
+        elif role != "approval":
+            found.append(row)
+    return [each for each in found if not isinstance(each, Turn) or _keeps(each, last=each is found[-1])]
+
+
+def _take_returns(turn: Turn, row: Message) -> None:
+    asked = {call.id for call in turn.calls}
+    returns = row.tool_returns or ([_legacy_return(row)] if row.tool_call_id else [])
+    for each in returns:
+        if each.tool_call_id in asked:
+            turn.returns.setdefault(each.tool_call_id, each)
+
+
+def _legacy_return(row: Message) -> ToolReturn:
+    return ToolReturn(tool_call_id=row.tool_call_id or "", status="error" if row.is_err else "success", func_response=row.text())
+
+
+def _keeps(turn: Turn, *, last: bool) -> bool:
+    """Leave out the calls without a return, and those given twice. False: nothing of the turn is to be shown."""
+    asked = bool(turn.calls)
+    if len(turn.returns) != len(turn.calls):
+        once = {call.id: call for call in reversed(turn.calls)}
+        turn.calls = [call for call in turn.calls if call.id in turn.returns and once.get(call.id) is call]
+    if turn.calls:
+        return True
+    return not (asked and last) and any(row.content for row in turn.rows)
+
+
+def wire_id(call_id: str) -> str:
+    """A call's id as providers take it: letters, digits, `_` and `-`, at most 40. Others are shortened with a hash, so that two stay two."""
+    if _CLEAN_ID.fullmatch(call_id):
+        return call_id
+    digest = hashlib.sha256(call_id.encode(errors="replace")).hexdigest()[:8]
+    return f"{re.sub('[^A-Za-z0-9_-]', '_', call_id)[:20]}-{digest}"

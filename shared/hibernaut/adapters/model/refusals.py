@@ -1,0 +1,127 @@
+"""Which error of ours a provider's refusal is (run-time digest 11.5). Knows statuses, codes and the words that providers use; no SDK."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+
+from hibernaut.schemas.base import Json
+from hibernaut.schemas.errors import (
+    ContextWindowExceeded,
+    ModelAuthentication,
+    ModelBadRequest,
+    ModelCredits,
+    ModelError,
+    ModelNotFound,
+    ModelOverloaded,
+    ModelPermission,
+    ModelRateLimit,
+    ModelTimeout,
+)
+
+_LONGEST_MESSAGE = 300
+_SECRET = re.compile(r"\b(?:sk|key|Bearer)[-_ ][\w*.\-]{6,}", re.IGNORECASE)
+_TOO_LONG = re.compile(
+    r"context[ _](?:length|window|size)|maximum context|prompt is too long|too many (?:input )?tokens|token limit|input is too long"
+    r"|reduce the length of",
+    re.IGNORECASE,
+)
+_NO_CREDIT = re.compile(
+    r"insufficient[ _](?:quota|credits?|balance|funds)|credit balance|exceeded your current quota|out of credits", re.IGNORECASE
+)
+_STATUS_OF_KIND = {
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "model_not_found": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "api_error": 500,
+    "server_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+    "invalid_request_error": 400,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What a provider answered instead of a reply. `status` 200: the refusal came inside a reply, and `kind` or `code` says more."""
+
+    provider: str
+    status: int
+    message: str = ""
+    kind: str = ""
+    code: str = ""
+    retry_after: float | None = None
+
+
+def read_refusal(provider: str, status: int, body: Json, headers: Mapping[str, str]) -> Refusal:
+    """Read the body of a refusal: `{"error": {"message", "type", "code"}}` in all its variants, a text, or nothing."""
+    error = body.get("error", body) if isinstance(body, dict) else body
+    if isinstance(error, dict):
+        fields = {name: str(error.get(name) or "") for name in ("message", "type", "code")}
+    else:
+        fields = {"message": error if isinstance(error, str) else "", "type": "", "code": ""}
+    return Refusal(provider, status, fields["message"], fields["type"], fields["code"], retry_after(headers))
+
+
+def model_error(refusal: Refusal) -> ModelError:
+    """The error, with the provider's words as far as they may be shown: short, and without keys."""
+    kind, said = _kind(refusal), _shown(refusal.message)
+    why = "the API key was refused" if kind is ModelAuthentication else said or "no reason given"
+    return kind(f"{refusal.provider}: {why} (status {refusal.status})", retry_after=refusal.retry_after)
+
+
+def _kind(refusal: Refusal) -> type[ModelError]:
+    status = _status(refusal)
+    words = f"{refusal.code} {refusal.message}"
+    if status == 402 or (400 <= status < 500 and (_NO_CREDIT.search(words))):
+        return ModelCredits
+    if status == 413 or (status in (400, 422) and _TOO_LONG.search(words)):
+        return ContextWindowExceeded
+    fixed: dict[int, type[ModelError]] = {
+        401: ModelAuthentication,
+        403: ModelPermission,
+        404: ModelNotFound,
+        408: ModelTimeout,
+        409: ModelError,
+        429: ModelRateLimit,
+    }
+    if status in fixed:
+        return fixed[status]
+    if 400 <= status < 500:
+        return ModelBadRequest
+    return ModelOverloaded if status >= 500 else ModelError
+
+
+def _status(refusal: Refusal) -> int:
+    if refusal.status >= 400:
+        return refusal.status
+    if refusal.code.isdecimal():
+        return int(refusal.code)
+    return _STATUS_OF_KIND.get(refusal.code) or _STATUS_OF_KIND.get(refusal.kind) or refusal.status
+
+
+def _shown(message: str) -> str:
+    clean = _SECRET.sub("***", " ".join(message.split()))
+    return clean if len(clean) <= _LONGEST_MESSAGE else f"{clean[:_LONGEST_MESSAGE]}…"
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait, from `retry-after-ms` or `retry-after`; a date there is taken against the reply's own `date`."""
+    try:
+        if "retry-after-ms" in headers:
+            return max(0.0, float(headers["retry-after-ms"]) / 1000)
+        said = headers.get("retry-after")
+        if said is None:
+            return None
+        if re.fullmatch(r"\s*\d+(\.\d*)?\s*", said):
+            return float(said)
+        return max(0.0, (parsedate_to_datetime(said) - parsedate_to_datetime(headers["date"])).total_seconds())
+    except (KeyError, TypeError, ValueError):
+        return None
