@@ -19,6 +19,7 @@ from hibernaut.schemas.errors import InvalidArgument, NameTaken, Unprocessable
 from hibernaut.schemas.tool import MAX_NAME, StoredTool, ToolCreate, ToolType, ToolUpdate
 from hibernaut.services.blocks import contains, leave
 from hibernaut.services.records import Records
+from hibernaut.services.tool_runs import ToolRuns
 from hibernaut.store.tools import OVERRIDABLE
 
 _OF_CODE = (
@@ -64,8 +65,11 @@ class ToolFilter:
 
 
 class Tools:
-    def __init__(self, records: Records) -> None:
+    """`runs` runs them."""
+
+    def __init__(self, records: Records, *, runs: ToolRuns) -> None:
         self._records = records
+        self.runs = runs
 
     def retrieve(self, tenant: str, tool_id: str) -> StoredTool:
         """Raises: NotFound."""

@@ -28,6 +28,9 @@ class Chain:
     endings: Endings
     sweep: Sweep
     prompts: Prompts
+    loader: Loader
+    calls: Calls
+    runner: ToolRunner
 
 
 def chain_over(stores: Stores, host: Host, models: Models, runner: ToolRunner, limits: ToolLimits) -> Chain:
@@ -36,14 +39,15 @@ def chain_over(stores: Stores, host: Host, models: Models, runner: ToolRunner, l
     loader = Loader(stores, prompts, models)
     commits = Commits(stores, host)
     endings = Endings(stores, host, loader, commits)
+    calls = Calls(stores, host, Recall(stores, host), runner, limits)
     turns = Turns(
         stores,
         host,
         loader=loader,
         asking=Asking(models, host),
-        calls=Calls(stores, host, Recall(stores, host), runner, limits),
+        calls=calls,
         memory=MemoryChanges(stores, host),
         commits=commits,
         endings=endings,
     )
-    return Chain(turns, endings, Sweep(stores, host, endings), prompts)
+    return Chain(turns, endings, Sweep(stores, host, endings), prompts, loader, calls, runner)

@@ -13,10 +13,11 @@ from hibernaut.services.following import Following
 from hibernaut.services.host import Host
 from hibernaut.services.messages import Messages
 from hibernaut.services.models import Models as ModelLists
-from hibernaut.services.records import Records
+from hibernaut.services.records import records_over
 from hibernaut.services.runs import Runs
 from hibernaut.services.sending import Sending
 from hibernaut.services.steps import Steps
+from hibernaut.services.tool_runs import ToolRuns
 from hibernaut.services.tools import Tools
 from hibernaut.store.stores import Stores
 from hibernaut.wiring.chain import Chain
@@ -24,17 +25,9 @@ from hibernaut.wiring.chain import Chain
 
 def services_over(stores: Stores, host: Host, models: Models, chain: Chain) -> Services:
     """The face of a house: `chain` drives the runs that `sending` accepts, here or in another process."""
-    records = Records(
-        agents=stores.agents,
-        blocks=stores.blocks,
-        tools=stores.tools,
-        conversations=stores.conversations,
-        writer=stores.writer,
-        erasure=stores.erasure,
-        clock=host.clock,
-        ids=host.ids,
-    )
+    records = records_over(stores, host.clock, host.ids)
     windows = AgentWindows(records, prompts=chain.prompts)
+    tool_runs = ToolRuns(stores, host, records, loader=chain.loader, calls=chain.calls, runner=chain.runner)
     messages = Messages(agents=stores.agents, conversations=stores.conversations, log=stores.messages)
     return Services(
         agents=Agents(
@@ -45,7 +38,7 @@ def services_over(stores: Stores, host: Host, models: Models, chain: Chain) -> S
             endings=chain.endings,
         ),
         blocks=Blocks(records),
-        tools=Tools(records),
+        tools=Tools(records, runs=tool_runs),
         models=ModelLists(models),
         prompts=chain.prompts,
         sending=Sending(stores, host, models),
@@ -53,5 +46,4 @@ def services_over(stores: Stores, host: Host, models: Models, chain: Chain) -> S
         messages=messages,
         runs=Runs(runs=stores.runs, steps=stores.steps, messages=messages),
         steps=Steps(steps=stores.steps, messages=messages, writer=stores.writer),
-        signal=host.signal,
     )
