@@ -1,0 +1,32 @@
+"""The models that agents may be given (Letta V1 API, digest 2.13)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Response
+
+from hibernaut.rest.dependencies import TheCaller, TheServices
+from hibernaut.rest.replies import replies
+from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
+
+router = APIRouter(prefix="/v1/models", tags=["models"])
+
+
+@router.get("", response_model=list[ModelDescription])
+def list_models(
+    services: TheServices,
+    _caller: TheCaller,
+    provider_category: Annotated[list[Literal["base", "byok"]] | None, Query()] = None,
+    provider_name: str | None = None,
+    provider_type: str | None = None,
+) -> Response:
+    """The language models of all configured providers; a provider that does not answer has none."""
+    categories = provider_category or ()
+    return replies(services.models.all(categories=categories, provider_name=provider_name, provider_type=provider_type))
+
+
+@router.get("/embedding", response_model=list[EmbeddingModelDescription])
+def list_embedding_models(services: TheServices, _caller: TheCaller) -> Response:
+    """The embedding models of all configured providers."""
+    return replies(services.models.all_embeddings())

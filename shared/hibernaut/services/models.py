@@ -1,0 +1,33 @@
+"""Which models there are (Letta V1 API, digest 2.13). They belong to the deployment, so all tenants see the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hibernaut.ports import model as ports
+from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
+
+
+class Models:
+    def __init__(self, models: ports.Models) -> None:
+        self._models = models
+
+    def all(
+        self,
+        *,
+        categories: Sequence[str] = (),
+        provider_name: str | None = None,
+        provider_type: str | None = None,
+    ) -> list[ModelDescription]:
+        """The language models that all of the filters let pass, the default first."""
+        return [
+            one
+            for one in self._models.list()
+            if (not categories or one.provider_category in categories)
+            and (provider_name is None or one.provider_name == provider_name)
+            and (provider_type is None or one.provider_type == provider_type)
+        ]
+
+    def all_embeddings(self) -> list[EmbeddingModelDescription]:
+        """The embedding models, the default first."""
+        return self._models.list_embeddings()
