@@ -174,10 +174,3 @@ def test_a_transaction_tells_every_failed_condition_by_its_place(table: Table) -
             Check(Key("T#c", "4"), PRESENT),
         )
     assert failure.value.failed == {1: first, 3: third, 4: None}
-
-
-def test_a_failed_condition_is_told_before_a_change_that_cannot_be_done(table: Table) -> None:
-    table.write(Put(STANDING))
-    with pytest.raises(ConditionFailed) as failure:
-        table.write(Update(HERE, add={"s": 1}), Check(Key("T#b", "1"), PRESENT))
-    assert failure.value.failed == {1: None}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hibernaut.adapters.table.bounds import bounds
 from hibernaut.adapters.table.definition import index_name
-from hibernaut.adapters.table.dynamodb_errors import translated
+from hibernaut.adapters.table.dynamodb_errors import translated, whole_answers
 from hibernaut.adapters.table.dynamodb_requests import Expression, Wire, change_request, plain_item, wire_key
 from hibernaut.adapters.table.dynamodb_stream import read_stream
 from hibernaut.adapters.table.limits import check
@@ -49,8 +49,8 @@ class DynamoDbTable:
     ) -> None:
         self._name = table_name
         self._endpoint_url = endpoint_url
-        self._client: Any = client
-        self._streams: Any = streams
+        self._client: Any = whole_answers(client) if client is not None else None
+        self._streams: Any = whole_answers(streams) if streams is not None else None
         self._stream_arn: str | None = None
         self._making = threading.Lock()
 
@@ -151,7 +151,7 @@ class DynamoDbTable:
             with self._making:
                 # A session of its own: boto3's default one must not be shared by threads.
                 made = boto3.session.Session().client("dynamodb", endpoint_url=self._endpoint_url, config=one_attempt())
-                self._client = self._client or made
+                self._client = self._client or whole_answers(made)
         return self._client
 
     def _dynamodb_streams(self) -> Any:
@@ -160,7 +160,7 @@ class DynamoDbTable:
 
             with self._making:
                 made = boto3.session.Session().client("dynamodbstreams", endpoint_url=self._endpoint_url, config=one_attempt())
-                self._streams = self._streams or made
+                self._streams = self._streams or whole_answers(made)
         return self._streams
 
 

@@ -64,6 +64,23 @@ def translated(*, writing: bool) -> Iterator[None]:
         raise TableError(f"{type(error).__name__}: {error}") from error
 
 
+def whole_answers(client: Any) -> Any:
+    """The client, which from now on refuses an answer that ends before its announced length.
+
+    botocore takes such an answer for one without content: half an item would be read as no item.
+    """
+    client.meta.events.register_last("before-parse", _refuse_cut_off, unique_id="hibernaut-whole-answers")
+    return client
+
+
+def _refuse_cut_off(response_dict: Mapping[str, Any], **_: object) -> None:
+    from botocore.exceptions import IncompleteReadError
+
+    body, expected = response_dict["body"], response_dict["headers"].get("Content-Length")
+    if expected is not None and len(body) < int(expected):
+        raise IncompleteReadError(actual_bytes=len(body), expected_bytes=int(expected))
+
+
 def _of_answer(response: Mapping[str, Any], *, writing: bool) -> Exception:
     code, text = response["Error"].get("Code", ""), response["Error"].get("Message", "")
     if code == "ConditionalCheckFailedException":

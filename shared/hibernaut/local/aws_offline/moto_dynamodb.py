@@ -7,7 +7,6 @@ Without these fixes
   transaction copies whole tables and puts the copies back when it fails;
 - the stream tells of writes that a failed transaction took back, twice of an update that makes its item, and of writes without effect;
 - the same ClientRequestToken does the same transaction again;
-- a transaction fails at the first change that cannot be done, before the conditions of the later ones are looked at;
 - a condition that compares values of different kinds fails with an error (text and number), or takes True for 1;
 - most of the time of a query goes into moto's generic serializer.
 """
@@ -80,20 +79,9 @@ def _transaction(turn: threading.RLock, original: Callable[..., Any]) -> Callabl
             (operation.get("TableName", ""), operation.get("Item") or operation.get("Key") or {}) for operation in operations
         ]
         with turn, _as_one(_places(backend, named)):
-            original(backend, [_condition_alone(backend, item) for item in transact_items])
             return original(backend, transact_items)
 
     return transact
-
-
-def _condition_alone(backend: Any, transact_item: dict[str, Any]) -> dict[str, Any]:
-    """The change's condition as a change of its own, so that all conditions are looked at before anything is tried."""
-    put = transact_item.get("Put")
-    table = backend.tables.get(put["TableName"]) if put else None
-    if put is None or table is None:
-        return {"ConditionCheck": operation for operation in transact_item.values()}
-    names = [name for name in (table.hash_key_attr, table.range_key_attr) if name]
-    return {"ConditionCheck": {**put, "Key": {name: put["Item"][name] for name in names}}}
 
 
 def _places(backend: Any, named: Sequence[tuple[str, dict[str, Any]]]) -> list[_Place]:

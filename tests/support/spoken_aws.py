@@ -1,0 +1,92 @@
+"""A server on loopback that answers AWS's JSON protocol with what a test puts into its mouth.
+
+Knows: status, error code, body. Must not know: which service is meant.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Says:
+    """An answer. `text` instead of a body: sent as it is. `hangs`: nothing is sent at all."""
+
+    body: dict[str, Any] = field(default_factory=dict)
+    status: int = 200
+    text: str | None = None
+    hangs: bool = False
+    breaks: bool = False
+
+    def cut_off(self) -> Says:
+        """The same, but the connection ends in the middle of it."""
+        return replace(self, breaks=True)
+
+
+def error(code: str, message: str = "", status: int = 400, **more: Any) -> Says:
+    """An error of the service."""
+    return Says({"__type": f"com.amazonaws.dynamodb.v20120810#{code}", "message": message, **more}, status)
+
+
+class SpokenAws(ThreadingHTTPServer):
+    """Says its answers one after the other, the last one for ever; remembers what it was asked."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.answers: list[Says] = [Says()]
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.released = threading.Event()
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def next_answer(self) -> Says:
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: SpokenAws
+
+    def do_POST(self) -> None:
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.asked.append((self.headers["X-Amz-Target"].rsplit(".", 1)[1], request))
+        answer = self.server.next_answer()
+        if answer.hangs:
+            self.server.released.wait()
+            self.close_connection = True
+            return
+        body = (json.dumps(answer.body) if answer.text is None else answer.text).encode()
+        self.send_response(answer.status)
+        self.send_header("Content-Type", "application/x-amz-json-1.0")
+        self.send_header("Content-Length", str(len(body) + (100 if answer.breaks else 0)))
+        self.end_headers()
+        self.wfile.write(body)
+        self.close_connection = answer.breaks
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Tests are quiet."""
+
+
+@contextmanager
+def spoken_aws() -> Iterator[SpokenAws]:
+    """The server while it is needed."""
+    server = SpokenAws()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.released.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
