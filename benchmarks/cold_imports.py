@@ -1,0 +1,29 @@
+"""What a cold function pays for its imports: CPU milliseconds of a fresh interpreter, without the vendor SDKs, and what the first use adds."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+
+FUNCTIONS = ("api", "advance_turn", "close_run", "sweep_runs", "run_tool")
+SDKS = ("boto3", "openai", "anthropic")
+ROUNDS = 5
+_MEASURE = "import time; began = time.process_time(); import {module}; print((time.process_time() - began) * 1000)"
+
+
+def import_cost(module: str) -> float | None:
+    """Median CPU milliseconds of importing a module in a fresh interpreter; None where it cannot be imported."""
+    costs = []
+    for _ in range(ROUNDS):
+        done = subprocess.run([sys.executable, "-c", _MEASURE.format(module=module)], capture_output=True, text=True)
+        if done.returncode:
+            return None
+        costs.append(float(done.stdout))
+    return statistics.median(costs)
+
+
+def table() -> list[tuple[str, float | None]]:
+    """(what, CPU milliseconds) for each function's handler, then for each SDK that a first call imports."""
+    rows = [(f"functions.{name}.handler", import_cost(f"functions.{name}.handler")) for name in FUNCTIONS]
+    return rows + [(f"first use of {name}", import_cost(name)) for name in SDKS]

@@ -1,0 +1,77 @@
+"""The server under measurement and its model, as processes of their own; what they cost is read from /proc."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass
+class Server:
+    """A running server: where it answers, and what it used so far."""
+
+    url: str
+    process: subprocess.Popen[bytes]
+    seconds_to_healthy: float
+
+    def cpu_ms(self) -> float:
+        """User and system time of the process since it was started."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) * 1000 / TICKS
+
+    def resident_mb(self) -> float:
+        for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS"):
+                return int(line.split()[1]) / 1024
+        return 0.0
+
+
+@contextmanager
+def scripted_model() -> Iterator[str]:
+    process = subprocess.Popen([sys.executable, "-m", "benchmarks.scripted_model"], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def running_server(model_url: str | None) -> Iterator[Server]:
+    """`hibernaut dev` on a fresh data folder, healthy; stopped at the end."""
+    with tempfile.TemporaryDirectory() as data, socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+        free.close()
+        environment = {**os.environ, "OPENAI_API_KEY": "none", "OPENAI_BASE_URL": model_url} if model_url else dict(os.environ)
+        command = [str(Path(sys.executable).with_name("hibernaut")), "dev", "--port", str(port), "--data-dir", data]
+        began = time.perf_counter()
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            yield Server(f"http://127.0.0.1:{port}", process, _healthy(port, began))
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _healthy(port: int, began: float) -> float:
+    while time.perf_counter() - began < 60:
+        try:
+            if httpx.get(f"http://127.0.0.1:{port}/v1/health/", timeout=1).status_code == 200:
+                return time.perf_counter() - began
+        except httpx.TransportError:
+            time.sleep(0.01)
+    raise SystemExit("the server did not become healthy within 60 s")
