@@ -15,6 +15,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
 from hibernaut.ports.table import ConditionFailed, Contended, OutcomeUnknown, TableError, TooLarge
+from hibernaut.rest.following import ServerStops
 from hibernaut.schemas import errors
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import HibernautError, ModelError
@@ -76,6 +77,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(HibernautError, _ours)
     app.add_exception_handler(TableError, _table)
     app.add_exception_handler(RequestValidationError, _validation)
+    app.add_exception_handler(ServerStops, _stopping)
 
 
 def status_of(error: HibernautError) -> int:
@@ -147,6 +149,10 @@ async def _table(request: Request, error: Exception) -> JSONResponse:
             return JSONResponse({"detail": "The request is larger than one transaction of the table can hold (4 MB)."}, 413)
         case _:
             return unknown_error(error, request.url.path)
+
+
+async def _stopping(_request: Request, _error: Exception) -> JSONResponse:
+    return JSONResponse({"detail": "The server stops; the run goes on when it is back."}, 503, {"retry-after": "2"})
 
 
 async def _validation(request: Request, error: Exception) -> JSONResponse:

@@ -24,12 +24,32 @@ WORKERS = 200
 LOOKERS = 16
 
 
+class ServerStops(Exception):
+    """The process ends while somebody waits for a run, which goes on when it is back."""
+
+
 class Threads:
-    """Where the app's blocking work for messages is done."""
+    """Where the app's blocking work for messages is done, and who waits for it."""
 
     def __init__(self) -> None:
         self._work = anyio.CapacityLimiter(WORKERS)
         self._looks = anyio.CapacityLimiter(LOOKERS)
+        self._waiting: set[_Alarm] = set()
+        self.closed = False
+
+    def close(self) -> None:
+        """Send everybody away who waits for a run that will not end here. From any thread."""
+        self.closed = True
+        for alarm in tuple(self._waiting):
+            alarm.ring()
+
+    def waits(self, alarm: _Alarm) -> None:
+        """This one wants to know of the end."""
+        self._waiting.add(alarm)
+
+    def leaves(self, alarm: _Alarm) -> None:
+        """No more."""
+        self._waiting.discard(alarm)
 
     async def work(self, job: Callable[[], Result]) -> Result:
         """Do what may take as long as a run."""
@@ -54,7 +74,7 @@ async def follow(
         return ended, following.events(tenant, run_id, after)
 
     silence, looks = 0.0, 0
-    async with _Alarm(following, run_id) as alarm:
+    async with _Alarm(following, threads, run_id) as alarm:
         while True:
             ended, events = await threads.look(look)
             if events:
@@ -63,7 +83,7 @@ async def follow(
                 if isinstance(events[-1].event, DoneEvent):
                     return
                 continue
-            if ended:
+            if ended or threads.closed:
                 return
             waited = following.patience(looks)
             silence, looks = silence + waited, looks + 1
@@ -72,7 +92,7 @@ async def follow(
 
 
 async def response(following: Following, threads: Threads, tenant: str, run_id: str) -> LettaResponse:
-    """The whole reply of a run, as soon as it has ended. Raises: NotFound, and the error that the run failed with."""
+    """The whole reply of a run, as soon as it has ended. Raises: NotFound, ServerStops, and the error that the run failed with."""
 
     def look() -> LettaResponse | None:
         return following.response(tenant, run_id) if following.finished(tenant, run_id) else None
@@ -81,11 +101,13 @@ async def response(following: Following, threads: Threads, tenant: str, run_id: 
     found = await threads.look(look)
     if found is not None:
         return found
-    async with _Alarm(following, run_id) as alarm:
+    async with _Alarm(following, threads, run_id) as alarm:
         while True:
             found = await threads.look(look)
             if found is not None:
                 return found
+            if threads.closed:
+                raise ServerStops
             await alarm.wait(following.patience(looks))
             looks += 1
 
@@ -93,22 +115,25 @@ async def response(following: Following, threads: Threads, tenant: str, run_id: 
 class _Alarm:
     """Wakes a follower on its loop from whatever thread gives notice. A notice before the wait counts."""
 
-    def __init__(self, following: Following, run_id: str) -> None:
+    def __init__(self, following: Following, threads: Threads, run_id: str) -> None:
         self._following = following
+        self._threads = threads
         self._run_id = run_id
+        self._loop = asyncio.get_running_loop()
+        self._rung = asyncio.Event()
+
+    def ring(self) -> None:
+        """From any thread."""
+        with suppress(RuntimeError):  # the loop is closed: its followers are gone
+            self._loop.call_soon_threadsafe(self._rung.set)
 
     async def __aenter__(self) -> _Alarm:
-        self._rung = asyncio.Event()
-        loop, rung = asyncio.get_running_loop(), self._rung
-
-        def ring() -> None:
-            with suppress(RuntimeError):  # the loop is closed: its followers are gone
-                loop.call_soon_threadsafe(rung.set)
-
-        self._leave = self._following.watch(self._run_id, ring)
+        self._leave = self._following.watch(self._run_id, self.ring)
+        self._threads.waits(self)
         return self
 
     async def __aexit__(self, *_error: object) -> None:
+        self._threads.leaves(self)
         self._leave()
 
     async def wait(self, seconds: float) -> None:
