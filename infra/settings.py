@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from hibernaut.wiring.settings import PROVIDER_NAMES
+
 EnvironmentName = Literal["dev", "staging", "prod"]
 
 GATEWAY_SECONDS = 29
@@ -47,7 +49,7 @@ class Settings:
     burst: int = 100
     log_level: str = "INFO"
     callers: tuple[str, ...] = ()
-    secrets: tuple[str, ...] = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
+    secrets: tuple[str, ...] = PROVIDER_NAMES
     sizes: Sizes = field(default_factory=Sizes)
 
     @property

@@ -72,11 +72,12 @@ class HibernautStack(cdk.Stack):
         return Functions(api, advance_turn, close_run, run_tool, sweep_runs)
 
     def _grant(self, functions: Functions) -> None:
-        """Every function that serves runs reads and writes records and may start a run; tools and keys only where they are used."""
+        """Every function that serves runs reads and writes records and may start a run; the models of an agent are resolved by all
+        of them, which needs the providers' keys; tools are run by two."""
         for function in (functions.api, functions.advance_turn, functions.close_run, functions.sweep_runs):
             function.allow(*self._storage.table_access(), *self._storage.blob_access(), *start_access(self, self._settings))
-        for function in (functions.api, functions.advance_turn):
             function.allow(self._secret_access())
+        for function in (functions.api, functions.advance_turn):
             functions.run_tool.allow_invoke_by(function.role)
 
     def _secret_access(self) -> Grant:
@@ -85,7 +86,7 @@ class HibernautStack(cdk.Stack):
             self.format_arn(service="ssm", resource="parameter", resource_name=f"{path}/{name}")
             for name in self._settings.secrets
         ]
-        return Grant(iam.PolicyStatement(actions=["ssm:GetParameter"], resources=names))
+        return Grant(iam.PolicyStatement(actions=["ssm:GetParameters"], resources=names))
 
     def _layer(self, id: str, folder: str) -> lambda_.LayerVersion:
         return lambda_.LayerVersion(

@@ -57,7 +57,7 @@ class OurFunction(Construct):
             role=self.role,
             memory_size=size.memory,
             timeout=cdk.Duration.seconds(size.timeout),
-            environment={**environment, "POWERTOOLS_SERVICE_NAME": name, "POWERTOOLS_LOG_LEVEL": settings.log_level},
+            environment={**environment, "POWERTOOLS_LOG_LEVEL": settings.log_level},
             log_group=self.log_group,
             tracing=lambda_.Tracing.DISABLED if caged else lambda_.Tracing.ACTIVE,
             # Each agent's tools have execution environments of their own: nothing that one leaves behind is seen by another.

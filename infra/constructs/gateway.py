@@ -17,14 +17,14 @@ from infra.constructs.functions import OurFunction
 from infra.constructs.logs import log_group
 from infra.settings import GATEWAY_SECONDS, Settings
 
-BODY_LIMIT = "6 MB"
+BODY_LIMIT = "6 MB (6291456 bytes)"
 """Lambda's payload, which the whole event must fit."""
 
 # Bodies of these types reach the app as bytes. Not `*/*`: base64 would take a third of the payload from every JSON body.
 BINARY = ["multipart/form-data", "application/octet-stream"]
 
 REFUSALS = (
-    (apigateway.ResponseType.REQUEST_TOO_LARGE, "413", f"The request body is larger than {BODY_LIMIT}."),
+    (apigateway.ResponseType.REQUEST_TOO_LARGE, "413", f"The request body is over the limit of {BODY_LIMIT}."),
     (
         apigateway.ResponseType.INTEGRATION_TIMEOUT,
         "504",

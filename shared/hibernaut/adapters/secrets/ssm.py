@@ -6,6 +6,7 @@ Knows: the path and how SSM answers. Must not know: what a secret opens.
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hibernaut.ports.clock import Clock
@@ -18,43 +19,39 @@ KEEP_S = 300.0
 
 
 class SsmSecrets:
-    """The parameters `<path>/<name>`. Answers, also that there is none, are kept for `KEEP_S` seconds. Thread-safe."""
+    """The parameters `<path>/<name>`. Answers, also that there is none, are kept for `KEEP_S` seconds. Thread-safe.
 
-    def __init__(self, path: str, *, clock: Clock, client: SSMClient | None = None) -> None:
+    `together`: names that are asked for in one request when one of them is wanted, at most ten (the service's limit).
+    """
+
+    def __init__(self, path: str, *, clock: Clock, together: Sequence[str] = (), client: SSMClient | None = None) -> None:
         self._path = path.rstrip("/")
         self._clock = clock
+        self._together = tuple(together)
         self._client = client
         self._lock = threading.Lock()
         self._known: dict[str, tuple[float, str | None]] = {}
 
     def get(self, name: str) -> str | None:
         """The secret of this name, or None. Raises: OSError where SSM does not answer and nothing is remembered."""
-        with self._lock:
-            at, value = self._known.get(name, (0.0, None))
-            if name in self._known and self._clock.monotonic() - at < KEEP_S:
-                return value
-            value = self._ask(name)
-            self._known[name] = (self._clock.monotonic(), value)
-            return value
-
-    def _ask(self, name: str) -> str | None:
         from botocore.exceptions import BotoCoreError, ClientError
 
-        try:
-            answer = self._connected().get_parameter(Name=f"{self._path}/{name}", WithDecryption=True)
-            return answer["Parameter"].get("Value")
-        except ClientError as error:
-            if error.response["Error"].get("Code") == "ParameterNotFound":
-                return None
-            return self._remembered(name, error)
-        except BotoCoreError as error:
-            return self._remembered(name, error)
-
-    def _remembered(self, name: str, error: Exception) -> str | None:
-        # A key that worked five minutes ago is better than a failed turn.
-        if name in self._known:
+        with self._lock:
+            if name not in self._known or self._clock.monotonic() - self._known[name][0] >= KEEP_S:
+                try:
+                    self._ask(self._together if name in self._together else (name,))
+                except (BotoCoreError, ClientError) as error:
+                    # A key that worked five minutes ago is better than a failed turn.
+                    if name not in self._known:
+                        raise OSError(f"SSM get_parameters failed: {type(error).__name__}") from error
             return self._known[name][1]
-        raise OSError(f"SSM get_parameter failed: {type(error).__name__}") from error
+
+    def _ask(self, names: Sequence[str]) -> None:
+        wanted = [f"{self._path}/{name}" for name in names]
+        answer = self._connected().get_parameters(Names=wanted, WithDecryption=True)
+        found = {parameter["Name"]: parameter["Value"] for parameter in answer["Parameters"]}
+        now = self._clock.monotonic()
+        self._known.update({name: (now, found.get(f"{self._path}/{name}")) for name in names})
 
     def _connected(self) -> SSMClient:
         if self._client is None:

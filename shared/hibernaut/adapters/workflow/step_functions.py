@@ -23,10 +23,12 @@ class StepFunctions:
 
     Starting is a fast path: the run stands in the index of open runs, so that where Step Functions does not answer, a line in the
     log is enough and the sweep takes the run up. Nothing is raised for it; a request that was accepted stays accepted.
+    `stops`: False for those whom an execution itself calls, since what they would stop is waiting for their answer.
     """
 
-    def __init__(self, state_machine: str, *, client: SFNClient | None = None) -> None:
+    def __init__(self, state_machine: str, *, stops: bool = True, client: SFNClient | None = None) -> None:
         self._machine = state_machine
+        self._stops = stops
         self._given = client
 
     @cached_property
@@ -55,6 +57,8 @@ class StepFunctions:
 
     def stop(self, run: RunRef) -> None:
         """Stop the run's first execution, as a courtesy; one that the sweep started finds the run ended at its next step."""
+        if not self._stops:
+            return
         from botocore.exceptions import BotoCoreError, ClientError
 
         execution = f"{self._machine.replace(':stateMachine:', ':execution:')}:{run.run_id}"

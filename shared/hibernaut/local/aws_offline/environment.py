@@ -9,10 +9,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-OF_ONE = frozenset({"POWERTOOLS_SERVICE_NAME"})
-"""Variables that differ from function to function, and that the logger takes from the handler instead."""
-
-
 class Disagreement(Exception):
     """Two functions want different values of one variable."""
 
@@ -22,7 +18,7 @@ def union(environments: Sequence[Mapping[str, str]]) -> dict[str, str]:
     together: dict[str, str] = {}
     for environment in environments:
         for name, value in environment.items():
-            if name not in OF_ONE and together.setdefault(name, value) != value:
+            if together.setdefault(name, value) != value:
                 raise Disagreement(name)
     return together
 

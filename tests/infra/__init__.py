@@ -1,0 +1,1 @@
+"""The synthesized stack, as it would be deployed."""

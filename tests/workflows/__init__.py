@@ -1,0 +1,1 @@
+"""The engines that drive a run's steps."""

@@ -1,0 +1,168 @@
+"""The synthesized state machine, executed, with the real handlers over scripted use cases; and the adapter that starts it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from functions.events import Retryable
+from hibernaut.adapters.workflow.step_functions import StepFunctions
+from hibernaut.local.aws_offline.offline import OfflineAws
+from hibernaut.local.aws_offline.resources import client
+from hibernaut.ports.table import Contended
+from hibernaut.ports.workflow import Next, RunRef
+from hibernaut.schemas.errors import NotFound
+from hibernaut.schemas.stop import StopReason
+from hibernaut.services.turns import Advanced
+
+RUN = RunRef("default", "run-00000000-0000-4000-8000-000000000001")
+Answer = Next | Exception | Callable[[], Next]
+
+
+class ScriptedTurns:
+    """Answers each step as it was told to."""
+
+    def __init__(self, answers: Sequence[Answer]) -> None:
+        self.answers = list(answers)
+        self.calls: list[tuple[str, str]] = []
+        self.seconds: list[float] = []
+
+    def advance(self, tenant: str, run_id: str, *, time_left: Callable[[], float]) -> Advanced:
+        self.calls.append((tenant, run_id))
+        self.seconds.append(time_left())
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return Advanced(answer() if callable(answer) else answer, len(self.calls))
+
+
+class NotedEndings:
+    def __init__(self, *errors: Exception) -> None:
+        self.errors = list(errors)
+        self.ended: list[tuple[str, str, StopReason]] = []
+
+    def end(self, tenant: str, run_id: str, reason: StopReason) -> None:
+        if self.errors:
+            raise self.errors.pop(0)
+        self.ended.append((tenant, run_id, reason))
+
+
+def driven(offline: OfflineAws, *answers: Answer, endings: NotedEndings | None = None) -> tuple[str, ScriptedTurns, NotedEndings]:
+    """Start the run, and wait for the execution's end."""
+    turns, endings = ScriptedTurns(answers), endings or NotedEndings()
+    offline.lambdas.deps |= {"advance_turn": turns, "close_run": endings}
+    StepFunctions(offline.state_machine).start(RUN)
+    return offline.wait_for_run(RUN.run_id), turns, endings
+
+
+def test_a_run_is_advanced_until_it_is_finished(offline: OfflineAws) -> None:
+    status, turns, endings = driven(offline, "advance", "advance", "finished")
+    assert (status, turns.calls, endings.ended) == ("SUCCEEDED", [RUN] * 3, [])
+
+
+def test_a_run_that_waits_in_the_queue_ends_its_execution(offline: OfflineAws) -> None:
+    status, turns, _ = driven(offline, "waiting")
+    assert (status, len(turns.calls)) == ("SUCCEEDED", 1)
+
+
+def test_a_step_that_another_attempt_holds_is_asked_for_again(offline: OfflineAws) -> None:
+    status, turns, endings = driven(offline, "busy", "busy", "finished")
+    assert (status, len(turns.calls), endings.ended) == ("SUCCEEDED", 3, [])
+
+
+@pytest.mark.parametrize("error", [Contended("busy table"), OSError("S3 put failed"), Retryable("Contended")])
+def test_what_time_cures_is_tried_again(offline: OfflineAws, error: Exception) -> None:
+    status, turns, endings = driven(offline, "advance", error, error, "finished")
+    assert (status, len(turns.calls), endings.ended) == ("SUCCEEDED", 4, [])
+
+
+def test_what_time_does_not_cure_in_seven_tries_closes_the_run(offline: OfflineAws) -> None:
+    _, turns, endings = driven(offline, *[Contended("busy table")] * 8)
+    assert len(turns.calls) == 7
+    assert endings.ended == [(*RUN, StopReason.ERROR)]
+
+
+def test_any_other_error_closes_the_run_at_once(offline: OfflineAws) -> None:
+    status, turns, endings = driven(offline, "advance", ZeroDivisionError("ours"))
+    assert (status, len(turns.calls)) == ("SUCCEEDED", 2)
+    assert endings.ended == [(*RUN, StopReason.ERROR)]
+
+
+def test_a_next_that_the_machine_does_not_know_closes_the_run(offline: OfflineAws) -> None:
+    _, _, endings = driven(offline, "compact")
+    assert endings.ended == [(*RUN, StopReason.ERROR)]
+
+
+def test_closing_is_tried_again_too(offline: OfflineAws) -> None:
+    status, _, endings = driven(offline, ValueError("ours"), endings=NotedEndings(Contended("busy table")))
+    assert (status, endings.ended) == ("SUCCEEDED", [(*RUN, StopReason.ERROR)])
+
+
+def test_a_run_that_is_gone_needs_no_closing(offline: OfflineAws) -> None:
+    status, _, endings = driven(offline, NotFound("Run"), endings=NotedEndings(NotFound("Run")))
+    assert (status, endings.ended) == ("SUCCEEDED", [])
+
+
+def test_a_worker_is_told_how_long_lambda_lets_it_run(offline: OfflineAws) -> None:
+    _, turns, _ = driven(offline, "finished")
+    assert 890 < turns.seconds[0] <= 900
+
+
+def test_a_long_run_keeps_its_state_small(offline: OfflineAws) -> None:
+    _, turns, _ = driven(offline, *["advance"] * 40, "finished")
+    execution = offline.state_machine.replace(":stateMachine:", ":execution:") + f":{RUN.run_id}"
+    described = client("stepfunctions").describe_execution(executionArn=execution)
+    assert len(turns.calls) == 41
+    assert len(described["input"]) + len(described["output"]) < 400
+
+
+def test_starting_a_run_again_starts_nothing(offline: OfflineAws) -> None:
+    driven(offline, "finished")
+    turns = ScriptedTurns([])
+    offline.lambdas.deps["advance_turn"] = turns
+    StepFunctions(offline.state_machine).start(RUN)
+    executions = client("stepfunctions").list_executions(stateMachineArn=offline.state_machine)["executions"]
+    assert [execution["name"] for execution in executions] == [RUN.run_id]
+
+
+def test_the_sweep_starts_a_run_under_another_name(offline: OfflineAws) -> None:
+    driven(offline, "advance", ZeroDivisionError("lost"))
+    turns = ScriptedTurns(["finished"])
+    offline.lambdas.deps["advance_turn"] = turns
+    StepFunctions(offline.state_machine).start(RUN, name=f"{RUN.run_id}.1")
+    assert offline.wait_for_run(f"{RUN.run_id}.1") == "SUCCEEDED"
+    assert turns.calls == [RUN]
+
+
+def test_a_stopped_execution_takes_no_further_step(offline: OfflineAws) -> None:
+    began, go_on = threading.Event(), threading.Event()
+
+    def held() -> Next:
+        began.set()
+        go_on.wait(10)
+        return "advance"
+
+    turns = ScriptedTurns([held, "finished"])
+    offline.lambdas.deps["advance_turn"] = turns
+    workflow = StepFunctions(offline.state_machine)
+    workflow.start(RUN)
+    assert began.wait(10)
+    workflow.stop(RUN)
+    go_on.set()
+    assert offline.wait_for_run(RUN.run_id) == "ABORTED"
+
+
+def test_stopping_what_never_ran_and_ending_a_wait_do_no_harm(offline: OfflineAws) -> None:
+    workflow = StepFunctions(offline.state_machine)
+    workflow.stop(RUN)
+    workflow.end_wait(RUN)
+
+
+def test_a_start_that_aws_refuses_is_left_to_the_sweep(offline: OfflineAws, caplog: pytest.LogCaptureFixture) -> None:
+    missing = offline.state_machine.replace("heartbeat", "elsewhere")
+    with caplog.at_level(logging.WARNING):
+        StepFunctions(missing).start(RUN)
+    assert [record.message for record in caplog.records] == ["execution not started"]
