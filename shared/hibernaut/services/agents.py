@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hibernaut.domain.listing import Page, page
 from hibernaut.ports.table import Change, Item
 from hibernaut.schemas.agent import AgentState, StoredAgent
-from hibernaut.schemas.block import Block, StoredBlock
+from hibernaut.schemas.block import StoredBlock
 from hibernaut.schemas.errors import Conflict, NotFound
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.tool import StoredTool
@@ -124,7 +124,7 @@ class Agents:
                 return block
         raise NotFound(f"No block with label '{label}' found for agent '{agent_id}'")
 
-    def block_page(self, tenant: str, agent_id: str, asked: Page) -> Sequence[Block]:
+    def block_page(self, tenant: str, agent_id: str, asked: Page) -> Sequence[StoredBlock]:
         """Ordered by the blocks' ids. Raises: NotFound."""
         return page(self.blocks(tenant, agent_id), asked, id_of=lambda block: block.id, place=lambda block: block.id)
 

@@ -103,7 +103,7 @@ class ToolRuns:
         run = StoredRun(id=NO_CALL, agent_id=agent_id, created_at=now, options=RunOptions(max_steps=1))
         return self._loader.load(tenant, RunState(run=run))
 
-    def run_source(self, request: ToolRunFromSource) -> ToolReturnMessage:
+    def run_source(self, _tenant: str, request: ToolRunFromSource) -> ToolReturnMessage:
         """Run a source once, without an agent; nothing is stored. Raises: InvalidToolSource where it cannot be read."""
         limits = self._calls.limits
         outcome = self._runner.run(

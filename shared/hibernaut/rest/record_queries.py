@@ -1,0 +1,190 @@
+"""The query strings of the lists of agents, blocks, tools and tags (Letta V1 API, digest 1.5, 2.2, 2.9, 2.10 and 2.15)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from fastapi import Query
+from pydantic import Field
+
+from hibernaut.domain.listing import Page
+from hibernaut.schemas.base import Schema
+from hibernaut.schemas.stop import StopReason
+from hibernaut.services.agent_states import shown_relations
+from hibernaut.services.agents import AgentFilter
+from hibernaut.services.blocks import BlockFilter
+from hibernaut.services.tools import ToolFilter
+
+Order = Literal["asc", "desc"]
+AgentOrder = Literal["created_at", "updated_at", "last_run_completion"]
+LABEL_PATTERN = "^[a-zA-Z0-9_/-]+$"
+
+
+class _List(Schema):
+    before: str | None = None
+    after: str | None = None
+    limit: int = Field(default=50, ge=0)
+    order: Order = "desc"
+
+    def page(self) -> Page:
+        return Page(limit=self.limit, before=self.before, after=self.after, descending=self.order == "desc")
+
+
+class _Shown(Schema):
+    """Which relations of an agent are wanted."""
+
+    include: list[str] | None = None
+    include_relationships: list[str] | None = None
+
+    def shown(self, is_1_0_client: bool) -> frozenset[str]:
+        return shown_relations(is_1_0_client, self.include, self.include_relationships)
+
+
+class AgentShown(_Shown):
+    """The query of one agent."""
+
+
+class AgentList(_List, _Shown):
+    """A page of agents. `ascending` and `sort_by` are deprecated forms of `order` and `order_by`."""
+
+    name: str | None = None
+    tags: list[str] | None = None
+    match_all_tags: bool = False
+    query_text: str | None = None
+    project_id: str | None = None
+    template_id: str | None = None
+    base_template_id: str | None = None
+    identity_id: str | None = None
+    identifier_keys: list[str] | None = None
+    last_stop_reason: StopReason | None = None
+    created_by_id: str | None = None
+    order_by: AgentOrder = "created_at"
+    ascending: bool | None = None
+    sort_by: AgentOrder | None = None
+
+    def page(self) -> Page:
+        """An unknown cursor counts as none, in this list alone (digest 1.5)."""
+        descending = self.order == "desc" if self.ascending is None else not self.ascending
+        return Page(limit=self.limit, before=self.before, after=self.after, descending=descending, lost="ignored")
+
+    def filter(self) -> AgentFilter:
+        return AgentFilter(
+            name=self.name,
+            tags=self.tags or (),
+            match_all_tags=self.match_all_tags,
+            query_text=self.query_text,
+            project_id=self.project_id,
+            template_id=self.template_id,
+            base_template_id=self.base_template_id,
+            identity_id=self.identity_id,
+            identifier_keys=self.identifier_keys or (),
+            last_stop_reason=self.last_stop_reason,
+            created_by_id=self.created_by_id,
+        )
+
+
+class BlockAgentList(_List, _Shown):
+    """A page of the agents that a block is attached to."""
+
+
+class BlockList(_List):
+    """A page of blocks, oldest first. The counts are of the agents that a block is attached to."""
+
+    order: Order = "asc"
+    label: str | None = Field(default=None, pattern=LABEL_PATTERN)
+    templates_only: bool = False
+    name: str | None = None
+    identity_id: str | None = None
+    identifier_keys: list[str] | None = None
+    project_id: str | None = None
+    tags: list[str] | None = None
+    match_all_tags: bool = False
+    label_search: str | None = None
+    description_search: str | None = None
+    value_search: str | None = None
+    connected_to_agents_count_gt: int | None = None
+    connected_to_agents_count_lt: int | None = None
+    connected_to_agents_count_eq: list[int] | None = None
+    show_hidden_blocks: bool = False
+
+    def filter(self) -> BlockFilter:
+        return BlockFilter(
+            label=self.label,
+            name=self.name,
+            templates_only=self.templates_only,
+            identity_id=self.identity_id,
+            identifier_keys=self.identifier_keys or (),
+            project_id=self.project_id,
+            tags=self.tags or (),
+            match_all_tags=self.match_all_tags,
+            label_search=self.label_search,
+            description_search=self.description_search,
+            value_search=self.value_search,
+            connected_gt=self.connected_to_agents_count_gt,
+            connected_lt=self.connected_to_agents_count_lt,
+            connected_eq=self.connected_to_agents_count_eq or (),
+            hidden=self.show_hidden_blocks,
+        )
+
+
+class ToolCount(Schema):
+    """Which tools are counted. Lists may be sent as repeated keys or as one text with commas."""
+
+    name: str | None = None
+    names: list[str] | None = None
+    tool_ids: list[str] | None = None
+    search: str | None = None
+    tool_types: list[str] | None = None
+    exclude_tool_types: list[str] | None = None
+    return_only_letta_tools: bool = False
+
+    def filter(self) -> ToolFilter:
+        return ToolFilter(
+            name=self.name,
+            names=_parts(self.names),
+            tool_ids=_parts(self.tool_ids),
+            search=self.search,
+            tool_types=_parts(self.tool_types),
+            exclude_tool_types=_parts(self.exclude_tool_types),
+            return_only_letta_tools=self.return_only_letta_tools,
+        )
+
+
+class ToolList(_List, ToolCount):
+    """A page of tools, newest first."""
+
+
+class AgentBlockList(_List):
+    """A page of an agent's blocks, ordered by id."""
+
+    limit: int = Field(default=100, ge=0)
+
+
+class AgentToolList(_List):
+    """A page of an agent's tools; ten of them where nobody says how many."""
+
+    limit: int = Field(default=10, ge=0)
+
+
+class TagList(_List):
+    """A page of tags in alphabetical order. `query_text` is the deprecated form of `name`."""
+
+    order: Order = "asc"
+    name: str | None = None
+    query_text: str | None = None
+
+
+def _parts(values: Sequence[str] | None) -> list[str]:
+    return [part for value in values or () for text in value.split(",") if (part := text.strip())]
+
+
+AgentShownQuery = Annotated[AgentShown, Query()]
+AgentListQuery = Annotated[AgentList, Query()]
+BlockAgentListQuery = Annotated[BlockAgentList, Query()]
+BlockListQuery = Annotated[BlockList, Query()]
+ToolCountQuery = Annotated[ToolCount, Query()]
+ToolListQuery = Annotated[ToolList, Query()]
+AgentBlockListQuery = Annotated[AgentBlockList, Query()]
+AgentToolListQuery = Annotated[AgentToolList, Query()]
+TagListQuery = Annotated[TagList, Query()]

@@ -1,0 +1,50 @@
+"""The core memory of one agent (Letta V1 API, digest 2.5)."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from hibernaut.rest.dependencies import TheCaller, TheServices
+from hibernaut.rest.record_queries import AgentBlockListQuery
+from hibernaut.rest.replies import replies, reply
+from hibernaut.schemas.agent import AgentState
+from hibernaut.schemas.block import Block, BlockUpdate
+from hibernaut.schemas.ids import AgentId, BlockId
+
+router = APIRouter(prefix="/v1/agents/{agent_id}/core-memory/blocks", tags=["agents"])
+
+
+@router.get("", response_model=list[Block])
+def list_agent_blocks(services: TheServices, caller: TheCaller, agent_id: AgentId, query: AgentBlockListQuery) -> Response:
+    """A page of the agent's blocks."""
+    return replies(block.wire() for block in services.agents.block_page(caller.tenant, agent_id, query.page()))
+
+
+@router.patch("/attach/{block_id}", response_model=AgentState)
+def attach_block(services: TheServices, caller: TheCaller, agent_id: AgentId, block_id: BlockId) -> Response:
+    """Attach a block; it is shared with the other agents that it is attached to."""
+    agent = services.agents.updates.attach_block(caller.tenant, agent_id, block_id, user=caller.user_id)
+    return reply(services.agents.states.of_one(caller.tenant, agent))
+
+
+@router.patch("/detach/{block_id}", response_model=AgentState)
+def detach_block(services: TheServices, caller: TheCaller, agent_id: AgentId, block_id: BlockId) -> Response:
+    """Detach a block; the block itself stays."""
+    agent = services.agents.updates.detach_block(caller.tenant, agent_id, block_id, user=caller.user_id)
+    return reply(services.agents.states.of_one(caller.tenant, agent))
+
+
+# A label may hold slashes, so it is the rest of the path.
+@router.get("/{block_label:path}", response_model=Block)
+def retrieve_agent_block(services: TheServices, caller: TheCaller, agent_id: AgentId, block_label: str) -> Response:
+    """The agent's block of this label."""
+    return reply(services.agents.block(caller.tenant, agent_id, block_label).wire())
+
+
+@router.patch("/{block_label:path}", response_model=Block)
+def update_agent_block(
+    services: TheServices, caller: TheCaller, agent_id: AgentId, block_label: str, request: BlockUpdate
+) -> Response:
+    """Change the agent's block of this label."""
+    block = services.agents.block(caller.tenant, agent_id, block_label)
+    return reply(services.blocks.update(caller.tenant, block.id, request, user=caller.user_id).wire())

@@ -1,0 +1,58 @@
+"""Blocks (Letta V1 API, digest 2.10 and 3)."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from hibernaut.rest.dependencies import TheCaller, TheServices
+from hibernaut.rest.record_queries import BlockAgentListQuery, BlockListQuery
+from hibernaut.rest.replies import plain, replies, reply
+from hibernaut.schemas.agent import AgentState
+from hibernaut.schemas.block import Block, BlockUpdate, CreateBlock
+from hibernaut.schemas.ids import BlockId
+
+router = APIRouter(prefix="/v1/blocks", tags=["blocks"])
+
+
+@router.post("", response_model=Block)
+def create_block(services: TheServices, caller: TheCaller, request: CreateBlock) -> Response:
+    """Make a block; attach it to agents afterwards."""
+    return reply(services.blocks.create(caller.tenant, request).wire())
+
+
+@router.get("", response_model=list[Block])
+def list_blocks(services: TheServices, caller: TheCaller, query: BlockListQuery) -> Response:
+    """A page of blocks."""
+    return replies(block.wire() for block in services.blocks.list(caller.tenant, query.filter(), query.page()))
+
+
+@router.get("/count", response_model=int)
+def count_blocks(services: TheServices, caller: TheCaller) -> Response:
+    """How many blocks there are."""
+    return plain(services.blocks.count(caller.tenant))
+
+
+@router.get("/{block_id}", response_model=Block)
+def retrieve_block(services: TheServices, caller: TheCaller, block_id: BlockId) -> Response:
+    """One block."""
+    return reply(services.blocks.retrieve(caller.tenant, block_id).wire())
+
+
+@router.patch("/{block_id}", response_model=Block)
+def update_block(services: TheServices, caller: TheCaller, block_id: BlockId, request: BlockUpdate) -> Response:
+    """Change what the request names; null changes nothing."""
+    return reply(services.blocks.update(caller.tenant, block_id, request, user=caller.user_id).wire())
+
+
+@router.delete("/{block_id}")
+def delete_block(services: TheServices, caller: TheCaller, block_id: BlockId) -> Response:
+    """Delete the block; all agents lose it."""
+    services.blocks.delete(caller.tenant, block_id)
+    return plain(None)
+
+
+@router.get("/{block_id}/agents", response_model=list[AgentState])
+def list_block_agents(services: TheServices, caller: TheCaller, block_id: BlockId, query: BlockAgentListQuery) -> Response:
+    """A page of the agents that the block is attached to."""
+    shown = query.shown(caller.is_1_0_client)
+    return replies(services.agents.using_block(caller.tenant, block_id, query.page(), shown))

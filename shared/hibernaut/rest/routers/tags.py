@@ -1,0 +1,18 @@
+"""The tags of agents (Letta V1 API, digest 2.15)."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from hibernaut.rest.dependencies import TheCaller, TheServices
+from hibernaut.rest.record_queries import TagListQuery
+from hibernaut.rest.replies import plain
+
+router = APIRouter(prefix="/v1/tags", tags=["tags"])
+
+
+@router.get("", response_model=list[str])
+def list_tags(services: TheServices, caller: TheCaller, query: TagListQuery) -> Response:
+    """A page of the tags that agents bear."""
+    text = query.name if query.name is not None else query.query_text
+    return plain(list(services.agents.tags(caller.tenant, text, query.page())))

@@ -1,0 +1,102 @@
+"""Tools (Letta V1 API, digest 2.9 and 3)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fastapi import APIRouter, Response
+
+from hibernaut.domain import tool_schema
+from hibernaut.rest.dependencies import TheCaller, TheServices
+from hibernaut.rest.record_queries import ToolCountQuery, ToolListQuery
+from hibernaut.rest.replies import plain, replies, reply
+from hibernaut.schemas.base import JsonObject, Schema, StrictSchema
+from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.ids import ToolId
+from hibernaut.schemas.letta_message import ToolReturnMessage
+from hibernaut.schemas.tool import Tool, ToolCreate, ToolRunFromSource, ToolUpdate
+
+router = APIRouter(prefix="/v1/tools", tags=["tools"])
+
+
+class SearchTools(StrictSchema):
+    """What tools are looked for."""
+
+    query: str | None = None
+    search_mode: Literal["vector", "fts", "hybrid"] = "hybrid"
+    tool_types: list[str] | None = None
+    tags: list[str] | None = None
+    limit: int = 50
+
+
+class GenerateSchema(Schema):
+    """A source to derive a schema from."""
+
+    code: str
+    source_type: str | None = None
+
+
+@router.post("", response_model=Tool)
+@router.put("", response_model=Tool)
+def save_tool(services: TheServices, caller: TheCaller, request: ToolCreate) -> Response:
+    """Make a tool, or change the one that has its name."""
+    return reply(services.tools.save(caller.tenant, request, user=caller.user_id))
+
+
+@router.get("", response_model=list[Tool])
+def list_tools(services: TheServices, caller: TheCaller, query: ToolListQuery) -> Response:
+    """A page of tools, the built-in ones included."""
+    return replies(services.tools.list(caller.tenant, query.filter(), query.page()))
+
+
+@router.get("/count", response_model=int)
+def count_tools(services: TheServices, caller: TheCaller, query: ToolCountQuery) -> Response:
+    """How many tools there are."""
+    return plain(services.tools.count(caller.tenant, query.filter()))
+
+
+@router.post("/search")
+def search_tools(request: SearchTools) -> Response:
+    """Refused: this server keeps no index of tools."""
+    raise InvalidArgument(
+        f"INVALID_ARGUMENT: A {request.search_mode} search needs an index of tools, which this server does not have."
+    )
+
+
+@router.post("/run", response_model=ToolReturnMessage)
+def run_tool_from_source(services: TheServices, caller: TheCaller, request: ToolRunFromSource) -> Response:
+    """Run a source once; nothing is stored."""
+    return reply(services.tools.runs.run_source(caller.tenant, request))
+
+
+@router.post("/add-base-tools", response_model=list[Tool])
+def add_base_tools(services: TheServices, caller: TheCaller) -> Response:
+    """The built-in tools, which are always there."""
+    return replies(services.tools.builtin(caller.tenant))
+
+
+@router.post("/generate-schema", response_model=JsonObject)
+def generate_schema(request: GenerateSchema) -> Response:
+    """The schema that the source would have as a tool."""
+    if request.source_type == "typescript":
+        raise InvalidArgument("INVALID_ARGUMENT: A schema is derived from Python sources only.")
+    return plain(tool_schema.derive_schema(request.code))
+
+
+@router.get("/{tool_id}", response_model=Tool)
+def retrieve_tool(services: TheServices, caller: TheCaller, tool_id: ToolId) -> Response:
+    """One tool."""
+    return reply(services.tools.retrieve(caller.tenant, tool_id))
+
+
+@router.patch("/{tool_id}", response_model=Tool)
+def update_tool(services: TheServices, caller: TheCaller, tool_id: ToolId, request: ToolUpdate) -> Response:
+    """Change what the request names; null changes nothing."""
+    return reply(services.tools.update(caller.tenant, tool_id, request, user=caller.user_id))
+
+
+@router.delete("/{tool_id}")
+def delete_tool(services: TheServices, caller: TheCaller, tool_id: ToolId) -> Response:
+    """Delete the tool; all agents lose it."""
+    services.tools.delete(caller.tenant, tool_id)
+    return plain(None)
