@@ -18,7 +18,7 @@ from hibernaut.rest import docs, errors
 from hibernaut.rest.dependencies import Services
 from hibernaut.rest.following import Threads
 from hibernaut.rest.frame import MEBIBYTE, BodyLimit, OneSpelling, Unforeseen
-from hibernaut.rest.routers import health, messages, models, runs, steps
+from hibernaut.rest.routers import agent_blocks, agent_tools, agents, blocks, health, messages, models, runs, steps, tags, tools
 
 LETTA_WEB_APP = "https://app.letta.com"
 LOCAL_ORIGINS = tuple(f"http://{host}:{port}" for host in ("localhost", "127.0.0.1") for port in (3000, 4200, 8080, 8283))
@@ -48,7 +48,7 @@ def create_app(
     app.state.threads = Threads()
     errors.install(app)
     _pages(app)
-    for module in (health, messages, models, runs, steps):
+    for module in (health, agents, agent_blocks, agent_tools, blocks, tools, tags, messages, models, runs, steps):
         app.include_router(module.router)
     app.add_middleware(BodyLimit, limit=body_limit)
     app.add_middleware(OneSpelling)
