@@ -41,6 +41,7 @@ def services_over(stores: Stores, host: Host, models: Models, chain: Chain) -> S
         tools=Tools(records, runs=tool_runs),
         models=ModelLists(models),
         prompts=chain.prompts,
+        endings=chain.endings,
         sending=Sending(stores, host, models),
         following=Following(stores, host),
         messages=messages,
