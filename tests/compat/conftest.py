@@ -1,0 +1,133 @@
+"""A server of each profile on a loopback port, the unchanged SDK, and a provider that says what a test tells it to.
+
+    def test_…(client: Letta, said: Said) -> None      the stable SDK
+    def test_…(http: httpx.Client) -> None             bare HTTP, as from curl: not a "1.0 client"
+
+Every test runs on every profile. `said.next(...)` scripts the model `openai/test-model`, one reply per model call; without it agents
+use the built-in demo model.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from letta_client import Letta
+
+from hibernaut.local.server import LocalServer, address, listening
+from hibernaut.rest.app import create_app
+from hibernaut.wiring.embedded import Embedded
+from hibernaut.wiring.face import services_over
+from hibernaut.wiring.settings import EmbeddedSettings
+from tests.support.provider_servers import ScriptedOpenAI
+
+PROFILES = ("embedded", "aws-offline")
+HANDLE = "openai/test-model"
+CURL = {"user-agent": "curl/8.5.0"}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "manifest(id, …): the rows of the compatibility manifest that the test proves")
+
+
+@dataclass
+class Said:
+    """What the scripted provider says, one reply after the other, the last one again and again; and what it was asked."""
+
+    server: ScriptedOpenAI
+    replies: list[dict[str, Any]] = field(default_factory=list)
+
+    def next(self, *replies: dict[str, Any]) -> None:
+        """The replies to come: `{"content": …}`, `{"tool_calls": [{"id", "name", "arguments"}]}`, `{"status": 429}`."""
+        self.replies = list(replies)
+        self.server.requests.clear()
+        self.server.script = self._say
+
+    def _say(self, _messages: list[dict[str, Any]], _tools: list[dict[str, Any]]) -> dict[str, Any]:
+        return self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+
+
+def calls(*named: tuple[str, dict[str, Any]], content: str | None = None) -> dict[str, Any]:
+    """A reply that calls tools."""
+    made = [{"id": f"call_{number}", "name": name, "arguments": arguments} for number, (name, arguments) in enumerate(named, 1)]
+    return {"content": content, "tool_calls": made}
+
+
+@contextmanager
+def serving_embedded(data: Path, provider: ScriptedOpenAI) -> Iterator[str]:
+    """The embedded profile on a free port; its address."""
+    settings = EmbeddedSettings(data=data, providers={"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": provider.url})
+    with Embedded(settings) as house, ExitStack() as running:
+        app = create_app(services_over(house.stores, house.host, house.models, house.chain))
+        listener = listening("127.0.0.1", 0)
+        server = LocalServer(app, listener)
+        thread = threading.Thread(target=server.serve, daemon=True)
+        running.callback(thread.join)
+        running.callback(server.stop)
+        thread.start()
+        yield address(listener)
+
+
+@contextmanager
+def serving_offline(provider: ScriptedOpenAI) -> Iterator[str]:
+    """What is deployed, in this process; its address."""
+    from hibernaut.local.aws_offline.offline import OfflineAws
+
+    with OfflineAws(secrets={"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": provider.url}) as aws:
+        yield aws.url
+
+
+@pytest.fixture(scope="session")
+def provider() -> Iterator[ScriptedOpenAI]:
+    with ScriptedOpenAI() as server:
+        yield server
+
+
+@pytest.fixture(scope="session", params=PROFILES)
+def profile(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def url(profile: str, provider: ScriptedOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where the server answers."""
+    serving = serving_embedded(tmp_path_factory.mktemp("data"), provider) if profile == "embedded" else serving_offline(provider)
+    with serving as address_:
+        yield address_
+
+
+@pytest.fixture
+def said(provider: ScriptedOpenAI) -> Said:
+    scripted = Said(provider)
+    scripted.next({"content": "Hello."})
+    return scripted
+
+
+@pytest.fixture(scope="session")
+def client(url: str) -> Iterator[Letta]:
+    """The SDK without its own retries, so that a test sees the first answer."""
+    with Letta(base_url=url, api_key="any", max_retries=0) as sdk:
+        yield sdk
+
+
+@pytest.fixture(scope="session")
+def http(url: str) -> Iterator[httpx.Client]:
+    """Bare HTTP with the user agent of curl, which follows no redirect."""
+    with httpx.Client(base_url=url, headers=CURL, timeout=30.0) as bare:
+        yield bare
+
+
+@pytest.fixture
+def new_agent(client: Letta) -> Callable[..., Any]:
+    """Makes agents; on the scripted model unless told otherwise."""
+
+    def make(**fields: Any) -> Any:
+        return client.agents.create(**{"model": HANDLE, "memory_blocks": [{"label": "human", "value": ""}]} | fields)
+
+    return make
