@@ -50,7 +50,7 @@ def replaced_once(value: str, old: str, new: str) -> str:
         case 0:
             raise _not_found(value, "old_string")
         case 1:
-            return value.replace(old, new, 1)
+            return value.replace(old, new)
         case count:
             places = ", ".join(str(line) for line in _lines_of(value, old))
             raise Refused(

@@ -149,11 +149,11 @@ def _decoded(raw: str) -> Json:
         return {}
     value, end = _LENIENT.raw_decode(text)
     rest = text[end:].lstrip()
-    return value if not rest or (isinstance(value, dict) and rest.startswith("{")) else None
+    return value if not rest or rest.startswith("{") else None
 
 
 def _truth(flag: Json) -> bool:
-    return flag.strip().lower() == "true" if isinstance(flag, str) else bool(flag)
+    return flag.lower() == "true" if isinstance(flag, str) else bool(flag)
 
 
 def _all_storable(value: Json) -> Json:

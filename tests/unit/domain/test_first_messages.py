@@ -35,13 +35,14 @@ def test_a_given_sequence_is_packed_and_the_agents_words_are_spoken() -> None:
     given = [
         MessageCreate(role="system", content="be kind"),
         MessageCreate(role="user", content="hi", name="Ann", otid="o-1"),
-        MessageCreate(role="assistant", content="hello"),
+        MessageCreate(role="assistant", content="hallå"),
     ]
     system, user, asked, returned = given_sequence(given, opening())
     assert json.loads(system.text())["type"] == "system_alert"
     assert (json.loads(user.text())["message"], json.loads(user.text())["name"], user.otid) == ("hi", "Ann", "o-1")
     assert asked.tool_calls is not None
-    assert json.loads(asked.tool_calls[0].function.arguments) == {"message": "hello"}
+    assert json.loads(asked.tool_calls[0].function.arguments) == {"message": "hallå"}
+    assert "hallå" in asked.tool_calls[0].function.arguments
     assert asked.content == []
     assert unpack(returned.tool_returns[0].func_response or "") == "None"
 

@@ -33,6 +33,10 @@ def test_core_memory_replace_of_nothing_is_refused_and_shows_the_block() -> None
 def test_a_refusal_quotes_only_the_beginning_of_a_long_block() -> None:
     result = call("memory_replace", block(value="a" * 2_500, limit=9_999), label="human", old_string="b", new_string="c")
     assert said(result).endswith("a" * 2_000 + " (and 500 characters more)")
+    just = call("memory_replace", block(value="a" * 2_000, limit=9_999), label="human", old_string="b", new_string="c")
+    assert said(just).endswith("a" * 2_000)
+    empty = call("memory_replace", block(value=""), label="human", old_string="b", new_string="c")
+    assert said(empty).endswith("The block is empty.")
 
 
 def test_memory_replace_changes_the_one_match() -> None:
@@ -53,6 +57,11 @@ def test_a_tab_matches_itself_and_the_spaces_that_it_stands_for() -> None:
         call("memory_replace", indented, label="human", old_string="        milk", new_string="- rye").message
         == "list:\n- rye    fresh"
     )
+
+
+def test_spaces_match_a_tab_that_the_model_writes() -> None:
+    aligned = block(value="a       b")
+    assert call("memory_replace", aligned, label="human", old_string="a\tb", new_string="c\td").message == "c       d"
 
 
 def test_an_empty_old_string_fills_an_empty_block_only() -> None:
@@ -81,6 +90,11 @@ def test_memory_insert_names_the_lines_that_there_are(line: int) -> None:
     assert "goes from 0 (the top) to 2" in said(
         call("memory_insert", block(value="one\ntwo"), label="human", new_string="x", insert_line=line)
     )
+
+
+def test_a_block_of_one_line_has_no_second() -> None:
+    assert call("memory_insert", block(value="one"), label="human", new_string="x", insert_line=2).status == "error"
+    assert call("memory_insert", block(value=""), label="human", new_string="x", insert_line=2).status == "error"
 
 
 def test_text_inserted_into_an_empty_block_brings_no_empty_line() -> None:

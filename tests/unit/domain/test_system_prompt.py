@@ -123,6 +123,10 @@ def test_what_there_is_not_leaves_no_trace() -> None:
     )
 
 
+def test_a_single_archival_memory_is_counted() -> None:
+    assert "- 1 total memories you created" in compile_prompt(replace(INPUTS, archival_memories=1))
+
+
 def test_time_and_counters_leave_the_digest_and_everything_before_them_alone() -> None:
     later = replace(INPUTS, compiled_at=datetime(2027, 1, 1, tzinfo=UTC), previous_messages=99, archival_memories=13)
     assert digest(later) == digest(INPUTS)

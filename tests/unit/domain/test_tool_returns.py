@@ -75,6 +75,7 @@ def test_events_carry_their_type_and_time() -> None:
         "name": "Ann",
         "time": TIME,
     }
+    assert "grün" in system_alert("grün", NOW, "UTC")
     beat = json.loads(heartbeat("go on", NOW, "UTC"))
     assert (beat["type"], beat["time"]) == ("heartbeat", TIME)
     assert beat["reason"].endswith("does not see] go on")
@@ -86,6 +87,7 @@ def test_only_a_user_message_is_unwrapped() -> None:
         system_alert('"user_message"', NOW, "UTC"),
         'I say "user_message"',
         '{"type": "user_message"}',
+        '{"type": "note", "message": "hi", "about": "user_message"}',
         '["user_message"]',
     ):
         assert unwrapped(text) == text
@@ -103,12 +105,13 @@ def test_only_a_user_message_is_unwrapped() -> None:
         ('"{\\"a\\": 1}"', {"a": 1}),
         ('{"a": "two\nlines"}', {"a": "two\nlines"}),
         ('{"a": "\\ud83d\\ude00"}', {"a": "😀"}),
-        ('{"a": ["\\ud83d", {"\\uDE00": "b"}]}', {"a": ["?", {"?": "b"}]}),
+        ('{"a": ["\\ud83d", {"\\ude00": "b"}]}', {"a": ["?", {"?": "b"}]}),
+        ('{"a": "\\uD83D"}', {"a": "?"}),
         ('{"a": "\ud83d"}', {"a": "?"}),
     ],
 )
 def test_arguments_are_read_forgivingly(raw: str, values: dict[str, object]) -> None:
-    assert repair_arguments(raw) == Arguments(values)
+    assert repair_arguments(raw) == Arguments(values, request_heartbeat=None, thinking=None, broken=False)
 
 
 @pytest.mark.parametrize(
