@@ -44,7 +44,14 @@ def _choice(actor: Actor, offered: Sequence[str], forced: bool) -> ToolChoice:
 
 
 def model_request(
-    actor: Actor, messages: Sequence[Message], system: str, offered: Sequence[str], *, choice: ToolChoice, parallel: bool, timeout: float
+    actor: Actor,
+    messages: Sequence[Message],
+    system: str,
+    offered: Sequence[str],
+    *,
+    choice: ToolChoice,
+    parallel: bool,
+    timeout: float,
 ) -> ModelRequest:
     """The request of one step. `messages` is the window with its system message at the head; `system` is the text that is sent for it.
 
@@ -75,7 +82,9 @@ def specification(actor: Actor, tool: Tool) -> ToolSpec:
     if actor.spec.heartbeats and not tool_rules.ends_run(actor.rules, tool.name or ""):
         properties, required = {**properties, "request_heartbeat": HEARTBEAT}, [*required, "request_heartbeat"]
     parameters |= {"type": "object", "properties": properties, "required": required}
-    return ToolSpec(tool.name or "", tool.description or str(schema.get("description") or ""), parameters, strict=actor.config.strict)
+    return ToolSpec(
+        tool.name or "", tool.description or str(schema.get("description") or ""), parameters, strict=actor.config.strict
+    )
 
 
 def tools_size(actor: Actor) -> int:
@@ -114,6 +123,8 @@ def _read(
         try:
             values = {**values, **check_prefill(prefill, tool.json_schema)}
         except InvalidArgument as error:
-            return Call(call_id, raw.name, values, heartbeat, f"A rule of this agent fills in arguments that do not fit: {error.detail}")
+            return Call(
+                call_id, raw.name, values, heartbeat, f"A rule of this agent fills in arguments that do not fit: {error.detail}"
+            )
     held = raw.name in actor.client_tools or tool_rules.needs_approval(actor.rules, raw.name)
     return Call(call_id, raw.name, values, heartbeat, None, held)

@@ -32,7 +32,9 @@ def assistant(actor: Actor, reply: ModelReply, stamp: Stamp, calls: Sequence[Cal
     content: list[Part] = list(reply.reasoning)
     if reply.text:
         content.append(TextContent(text=storable(reply.text)))
-    made = [ToolCall(id=call.id, function=FunctionCall(name=call.name, arguments=_arguments(actor, call, goes_on))) for call in calls]
+    made = [
+        ToolCall(id=call.id, function=FunctionCall(name=call.name, arguments=_arguments(actor, call, goes_on))) for call in calls
+    ]
     row = _row(actor, stamp, stamp.assistant_id, "assistant", content)
     row.model, row.tool_calls = actor.config.model, made or None
     row.tokens = tokens_of(row)
@@ -54,7 +56,9 @@ def returns(actor: Actor, stamp: Stamp, results: Sequence[CallResult]) -> Messag
         message = clip(result.message, limit) if isinstance(result.message, str) else result.message
         packed = pack(result.status, message, stamp.at, actor.timezone)
         stdout, stderr = list(result.stdout) or None, list(result.stderr) or None
-        answers.append(ToolReturn(tool_call_id=result.call.id, status=result.status, func_response=packed, stdout=stdout, stderr=stderr))
+        answers.append(
+            ToolReturn(tool_call_id=result.call.id, status=result.status, func_response=packed, stdout=stdout, stderr=stderr)
+        )
         content.append(TextContent(text=packed))
     row = _row(actor, stamp, stamp.tool_id, "tool", list(content))
     row.tool_returns, row.tool_call_id, row.name = answers, results[0].call.id, results[0].call.name

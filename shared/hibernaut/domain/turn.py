@@ -308,7 +308,9 @@ def _missing(turn: Turn, ran: tuple[str, ...]) -> list[str]:
 
 def _compacted(turn: Turn, outcome: Compacted) -> Turn:
     if len(outcome.messages) >= len(turn.messages) and turn.overflowed:
-        error = RunError(code="context_window_exceeded", message="The conversation does not fit the model's context window.", status=400)
+        error = RunError(
+            code="context_window_exceeded", message="The conversation does not fit the model's context window.", status=400
+        )
         return _stop(turn, StopReason.CONTEXT_WINDOW_OVERFLOW_IN_SYSTEM_PROMPT, error)
     if len(outcome.messages) >= len(turn.messages):
         return replace(turn, compactions=MAX_COMPACTIONS)

@@ -108,4 +108,3 @@ Part = Annotated[
 """What a stored message may hold."""
 
 ReasoningPart = ReasoningContent | RedactedReasoningContent | OmittedReasoningContent | SummarizedReasoningContent
-

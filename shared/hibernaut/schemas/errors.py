@@ -1,17 +1,17 @@
 """The one tree of errors. Each carries a stable snake_case `code` and the text that clients are shown; `rest.errors` gives the HTTP status.
 
-    HibernautError
-    ├─ NotFound              unknown id, handle, label
-    ├─ InvalidArgument       a value that cannot be used (400)
-    │  ├─ InvalidToolSource  with the line
-    │  └─ NameTaken          a rename onto a taken tool name
-    ├─ Unprocessable         a request that contradicts itself (422, hand-written)
-    ├─ Conflict              the state of things does not allow it (409)
-    │  └─ Busy               another run owns the conversation; carries its id
-    ├─ PayloadTooLarge       over the body limit (413)
-    ├─ Unauthenticated       (401)
-    ├─ NotImplementedHere    the deployment lacks what is asked (501)
-    └─ ModelError            the model's provider failed; see its subclasses
+HibernautError
+├─ NotFound              unknown id, handle, label
+├─ InvalidArgument       a value that cannot be used (400)
+│  ├─ InvalidToolSource  with the line
+│  └─ NameTaken          a rename onto a taken tool name
+├─ Unprocessable         a request that contradicts itself (422, hand-written)
+├─ Conflict              the state of things does not allow it (409)
+│  └─ Busy               another run owns the conversation; carries its id
+├─ PayloadTooLarge       over the body limit (413)
+├─ Unauthenticated       (401)
+├─ NotImplementedHere    the deployment lacks what is asked (501)
+└─ ModelError            the model's provider failed; see its subclasses
 """
 
 from __future__ import annotations

@@ -56,7 +56,9 @@ def _kind(value: Json) -> str:
 
 
 InputMessage = Annotated[
-    Annotated[MessageCreate, Tag("message")] | Annotated[ApprovalCreate, Tag("approval")] | Annotated[ToolReturnCreate, Tag("tool_return")],
+    Annotated[MessageCreate, Tag("message")]
+    | Annotated[ApprovalCreate, Tag("approval")]
+    | Annotated[ToolReturnCreate, Tag("tool_return")],
     Discriminator(_kind),
 ]
 

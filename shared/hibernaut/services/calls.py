@@ -173,7 +173,13 @@ def snapshot(work: Work, effects: Effects) -> JsonObject:
     """The agent as a tool may see it: without tools, rules and secrets."""
     agent = work.agent
     blocks = [{"id": block.id, "label": block.label, "value": block.value, "limit": block.limit} for block in effects.blocks]
-    return {"id": agent.id, "name": agent.name, "agent_type": agent.agent_type.value, "tags": agent.tags, "memory": {"blocks": blocks}}
+    return {
+        "id": agent.id,
+        "name": agent.name,
+        "agent_type": agent.agent_type.value,
+        "tags": agent.tags,
+        "memory": {"blocks": blocks},
+    }
 
 
 def _error(call: Call, text: str) -> CallResult:

@@ -80,9 +80,7 @@ class Commits:
             before, after = heads
             succession = self._succession(tenant, before, written.rows, now)
             next_run[:] = [succession.run.run] if succession.run else []
-            return self._transactions.last_step(
-                tenant, before, after, Ending(state, succession, outside), written, now
-            )
+            return self._transactions.last_step(tenant, before, after, Ending(state, succession, outside), written, now)
 
         self._write(tenant, heads, state, build, memory, outside=outside)
         self._signal.notify(state.run.id)

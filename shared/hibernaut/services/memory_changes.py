@@ -49,7 +49,11 @@ class MemoryChanges:
             return []
         agent, tenant = work.agent, work.tenant
         kept = [block_id for block_id in agent.block_ids if block_id not in gone]
-        changes = [*self._agents.change(tenant, agent, agent.model_copy(update={"block_ids": [*kept, *(block.id for block in made)]}), token)]
+        changes = [
+            *self._agents.change(
+                tenant, agent, agent.model_copy(update={"block_ids": [*kept, *(block.id for block in made)]}), token
+            )
+        ]
         for block in made:
             changes += [*self._blocks.create(tenant, block, token), self._blocks.attach(tenant, block.id, agent.id)]
         return [*changes, *(self._blocks.detach(tenant, block_id, agent.id) for block_id in gone)]

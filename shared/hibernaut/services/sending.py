@@ -123,7 +123,9 @@ class Sending:
         transactions = self._stores.transactions
         if head.owner or head.pending:
             if head.waiting >= MOST_WAITING:
-                raise Busy(f"CONFLICT: Cannot send a new message: {head.waiting} messages wait for this agent already.", head.owner)
+                raise Busy(
+                    f"CONFLICT: Cannot send a new message: {head.waiting} messages wait for this agent already.", head.owner
+                )
             run.input = rows
             state = RunState(run, token=token)
             self._stores.writer.write(*transactions.enqueue(tenant, head, state, marks, now), token=token)

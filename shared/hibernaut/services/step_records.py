@@ -34,7 +34,10 @@ def events_of(work: Work, rows: Sequence[Message]) -> list[RunEvent]:
     """The message events of a step's rows; what the server says as the user (heartbeats) is not shown (run-time digest 2.3)."""
     how = rendering(work.state.run.request_config, legacy=work.turn.actor.spec.heartbeats)
     return [
-        MessageEvent(message_id=row.id, index=place) for row in rows if row.role != "user" for place in range(len(render(row, how)))
+        MessageEvent(message_id=row.id, index=place)
+        for row in rows
+        if row.role != "user"
+        for place in range(len(render(row, how)))
     ]
 
 

@@ -42,7 +42,12 @@ class Passages:
         key = keys.archive(tenant, archive_id)
         changes: list[Change] = []
         if self._table.get(key) is None:
-            archive = Archive(id=archive_id, name=f"{agent.name}'s Archive", embedding_config=agent.embedding_config, created_at=agent.created_at)
+            archive = Archive(
+                id=archive_id,
+                name=f"{agent.name}'s Archive",
+                embedding_config=agent.embedding_config,
+                created_at=agent.created_at,
+            )
             changes.append(Put(self._codec.item(key, archive), ABSENT))
         for passage in passages:
             place = keys.passage(tenant, archive_id, passage.id)

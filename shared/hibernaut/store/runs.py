@@ -211,7 +211,11 @@ def running(attempt: int) -> Condition:
 
 def unchanged(state: RunState) -> Condition:
     """The condition of who ends a run from outside: it is as it was read, its journal too."""
-    return (Term("status", Op.EQ, state.run.status.value), Term("journal", Op.EQ, state.journal), Term("next_seq", Op.EQ, state.next_seq))
+    return (
+        Term("status", Op.EQ, state.run.status.value),
+        Term("journal", Op.EQ, state.journal),
+        Term("next_seq", Op.EQ, state.next_seq),
+    )
 
 
 def _attributes(state: RunState) -> dict[str, Value]:

@@ -12,7 +12,6 @@ from hibernaut.store.blocks import Blocks
 from hibernaut.store.codec import Codec
 from hibernaut.store.conversations import Conversations
 from hibernaut.store.erasure import Erasure
-from hibernaut.store.erasure import Erasure
 from hibernaut.store.messages import Messages
 from hibernaut.store.passages import Passages
 from hibernaut.store.resends import Resends

@@ -78,7 +78,9 @@ class Transactions:
         self._runs = runs
         self._agents = agents
 
-    def accept(self, tenant: str, before: Head, state: RunState, rows: Sequence[Message], prints: Sequence[Print], now: datetime) -> list[Change]:
+    def accept(
+        self, tenant: str, before: Head, state: RunState, rows: Sequence[Message], prints: Sequence[Print], now: datetime
+    ) -> list[Change]:
         """The run becomes the owner of an idle conversation, and its input stands in the log."""
         after = _grown(before, rows, owner=state.run.id)
         return [
@@ -161,7 +163,9 @@ class Transactions:
         first_seq = state.next_seq
         log = [*written.events, *closing_events(state.run)]
         state = replace(state, next_seq=first_seq + len(log), last_seq=first_seq + len(log) - 1, lease=0, journal="")
-        grown = _grown(_grown(after, written.rows, owner=None), succession.rows, owner=succession.run.run.id if succession.run else None)
+        grown = _grown(
+            _grown(after, written.rows, owner=None), succession.rows, owner=succession.run.run.id if succession.run else None
+        )
         if succession.run:
             grown = grown.model_copy(update={"waiting": before.waiting - 1})
         when = unchanged(ending.outside) if ending.outside else running(state.attempt)
@@ -218,9 +222,7 @@ def closing_events(run: StoredRun) -> list[RunEvent]:
 
 def statistics(run: StoredRun) -> LettaUsageStatistics:
     """The usage of a run as it is shown."""
-    return LettaUsageStatistics(
-        **run.usage.model_dump(), step_count=run.steps, context_tokens=run.context_tokens
-    )
+    return LettaUsageStatistics(**run.usage.model_dump(), step_count=run.steps, context_tokens=run.context_tokens)
 
 
 def _grown(head: Head, rows: Sequence[Message], *, owner: str | None) -> Head:

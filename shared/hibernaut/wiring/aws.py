@@ -95,10 +95,12 @@ def api_app() -> FastAPI:
 def app_of(house: House) -> FastAPI:
     """The REST face of a house."""
     from hibernaut.rest.app import create_app
-    from hibernaut.wiring.chain import services_of
+    from hibernaut.wiring.face import services_over
 
-    origins = house.settings.cors_origins
-    return create_app(services_of(house), body_limit=BODY_LIMIT, **({"cors_origins": origins} if origins else {}))
+    services = services_over(house.stores, house.host, house.models, house.chain)
+    if house.settings.cors_origins:
+        return create_app(services, body_limit=BODY_LIMIT, cors_origins=house.settings.cors_origins)
+    return create_app(services, body_limit=BODY_LIMIT)
 
 
 @cache

@@ -116,10 +116,14 @@ def _locked(data: Path) -> IO[str]:
         data.mkdir(parents=True, exist_ok=True)
         handle = (data / "lock").open("w")
     except OSError as error:
-        raise DataFolderUnusable(f"The data folder {data} cannot be written: {error.strerror}. Choose another with --data-dir.") from error
+        raise DataFolderUnusable(
+            f"The data folder {data} cannot be written: {error.strerror}. Choose another with --data-dir."
+        ) from error
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         handle.close()
-        raise DataFolderUnusable(f"The data folder {data} is open in another process. Stop that one or choose another folder.") from error
+        raise DataFolderUnusable(
+            f"The data folder {data} is open in another process. Stop that one or choose another folder."
+        ) from error
     return handle
