@@ -23,6 +23,8 @@ from hibernaut.rest.routers import agent_blocks, agent_tools, agents, blocks, he
 LETTA_WEB_APP = "https://app.letta.com"
 LOCAL_ORIGINS = tuple(f"http://{host}:{port}" for host in ("localhost", "127.0.0.1") for port in (3000, 4200, 8080, 8283))
 """Where development servers of web front ends usually run."""
+ROUTERS = (health, agents, agent_blocks, agent_tools, messages, blocks, tools, runs, steps, models, tags)
+"""Where two routes fit one path, the first router's is taken."""
 DEFAULT_BODY_LIMIT = 50 * MEBIBYTE
 DESCRIPTION = "Stateful LLM agents with self-editing memory, behind the Letta V1 API."
 
@@ -48,7 +50,7 @@ def create_app(
     app.state.threads = Threads()
     errors.install(app)
     _pages(app)
-    for module in (health, agents, agent_blocks, agent_tools, blocks, tools, tags, messages, models, runs, steps):
+    for module in ROUTERS:
         app.include_router(module.router)
     app.add_middleware(BodyLimit, limit=body_limit)
     app.add_middleware(OneSpelling)
