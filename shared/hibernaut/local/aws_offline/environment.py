@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+
 class Disagreement(Exception):
     """Two functions want different values of one variable."""
 

@@ -19,8 +19,9 @@ from hibernaut.schemas.base import JsonObject
 
 BODY_LIMIT = 10 * 1024 * 1024
 """Bytes that API Gateway takes at all; Lambda's own limit, which every event must fit, is nearer."""
-AT_ONCE = 64
-"""Requests in flight: as many threads, most of them waiting."""
+AT_ONCE = 16
+"""Requests in flight. Each has an event loop of its own, as each environment of Lambda has, but they share one app: so few
+of them never reach its limits on threads, whose waiting lists belong to one loop."""
 _LAMBDA = re.compile(r":lambda:path/2015-03-31/functions/(.+)/invocations$")
 
 Message = MutableMapping[str, Any]

@@ -10,6 +10,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -119,7 +120,14 @@ class OfflineAws:
     def fire_schedule(self, function: str = "sweep_runs") -> Reply:
         """What the scheduler does when the time comes: its event to the function, and a dead letter where that fails."""
         schedule = self._schedule_of(function)
-        event = json.loads(schedule.properties["Target"]["Input"])
+        marks = {
+            "<aws.scheduler.schedule-arn>": schedule.attributes["Arn"],
+            "<aws.scheduler.scheduled-time>": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:00Z"),
+        }
+        text = schedule.properties["Target"]["Input"]
+        for mark, value in marks.items():
+            text = text.replace(mark, value)
+        event = json.loads(text)
         reply = self.lambdas.invoke(function, event)
         letters = self.lambdas.of(function).dead_letters
         if reply.failed and letters is not None:
