@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import socket
+import sys
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
@@ -102,6 +103,11 @@ class _Http(ThreadingHTTPServer):
     def __init__(self, scripted: ScriptedServer) -> None:
         self.scripted = scripted
         super().__init__(("127.0.0.1", 0), _Handler)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that went away is no news; anything else is shown."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import TypeAlias
 
 from hibernaut.adapters.model.context_windows import ContextWindows, Place
 from hibernaut.adapters.model.demo import PROVIDER as OWN
@@ -28,7 +29,8 @@ DEFAULT_EMBEDDING_HANDLE = f"{OWN}/minilm"
 LIST_SECONDS, RETRY_SECONDS = 300.0, 30.0
 MOST_FOREIGN = 64
 # Inside the class, `list` is the port's method.
-_Models, _Embeddings = list[ModelDescription], list[EmbeddingModelDescription]
+_Models: TypeAlias = list[ModelDescription]
+_Embeddings: TypeAlias = list[EmbeddingModelDescription]
 _ANTHROPIC, _OPENAI = "anthropic", "openai"
 
 

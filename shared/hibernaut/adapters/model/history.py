@@ -70,8 +70,11 @@ def _keeps(turn: Turn, *, last: bool) -> bool:
     """Leave out the calls without a return, and those given twice. False: nothing of the turn is to be shown."""
     asked = bool(turn.calls)
     if len(turn.returns) != len(turn.calls):
-        once = {call.id: call for call in reversed(turn.calls)}
-        turn.calls = [call for call in turn.calls if call.id in turn.returns and once.get(call.id) is call]
+        first: dict[str, ToolCall] = {}
+        for call in turn.calls:
+            if call.id in turn.returns:
+                first.setdefault(call.id, call)
+        turn.calls = [*first.values()]
     if turn.calls:
         return True
     return not (asked and last) and any(row.content for row in turn.rows)

@@ -1,0 +1,33 @@
+"""The adapters under the suite: one at a time, or each in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.contracts.model.spoken import Spoken, spoken_anthropic, spoken_openai
+from tests.support.provider_servers import ScriptedAnthropic, ScriptedOpenAI
+
+
+@pytest.fixture
+def openai() -> Iterator[Spoken]:
+    with ScriptedOpenAI() as server:
+        yield spoken_openai(server)
+
+
+@pytest.fixture
+def anthropic() -> Iterator[Spoken]:
+    with ScriptedAnthropic() as server:
+        yield spoken_anthropic(server)
+
+
+@pytest.fixture(params=["openai", "anthropic"])
+def spoken(request: pytest.FixtureRequest) -> Iterator[Spoken]:
+    """Each provider's adapter in turn."""
+    if request.param == "openai":
+        with ScriptedOpenAI() as openai_server:
+            yield spoken_openai(openai_server)
+    else:
+        with ScriptedAnthropic() as anthropic_server:
+            yield spoken_anthropic(anthropic_server)

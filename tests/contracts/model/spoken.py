@@ -1,0 +1,43 @@
+"""An adapter together with the small real server that speaks its wire format: what the suite is run on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hibernaut.adapters.model.anthropic import AnthropicModel
+from hibernaut.adapters.model.context_windows import ContextWindows
+from hibernaut.adapters.model.openai import OpenAIModel
+from hibernaut.ports.model import Model, ModelRequest
+from hibernaut.schemas.llm_config import LLMConfig
+from tests.support.provider_servers import ScriptedAnthropic, ScriptedOpenAI, ScriptedServer
+from tests.support.rows import prompt
+
+KEY = "sk-planted-secret-key"
+
+
+@dataclass
+class Spoken:
+    """An adapter and the server behind it."""
+
+    kind: str
+    model: Model
+    server: ScriptedServer
+
+    def request(
+        self, *messages: Any, model: str = "test-model", config: dict[str, Any] | None = None, **fields: Any
+    ) -> ModelRequest:
+        made = LLMConfig(model=model, model_endpoint_type=self.kind, context_window=32_000, **(config or {}))
+        return ModelRequest(config=made, messages=messages, **({"system": prompt(), "timeout": 20.0} | fields))
+
+    def sent(self) -> dict[str, Any]:
+        """The body of the last call."""
+        return self.server.requests[-1].body
+
+
+def spoken_openai(server: ScriptedOpenAI) -> Spoken:
+    return Spoken("openai", OpenAIModel(api_key=KEY, base_url=server.url, windows=ContextWindows()), server)
+
+
+def spoken_anthropic(server: ScriptedAnthropic) -> Spoken:
+    return Spoken("anthropic", AnthropicModel(api_key=KEY, base_url=server.url, windows=ContextWindows()), server)

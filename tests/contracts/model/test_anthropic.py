@@ -1,0 +1,215 @@
+"""What the Messages API asks for beyond the port's promises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hibernaut.ports.model import ToolChoice
+from hibernaut.schemas.content import (
+    Base64Image,
+    ImageContent,
+    OmittedReasoningContent,
+    ReasoningContent,
+    RedactedReasoningContent,
+    TextContent,
+    UrlImage,
+)
+from hibernaut.schemas.errors import ModelOverloaded
+from hibernaut.schemas.llm_config import JsonSchemaResponseFormat
+from tests.contracts.model.spoken import Spoken
+from tests.support.rows import MEMORY_INSERT, SEARCH, Rows, called, gave
+
+MARK = {"type": "ephemeral"}
+THINKER = "claude-sonnet-4-5"
+
+
+def payload(anthropic: Spoken, *messages: Any, **fields: Any) -> dict[str, Any]:
+    return anthropic.model.payload(anthropic.request(*(messages or [Rows().user("hi")]), **fields))
+
+
+def test_the_request_in_full(anthropic: Spoken) -> None:
+    rows = Rows()
+    log = [rows.user("hi"), rows.assistant("Noting. \n", called("c", "memory_insert", label="human"))]
+    log += [rows.tool(gave("c", "no", "error")), rows.row("system", "Careful.")]
+    sent = payload(anthropic, *log, system="Be kind.", tools=(SEARCH, MEMORY_INSERT), user="user-1", parallel_tool_calls=True)
+    assert sent == {
+        "model": "test-model",
+        "max_tokens": 4096,
+        "cache_control": MARK,
+        "system": [{"type": "text", "text": "Be kind.", "cache_control": MARK}],
+        "messages": [
+            {"role": "user", "content": [{"type": "text", "text": "hi"}]},
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "text", "text": "Noting."},
+                    {"type": "tool_use", "id": "c", "name": "memory_insert", "input": {"label": "human"}},
+                ],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {
+                        "type": "tool_result",
+                        "tool_use_id": "c",
+                        "content": gave("c", "no", "error").func_response,
+                        "is_error": True,
+                    }
+                ],
+            },
+            {"role": "user", "content": [{"type": "text", "text": "<system_alert>\nCareful.\n</system_alert>"}]},
+        ],
+        "tools": [
+            {
+                "name": "conversation_search",
+                "description": "conversation_search does its work.",
+                "input_schema": SEARCH.parameters,
+            },
+            {
+                "name": "memory_insert",
+                "description": "memory_insert does its work.",
+                "input_schema": MEMORY_INSERT.parameters,
+                "cache_control": MARK,
+            },
+        ],
+        "tool_choice": {"type": "auto"},
+        "metadata": {"user_id": "user-1"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("choice", "sent"),
+    [
+        (ToolChoice("auto"), {"type": "auto", "disable_parallel_tool_use": True}),
+        (ToolChoice("required"), {"type": "any", "disable_parallel_tool_use": True}),
+        (ToolChoice("named", "t"), {"type": "tool", "name": "t", "disable_parallel_tool_use": True}),
+        (ToolChoice("none"), {"type": "none"}),
+    ],
+)
+def test_the_choice_of_tools(anthropic: Spoken, choice: ToolChoice, sent: Any) -> None:
+    assert payload(anthropic, tools=(SEARCH,), choice=choice)["tool_choice"] == sent
+
+
+def test_the_first_message_is_always_a_users(anthropic: Spoken) -> None:
+    assert [message["role"] for message in payload(anthropic, Rows().assistant("I begin."))["messages"]] == ["user", "assistant"]
+    assert [message["role"] for message in anthropic.model.payload(anthropic.request())["messages"]] == ["user"]
+
+
+def test_an_empty_text_is_not_sent(anthropic: Spoken) -> None:
+    rows = Rows()
+    log = [rows.user("  "), rows.assistant("  ", called("c", "t")), rows.tool(gave("c")), rows.assistant("\n")]
+    sent = payload(anthropic, *log)["messages"]
+    assert sent[0]["content"] == [{"type": "text", "text": "(empty)"}]
+    assert [block["type"] for message in sent[1:] for block in message["content"]] == ["tool_use", "tool_result"]
+
+
+def test_arguments_that_were_no_json_object_are_sent_as_an_empty_one(anthropic: Spoken) -> None:
+    rows = Rows()
+    broken = called("c", "t")
+    broken.function.arguments = '{"label": '
+    sent = payload(anthropic, rows.user("hi"), rows.assistant("", broken), rows.tool(gave("c")))
+    assert sent["messages"][1]["content"][0]["input"] == {}
+
+
+def test_images_are_sent_as_sources(anthropic: Spoken) -> None:
+    sources = [UrlImage(url="https://example.org/a.png"), Base64Image(media_type="image/png", data="AAAA")]
+    row = Rows().user([TextContent(text="Look"), *(ImageContent(source=source) for source in sources)])
+    assert payload(anthropic, row)["messages"][0]["content"][1:] == [
+        {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}},
+    ]
+
+
+def thinking(anthropic: Spoken, model: str, **config: Any) -> dict[str, Any]:
+    return payload(anthropic, model=model, config=config)
+
+
+def test_thinking_has_a_budget_below_the_output_limit(anthropic: Spoken) -> None:
+    sent = thinking(anthropic, THINKER, max_reasoning_tokens=8000, max_tokens=4096)
+    assert sent["thinking"] == {"type": "enabled", "budget_tokens": 8000}
+    assert sent["max_tokens"] > 8000
+    assert thinking(anthropic, THINKER, max_reasoning_tokens=10)["thinking"]["budget_tokens"] == 1024
+
+
+@pytest.mark.parametrize("model", ["claude-opus-4-6", "claude-sonnet-4-6", "claude-opus-5-1-20270101"])
+def test_the_newer_models_find_their_own_budget(anthropic: Spoken, model: str) -> None:
+    sent = thinking(anthropic, model, effort="high")
+    assert (sent["thinking"]["type"], sent["output_config"]) == ("adaptive", {"effort": "high"})
+
+
+def test_a_model_that_is_not_to_think_is_not_asked_to(anthropic: Spoken) -> None:
+    assert "thinking" not in thinking(anthropic, THINKER, enable_reasoner=False)
+    assert "thinking" not in thinking(anthropic, "claude-3-5-haiku-20241022")
+
+
+def test_a_temperature_is_sent_only_where_it_was_chosen(anthropic: Spoken) -> None:
+    assert "temperature" not in thinking(anthropic, "claude-3-5-haiku-20241022")
+    assert thinking(anthropic, "claude-3-5-haiku-20241022", temperature=0.2)["temperature"] == 0.2
+    assert "temperature" not in thinking(anthropic, THINKER, temperature=0.2)
+
+
+def test_a_schema_for_the_reply_is_handed_over(anthropic: Spoken) -> None:
+    schema = {"type": "object", "properties": {}}
+    sent = thinking(anthropic, "m", response_format=JsonSchemaResponseFormat(json_schema={"name": "n", "schema": schema}))
+    assert sent["output_config"] == {"format": {"type": "json_schema", "schema": schema}}
+
+
+def thoughts(anthropic: Spoken, row_model: str, **config: Any) -> list[str]:
+    rows = Rows()
+    parts = [
+        ReasoningContent(reasoning="deep", signature="sealed"),
+        RedactedReasoningContent(data="cipher"),
+        OmittedReasoningContent(signature="sealed too"),
+        ReasoningContent(reasoning="unsealed"),
+        TextContent(text="said"),
+    ]
+    row = rows.assistant([*parts], model=row_model)
+    [message] = payload(anthropic, rows.user("hi"), row, model=THINKER, config=config)["messages"][1:]
+    return [block["type"] for block in message["content"]]
+
+
+def test_thinking_goes_back_to_the_model_that_thought_it_and_to_no_other(anthropic: Spoken) -> None:
+    assert thoughts(anthropic, THINKER) == ["thinking", "redacted_thinking", "thinking", "text"]
+    assert thoughts(anthropic, "claude-opus-4-1") == ["text"]
+    assert thoughts(anthropic, THINKER, enable_reasoner=False) == ["text"]
+
+
+def test_seals_come_back_whole_from_both_ways_of_asking(anthropic: Spoken) -> None:
+    anthropic.server.says(reasoning="deep", signature="sealed-with-many-letters", redacted="cipher", content="said")
+    request = anthropic.request(Rows().user("hi"))
+    expected = (ReasoningContent(reasoning="deep", signature="sealed-with-many-letters"), RedactedReasoningContent(data="cipher"))
+    assert anthropic.model.complete(request).reasoning == expected
+    assert anthropic.model.complete(request, lambda _: None).reasoning == expected
+
+
+def test_tokens_of_the_cache_are_part_of_the_prompt(anthropic: Spoken) -> None:
+    cache = {"cache_read_input_tokens": 100, "cache_creation_input_tokens": 20, "output_tokens_details": {"thinking_tokens": 3}}
+    anthropic.server.says(content="x", usage={"input_tokens": 5, "output_tokens": 7} | cache)
+    request = anthropic.request(Rows().user("hi"))
+    usage = anthropic.model.complete(request).usage
+    assert (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens) == (125, 7, 132)
+    assert (usage.cached_input_tokens, usage.cache_write_tokens, usage.reasoning_tokens) == (100, 20, 3)
+    assert anthropic.model.complete(request, lambda _: None).usage.prompt_tokens == 125
+
+
+def test_an_error_inside_a_stream_is_that_error(anthropic: Spoken) -> None:
+    raw = b'event: error\ndata: {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}\n\n'
+    anthropic.server.says(raw=raw)
+    with pytest.raises(ModelOverloaded):
+        anthropic.model.complete(anthropic.request(Rows().user("hi")), lambda _: None)
+
+
+def test_the_list_believes_the_limits_that_the_provider_reports(anthropic: Spoken) -> None:
+    anthropic.server.models = [
+        {"id": "claude-a", "max_input_tokens": 90_000, "max_tokens": 5000, "display_name": "Claude A"},
+        {"id": "claude-3-5-haiku-20241022"},
+    ]
+    rows = {row.handle: row for row in anthropic.model.models()}
+    assert [(row.context_window, row.max_context_window, row.max_tokens) for row in rows.values()] == [
+        (128_000, 200_000, 8192),
+        (90_000, 90_000, 5000),
+    ]
+    assert rows["anthropic/claude-a"].display_name == "Claude A"
+    assert "limit=1000" in anthropic.server.listings[0].path

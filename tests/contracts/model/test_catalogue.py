@@ -1,0 +1,165 @@
+"""The catalogue: which providers there are, which handles resolve, and where a key goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from hibernaut.adapters.model.catalogue import Catalogue
+from hibernaut.adapters.model.demo import DemoModel
+from hibernaut.schemas.errors import InvalidArgument, NotFound
+from hibernaut.schemas.llm_config import LLMConfig
+from tests.contracts.model.spoken import Spoken
+from tests.support.provider_servers import ScriptedOpenAI
+from tests.support.rows import Rows
+
+
+class Kept:
+    """Secrets in a dict."""
+
+    def __init__(self, **kept: str) -> None:
+        self.kept = kept
+
+    def get(self, name: str) -> str | None:
+        return self.kept.get(name)
+
+
+class Hands:
+    """A clock that is moved by hand."""
+
+    time = 0.0
+
+    def __call__(self) -> float:
+        return self.time
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedOpenAI]:
+    with ScriptedOpenAI(models=[{"id": "gpt-4o-mini"}, {"id": "gpt-9"}]) as scripted:
+        yield scripted
+
+
+def over(server: ScriptedOpenAI, **kept: str) -> Kept:
+    return Kept(OPENAI_BASE_URL=server.url, OPENAI_API_KEY="sk-own", **kept)
+
+
+def foreign(endpoint: str, kind: str = "openai", **fields: str) -> LLMConfig:
+    return LLMConfig(model="m", model_endpoint_type=kind, model_endpoint=endpoint, context_window=9, **fields)
+
+
+def test_without_keys_there_are_the_servers_own_models_and_they_are_the_defaults() -> None:
+    catalogue = Catalogue(Kept())
+    assert [row.handle for row in catalogue.list()] == [catalogue.default_handle()] == ["hibernaut/demo"]
+    [embedding] = catalogue.list_embeddings()
+    assert (embedding.handle, embedding.embedding_dim) == ("hibernaut/minilm", 384)
+    assert catalogue.default_embedding_handle() == "hibernaut/minilm"
+    assert isinstance(catalogue.of(catalogue.config("hibernaut/demo")), DemoModel)
+    assert list(catalogue.providers()) == ["hibernaut"]
+
+
+def test_a_handle_becomes_the_configuration_of_its_model(server: ScriptedOpenAI) -> None:
+    config = Catalogue(over(server)).config("openai/gpt-4o-mini")
+    assert (config.handle, config.model, config.provider_name) == ("openai/gpt-4o-mini", "gpt-4o-mini", "openai")
+    assert (config.context_window, config.max_tokens, config.model_endpoint) == (128_000, 16384, server.url)
+
+
+@pytest.mark.parametrize("handle", ["gpt-4o", "/gpt-4o", "openai/", ""])
+def test_a_handle_without_its_two_halves_is_refused(handle: str) -> None:
+    with pytest.raises(InvalidArgument, match="should be in the format provider/model-name"):
+        Catalogue(Kept()).config(handle)
+
+
+@pytest.mark.parametrize("handle", ["openai/gpt-1", "nobody/gpt-4o-mini", "hibernaut/dream"])
+def test_an_unknown_handle_is_answered_with_those_that_exist(server: ScriptedOpenAI, handle: str) -> None:
+    with pytest.raises(NotFound) as raised:
+        Catalogue(over(server)).config(handle)
+    listed = "['hibernaut/demo', 'openai/gpt-4o-mini', 'openai/gpt-9']"
+    assert raised.value.detail == f"NOT_FOUND: Handle {handle} not found, must be one of {listed}"
+
+
+def test_while_the_provider_is_away_its_models_are_taken_at_their_word(server: ScriptedOpenAI) -> None:
+    server.close()
+    catalogue = Catalogue(over(server))
+    known, unknown = catalogue.config("openai/gpt-4o-mini"), catalogue.config("openai/some/model")
+    assert (known.context_window, unknown.context_window, unknown.model) == (128_000, 32_000, "some/model")
+    assert [row.handle for row in catalogue.list()] == ["hibernaut/demo"]
+
+
+def test_a_list_is_asked_for_once_in_five_minutes_and_kept_while_the_provider_is_away(server: ScriptedOpenAI) -> None:
+    clock = Hands()
+    catalogue = Catalogue(over(server), now=clock)
+    before = catalogue.list()
+    clock.time = 299.0
+    catalogue.list()
+    assert len([each for each in server.listings if each.path == "/v1/models"]) == 2  # models, then embeddings
+    server.listing_says = {"status": 500, "body": {}}
+    clock.time = 301.0
+    assert catalogue.list() == before
+    server.listing_says = None
+    server.models = [{"id": "gpt-10"}]
+    clock.time = 332.0
+    assert "openai/gpt-10" in [row.handle for row in catalogue.list()]
+
+
+def test_the_default_can_be_set_and_stands_first(server: ScriptedOpenAI) -> None:
+    catalogue = Catalogue(over(server), default_model="openai/gpt-9")
+    assert catalogue.default_handle() == "openai/gpt-9"
+    assert [row.handle for row in catalogue.list()][:2] == ["openai/gpt-9", "hibernaut/demo"]
+
+
+def asks(catalogue: Catalogue, config: LLMConfig) -> None:
+    request = Spoken("openai", catalogue.of(config), None).request(Rows().user("hi"), model=config.model)  # type: ignore[arg-type]
+    catalogue.of(config).complete(request)
+
+
+def test_a_key_goes_to_its_own_address_only(server: ScriptedOpenAI) -> None:
+    catalogue = Catalogue(over(server, ANTHROPIC_API_KEY="sk-other"))
+    asks(catalogue, foreign(server.url + "/"))
+    assert server.requests[-1].headers["authorization"] == "Bearer sk-own"
+    with ScriptedOpenAI() as stranger:
+        for kind, named in (("openai", "openai"), ("ollama", None), ("openai", "anthropic"), ("vllm", "hibernaut")):
+            asks(catalogue, foreign(stranger.url, kind, **({"provider_name": named} if named else {})))
+        assert len(stranger.requests) == 4
+        assert "sk-" not in str([each.headers for each in stranger.requests])
+
+
+def test_an_agent_made_from_a_handle_follows_its_provider_to_a_new_address(server: ScriptedOpenAI) -> None:
+    config = Catalogue(over(server)).config("openai/gpt-9")
+    with ScriptedOpenAI() as moved:
+        asks(Catalogue(over(moved)), config)
+        assert [each.body["model"] for each in moved.requests] == ["gpt-9"]
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        foreign("https://api.openai.com/v1"),
+        foreign("https://api.anthropic.com/v1", "anthropic"),
+        foreign("file:///etc/passwd"),
+        LLMConfig(model="gpt-4o", model_endpoint_type="openai", handle="openai/gpt-4o", context_window=9),
+    ],
+)
+def test_a_provider_that_is_not_configured_is_not_found(config: LLMConfig) -> None:
+    with pytest.raises(NotFound):
+        Catalogue(Kept()).of(config)
+
+
+def test_an_extra_provider_answers_under_its_name() -> None:
+    model = DemoModel()
+    catalogue = Catalogue(Kept(), extra={"scripted": model})
+    assert catalogue.of(LLMConfig(model="x", model_endpoint_type="scripted", handle="scripted/x", context_window=9)) is model
+
+
+def test_what_is_configured_is_shown_without_what_is_secret() -> None:
+    catalogue = Catalogue(Kept(OPENAI_BASE_URL="http://me:secret@host:1/v1", ANTHROPIC_API_KEY="sk-other"))
+    assert catalogue.providers() == {
+        "hibernaut": "in this process",
+        "openai": "http://host:1/v1",
+        "anthropic": "https://api.anthropic.com",
+    }
+
+
+def test_making_a_catalogue_asks_nobody(server: ScriptedOpenAI) -> None:
+    Catalogue(over(server)).providers()
+    assert server.listings == []
