@@ -145,6 +145,16 @@ class InvalidModelResponse(ModelError):
     code = "llm_empty_response"
 
 
+def place_of(error: BaseException) -> str:
+    """Where an error was raised, `file.py:line`: what may be logged of one whose text may quote a prompt or a body."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return ""
+    return f"{trace.tb_frame.f_code.co_filename.rsplit('/', 1)[-1]}:{trace.tb_lineno}"
+
+
 def rebuilt(code: str, detail: str) -> HibernautError:
     """The error of a code, as it was before it was stored with a run; an unknown code gives the root."""
     pending: list[type[HibernautError]] = [ModelError, NotFound, InvalidArgument, NotImplementedHere]

@@ -25,6 +25,7 @@ from hibernaut.ports.model import Models
 from hibernaut.ports.table import Table
 from hibernaut.ports.tool_runner import ToolRunner
 from hibernaut.ports.workflow import Next, RunRef
+from hibernaut.schemas.errors import place_of
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.calls import ToolLimits
 from hibernaut.services.host import Host
@@ -104,8 +105,8 @@ class Embedded:
         while not self._stopping.wait(SWEEP_SECONDS):
             try:
                 self.chain.sweep.run()
-            except Exception:  # the next minute brings another sweep: here is the thread's outermost line
-                logger.exception("sweep failed")
+            except Exception as error:  # the next minute brings another sweep: here is the thread's outermost line
+                logger.error("sweep failed", extra={"error": type(error).__qualname__, "place": place_of(error)})
 
 
 def _locked(data: Path) -> IO[str]:

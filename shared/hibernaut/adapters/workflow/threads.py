@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from hibernaut.ports.workflow import Next, RunRef
+from hibernaut.schemas.errors import place_of
 
 WORKERS = 64
 """Runs that go on at the same time; a run waits mostly for its model."""
@@ -68,9 +69,9 @@ class Threads:
         while not self._stopping.is_set():
             try:
                 follows = self._drive.advance(run)
-            except Exception:  # whatever it is, the run must end (invariant 7): here is the thread's outermost line
+            except Exception as error:  # whatever it is, the run must end (invariant 7): here is the thread's outermost line
                 failures += 1
-                logger.exception("step failed", extra={"run_id": run.run_id, "failures": failures})
+                logger.error("step failed", extra={"run_id": run.run_id, "failures": failures, **_told(error)})
                 if failures < TRIES:
                     continue
                 return self._close(self._drive, run)
@@ -82,5 +83,10 @@ class Threads:
     def _close(self, drive: Drive, run: RunRef) -> None:
         try:
             drive.close(run)
-        except Exception:  # the table itself fails: the sweep closes the run when it is back
-            logger.exception("run could not be closed", extra={"run_id": run.run_id})
+        except Exception as error:  # the table itself fails: the sweep closes the run when it is back
+            logger.error("run could not be closed", extra={"run_id": run.run_id, **_told(error)})
+
+
+def _told(error: Exception) -> dict[str, str]:
+    """What is logged of an error: never its text, which may quote a message."""
+    return {"error": type(error).__qualname__, "place": place_of(error)}
