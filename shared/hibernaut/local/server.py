@@ -5,8 +5,9 @@ Knows uvicorn. Must not know: which profile is served, or what is printed about 
 
 from __future__ import annotations
 
-import asyncio
+import ipaddress
 import socket
+import threading
 from collections.abc import Callable
 
 import uvicorn
@@ -15,7 +16,7 @@ from starlette.types import ASGIApp
 BACKLOG = 2048
 KEEP_ALIVE = 75
 """Seconds that an idle connection is kept: longer than clients keep theirs, so that none is closed under a request."""
-GRACE = 15
+GRACE = 5
 """Seconds that requests under way have to end after the stop."""
 
 
@@ -29,6 +30,15 @@ def address(listener: socket.socket) -> str:
     """Where a listening socket is reached by HTTP."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def loopback(host: str) -> bool:
+    """Whether only this machine reaches a server that listens there. A name counts by what it stands for."""
+    try:
+        found = {info[4][0] for info in socket.getaddrinfo(host, None)}
+        return bool(found) and all(ipaddress.ip_address(str(one).partition("%")[0]).is_loopback for one in found)
+    except OSError:
+        return False
 
 
 class LocalServer:
@@ -78,8 +88,7 @@ class _Server(uvicorn.Server):
             self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        if self._stopping is None:
-            return await super().shutdown(sockets)
-        # Together: requests wait for their runs, and the runs end because of `stopping`.
-        await asyncio.gather(super().shutdown(sockets), asyncio.to_thread(self._stopping))
-        return None
+        if self._stopping is not None:
+            # Meanwhile: requests wait for their runs, which end because of it. Nobody waits for it beyond the grace.
+            threading.Thread(target=self._stopping, daemon=True, name="stopping").start()
+        await super().shutdown(sockets)

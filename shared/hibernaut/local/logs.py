@@ -1,0 +1,23 @@
+"""Log lines for a terminal: the event's name, and its fields beside it. Bodies and prompts are in no event, so they are in no line."""
+
+from __future__ import annotations
+
+import logging
+
+_OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+class Fields(logging.Formatter):
+    """`10:02:03 WARNING step failed run_id=run-…`"""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields = "".join(f" {name}={value}" for name, value in vars(record).items() if name not in _OWN)
+        line, _, trace = super().format(record).partition("\n")
+        return f"{line}{fields}" + (f"\n{trace}" if trace else "")
+
+
+def to_terminal(level: int = logging.WARNING) -> None:
+    """Events from this level on go to stderr."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(Fields("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"))
+    logging.basicConfig(level=level, handlers=[handler])

@@ -1,0 +1,144 @@
+"""Serving a profile on this machine: from the settings to the ready line, and from Ctrl-C to the end.
+
+Knows how each profile is opened and closed, and what may keep it from that. Must not know the command line.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from hibernaut import __version__
+from hibernaut.local import logs
+from hibernaut.local.server import LocalServer, address, listening
+from hibernaut.wiring.settings import EmbeddedSettings
+
+PROFILES = ("embedded", "aws-offline")
+PATIENCE = 5.0
+"""Seconds that a model call under way may still take after Ctrl-C; its run goes on at the next start either way."""
+ADD_A_MODEL = "set OPENAI_API_KEY, OPENAI_BASE_URL (Ollama, vLLM, …) or ANTHROPIC_API_KEY, and start again"
+
+
+@dataclass(frozen=True, slots=True)
+class Dev:
+    """What was asked for. `data` None: what the environment says."""
+
+    host: str
+    port: int
+    data: str | None
+    profile: str
+
+
+class CannotServe(Exception):
+    """The text says what stands in the way and what to do; `code` is the exit code."""
+
+    def __init__(self, text: str, code: Literal[1, 2] = 1) -> None:
+        self.code = code
+        super().__init__(text)
+
+
+def serve(asked: Dev) -> None:
+    """Serve until an interrupt: KeyboardInterrupt. Raises: CannotServe, BadSetting."""
+    settings = EmbeddedSettings.from_environment()
+    logs.to_terminal()
+    if asked.profile == "aws-offline":
+        return _offline(asked, settings)
+    if asked.data is not None:
+        settings = replace(settings, data=Path(asked.data).expanduser())
+    return _embedded(asked, settings)
+
+
+def _embedded(asked: Dev, settings: EmbeddedSettings) -> None:
+    from hibernaut.rest.app import LOCAL_ORIGINS, create_app
+    from hibernaut.wiring.embedded import DataFolderUnusable, Embedded
+    from hibernaut.wiring.face import services_over
+
+    listener = _listening(asked)
+    try:
+        house = Embedded(settings)
+    except DataFolderUnusable as error:
+        raise CannotServe(str(error)) from error
+    services = services_over(house.stores, house.host, house.models, house.chain)
+    app = create_app(services, cors_origins=settings.cors_origins or LOCAL_ORIGINS)
+
+    def stopping() -> None:
+        app.state.threads.close()
+        house.workflow.close()
+
+    def ready() -> None:
+        _tell(asked.profile, address(listener), house.models.providers(), settings.data)
+
+    try:
+        house.start()
+        LocalServer(app, listener, ready=ready, stopping=stopping).serve()
+    finally:
+        _closed(house.close)
+
+
+def _offline(asked: Dev, settings: EmbeddedSettings) -> None:
+    if asked.data is not None:
+        raise CannotServe("--data-dir does not go with --profile aws-offline, which keeps nothing when it ends", 2)
+    try:
+        from hibernaut.local.aws_offline.serve import serve as serve_offline
+        from hibernaut.local.aws_offline.template import NotACheckout, SynthesisFailed
+    except ImportError as error:
+        raise CannotServe(f"--profile aws-offline needs the development set (make test installs it): {error}") from error
+    _listening(asked).close()
+    print("Loading the stack's template into moto; up to half a minute when the stack has changed …", flush=True)
+
+    def ready(url: str) -> None:
+        names = {name.partition("_")[0].lower() for name in settings.providers}
+        _tell(asked.profile, url, {"hibernaut": "in this process"} | dict.fromkeys(sorted(names), "from the environment"), None)
+
+    variables = {"HIBERNAUT_DEFAULT_MODEL": settings.default_model} if settings.default_model else {}
+    try:
+        serve_offline(asked.host, asked.port, secrets=settings.providers, variables=variables, ready=ready)
+    except (NotACheckout, SynthesisFailed) as error:
+        raise CannotServe(str(error)) from error
+    raise KeyboardInterrupt
+
+
+def _listening(asked: Dev) -> socket.socket:
+    where = f"port {asked.port} of {asked.host}"
+    try:
+        return listening(asked.host, asked.port)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            text = f"{where} is taken; stop what runs there, or choose another with --port"
+        elif error.errno == errno.EACCES:
+            text = f"{where} may not be used by this user; choose one above 1023 with --port"
+        else:
+            text = f"cannot listen on {where}: {error.strerror}"
+        raise CannotServe(text) from error
+
+
+def _tell(profile: str, url: str, providers: Mapping[str, str], data: Path | None) -> None:
+    """The ready line, and what a newcomer asks next."""
+    bold, plain = ("\033[1m", "\033[0m") if sys.stdout.isatty() else ("", "")
+    own = {name: where for name, where in providers.items() if name != "hibernaut"}
+    usable = ["hibernaut/demo (built in, needs no key)", *(f"{name}/… ({where})" for name, where in own.items())]
+    lines = [
+        f"{bold}Hibernaut {__version__} serves {url}{plain} (profile {profile}, docs at {url}/docs)",
+        f"  agents  {f'in {data}' if data else 'in memory: they are gone when this ends'}",
+        f"  models  {', '.join(usable)}",
+        f"          for {'more' if own else 'a real one'}: {ADD_A_MODEL}",
+        "  Ctrl-C stops it.",
+    ]
+    print("\n".join(lines), flush=True)
+
+
+def _closed(close: Callable[[], None]) -> None:
+    """Close within the patience; a process that waits for a model longer is ended: what was answered is in the table."""
+    closing = threading.Thread(target=close, daemon=True, name="closing")
+    closing.start()
+    closing.join(PATIENCE)
+    if closing.is_alive():
+        print("A model call is still under way; its run goes on at the next start.", flush=True)
+        os._exit(0)
