@@ -1,0 +1,44 @@
+"""The embedded house in a folder of its own, with its use cases: for tests that need no HTTP. Nothing in it is a double but what is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from hibernaut.ports.table import Table
+from hibernaut.rest.dependencies import Services
+from hibernaut.schemas.agent import CreateAgentRequest, StoredAgent
+from hibernaut.store.stores import Stores
+from hibernaut.wiring.embedded import Embedded, Overrides
+from hibernaut.wiring.face import services_over
+from hibernaut.wiring.settings import EmbeddedSettings
+
+TENANT = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    services: Services
+    stores: Stores
+
+    def agent(self, **fields: object) -> StoredAgent:
+        """Make an agent."""
+        return self.services.agents.creation.create(TENANT, CreateAgentRequest.model_validate(fields))
+
+    def stored(self, agent_id: str) -> StoredAgent:
+        """The agent as it stands in the table."""
+        agent = self.stores.agents.get(TENANT, agent_id)
+        assert agent is not None
+        return agent
+
+
+@contextmanager
+def house_in(folder: Path, table: Callable[[Table], Table] | None = None) -> Iterator[House]:
+    """`table` wraps the table, as doubles do."""
+    embedded = Embedded(EmbeddedSettings(data=folder), Overrides(table=table))
+    try:
+        yield House(services_over(embedded.stores, embedded.host, embedded.models, embedded.chain), embedded.stores)
+    finally:
+        embedded.close()

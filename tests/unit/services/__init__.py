@@ -1,0 +1,1 @@
+"""The use cases, on the embedded engines."""
