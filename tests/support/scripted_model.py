@@ -1,0 +1,130 @@
+"""A model that says what a test tells it to, and a cage that runs nothing: both count what was asked of them.
+
+Knows: the ports. Must not know: runs, steps, the table.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hibernaut.ports.model import Delta, Model, ModelReply, ModelRequest, ModelToolCall
+from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
+from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.llm_config import EmbeddingModelDescription, LLMConfig, ModelDescription
+from hibernaut.schemas.usage import Usage
+
+USAGE = Usage(prompt_tokens=10, completion_tokens=5, total_tokens=15)
+Script = Callable[[ModelRequest, int], ModelReply]
+"""What the model answers to a request; the number counts the requests from 1. What it raises is the provider's failure."""
+
+
+def says(text: str, **fields: Any) -> ModelReply:
+    return ModelReply(text=text, usage=USAGE, **fields)
+
+
+def calls(*made: tuple[str, Mapping[str, object]], text: str = "") -> ModelReply:
+    """A reply with these calls, each with an id of its own."""
+    tool_calls = tuple(
+        ModelToolCall(f"call-{place}-{name}", name, json.dumps(arguments)) for place, (name, arguments) in enumerate(made)
+    )
+    return ModelReply(text=text, tool_calls=tool_calls, finish_reason="tool_calls", usage=USAGE)
+
+
+def in_turn(*replies: ModelReply | Exception) -> Script:
+    """One after the other, over all runs; the last one for ever."""
+
+    def script(request: ModelRequest, number: int) -> ModelReply:
+        reply = replies[min(number, len(replies)) - 1]
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    return script
+
+
+def nothing(place: str) -> None:
+    """Nobody listens."""
+
+
+@dataclass
+class ScriptedModels:
+    """The catalogue and its only provider. `at` is told before and after each call; what it raises goes to the caller."""
+
+    script: Script
+    context_window: int = 100_000
+    parallel: bool = True
+    at: Callable[[str], None] = nothing
+    requests: list[ModelRequest] = field(default_factory=list)
+
+    def of(self, config: LLMConfig) -> Model:
+        return self
+
+    def config(self, handle: str) -> LLMConfig:
+        return LLMConfig(
+            model="scripted",
+            model_endpoint_type="openai",
+            handle="test/scripted",
+            context_window=self.context_window,
+            parallel_tool_calls=self.parallel,
+        )
+
+    def complete(self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None) -> ModelReply:
+        self.at("before model")
+        self.requests.append(request)
+        reply = self.script(request, len(self.requests))
+        self.at("after model")
+        return reply
+
+    def payload(self, request: ModelRequest) -> JsonObject:
+        from hibernaut.adapters.model.openai_messages import payload
+
+        return payload(request, official=False)
+
+    def models(self) -> list[ModelDescription]:
+        return []
+
+    def embedding_models(self) -> list[EmbeddingModelDescription]:
+        return []
+
+    def list_embeddings(self) -> list[EmbeddingModelDescription]:
+        return []
+
+    def list(self) -> list[ModelDescription]:
+        return []
+
+    def default_handle(self) -> str:
+        return "test/scripted"
+
+    def default_embedding_handle(self) -> str | None:
+        return None
+
+    def providers(self) -> Mapping[str, str]:
+        return {}
+
+
+def echo(job: ToolJob) -> ToolOutcome:
+    return ToolOutcome("success", f"did {job.name}")
+
+
+@dataclass
+class ScriptedRunner:
+    """A cage whose tools do what `does` says. `effects` are the calls that truly happened, in order."""
+
+    does: Callable[[ToolJob], ToolOutcome] = echo
+    at: Callable[[str], None] = nothing
+    effects: list[tuple[str, JsonObject]] = field(default_factory=list)
+
+    def run(self, job: ToolJob) -> ToolOutcome:
+        self.at("before tool")
+        self.effects.append((job.name, job.args))
+        outcome = self.does(job)
+        self.at("after tool")
+        return outcome
+
+
+def serialized(models: ScriptedModels, requests: Sequence[ModelRequest]) -> list[str]:
+    """The messages of each request as they would go over the wire to an OpenAI-compatible provider, one JSON text per request."""
+    return [json.dumps(models.payload(request)["messages"], ensure_ascii=False) for request in requests]

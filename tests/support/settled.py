@@ -1,0 +1,61 @@
+"""What must hold of every conversation when nothing more can happen in it (architecture 3): one check for all tests of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from hibernaut.schemas.events import DoneEvent, MessageEvent
+from hibernaut.schemas.message import Message
+from hibernaut.schemas.stop import RunStatus
+from hibernaut.store import keys
+from tests.support.world import TENANT, World
+
+
+def check_valid(log: Sequence[Message]) -> None:
+    """Invariant 6: each call has exactly one return, in order, before anything else is said; every prefix but inside a pair is valid."""
+    open_calls: list[str] = []
+    for row in log:
+        if row.role == "tool":
+            returned = [answer.tool_call_id for answer in row.tool_returns]
+            assert returned == open_calls, f"{row.id} returns {returned} where {open_calls} were called"
+            open_calls = []
+            continue
+        assert not open_calls, f"{row.role} row {row.id} follows calls without returns: {open_calls}"
+        open_calls = [call.id for call in row.tool_calls or ()]
+        assert len(set(open_calls)) == len(open_calls)
+    assert not open_calls, f"calls stand open at the end: {open_calls}"
+
+
+def check_settled(world: World, *agent_ids: str) -> None:
+    """Everything that was accepted has ended well, and nobody waits or owns."""
+    for agent_id in agent_ids:
+        log, head = world.log(agent_id), world.head(agent_id)
+        check_valid(log)
+        check_events(world, agent_id)
+        assert head.owner is None and head.waiting == 0, f"{head.owner} still owns, {head.waiting} wait"
+        assert world.stores.conversations.queue(TENANT, agent_id) == []
+        assert (head.last_message, head.messages) == (log[-1].id, len(log))
+        writers = [run_id for run_id, _ in groupby(row.run_id for row in log)]
+        assert len(writers) == len(set(writers)), "runs are interleaved"
+    for shard in keys.shards():
+        assert world.stores.runs.due(shard, None) == [], "a run that has ended is due"
+
+
+def check_events(world: World, agent_id: str) -> None:
+    """Each of the agent's runs has ended, with its input in the log once and a gapless event log whose last event is `done`."""
+    log = world.log(agent_id)
+    rows = {row.id for row in log}
+    for run_id, texts in world.data.sent.items():
+        state = world.run(run_id)
+        if state.run.agent_id != agent_id:
+            continue
+        said = [row.text() for row in log if row.run_id == run_id and row.role == "user" and row.step_id is None]
+        kept = [row.text() for row in state.run.input]
+        assert said + kept == texts, f"input {texts} of {run_id} is in the log as {said} and on the run as {kept}"
+        assert state.ended and state.run.stop_reason is not None, f"{run_id} is {state.run.status}"
+        assert not kept or state.run.status is RunStatus.CANCELLED
+        events = world.stores.runs.events(TENANT, run_id, 0, world.clock.now())
+        assert [seq for seq, _ in events] == list(range(1, state.last_seq + 1)), f"{run_id}: {events} up to {state.last_seq}"
+        assert [seq for seq, event in events if isinstance(event, DoneEvent)] == [state.last_seq]
+        assert all(event.message_id in rows for _, event in events if isinstance(event, MessageEvent))

@@ -1,0 +1,259 @@
+"""A whole house over any table, with a model that follows a script: what a test needs to see runs live, die and be taken up again.
+
+`Data` is what survives a dead process: the table, the blobs, the world outside. A `World` is one process over it; `reborn` is the next.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hibernaut.adapters.clock import TimeOrderedIds
+from hibernaut.adapters.signal import ProcessSignal
+from hibernaut.adapters.table.sqlite import SqliteTable
+from hibernaut.domain.builtin_tools import builtin_tools
+from hibernaut.ports.clock import Clock
+from hibernaut.ports.table import Table
+from hibernaut.ports.workflow import RunRef
+from hibernaut.schemas.agent import AgentType, StoredAgent
+from hibernaut.schemas.block import StoredBlock
+from hibernaut.schemas.conversation import Head, Window
+from hibernaut.schemas.letta_message import LettaResponse
+from hibernaut.schemas.message import Message
+from hibernaut.schemas.send import LettaRequest, MessageCreate
+from hibernaut.schemas.stop import StopReason
+from hibernaut.schemas.tool import StoredTool
+from hibernaut.schemas.tool_rule import ToolRule
+from hibernaut.services.calls import ToolLimits
+from hibernaut.services.following import Following
+from hibernaut.services.host import Host
+from hibernaut.services.prompts import system_row
+from hibernaut.services.sending import Accepted, Request, Sending
+from hibernaut.store.runs import RunState
+from hibernaut.store.stores import stores_over
+from hibernaut.wiring.chain import chain_over
+from tests.support.clocks import ManualClock
+from tests.support.scripted_model import Script, ScriptedModels, ScriptedRunner
+
+TENANT = "default"
+TRIES = 3
+MOST_STEPS = 500
+
+
+class MemoryBlobs:
+    """The port `Blobs` in a dictionary."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, bytes] = {}
+
+    def put(self, key: str, data: bytes) -> None:
+        self.kept[key] = data
+
+    def get(self, key: str) -> bytes:
+        return self.kept[key]
+
+    def delete(self, key: str) -> None:
+        self.kept.pop(key, None)
+
+
+class Inline:
+    """The port `Workflow` on the caller's thread: what is started waits until `drive`, which follows it to its end as `Threads` does."""
+
+    def __init__(self) -> None:
+        self.started: deque[RunRef] = deque()
+        self.advance: Callable[[RunRef], str] = lambda run: "finished"
+        self.close: Callable[[RunRef], None] = lambda run: None
+
+    def start(self, run: RunRef, *, name: str | None = None, inline: bool = False) -> None:
+        self.started.append(run)
+
+    def stop(self, run: RunRef) -> None: ...
+
+    def end_wait(self, run: RunRef) -> None: ...
+
+    def drive(self) -> None:
+        while self.started:
+            self._follow(self.started.popleft())
+
+    def _follow(self, run: RunRef) -> None:
+        failures = 0
+        for _ in range(MOST_STEPS):
+            try:
+                if self.advance(run) != "advance":
+                    return None
+                failures = 0
+            except Exception:
+                failures += 1
+                if failures == TRIES:
+                    return self.close(run)
+        raise AssertionError(f"{run.run_id} goes on for ever")
+
+
+@dataclass
+class Data:
+    """What a dead process leaves: the table's file, the blobs, the clock, what was asked of the model and done outside."""
+
+    table: Table
+    clock: Clock
+    models: ScriptedModels
+    runner: ScriptedRunner = field(default_factory=ScriptedRunner)
+    blobs: MemoryBlobs = field(default_factory=MemoryBlobs)
+    sent: dict[str, list[str]] = field(default_factory=dict)
+
+
+def data_in(folder: Path, script: Script, **model: object) -> Data:
+    clock = ManualClock()
+    folder.mkdir(parents=True, exist_ok=True)
+    table = SqliteTable(folder / "table.db", now=lambda: clock.now().timestamp())
+    return Data(table, clock, ScriptedModels(script, **model))  # type: ignore[arg-type]
+
+
+class World:
+    """One process. `wrap` stands between it and the table; `alone`: it may take every other holder for dead."""
+
+    def __init__(
+        self, data: Data, *, holder: str = "host:1", alone: bool = True, wrap: Callable[[Table], Table] = lambda t: t
+    ) -> None:
+        self.data, self.clock, self.models, self.runner = data, data.clock, data.models, data.runner
+        self.ids = TimeOrderedIds(data.clock)
+        self.workflow = Inline()
+        self.host = Host(data.clock, self.ids, self.workflow, ProcessSignal(), holder, alone)
+        self.stores = stores_over(wrap(data.table), data.blobs, data.clock)
+        self.chain = chain_over(self.stores, self.host, data.models, data.runner, ToolLimits())
+        self.sending = Sending(self.stores, self.host, data.models)
+        self.following = Following(self.stores, self.host)
+        self.workflow.advance = lambda run: self.chain.turns.advance(run.tenant, run.run_id).next
+        self.workflow.close = lambda run: self.chain.endings.end(run.tenant, run.run_id, StopReason.ERROR)
+
+    # making
+
+    def make_agent(
+        self,
+        *,
+        kind: AgentType = AgentType.LETTA_V1,
+        blocks: Mapping[str, str] | Sequence[StoredBlock] = {},
+        tools: Sequence[str] = (),
+        rules: Sequence[ToolRule] = (),
+        approved: Sequence[str] = (),
+    ) -> str:
+        """An agent's id. Tools that are not built in become custom ones; those in `approved` are among them."""
+        now, token = self.clock.now(), self.ids.token()
+        made = [] if not isinstance(blocks, Mapping) else [self._block(label, value) for label, value in blocks.items()]
+        attached = made if isinstance(blocks, Mapping) else list(blocks)
+        custom = [self._tool(name) for name in tools if name not in builtin_tools()]
+        by_name = {**{name: tool.id for name, tool in builtin_tools().items()}, **{tool.name: tool.id for tool in custom}}
+        agent = StoredAgent(
+            id=self.ids.new("agent"),
+            name="Ada",
+            system="You are a test.",
+            agent_type=kind,
+            created_at=now,
+            updated_at=now,
+            llm_config=self.models.config("test/scripted"),
+            tool_rules=list(rules),
+            block_ids=[block.id for block in attached],
+            tool_ids=[by_name[name] for name in tools],
+        )
+        head, system = self._opened(agent, attached)
+        stores = self.stores
+        stores.writer.write(
+            *stores.agents.create(TENANT, agent, token),
+            *(change for block in made for change in stores.blocks.create(TENANT, block, token)),
+            *(stores.blocks.attach(TENANT, block.id, agent.id) for block in attached),
+            *(change for tool in custom for change in stores.tools.create(TENANT, tool, token)),
+            stores.conversations.create_head(TENANT, head, token),
+            stores.conversations.put_message(TENANT, agent.id, system),
+            token=token,
+        )
+        return agent.id
+
+    def _opened(self, agent: StoredAgent, blocks: Sequence[StoredBlock]) -> tuple[Head, Message]:
+        system_id = self.ids.new("message")
+        window = Window(pinned=[system_id], cut=system_id)
+        head = Head(
+            id=agent.id,
+            agent_id=agent.id,
+            window=window,
+            version=1,
+            last_message=system_id,
+            messages=1,
+            created_at=agent.created_at,
+        )
+        compiled = self.chain.prompts.compiled(TENANT, agent, head, blocks=blocks)
+        row = system_row(system_id, agent, compiled.text, compiled.source.compiled_at)
+        return head.model_copy(update={"compiled": compiled.source}), row
+
+    def _block(self, label: str, value: str) -> StoredBlock:
+        now = self.clock.now()
+        return StoredBlock(id=self.ids.new("block"), label=label, value=value, created_at=now, updated_at=now)
+
+    def _tool(self, name: str) -> StoredTool:
+        schema = {"name": name, "parameters": {"type": "object", "properties": {"x": {"type": "string"}}}}
+        return StoredTool(
+            id=self.ids.new("tool"), name=name, json_schema=schema, source_code=f"def {name}(x): ...", created_at=self.clock.now()
+        )
+
+    # sending and driving
+
+    def accept(
+        self, agent_id: str, *texts: str, retry: int = 0, digest: str = "", otids: Sequence[str] = (), **options: object
+    ) -> Accepted:
+        """Commit a request; nothing of its run happens yet."""
+        given = [*otids, *([None] * len(texts))]
+        messages = [MessageCreate(role="user", content=text, otid=otid) for text, otid in zip(texts, given, strict=False)]
+        body = LettaRequest(messages=messages, **options)  # type: ignore[arg-type]
+        request = Request(agent_id, body, "send_message", digest or self.ids.token(), retry=retry)
+        accepted = self.sending.accept(TENANT, request)
+        if not accepted.attached:
+            self.data.sent[accepted.run_id] = list(texts)
+        return accepted
+
+    def begin(self, agent_id: str, *texts: str, **options: object) -> str:
+        """Accept and start a request; the run's id. Nothing is driven yet."""
+        accepted = self.accept(agent_id, *texts, **options)  # type: ignore[arg-type]
+        if not accepted.attached and not accepted.waits:
+            self.sending.start(TENANT, accepted.run_id)
+        return accepted.run_id
+
+    def send(self, agent_id: str, *texts: str, **options: object) -> str:
+        """Begin a request and drive everything to its end; the run's id."""
+        run_id = self.begin(agent_id, *texts, **options)
+        self.workflow.drive()
+        return run_id
+
+    def advance(self, run_id: str) -> str:
+        return self.chain.turns.advance(TENANT, run_id).next
+
+    def sweep(self) -> None:
+        """What a house does when it starts: take up everything that is open."""
+        self.chain.sweep.run(everything=True)
+        self.workflow.drive()
+
+    def reborn(self, *, holder: str = "host:2", alone: bool = True) -> World:
+        """The process after this one, over the same data."""
+        return World(self.data, holder=holder, alone=alone)
+
+    # looking
+
+    def log(self, agent_id: str) -> list[Message]:
+        return self.stores.conversations.page(TENANT, agent_id)
+
+    def head(self, agent_id: str) -> Head:
+        head = self.stores.conversations.head(TENANT, agent_id)
+        assert head is not None
+        return head
+
+    def run(self, run_id: str) -> RunState:
+        state = self.stores.runs.get(TENANT, run_id)
+        assert state is not None
+        return state
+
+    def block(self, agent_id: str, label: str) -> StoredBlock:
+        agent = self.stores.agents.get(TENANT, agent_id)
+        assert agent is not None
+        return next(block for block in self.chain.prompts.blocks_of(TENANT, agent) if block.label == label)
+
+    def response(self, run_id: str) -> LettaResponse:
+        return self.following.response(TENANT, run_id)
