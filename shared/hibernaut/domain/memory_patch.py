@@ -53,11 +53,11 @@ class _Line(NamedTuple):
 
 def sections(patch: str) -> list[Section]:
     """The sections of a patch of several blocks; empty for a patch of one. Raises: Refused where text stands before the first."""
-    lines = [line for line in patch.split("\n") if line.rstrip() not in _FRAME]
+    lines = [line for line in patch.split("\n") if line not in _FRAME]
     heads = [(number, match) for number, line in enumerate(lines) if (match := _SECTION.match(line))]
     if not heads:
         return []
-    if any(line.strip() for line in lines[: heads[0][0]]):
+    if any(lines[: heads[0][0]]):
         raise Refused("Not patched: there is text before the first `*** Add Block:`, `*** Update Block:` or `*** Delete Block:`.")
     ends = [number for number, _ in heads[1:]] + [len(lines)]
     return [_section(match[1], match[2], lines[number + 1 : end]) for (number, match), end in zip(heads, ends, strict=True)]
@@ -77,11 +77,11 @@ def _section(kind: str, label: str, body: Sequence[str]) -> Section:
 
 def _added(label: str, body: Sequence[str]) -> Add:
     """The lines of a new block may carry a `+` each, or none of them."""
-    description = _DESCRIPTION.match(body[0]) if body else None
-    lines = list(body[1:] if description else body)
-    while lines and not lines[-1].strip():
-        lines.pop()
-    if all(line.startswith("+") for line in lines if line.strip()):
+    lines = "\n".join(body).rstrip().split("\n")
+    description = _DESCRIPTION.match(lines[0])
+    if description:
+        lines = lines[1:]
+    if all(line.startswith("+") for line in lines if line):
         lines = [line[1:] for line in lines]
     return Add(label, "\n".join(lines), description[1] if description else None)
 
@@ -106,7 +106,7 @@ def _hunks(patch: str) -> Iterator[list[_Line]]:
             if any(mark != _BARE for mark, _ in hunk):
                 yield hunk
             hunk = []
-        elif line.rstrip() not in _FRAME or not line:
+        elif line not in _FRAME:
             hunk.append(_line(line))
 
 

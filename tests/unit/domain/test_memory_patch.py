@@ -25,6 +25,8 @@ def patch(text: str, value: str = LIST) -> EditResult:
         ("@@\n two\n\n-three", "one\ntwo\n\ntwo"),
         ("@@\n+last\n\n+of all", f"{LIST}\nlast\n\nof all"),
         ("--- a/human\n+++ b/human\n@@ -1,2 +1,1 @@\n-one\n two\n ", "two\n\nthree\ntwo"),
+        ("--- a/human\n+++ b/human\n-one", "two\n\nthree\ntwo"),
+        ("+x\n+++ y", f"{LIST}\nx\n++ y"),
         ("*** Begin Patch\n@@\n-one\n*** End Patch", "two\n\nthree\ntwo"),
         ("@@\n-one\n\\ No newline at end of file", "two\n\nthree\ntwo"),
     ],
@@ -38,6 +40,11 @@ def test_an_addition_to_an_empty_block_brings_no_empty_line() -> None:
     assert patch("@@\n+second", value="first\n").message == "first\nsecond"
 
 
+def test_a_removed_line_may_look_like_the_head_of_a_diff() -> None:
+    assert patch("--- a\n+c", value="-- a\nb").message == "c\nb"
+    assert patch("--- a", value="-- a\nb").message == "b"
+
+
 def test_a_hunk_may_empty_the_block() -> None:
     assert patch("@@\n-one", value="one").message == ""
 
@@ -45,6 +52,7 @@ def test_a_hunk_may_empty_the_block() -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
+        ("@@\n-two\n", "hunk 1 fits at each of the lines 2, 5"),
         ("@@\n-two", "hunk 1 fits at each of the lines 2, 5"),
         ("@@\n-one\n@@\n-ten", "removed lines of hunk 2 do not stand in the block"),
         ("@@\n-one\n three", "removed lines of hunk 1 do not stand"),
@@ -99,6 +107,17 @@ Description: the animals
 def test_a_new_block_may_be_written_without_marks_and_description() -> None:
     result = call("memory_apply_patch", label="", patch="*** Add Block: pets\nRex\n+1 for Tom")
     assert result.changes == (Created("pets", "Rex\n+1 for Tom", None),)
+
+
+def test_a_new_block_may_be_empty() -> None:
+    assert call("memory_apply_patch", label="", patch="*** Add Block: pets").changes == (Created("pets", "", None),)
+    described = call("memory_apply_patch", label="", patch="*** Add Block: pets\nDescription: animals\n")
+    assert described.changes == (Created("pets", "", "animals"),)
+
+
+def test_a_section_may_move_a_block_only() -> None:
+    result = call("memory_apply_patch", label="", patch="*** Update Block: human\n\n*** Move to: user\n\n")
+    assert result.changes == (Renamed("human", "user"),)
 
 
 def test_a_section_sees_what_the_ones_before_it_did() -> None:
