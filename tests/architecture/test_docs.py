@@ -1,0 +1,44 @@
+"""The pages for users are complete: every setting, every error code, every group of routes has its line."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from hibernaut.rest.app import create_app
+from hibernaut.schemas import errors
+from hibernaut.wiring import settings
+from tests.support.faces import no_services
+
+ROOT = Path(__file__).parents[2]
+VARIABLE = re.compile(r"\b(?:HIBERNAUT|OPENAI|ANTHROPIC)_[A-Z_]+\b")
+
+
+def page(name: str) -> str:
+    return (ROOT / "docs" / name).read_text()
+
+
+def error_codes(kind: type[errors.HibernautError] = errors.HibernautError) -> set[str]:
+    return {kind.code}.union(*(error_codes(one) for one in kind.__subclasses__()))
+
+
+def test_every_setting_has_a_line_in_the_page_of_settings() -> None:
+    source = Path(settings.__file__).read_text()
+    code = source.split('"""', 2)[2]
+    read = set(VARIABLE.findall(code))
+    assert read and not {name for name in read if f"`{name}`" not in page("configuration.md")}
+
+
+def test_the_page_of_settings_names_no_variable_that_nothing_reads() -> None:
+    source = Path(settings.__file__).read_text()
+    assert not {name for name in VARIABLE.findall(page("configuration.md")) if name not in source}
+
+
+def test_every_error_code_has_a_line_in_the_page_of_errors() -> None:
+    assert not {code for code in error_codes() if f"| `{code}` |" not in page("errors.md")}
+
+
+def test_every_route_group_has_a_line_in_the_page_of_the_api() -> None:
+    paths = create_app(no_services()).openapi()["paths"]
+    groups = {"/".join(path.split("/")[:3]) for path in paths if path.startswith("/v1/")}
+    assert groups and not {group for group in groups if f"`{group}" not in page("api.md")}
