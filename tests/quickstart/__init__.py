@@ -1,0 +1,1 @@
+"""The README is followed to the letter, as a newcomer would."""

@@ -1,0 +1,123 @@
+"""The README's quickstart: a clean clone, `make run`, and its code run by the unchanged SDK, with no key and the network closed."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+ROOT = Path(__file__).parents[2]
+GUARD = Path(__file__).parent / "guard"
+ADDRESS = "http://127.0.0.1:8283"
+PATIENCE = 60.0
+
+
+def code_block(language: str, containing: str) -> str:
+    blocks = re.findall(rf"```{language}\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    (found,) = [block for block in blocks if containing in block]
+    return str(found)
+
+
+def closed_network() -> dict[str, str]:
+    """An environment without keys, in which Python processes reach this machine only."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    return {**kept, "PYTHONPATH": str(GUARD)}
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("clone") / "hibernaut"
+    subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", str(ROOT), str(folder)], check=True)
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH", "MAKEFLAGS", "MAKELEVEL")
+    }
+    subprocess.run(
+        ["make", "install", f"PYTHON={sys.executable}"], cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL
+    )
+    return folder
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+class Running:
+    """`make run` in the clone; `stop` is what Ctrl-C in its terminal does."""
+
+    def __init__(self, clone: Path, port: int, data: Path) -> None:
+        command = ["make", "run", f"PORT={port}", f"DATA={data}", f"PYTHON={sys.executable}"]
+        self._process = subprocess.Popen(
+            command,
+            cwd=clone,
+            env=closed_network(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                httpx.get(f"http://127.0.0.1:{port}/v1/health/").raise_for_status()
+                return
+            except httpx.TransportError:
+                assert self._process.poll() is None, self._process.communicate()[0]
+                assert time.monotonic() < deadline, "the server did not become healthy"
+
+    def stop(self) -> str:
+        """What it printed."""
+        os.killpg(self._process.pid, signal.SIGINT)
+        return self._process.communicate(timeout=PATIENCE)[0]
+
+
+@pytest.fixture
+def running(clone: Path, tmp_path: Path) -> Iterator[tuple[Running, int, Path]]:
+    port, data = free_port(), tmp_path / "data"
+    server = Running(clone, port, data)
+    yield server, port, data
+    server.stop()
+
+
+def run_code(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], env=closed_network(), capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_readmes_code_talks_to_an_agent_that_edits_its_memory(running: tuple[Running, int, Path]) -> None:
+    _, port, _ = running
+    printed = run_code(code_block("python", "Letta(").replace(ADDRESS, f"http://127.0.0.1:{port}"))
+    assert "tool_call_message" in printed
+    assert "Rex" in printed.splitlines()[-1]
+
+
+def test_the_agent_still_knows_it_after_a_restart(clone: Path, tmp_path: Path) -> None:
+    port, data = free_port(), tmp_path / "data"
+    server = Running(clone, port, data)
+    run_code(code_block("python", "Letta(").replace(ADDRESS, f"http://127.0.0.1:{port}"))
+    printed = server.stop()
+    assert f"127.0.0.1:{port}" in printed
+    assert "hibernaut/demo" in printed
+    server = Running(clone, port, data)
+    try:
+        answer = run_code(
+            "from letta_client import Letta\n"
+            f"client = Letta(base_url='http://127.0.0.1:{port}')\n"
+            "agent = next(iter(client.agents.list()))\n"
+            "for message in client.agents.messages.create(agent.id, input='What do you know about me?').messages:\n"
+            "    print(getattr(message, 'content', ''))\n"
+        )
+    finally:
+        server.stop()
+    assert "Rex" in answer
