@@ -20,7 +20,6 @@ from hibernaut.store import keys
 from tests.support.house import TENANT, House, house_in
 from tests.support.tables import CountingTable
 
-
 ALL, WHOLE = AgentFilter(), Page()
 
 
