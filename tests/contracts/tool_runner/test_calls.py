@@ -67,6 +67,21 @@ def test_a_pydantic_model_arrives_as_one_and_leaves_as_json(runner: ToolRunner) 
     assert outcome.value == {"sum": 3, "one": {"x": 3}, "pair": True}, outcome.error
 
 
+def test_a_source_may_define_dataclasses_with_annotations_as_text(runner: ToolRunner) -> None:
+    source = """
+    from __future__ import annotations
+    from dataclasses import dataclass
+
+    @dataclass
+    class Point:
+        x: int
+
+    def tool():
+        return Point(1).x
+    """
+    assert runner.run(job(source)).value == 1
+
+
 SIGNATURE = '''
 def tool(text: str, count: int, ratio: float, flag: bool, note: Optional[str]):
     """Do it.
@@ -87,6 +102,12 @@ def test_arguments_are_made_to_fit_the_schema_and_strings_are_left_alone(runner:
     source = "from typing import Optional\n" + SIGNATURE
     outcome = runner.run(job(source, args=args, json_schema=derive_schema(source)))
     assert outcome.value == ['{"a": true}', 3, 0.5, True, None]
+
+
+def test_an_argument_left_out_is_its_default_else_none(runner: ToolRunner) -> None:
+    schema = {"parameters": {"properties": {"a": {"type": "integer"}, "b": {"type": "integer"}, "c": {"type": "integer"}}}}
+    source = "def tool(a, b=7, *, c=8): return [a, b, c]"
+    assert runner.run(job(source, json_schema=schema)).value == [None, 7, 8]
 
 
 def test_an_argument_that_cannot_fit_is_an_error_that_names_it(runner: ToolRunner) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,7 @@ def test_a_tool_is_not_told_its_job_but_by_its_arguments(runner: ToolRunner) -> 
         "(4).to_bytes(8, 'big') + b'null'",
         "(2).to_bytes(8, 'big') + b'{}'",
         "(200_000).to_bytes(8, 'big') + b'[' * 200_000",
+        '(99).to_bytes(8, \'big\') + b\'{"status": "success", "value": 1, "blocks": {}}\'',
         "b'x' * 70_000_000",
     ],
 )
@@ -84,8 +86,14 @@ def test_a_tool_that_writes_its_own_reply_gets_an_error_for_nonsense(runner: Too
     assert str(outcome.error).startswith("Error executing function tool: ")
 
 
-def test_a_tool_may_import_what_the_server_may_but_not_from_its_folder(runner: ToolRunner) -> None:
+def test_a_tool_may_import_what_the_server_may(runner: ToolRunner) -> None:
     source = "def tool():\n    import pydantic\n    return pydantic.__name__\n"
     assert runner.run(job(source)).value == "pydantic"
-    planted = "def tool():\n    open('planted.py', 'w').close()\n    import planted\n"
-    assert "ModuleNotFoundError" in str(runner.run(job(planted)).error)
+
+
+@pytest.mark.parametrize("module", ["planted", "child_process"])
+def test_a_tool_imports_nothing_by_where_it_runs(runner: ToolRunner, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", ["", ".", *sys.path])
+    source = f"def tool():\n    open('planted.py', 'w').close()\n    import {module}\n"
+    outcome = runner.run(job(source, environment={"PYTHONPATH": "."}))
+    assert "ModuleNotFoundError" in str(outcome.error)

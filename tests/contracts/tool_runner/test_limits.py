@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 from pathlib import Path
 
 import pytest
@@ -38,10 +39,17 @@ def test_a_tool_that_never_reads_nor_closes_anything_ends_at_its_limit(runner: T
     assert "TimeoutError" in str(runner.run(job(source, timeout=0.5)).error)
 
 
+def test_threads_that_a_tool_left_running_do_not_keep_its_process(runner: ToolRunner) -> None:
+    source = "import threading, time\ndef tool():\n    threading.Thread(target=time.sleep, args=(1000,)).start()\n    return 1\n"
+    assert runner.run(job(source, timeout=10.0)).value == 1
+
+
 @pytest.mark.parametrize(
     "hoard",
     [
         "kept = []\n    while True: kept.append(bytes(1_000_000))",
+        "kept = ()\n    while True: kept = (kept,)",
+        "return len(bytearray(150_000_000))",
         "return bytearray(10**10)",
         "return 'x' * 10**10",
         "import mmap; return len(mmap.mmap(-1, 10**10))",
@@ -60,6 +68,17 @@ def test_memory_within_the_limit_is_the_tools_to_use(runner: ToolRunner) -> None
 def test_no_core_is_dumped(runner: ToolRunner) -> None:
     outcome = runner.run(job("import resource\ndef tool():\n    return resource.getrlimit(resource.RLIMIT_CORE)\n"))
     assert outcome.value == [0, 0]
+
+
+def test_a_tool_whose_server_is_gone_has_all_processors_for_its_time_and_ends_soon_after_it(runner: ToolRunner) -> None:
+    source = """
+    import resource, signal
+    def tool():
+        return [resource.getrlimit(resource.RLIMIT_CPU)[0], signal.getitimer(signal.ITIMER_REAL)[0]]
+    """
+    processor_seconds, seconds = runner.run(job(source, timeout=60.0)).value
+    assert 60 * (os.cpu_count() or 1) <= processor_seconds <= 70 * (os.cpu_count() or 1)
+    assert 0 < seconds < 70
 
 
 def test_endless_output_is_cut_and_does_not_block(runner: ToolRunner) -> None:
