@@ -26,7 +26,7 @@ DOUBLES: dict[str, Callable[[Table], Table]] = {
 }
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def new_moto_table() -> Iterator[Callable[[], Table]]:
     """Makes empty tables in moto, fixed."""
     import boto3
@@ -44,6 +44,8 @@ def new_moto_table() -> Iterator[Callable[[], Table]]:
             return DynamoDbTable(name, client=client, streams=streams)
 
         yield make
+        client.close()
+        streams.close()
 
 
 @pytest.fixture(params=[*ENGINES, *DOUBLES])

@@ -1,7 +1,7 @@
 """What moto must be taught before it can stand for AWS.
 
 Knows: that moto's insides are those of one version. Must not know: what runs on it.
-Both modules of fixes say, fix by fix, what moto does without it; the tests show each.
+The modules of fixes say, fix by fix, what moto does without it; the tests show each.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ def install(*, time_scale: float = 1.0) -> None:
 
     time_scale: what one second of a workflow's Wait or of a retry's interval takes here, in seconds.
     """
-    from hibernaut.local.aws_offline import moto_dynamodb, moto_step_functions
+    from hibernaut.local.aws_offline import moto_dynamodb, moto_executions, moto_step_functions
 
     # Else botocore may put the account's id before the host name, in a form that moto's DynamoDB Streams does not know (404).
     os.environ.setdefault("AWS_ACCOUNT_ID_ENDPOINT_MODE", "disabled")
     moto_dynamodb.install()
+    moto_executions.install()
     moto_step_functions.install(time_scale=time_scale)
 
 
 def wait_execution(arn: str, timeout: float = 30.0) -> str:
     """Block, without asking again and again, until an execution ends or `timeout` seconds have passed; its status."""
-    from hibernaut.local.aws_offline import moto_step_functions
+    from hibernaut.local.aws_offline import moto_executions
 
-    return moto_step_functions.wait_execution(arn, timeout)
+    return moto_executions.wait_execution(arn, timeout)

@@ -1,129 +1,37 @@
-"""Step Functions in moto, fixed: stops at once, tells how it ended, and can be waited for.
+"""Step Functions in moto, fixed around its executions: tokens, history, clients, time, JSONata.
 
 Knows: the insides of moto's Step Functions. Must not know: the product's workflow.
 
 Without these fixes
-- a stopped execution stays RUNNING while it waits for a token, forgets error and cause, and runs through if stopped as it starts;
-- two starts of one name at the same moment both run, and a start without a name has an ARN that ends in `None`;
 - send_task_failure drops the cause; a heartbeat of a task without a heartbeat limit is an invalid token; any token sent while another
   execution is just starting raises AttributeError;
 - the history ignores maxResults, reverseOrder and nextToken;
 - each task makes a boto3 client of its own (some ten milliseconds each);
 - JSONata, and Assign, always fail;
-- machines made through CloudFormation never run;
-- the end of an execution can only be asked for, and Wait and Retry take their real time.
+- Wait and Retry take their real time.
 """
 
 from __future__ import annotations
 
-import datetime
 import functools
 import sys
 import threading
 import time
-import uuid
 from collections.abc import Callable
 from typing import Any
 
 from hibernaut.local.aws_offline.patching import put, replace
 
-_ENDED = "hibernaut_ended"
 _SHARED = "hibernaut_shared"
 
 
 def install(*, time_scale: float) -> None:
     """Apply all fixes; harmless when done again, with another scale."""
-    import moto.stepfunctions.models as plain
-    from moto.stepfunctions.parser.models import stepfunctions_parser_backends
-
-    put(plain, "stepfunctions_backends", stepfunctions_parser_backends)  # where CloudFormation makes its machines
-    _fix_ends()
-    _fix_starts()
     _fix_tokens()
     _fix_history()
     _share_clients()
     _scale_time(time_scale)
     _evaluate_jsonata()
-
-
-def wait_execution(arn: str, timeout: float) -> str:
-    """Block until the execution has ended, or `timeout` seconds have passed; its status."""
-    from moto.stepfunctions.parser.models import stepfunctions_parser_backends
-
-    _, _, _, region, account, *_ = arn.split(":")
-    execution = stepfunctions_parser_backends[account][region].describe_execution(arn)
-    _ended(execution).wait(timeout)
-    return str(execution.status)
-
-
-def _ended(execution: Any) -> threading.Event:
-    """The execution's own event; setdefault of a dict is one step, so all who ask get the same one."""
-    event: threading.Event = execution.__dict__.setdefault(_ENDED, threading.Event())
-    return event
-
-
-def _fix_ends() -> None:
-    from moto.core.responses import ActionResult
-    from moto.stepfunctions.parser.api import ExecutionStatus
-    from moto.stepfunctions.parser.backend.execution import BaseExecutionWorkerCommunication, Execution
-    from moto.stepfunctions.parser.backend.execution_worker import ExecutionWorker
-    from moto.stepfunctions.responses import StepFunctionResponse
-
-    def terminated(original: Callable[[Any], None]) -> Callable[[Any], None]:
-        def told(communication: Any) -> None:
-            if communication.execution.exec_status != ExecutionStatus.ABORTED:
-                original(communication)
-            _ended(communication.execution).set()
-
-        return told
-
-    def stop(execution: Any, stop_date: datetime.datetime, error: str | None, cause: str | None) -> None:
-        execution.exec_status = ExecutionStatus.ABORTED
-        execution.stop_date, execution.error, execution.cause = stop_date, error or None, cause or None
-        environment = execution.exec_worker.env if execution.exec_worker else None
-        if environment is not None:
-            environment.set_stop(stop_date=stop_date, cause=cause, error=error)
-            for waiting in list(environment.callback_pool_manager._pool.values()):
-                waiting.interrupt_all()
-        _ended(execution).set()
-
-    def environment(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        def made(worker: Any) -> Any:
-            environment = original(worker)
-            execution = worker._execution_communication.execution
-            if execution.exec_status == ExecutionStatus.ABORTED:
-                environment.set_stop(stop_date=execution.stop_date, cause=execution.cause, error=execution.error)
-            return environment
-
-        return made
-
-    def stop_execution(response: Any) -> Any:
-        execution = response.stepfunction_backend.describe_execution(response._get_param("executionArn"))
-        if execution.exec_status == ExecutionStatus.RUNNING:
-            now = datetime.datetime.now(datetime.UTC)
-            execution.stop(now, response._get_param("error"), response._get_param("cause"))
-        return ActionResult({"stopDate": execution.stop_date})
-
-    replace(BaseExecutionWorkerCommunication, "terminated", terminated)
-    put(Execution, "stop", stop)
-    replace(ExecutionWorker, "_get_evaluation_environment", environment)
-    put(StepFunctionResponse, "stop_execution", stop_execution)
-
-
-def _fix_starts() -> None:
-    from moto.stepfunctions.parser.models import StepFunctionsParserBackend
-
-    turn = threading.Lock()
-
-    def start_execution(original: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(original)
-        def start(backend: Any, state_machine_arn: str, name: str | None = None, *args: Any, **kwargs: Any) -> Any:
-            with turn:
-                return original(backend, state_machine_arn, name or str(uuid.uuid4()), *args, **kwargs)
-
-        return start
-
-    replace(StepFunctionsParserBackend, "start_execution", start_execution)
 
 
 def _fix_tokens() -> None:

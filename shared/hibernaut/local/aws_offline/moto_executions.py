@@ -1,0 +1,135 @@
+"""Executions in moto's Step Functions, fixed: they start once, stop at once, tell how they ended, and can be waited for.
+
+Knows: the insides of moto's executions. Must not know: the product's workflow.
+
+Without these fixes
+- a stopped execution stays RUNNING while it waits for a token, forgets error and cause, and runs through if it is stopped as it starts;
+- two starts of one name at the same moment both run, and a start without a name has an ARN that ends in `None`;
+- the end of an execution can only be asked for, again and again.
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import threading
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from hibernaut.local.aws_offline.patching import put, replace
+
+_ENDED = "hibernaut_ended"
+
+
+def install() -> None:
+    """Apply all fixes; harmless when done again."""
+    _fix_ends()
+    _fix_early_stops()
+    _fix_starts()
+
+
+def wait_execution(arn: str, timeout: float) -> str:
+    """Block until the execution has ended, or `timeout` seconds have passed; its status."""
+    from moto.stepfunctions.parser.models import stepfunctions_parser_backends
+
+    _, _, _, region, account, *_ = arn.split(":")
+    execution = stepfunctions_parser_backends[account][region].describe_execution(arn)
+    _ended(execution).wait(timeout)
+    return str(execution.status)
+
+
+def _ended(execution: Any) -> threading.Event:
+    """The execution's own event; setdefault of a dict is one step, so all who ask get the same one."""
+    event: threading.Event = execution.__dict__.setdefault(_ENDED, threading.Event())
+    return event
+
+
+def _fix_ends() -> None:
+    from moto.core.responses import ActionResult
+    from moto.stepfunctions.parser.api import ExecutionStatus
+    from moto.stepfunctions.parser.backend.execution import BaseExecutionWorkerCommunication, Execution
+    from moto.stepfunctions.responses import StepFunctionResponse
+
+    def terminated(original: Callable[[Any], None]) -> Callable[[Any], None]:
+        def told(communication: Any) -> None:
+            if communication.execution.exec_status != ExecutionStatus.ABORTED:
+                original(communication)
+            _ended(communication.execution).set()
+
+        return told
+
+    def stop(execution: Any, stop_date: datetime.datetime, error: str | None, cause: str | None) -> None:
+        execution.exec_status = ExecutionStatus.ABORTED
+        execution.stop_date, execution.error, execution.cause = stop_date, error or None, cause or None
+        environment = execution.exec_worker.env if execution.exec_worker else None
+        if environment is not None:
+            environment.set_stop(stop_date=stop_date, cause=cause, error=error)
+            for waiting in list(environment.callback_pool_manager._pool.values()):
+                waiting.interrupt_all()
+        _ended(execution).set()
+
+    def stop_execution(response: Any) -> Any:
+        execution = response.stepfunction_backend.describe_execution(response._get_param("executionArn"))
+        if execution.exec_status == ExecutionStatus.RUNNING:
+            now = datetime.datetime.now(datetime.UTC)
+            execution.stop(now, response._get_param("error"), response._get_param("cause"))
+        return ActionResult({"stopDate": execution.stop_date})
+
+    replace(BaseExecutionWorkerCommunication, "terminated", terminated)
+    put(Execution, "stop", stop)
+    put(StepFunctionResponse, "stop_execution", stop_execution)
+
+
+def _fix_early_stops() -> None:
+    """A stop that comes before the first state finds nothing to stop; the execution remembers it."""
+    from moto.stepfunctions.parser.api import ExecutionStatus
+    from moto.stepfunctions.parser.asl.component.program.program import Program
+    from moto.stepfunctions.parser.asl.eval.environment import Environment
+    from moto.stepfunctions.parser.asl.eval.program_state import ProgramStopped
+    from moto.stepfunctions.parser.backend.execution_worker import ExecutionWorker
+
+    def environment(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def made(worker: Any) -> Any:
+            environment = original(worker)
+            execution = worker._execution_communication.execution
+            if execution.exec_status == ExecutionStatus.ABORTED:
+                environment.set_stop(stop_date=execution.stop_date, cause=execution.cause, error=execution.error)
+            return environment
+
+        return made
+
+    def set_stop(original: Callable[..., None]) -> Callable[..., None]:
+        def stop_even_before_the_first_state(env: Any, **reason: Any) -> None:
+            if env._program_state is None:
+                env._program_state = ProgramStopped(**reason)
+            original(env, **reason)
+
+        return stop_even_before_the_first_state
+
+    def evaluate(original: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
+        def unless_stopped(program: Any, env: Any) -> None:
+            if not isinstance(env._program_state, ProgramStopped):
+                original(program, env)
+
+        return unless_stopped
+
+    replace(ExecutionWorker, "_get_evaluation_environment", environment)
+    replace(Environment, "set_stop", set_stop)
+    replace(Program, "eval", evaluate)
+
+
+def _fix_starts() -> None:
+    from moto.stepfunctions.parser.models import StepFunctionsParserBackend
+
+    turn = threading.Lock()
+
+    def start_execution(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def start(backend: Any, state_machine_arn: str, name: str | None = None, *args: Any, **kwargs: Any) -> Any:
+            with turn:
+                return original(backend, state_machine_arn, name or str(uuid.uuid4()), *args, **kwargs)
+
+        return start
+
+    replace(StepFunctionsParserBackend, "start_execution", start_execution)

@@ -1,0 +1,1 @@
+"""What moto, fixed, answers as AWS does."""

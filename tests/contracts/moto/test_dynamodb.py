@@ -1,0 +1,111 @@
+"""DynamoDB in moto, where the table's own contract suite does not look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import moto
+import pytest
+from botocore.exceptions import ClientError
+from moto import mock_aws
+from moto.dynamodb.models import DynamoDBBackend, dynamodb_backends
+
+from hibernaut.adapters.table.definition import create_table
+from hibernaut.local.aws_offline.moto_fixes import MOTO_VERSION, install
+
+KEY = {"pk": {"S": "T#a"}, "sk": {"S": "1"}}
+
+
+@pytest.fixture
+def dynamodb() -> Iterator[Any]:
+    install()
+    with mock_aws():
+        client = boto3.client("dynamodb")
+        create_table(client, "records")
+        yield client
+        client.close()
+
+
+def added(count: int) -> dict[str, Any]:
+    names = {"#n": "n"}
+    values = {":v": {"N": str(count)}}
+    return {"TableName": "records", "Key": KEY, "ExpressionAttributeNames": names, "ExpressionAttributeValues": values}
+
+
+def test_the_fixes_are_written_for_the_version_that_is_installed() -> None:
+    assert moto.__version__ == MOTO_VERSION
+
+
+def test_installing_twice_replaces_the_replacements(dynamodb: Any) -> None:
+    originals = DynamoDBBackend.put_item.__hibernaut_original__, DynamoDBBackend.query.__hibernaut_original__  # type: ignore[attr-defined]
+    install()
+    assert all(not hasattr(original, "__hibernaut_original__") for original in originals)
+    dynamodb.update_item(**added(1), UpdateExpression="ADD #n :v")
+    assert dynamodb.get_item(TableName="records", Key=KEY)["Item"]["n"] == {"N": "1"}
+
+
+def test_a_token_that_comes_again_does_its_transaction_once(dynamodb: Any) -> None:
+    for _ in range(3):
+        dynamodb.transact_write_items(
+            ClientRequestToken="t", TransactItems=[{"Update": {**added(1), "UpdateExpression": "ADD #n :v"}}]
+        )
+    assert dynamodb.get_item(TableName="records", Key=KEY)["Item"]["n"] == {"N": "1"}
+
+
+def test_a_token_of_another_transaction_is_refused(dynamodb: Any) -> None:
+    dynamodb.transact_write_items(ClientRequestToken="t", TransactItems=[{"Put": {"TableName": "records", "Item": KEY}}])
+    with pytest.raises(ClientError) as failure:
+        dynamodb.transact_write_items(ClientRequestToken="t", TransactItems=[{"Delete": {"TableName": "records", "Key": KEY}}])
+    assert failure.value.response["Error"]["Code"] == "IdempotentParameterMismatchException"
+    assert "Item" in dynamodb.get_item(TableName="records", Key=KEY)
+
+
+def test_a_failed_transaction_leaves_the_table_itself_in_place(dynamodb: Any) -> None:
+    region = dynamodb.meta.region_name
+    table = dynamodb_backends["123456789012"][region].tables["records"]
+    failing = {"TableName": "records", "Key": KEY, "ConditionExpression": "attribute_exists(pk)"}
+    other = {**KEY, "sk": {"S": "2"}}
+    with pytest.raises(ClientError):
+        dynamodb.transact_write_items(
+            TransactItems=[{"Put": {"TableName": "records", "Item": other}}, {"ConditionCheck": failing}]
+        )
+    assert dynamodb_backends["123456789012"][region].tables["records"] is table
+    assert dynamodb.scan(TableName="records")["Items"] == []
+
+
+def test_a_batch_is_told_by_the_stream_item_by_item(dynamodb: Any) -> None:
+    puts = [{"PutRequest": {"Item": {**KEY, "sk": {"S": str(number)}}}} for number in range(3)]
+    dynamodb.batch_write_item(RequestItems={"records": puts})
+    dynamodb.batch_write_item(RequestItems={"records": puts[:1]})
+    arn = dynamodb.describe_table(TableName="records")["Table"]["LatestStreamArn"]
+    # An account's id in the credentials moves the endpoint, but for the setting that `install` makes.
+    streams = boto3.client("dynamodbstreams", aws_account_id="123456789012")
+    shard = streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"][0]["ShardId"]
+    iterator = streams.get_shard_iterator(StreamArn=arn, ShardId=shard, ShardIteratorType="TRIM_HORIZON")["ShardIterator"]
+    assert [record["eventName"] for record in streams.get_records(ShardIterator=iterator)["Records"]] == ["INSERT"] * 3
+    streams.close()
+
+
+def test_every_kind_of_value_comes_back_as_it_was_put(dynamodb: Any) -> None:
+    values: dict[str, Any] = {
+        "bytes": {"B": b"\x00\xff"},
+        "many_bytes": {"BS": [b"a", b"b"]},
+        "texts": {"SS": ["a", "é"]},
+        "numbers": {"NS": ["1", "2.5"]},
+        "map": {"M": {"list": {"L": [{"N": "1"}, {"NULL": True}, {"BOOL": False}, {"M": {"deep": {"B": b"x"}}}]}}},
+    }
+    dynamodb.put_item(TableName="records", Item={**KEY, **values})
+    asked = {"KeyConditionExpression": "pk = :p", "ExpressionAttributeValues": {":p": KEY["pk"]}}
+    for found in (
+        dynamodb.get_item(TableName="records", Key=KEY)["Item"],
+        dynamodb.query(TableName="records", **asked)["Items"][0],
+    ):
+        assert {
+            name: {kind: sorted(value) if kind in ("SS", "NS", "BS") else value for kind, value in found[name].items()}
+            for name in values
+        } == values
+    counted = dynamodb.query(TableName="records", Select="COUNT", **asked)
+    assert (counted["Count"], "Items" in counted) == (1, False)
+    assert "Item" not in dynamodb.get_item(TableName="records", Key={**KEY, "sk": {"S": "none"}})
