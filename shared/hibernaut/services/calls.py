@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Literal
@@ -24,7 +25,9 @@ MARGIN = timedelta(seconds=15)
 """What is added to a tool's own time limit until its claim's deadline."""
 INTERRUPTED = "The call was interrupted. It may have happened or not; check before you repeat it."
 NEEDS_APPROVAL = "This tool needs a person's approval, and nobody can be asked in this conversation. It was not called."
+NOT_STARTED = "The tool could not be started, so nothing of it was done."
 SENT = "The message was sent."
+logger = logging.getLogger(__name__)
 _MEMORY_TYPES = (ToolType.LETTA_CORE, ToolType.LETTA_MEMORY_CORE, ToolType.LETTA_SLEEPTIME_CORE)
 
 
@@ -117,14 +120,20 @@ class Calls:
             self._still_held(theirs)
             return _error(call, INTERRUPTED), effects
         if result is None:
-            outcome = self._runner.run(self._job(work, call, tool, effects))
-            result = _claimed(outcome)
+            result = self._called(self._job(work, call, tool, effects))
             self._record(work, claim.model_copy(update={"result": result}), token)
         changes = tuple(Edited(label, as_text(value)) for label, value in result.blocks.items())
         if changes:
             effects = replace(effects, blocks=tuple(memory_edits.changed(effects.blocks, changes)))
         message = result.value if result.status == "success" else result.error
         return _result(call, result, message), effects
+
+    def _called(self, job: ToolJob) -> ClaimedResult:
+        try:
+            return _claimed(self._runner.run(job))
+        except OSError:
+            logger.exception("a tool's process could not be made", extra={"tool": job.name})
+            return ClaimedResult(status="error", error=NOT_STARTED)
 
     def _claim(self, work: Work, claim: Claim, token: str) -> Claim | None:
         """Claim the call; another's claim where there is one already. Raises: Stopped."""
@@ -134,7 +143,7 @@ class Calls:
         except ConditionFailed as failure:
             if 1 in failure.failed:
                 raise Stopped from failure
-            theirs = self._runs.claim(work.tenant, work.state.run.id, claim.call_id)
+            theirs = self._runs.claim(work.tenant, work.state, claim.call_id)
             if theirs is None:
                 raise Stopped from failure
             return theirs
@@ -148,7 +157,7 @@ class Calls:
 
     def _record(self, work: Work, claim: Claim, token: str) -> None:
         """The result is written to the claim as it arrives, also when the attempt is over meanwhile."""
-        self._writer.write(self._runs.finish_claim(work.tenant, work.state.run.id, claim, token))
+        self._writer.write(self._runs.finish_claim(work.tenant, work.state, claim, token))
 
     def _job(self, work: Work, call: Call, tool: Tool, effects: Effects) -> ToolJob:
         environment = {secret.key: secret.value for secret in work.agent.secrets}

@@ -105,20 +105,28 @@ class Commits:
             except ConditionFailed as failure:
                 if any(place >= len(changes) for place in failure.failed):
                     raise MemoryMoved from failure
-            heads, state = self._again(tenant, heads, state, outside)
+            again = self._again(tenant, heads, state, outside)
+            if again is None:
+                return None
+            heads, state = again
         raise Conflict(f"The end of run {state.run.id} cannot be written: the conversation is too busy.")
 
     def _again(
         self, tenant: str, heads: tuple[Head, Head], state: RunState, outside: RunState | None
-    ) -> tuple[tuple[Head, Head], RunState]:
-        """What the transaction is built on next. Raises: Stopped where this worker has no right to write any more."""
+    ) -> tuple[tuple[Head, Head], RunState] | None:
+        """What the transaction is built on next; None: it was written after all, and only its answer was lost.
+
+        Raises: Stopped where this worker has no right to write any more.
+        """
         before, after = heads
         run, head = self._runs.get(tenant, state.run.id), self._conversations.head(tenant, before.id)
+        if run is not None and run.token == state.token:
+            return None
         if run is None or head is None or run.ended or head.owner != before.owner or head.version != before.version:
             raise Stopped
         if outside is None and run.attempt != state.attempt:
             raise Stopped
-        if outside is not None and (run.journal, run.next_seq) != (outside.journal, outside.next_seq):
+        if outside is not None and run.token != outside.token:
             raise Stopped
         written = self._runs.events(tenant, state.run.id, state.next_seq - 1, self._clock.now())
         moved = {"waiting": head.waiting}

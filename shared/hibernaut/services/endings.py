@@ -21,10 +21,10 @@ from hibernaut.schemas.errors import Conflict, NotFound
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.run import RunError
 from hibernaut.schemas.stop import RunStatus, StopReason
-from hibernaut.schemas.turn import Journal
+from hibernaut.schemas.turn import Claim, Journal
 from hibernaut.services.asking import Timing, reply_of
 from hibernaut.services.calls import INTERRUPTED, Stopped
-from hibernaut.services.commits import Commits
+from hibernaut.services.commits import Commits, MemoryMoved
 from hibernaut.services.host import Host
 from hibernaut.services.step_records import ended, events_of, step_record
 from hibernaut.services.turn_work import Loader, Work
@@ -66,7 +66,7 @@ class Endings:
             head = self._conversations.head(tenant, state.run.conversation_id or state.run.agent_id)
             try:
                 self._end(tenant, state, head, reason, error)
-            except (Stopped, ConditionFailed):
+            except (Stopped, ConditionFailed, MemoryMoved):
                 continue
             logger.info("run ended from outside", extra={"run_id": run_id, "stop_reason": reason.value})
             self._workflow.stop(RunRef(tenant, run_id))
@@ -82,14 +82,14 @@ class Endings:
         run.error = error
         after = replace(before, run=run, token=self._ids.token())
         if head is None:
-            self._writer.write(self._runs.change(tenant, after, (), None), token=after.token)
+            self._writer.write(*self._transactions.end_alone(tenant, Ending(after, outside=before), now), token=after.token)
         elif before.run.status is RunStatus.CREATED:
             self._writer.write(*self._transactions.cancel_queued(tenant, head, Ending(after), now), token=after.token)
         else:
             self._end_running(tenant, before, after, head)
 
     def _end_running(self, tenant: str, before: RunState, after: RunState, head: Head) -> None:
-        work, rows, journal = self._journaled(tenant, before)
+        work, rows, journal, unclaimed = self._journaled(tenant, before)
         written = Written()
         if work is not None and journal is not None:
             head = work.head
@@ -101,33 +101,40 @@ class Endings:
             after.run.last_message = rows[-1].id
             after.run.steps += 1
             after.run.usage = after.run.usage.plus(journal.usage)
-        self._commits.last_step(tenant, (head, head), after, written, _nothing, outside=before)
+        self._commits.last_step(tenant, (head, head), after, written, lambda: unclaimed, outside=before)
 
-    def _journaled(self, tenant: str, state: RunState) -> tuple[Work | None, tuple[Message, ...], Journal | None]:
-        """The rows of the reply that is journaled: each call with its recorded result, or with the word that it may have happened."""
-        journal = self._runs.journal(tenant, state.run.id) if state.journal else None
-        if journal is None or journal.mark != state.journal:
-            return None, (), None
-        work = self._loader.load(tenant, state)
+    def _journaled(self, tenant: str, state: RunState) -> tuple[Work | None, tuple[Message, ...], Journal | None, list[Change]]:
+        """The rows of the reply that is journaled: each call with its recorded result, or with the word that it may have happened.
+
+        The changes are the condition of what the rows say: that no call was begun which they say was not. Without an agent there is
+        nobody to tell.
+        """
+        journal = self._runs.journal_of(tenant, state)
+        if journal is None:
+            return None, (), None, []
+        try:
+            work = self._loader.load(tenant, state)
+        except NotFound:
+            return None, (), None, []
         turn, reply = work.turn, reply_of(journal)
         calls = calls_of(turn.actor, reply, turn.history, turn.last_return)
-        results = tuple(self._result(tenant, state, call) for call in calls)
+        claims = {call.id: self._runs.claim(tenant, state, call.id) for call in calls}
+        unclaimed: list[Change] = [
+            self._runs.unclaimed(tenant, state, call_id) for call_id, claim in claims.items() if claim is None
+        ]
+        results = tuple(_result(call, claims[call.id]) for call in calls)
         rows = (
             step_rows.assistant(turn.actor, reply, journal.stamp, calls),
             step_rows.returns(turn.actor, journal.stamp, results),
         )
-        return work, rows, journal
-
-    def _result(self, tenant: str, state: RunState, call: Call) -> CallResult:
-        claim = self._runs.claim(tenant, state.run.id, call.id)
-        if claim is None:
-            return CallResult(call, "error", NOT_RUN)
-        if claim.result is None:
-            return CallResult(call, "error", INTERRUPTED)
-        result = claim.result
-        message = as_text(result.value if result.status == "success" else result.error)
-        return CallResult(call, result.status, message, message, tuple(result.stdout), tuple(result.stderr))
+        return work, rows, journal, unclaimed
 
 
-def _nothing() -> list[Change]:
-    return []
+def _result(call: Call, claim: Claim | None) -> CallResult:
+    if claim is None:
+        return CallResult(call, "error", NOT_RUN)
+    if claim.result is None:
+        return CallResult(call, "error", INTERRUPTED)
+    result = claim.result
+    message = as_text(result.value if result.status == "success" else result.error)
+    return CallResult(call, result.status, message, message, tuple(result.stdout), tuple(result.stderr))

@@ -7,8 +7,9 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import NamedTuple
 
-from hibernaut.ports.table import ConditionFailed, Key
+from hibernaut.ports.table import ConditionFailed, Key, TableError
 from hibernaut.ports.workflow import RunRef
+from hibernaut.schemas.errors import HibernautError
 from hibernaut.schemas.run import RunError
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.endings import Endings
@@ -43,12 +44,20 @@ class Sweep:
         started = closed = 0
         for shard in keys.shards():
             for place in self._stores.runs.due(shard, None if everything else now_ms):
-                took = self._take_up(place)
+                took = self._tried(place)
                 started += took == "started"
                 closed += took == "closed"
         if started or closed:
             logger.info("runs swept", extra={"started": started, "closed": closed})
         return Swept(started, closed)
+
+    def _tried(self, place: Key) -> str:
+        """One run that cannot be taken up must not keep the others from it."""
+        try:
+            return self._take_up(place)
+        except (HibernautError, TableError):
+            logger.exception("run could not be swept", extra={"run_id": keys.last_part(place.pk)})
+            return "left"
 
     def _take_up(self, place: Key) -> str:
         tenant, run_id = keys.tenant_of(place.pk), keys.last_part(place.pk)

@@ -6,6 +6,7 @@ The order of things is here; what to do is `domain.turn`, which conditions stand
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple, assert_never
 
@@ -27,10 +28,10 @@ from hibernaut.domain.turn import (
     absorb,
     decide,
 )
-from hibernaut.ports.table import Change, ConditionFailed
+from hibernaut.ports.table import Change, ConditionFailed, TableError
 from hibernaut.ports.workflow import Next
 from hibernaut.schemas.conversation import Head
-from hibernaut.schemas.errors import NotFound
+from hibernaut.schemas.errors import Conflict, NotFound
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.schemas.turn import Journal
@@ -113,13 +114,24 @@ class Turns:
         if state.lease > self._now_ms() and not (self._host.alone and state.holder != self._host.holder):
             return Advanced("busy", state.run.steps)
         try:
-            taken = self._take(tenant, state, left())
-            return self._step(self._loader.load(tenant, taken), left)
+            return self._taken(tenant, self._take(tenant, state, left()), left)
         except Stopped:
             return self._after(tenant, run_id)
         except NotFound:
             self._endings.end(tenant, run_id, StopReason.ERROR)
             return Advanced("finished", state.run.steps)
+
+    def _taken(self, tenant: str, taken: RunState, left: Callable[[], float]) -> Advanced:
+        """The step, once it is taken. Whatever goes wrong in it, the lease is given up, so that the next try need not wait for its end."""
+        done = False
+        try:
+            advanced = self._step(self._loader.load(tenant, taken), left)
+            done = True
+            return advanced
+        finally:
+            if not done:
+                with suppress(Stopped, TableError):
+                    self._keep(tenant, taken, "over", 0, self._now_ms() + 60_000)
 
     def _now_ms(self) -> int:
         return int(self._clock.now().timestamp() * 1000)
@@ -130,7 +142,7 @@ class Turns:
         token = self._ids.token()
         taken = replace(state, attempt=state.attempt + 1, lease=lease, holder=self._host.holder, token=f"{token}.take")
         try:
-            self._writer.write(self._runs.take(tenant, taken, lease + 60_000), token=taken.token)
+            self._writer.write(self._runs.take(tenant, state, taken, lease + 60_000), token=taken.token)
         except ConditionFailed as failure:
             raise Stopped from failure
         return replace(taken, token=token)
@@ -143,10 +155,10 @@ class Turns:
         return Advanced("busy", state.run.steps)
 
     def _step(self, work: Work, left: Callable[[], float]) -> Advanced:
-        journal = self._runs.journal(work.tenant, work.state.run.id) if work.state.journal else None
+        journal = self._runs.journal_of(work.tenant, work.state)
         timing = Timing.of(journal, self._clock)
         turn = work.turn
-        if journal is not None and journal.mark == work.state.journal:
+        if journal is not None:
             turn = absorb(turn, Replied(reply_of(journal), journal.stamp))
         while turn.stepped is None:
             match decide(turn):
@@ -180,9 +192,16 @@ class Turns:
 
     def _later(self, work: Work) -> Advanced:
         """Too little time is left for the tools: give the lease up; the next call of the same step begins at the journal."""
-        given_up = replace(work.state, lease=0, attempt=work.state.attempt + 1, token=f"{work.state.token}.later")
-        self._writer.write(self._runs.take(work.tenant, given_up, self._now_ms() + 60_000), token=given_up.token)
+        self._keep(work.tenant, work.state, "later", 0, self._now_ms() + 60_000)
         return Advanced("advance", work.state.run.steps)
+
+    def _keep(self, tenant: str, state: RunState, mark: str, lease: int, due_ms: int) -> None:
+        """Hold the step until `lease` without a worker, or give it up (0). Raises: Stopped where somebody else has it."""
+        kept = replace(state, lease=lease, attempt=state.attempt + 1, token=f"{state.token}.{mark}")
+        try:
+            self._writer.write(self._runs.keep(tenant, kept, due_ms), token=kept.token)
+        except ConditionFailed as failure:
+            raise Stopped from failure
 
     def _tools(self, work: Work, turn: Turn, calls: tuple[Call, ...], timing: Timing) -> Advanced:
         """Run the calls and commit; again on fresh memory where somebody else edited it meanwhile (architecture 3, shared blocks)."""
@@ -198,13 +217,12 @@ class Turns:
                 return self._commit(replace(work, effects=effects), stepped, timing)
             except MemoryMoved:
                 work = self._loader.refreshed(work)
-        raise Stopped
+        raise Conflict(f"The memory of agent {work.agent.id} keeps being changed by others.")
 
     def _wait_for_claim(self, work: Work, seconds: float) -> Advanced:
         """Keep the step for as long as the other's call may go on, without a worker: whoever takes it after that reads the claim."""
         due = self._now_ms() + int(seconds * 1000)
-        waiting = replace(work.state, lease=due, attempt=work.state.attempt + 1, token=f"{work.state.token}.wait")
-        self._writer.write(self._runs.take(work.tenant, waiting, due + 1000), token=waiting.token)
+        self._keep(work.tenant, work.state, "wait", due, due + 1000)
         return Advanced("busy", work.state.run.steps)
 
     def _commit(self, work: Work, turn: Turn, timing: Timing) -> Advanced:

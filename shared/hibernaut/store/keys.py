@@ -21,7 +21,7 @@
     t#CONV#c           OTID#otid           which run took this message (ttl)      re-sent messages
     t#RUN#run          RUN                 the run (index DUE while open)         every step and request; the sweep
     t#RUN#run          JOURNAL             the reply of the step in flight (ttl)  a later attempt, cancel
-    t#RUN#run          CLAIM#call          an outside call and its result (ttl)   a later attempt, cancel
+    t#RUN#run          CLAIM#n#hash         an outside call and its result (ttl)   a later attempt, cancel
     t#RUN#run          STEP#step           a step (index LISTS)                   steps of a run
     t#RUN#run          EV#seq              a batch of events (ttl)                followers
     t#ARCH#archive     PASSAGE#passage     a passage                              archival search
@@ -124,8 +124,9 @@ def journal(tenant: str, run_id: str) -> Key:
     return Key(f"{tenant}#RUN#{run_id}", "JOURNAL")
 
 
-def claim(tenant: str, run_id: str, call_id: str) -> Key:
-    return Key(f"{tenant}#RUN#{run_id}", f"CLAIM#{call_id}")
+def claim(tenant: str, run_id: str, step: int, call_id: str) -> Key:
+    """`step` counts the run's committed steps. A call's id is whatever its provider made up, of any length: its hash stands for it."""
+    return Key(f"{tenant}#RUN#{run_id}", f"CLAIM#{step}#{hashlib.sha256(call_id.encode()).hexdigest()[:32]}")
 
 
 def step(tenant: str, run_id: str, step_id: str) -> Key:

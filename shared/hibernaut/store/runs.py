@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from hibernaut.ports.table import ABSENT, Condition, Index, Item, Key, Op, Put, Table, Term, Update, Value
+from hibernaut.ports.table import ABSENT, Check, Condition, Index, Item, Key, Op, Put, Table, Term, Update, Value
+from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.events import EventBatch, RunEvent
 from hibernaut.schemas.run import StoredRun
 from hibernaut.schemas.stop import ENDED, RunStatus
@@ -21,6 +22,8 @@ LOG_LIFE = timedelta(hours=24)
 """How long a run's event log is kept."""
 WORK_LIFE = timedelta(days=7)
 """How long the journal and the claims of a run are kept."""
+MAX_READS = 20
+"""How often a journal is read again before it is given up that the run and the journal agree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +94,19 @@ class Runs:
             return Update(key, set=changed, remove=("due_pk", "due_sk"), when=when)
         return Update(key, set={**changed, **keys.due(state.run.id, due_ms)}, when=when)
 
-    def take(self, tenant: str, state: RunState, due_ms: int) -> Update:
-        """The change that takes a step: state's attempt, on the condition that the one before it is still the newest."""
+    def take(self, tenant: str, before: RunState, state: RunState, due_ms: int) -> Update:
+        """The change that takes a step, on the condition that no attempt has taken, journaled or committed anything since `before`.
+
+        A commit gives its lease up, so that an unchanged lease means that there was none.
+        """
+        untouched = (Term("journal", Op.EQ, before.journal), Term("lease", Op.EQ, before.lease))
+        return self._keep(tenant, state, due_ms, (*running(before.attempt), *untouched))
+
+    def keep(self, tenant: str, state: RunState, due_ms: int) -> Update:
+        """The change of the lease by the attempt that holds it, which counts as an attempt of its own: 0 gives the step up."""
+        return self._keep(tenant, state, due_ms, running(state.attempt - 1))
+
+    def _keep(self, tenant: str, state: RunState, due_ms: int, when: Condition) -> Update:
         changed: dict[str, Value] = {
             "attempt": state.attempt,
             "lease": state.lease,
@@ -100,7 +114,7 @@ class Runs:
             "wt": state.token,
             **keys.due(state.run.id, due_ms),
         }
-        return Update(keys.run(tenant, state.run.id), set=changed, when=running(state.attempt - 1))
+        return Update(keys.run(tenant, state.run.id), set=changed, when=when)
 
     def sweep(self, tenant: str, state: RunState, due_ms: int) -> Update:
         """The change by which the sweep marks that it takes a run up; of two sweeps one wins."""
@@ -154,18 +168,33 @@ class Runs:
         item = self._table.get(keys.journal(tenant, run_id))
         return self._codec.record(Journal, item) if item else None
 
-    def put_claim(self, tenant: str, run_id: str, claim: Claim, token: str, now: datetime) -> Put:
-        key = keys.claim(tenant, run_id, claim.call_id)
+    def journal_of(self, tenant: str, state: RunState) -> Journal | None:
+        """The reply that the run's mark says is journaled: read again until both are in sight. Raises: Conflict where they never agree."""
+        if not state.journal:
+            return None
+        for _ in range(MAX_READS):
+            journal = self.journal(tenant, state.run.id)
+            if journal is not None and journal.mark == state.journal:
+                return journal
+        raise Conflict(f"The journal of run {state.run.id} does not settle; try again.")
+
+    def put_claim(self, tenant: str, state: RunState, claim: Claim, token: str, now: datetime) -> Put:
+        key = _claim(tenant, state, claim.call_id)
         return Put(self._codec.item(key, claim, wt=token, ttl=_ttl(now, WORK_LIFE)), ABSENT)
 
-    def finish_claim(self, tenant: str, run_id: str, claim: Claim, token: str) -> Update:
+    def finish_claim(self, tenant: str, state: RunState, claim: Claim, token: str) -> Update:
         """Its result, written by whoever made the claim, also when his attempt is over."""
-        key = keys.claim(tenant, run_id, claim.call_id)
+        key = _claim(tenant, state, claim.call_id)
         return Update(key, set=self._codec.body(key, claim), when=(Term("wt", Op.EQ, token),))
 
-    def claim(self, tenant: str, run_id: str, call_id: str) -> Claim | None:
-        item = self._table.get(keys.claim(tenant, run_id, call_id))
+    def claim(self, tenant: str, state: RunState, call_id: str) -> Claim | None:
+        """The claim of a call of the run's step in flight."""
+        item = self._table.get(_claim(tenant, state, call_id))
         return self._codec.record(Claim, item) if item else None
+
+    def unclaimed(self, tenant: str, state: RunState, call_id: str) -> Check:
+        """The condition that nobody has begun the call."""
+        return Check(_claim(tenant, state, call_id), ABSENT)
 
     def read_claim(self, item: Item) -> Claim:
         return self._codec.record(Claim, item)
@@ -210,12 +239,13 @@ def running(attempt: int) -> Condition:
 
 
 def unchanged(state: RunState) -> Condition:
-    """The condition of who ends a run from outside: it is as it was read, its journal too."""
-    return (
-        Term("status", Op.EQ, state.run.status.value),
-        Term("journal", Op.EQ, state.journal),
-        Term("next_seq", Op.EQ, state.next_seq),
-    )
+    """The condition of who ends a run from outside: it is as it was read, its journal too. Each writer of a run leaves his token."""
+    return (Term("status", Op.EQ, state.run.status.value), Term("journal", Op.EQ, state.journal), Term("wt", Op.EQ, state.token))
+
+
+def _claim(tenant: str, state: RunState, call_id: str) -> Key:
+    """Providers may give one call id in two steps, so the step is part of the claim's key."""
+    return keys.claim(tenant, state.run.id, state.run.steps, call_id)
 
 
 def _attributes(state: RunState) -> dict[str, Value]:

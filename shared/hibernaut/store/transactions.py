@@ -122,7 +122,7 @@ class Transactions:
     def claim(self, tenant: str, state: RunState, claim: Claim, token: str, now: datetime) -> list[Change]:
         """An outside call is begun: once per call, and only while the run is running."""
         return [
-            self._runs.put_claim(tenant, state.run.id, claim, token, now),
+            self._runs.put_claim(tenant, state, claim, token, now),
             Check(keys.run(tenant, state.run.id), running(state.attempt)),
         ]
 
@@ -195,6 +195,17 @@ class Transactions:
             self._runs.end_row(tenant, state.run),
             Delete(keys.queued(tenant, before.id, state.run.id), PRESENT),
             self._runs.put_events(tenant, state.run.id, 1, log, now),
+        ]
+
+    def end_alone(self, tenant: str, ending: Ending, now: datetime) -> list[Change]:
+        """The end of a run whose conversation is gone: its closing events, and nothing of a log."""
+        state, log = ending.state, closing_events(ending.state.run)
+        state = replace(state, next_seq=state.next_seq + len(log), last_seq=state.next_seq + len(log) - 1, lease=0, journal="")
+        when = unchanged(ending.outside) if ending.outside else running(state.attempt)
+        return [
+            self._runs.change(tenant, state, when, None),
+            self._runs.end_row(tenant, state.run),
+            self._runs.put_events(tenant, state.run.id, ending.state.next_seq, log, now),
         ]
 
     def _succeed(self, tenant: str, before: Head, succession: Succession, token: str, now: datetime) -> list[Change]:
