@@ -6,13 +6,15 @@ A time-out or `abandon` leaves the handler's thread where it is, as a zombie of 
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import json
 import threading
 import time
 import traceback
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import NoReturn
@@ -156,7 +158,8 @@ class Lambdas:
             handler = _handler(function.handler)
             extra = (self.deps[function.folder],) if function.folder in self.deps else ()
             # Through JSON and back, as on the wire: no object passes between two functions.
-            payload = json.dumps(handler(json.loads(json.dumps(event)), Context(function), *extra))
+            with _event_loop():
+                payload = json.dumps(handler(json.loads(json.dumps(event)), Context(function), *extra))
         except Abandoned:
             return
         except Exception as error:  # noqa: BLE001 - Lambda reports whatever a handler raises
@@ -168,6 +171,18 @@ class Lambdas:
             )
             return
         invocation.end(Reply(json.loads(payload)))
+
+
+@contextmanager
+def _event_loop() -> Iterator[None]:
+    """A handler runs on Lambda's main thread, which has an event loop to find; here it is on a thread of its own."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        yield
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
 
 
 def _handler(path: str) -> Callable[..., Json]:

@@ -19,7 +19,12 @@ from hibernaut.schemas.base import JsonObject
 
 ENVIRONMENT = "dev"
 # What the template says depends on these; code of functions is run from the checkout, whatever its asset's hash.
-SOURCES = ("infra", "shared/hibernaut/adapters/table/definition.py", "shared/hibernaut/ports/table.py")
+SOURCES = (
+    "infra",
+    "shared/hibernaut/adapters/table/definition.py",
+    "shared/hibernaut/ports/table.py",
+    "shared/hibernaut/wiring/settings.py",
+)
 
 
 class NotACheckout(Exception):

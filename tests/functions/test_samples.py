@@ -1,0 +1,65 @@
+"""Every event in `events/` goes through its real handler over the whole stack: what AWS sends is understood."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from hibernaut.local.aws_offline.lambdas import Reply
+from hibernaut.local.aws_offline.offline import OfflineAws
+from hibernaut.schemas.base import Json
+from tests.functions.conftest import EVENTS, sample
+
+OTHERS = {"run_tool"}
+"""Functions whose samples have tests of their own."""
+ANSWERS = {
+    ("advance_turn", "first_step"): "NotFound",
+    ("advance_turn", "unknown_run"): "NotFound",
+    ("api", "create_agent"): 200,
+    ("api", "health"): 200,
+    ("api", "list_agents_by_tags"): 200,
+    ("api", "preflight"): 200,
+    ("api", "root"): 307,
+    ("api", "unknown_agent"): 404,
+    ("close_run", "timed_out"): None,
+    ("sweep_runs", "every_minute"): None,
+}
+"""The HTTP status, or the name of the error, that each sample's handler answers over an empty table."""
+
+
+def test_each_sample_has_an_expected_answer() -> None:
+    files = {(file.parent.name, file.stem) for file in EVENTS.glob("*/*.json") if file.parent.name not in OTHERS}
+    assert files == set(ANSWERS)
+
+
+@pytest.mark.parametrize(("function", "name"), sorted(ANSWERS))
+def test_the_handler_answers_the_sample(aws: OfflineAws, function: str, name: str) -> None:
+    assert outcome(aws.lambdas.invoke(function, sample(function, name))) == ANSWERS[function, name]
+
+
+def outcome(reply: Reply) -> Json:
+    return reply.error if reply.failed else reply.payload.get("statusCode")
+
+
+def test_a_query_parameter_that_comes_twice_reaches_the_app_twice(aws: OfflineAws) -> None:
+    creation = sample("api", "create_agent")
+    aws.invoke("api", {**creation, "body": json.dumps({"name": "both", "tags": ["b", "a"]})})
+    for tag in ("a", "b"):
+        aws.invoke("api", {**creation, "body": json.dumps({"name": f"only {tag}", "tags": [tag]})})
+    found = json.loads(aws.invoke("api", sample("api", "list_agents_by_tags"))["body"])
+    assert {agent["name"] for agent in found} <= {"both", "traveller"}
+
+
+def test_a_preflight_is_answered_by_the_app(aws: OfflineAws) -> None:
+    answer = aws.invoke("api", sample("api", "preflight"))
+    assert answer["headers"]["access-control-allow-origin"] == "http://localhost:3000"
+
+
+def test_a_sweep_tells_what_it_did(aws: OfflineAws) -> None:
+    assert aws.invoke("sweep_runs", sample("sweep_runs", "every_minute")) == {"started": 0, "closed": 0}
+
+
+def test_closing_a_run_that_is_gone_is_an_answer(aws: OfflineAws) -> None:
+    event = sample("close_run", "timed_out")
+    assert aws.invoke("close_run", event) == {"tenant": event["tenant"], "run_id": event["run_id"]}
