@@ -8,7 +8,7 @@ from enum import StrEnum
 
 class Status(StrEnum):
     DONE = "done"
-    TODO = "to do"
+    WAITING = "to do"
     DIVERGING = "diverging"
     OUT_OF_REACH = "out of reach"
 
@@ -42,7 +42,7 @@ def diverging(id: str, source: str, sentence: str, reason: str, endpoint: str = 
 
 def todo(id: str, source: str, sentence: str, issue: str, endpoint: str = "") -> Row:
     """Comes with an issue of its own."""
-    return Row(id, source, sentence, Status.TODO, issue, _endpoint(endpoint))
+    return Row(id, source, sentence, Status.WAITING, issue, _endpoint(endpoint))
 
 
 def out_of_reach(id: str, source: str, sentence: str, reason: str, endpoint: str = "") -> Row:

@@ -1,0 +1,188 @@
+"""Sending messages and reading them (digest 2.3, 2.15, 5, 6)."""
+
+from __future__ import annotations
+
+from tests.compat.manifest.form import MEMORY, RUNS, diverging, done, out_of_reach, todo
+
+ROWS = (
+    done(
+        "messages.send",
+        "API 2.3",
+        "A message is answered with messages, stop reason and usage.",
+        "POST /v1/agents/{agent_id}/messages",
+    ),
+    done("messages.send.exactly_one", "API 5.1", "Exactly one of `input` and `messages` must be given (else 422)."),
+    done("messages.send.empty", "API 5.1", 'No message at all is 422 `{"detail":"Messages must not be empty"}`.'),
+    done("messages.send.roles", "API 4.6", "Roles other than user, system and assistant are 422."),
+    done("messages.send.streaming_options", "API 5.1", "Options of streaming without `streaming` are 422."),
+    done(
+        "messages.send.streaming_clients", "API 1.4", "`streaming` on this path is for clients of the stable SDK only (else 422)."
+    ),
+    done("messages.send.unknown_agent", "API 1.6", "A message to an unknown agent is 404."),
+    done("messages.send.no_echo", "API 5.1", "The input is not in the reply; lists show it."),
+    done("messages.send.otid", "API 5.1", "A caller's otid is kept with his message; one is made where he gives none."),
+    done("messages.send.rows", "API 5.2", "What one model reply gives shares an id, and bears its step and its run."),
+    done(
+        "messages.send.otids",
+        "API 5.2",
+        "Generated messages have the row's uuid as otid, its low 7 bits counting the messages of the row.",
+    ),
+    done(
+        "messages.send.parallel_calls",
+        "API 5.2",
+        "All calls of a reply stand in one tool_call_message, all returns in one tool_return_message.",
+    ),
+    done("messages.send.arguments", "API 5.2", "The arguments of a call are a JSON text, written anew."),
+    done("messages.send.tool_error", "API 5.2", "A tool that fails gives a return with the status `error`, and the run goes on."),
+    done(
+        "messages.send.unknown_tool",
+        "API 5.2",
+        "A call of a tool that the agent does not have gives an error return, and the run goes on.",
+    ),
+    diverging(
+        "messages.send.text_next_to_calls",
+        "API 5.2",
+        "Text next to tool calls is in the blocking reply, as it is in streams and lists.",
+        "V1 loses it in blocking replies of models without reasoning.",
+    ),
+    done("messages.send.max_steps", "API 5.3", "After `max_steps` model calls the run stops with `max_steps`."),
+    done("messages.send.types", "API 5.5", "`include_return_message_types` filters the reply; nothing left is fine."),
+    done(
+        "messages.send.legacy_text",
+        "API 5.5",
+        "An older agent's send_message is shown as assistant_message, its return is not; inner thoughts are reasoning.",
+    ),
+    done(
+        "messages.send.legacy_calls",
+        "API 5.5",
+        "With `use_assistant_message` false the call and its return are shown as they are.",
+    ),
+    done("messages.send.override_model", "API 5.1", "`override_model` answers this request only; an unknown handle is 404."),
+    done("messages.send.no_approval", "API 5.4", "An approval with nothing pending is 400."),
+    diverging(
+        "messages.send.input_kept",
+        "API 5.1",
+        "When the provider fails, the caller's message is kept, and the next message works.",
+        "V1 stores the input with the first step that succeeds, and loses it when none does.",
+    ),
+    diverging(
+        "messages.send.queue",
+        "API 7",
+        "A second message to a busy agent waits its turn, and is answered.",
+        "V1 lets both run into each other (documented there as undefined).",
+    ),
+    diverging(
+        "messages.send.resend",
+        "API 7",
+        "A request that the SDK sends again attaches to the run of the first; so does one with the same otid.",
+        "V1 processes it twice.",
+    ),
+    done("messages.send.curl", "API 1.4", "A plain HTTP client sends and reads messages without the SDK."),
+    done(
+        "messages.stream",
+        "API 6.1",
+        "The answer as server-sent events, up to `[DONE]`.",
+        "POST /v1/agents/{agent_id}/messages/stream",
+    ),
+    done(
+        "messages.stream.wire",
+        "API 6.1",
+        "A ping with the run's id comes first (unless unwanted); stop reason and usage bear no id and no run.",
+    ),
+    done("messages.stream.streaming", "API 2.3", "`streaming` on the blocking path gives the same stream."),
+    done(
+        "messages.stream.error",
+        "API 6.2",
+        "A failed run ends its stream with the stop reason, `event: error`, and `[DONE]`; the SDK raises it.",
+    ),
+    done("messages.stream.refused", "API 6.2", "What is wrong before the stream begins is an ordinary HTTP error."),
+    todo(
+        "messages.stream.tokens",
+        "API 6.3",
+        "`stream_tokens` gives pieces of messages as the model writes them; whole messages until then.",
+        RUNS,
+    ),
+    todo("messages.stream.background", "API 6.4", "A background stream can be resumed by its numbers.", RUNS),
+    done(
+        "messages.async",
+        "API 2.3",
+        "Answers the run at once, with the status `created`; the work goes on.",
+        "POST /v1/agents/{agent_id}/messages/async",
+    ),
+    todo(
+        "messages.async.callback",
+        "API 2.3",
+        "`callback_url` is called at the end of the run; it is stored and shown until then.",
+        RUNS,
+    ),
+    done(
+        "messages.cancel",
+        "API 2.3",
+        "Ends runs, and says of each whether it is cancelled.",
+        "POST /v1/agents/{agent_id}/messages/cancel",
+    ),
+    done("messages.cancel.none", "API 2.3", "With nothing to cancel the answer is 409."),
+    todo(
+        "messages.cancel.in_flight",
+        "API 6.6",
+        "A cancel closes the model call in flight; it takes effect at the end of the step until then.",
+        RUNS,
+    ),
+    todo(
+        "messages.approvals",
+        "API 5.4",
+        "Tools that need an approval end the run with `requires_approval`, and an answer goes on from there.",
+        RUNS,
+    ),
+    todo(
+        "messages.client_tools",
+        "API 5.4",
+        "Calls of `client_tools` are handed to the client; the field is stored until then.",
+        RUNS,
+    ),
+    todo("messages.compact", "API 2.3", "Compacts the window into a summary.", RUNS, "POST /v1/agents/{agent_id}/summarize"),
+    done("messages.list", "API 2.3", "An agent's messages, each row as what it shows.", "GET /v1/agents/{agent_id}/messages"),
+    done(
+        "messages.list.order",
+        "API 1.5",
+        "A page is always ordered from old to new; `order` only says which end it is taken from.",
+    ),
+    done(
+        "messages.list.cursors",
+        "API 1.5",
+        "Cursors are chronological: `after` is later, `before` is earlier, whatever the order.",
+    ),
+    done("messages.list.unknown_cursor", "API 1.5", "A cursor that is no message of the agent is 404."),
+    done("messages.list.limit", "API 1.5", "`limit` counts stored rows, so a page may show more messages than that."),
+    done("messages.list.types", "API 5.5", "`include_return_message_types` filters the page after it is loaded."),
+    done("messages.list.legacy", "API 5.5", "The switches of the older agent types work for lists too."),
+    done("messages.list.default", "API 2.3", "`conversation_id=default` lists the agent's own conversation."),
+    todo(
+        "messages.list.conversations",
+        "API 2.3",
+        "Without `conversation_id` the rows of the agent's other conversations are listed too.",
+        RUNS,
+    ),
+    done("messages.all", "API 2.15", "The messages of all agents, from old to new.", "GET /v1/messages/"),
+    diverging(
+        "messages.retrieve",
+        "API 2.15",
+        "One row by its id, as the list of what it shows; text of letta_v1 agents is an assistant_message.",
+        "V1 shows the text as a reasoning_message here, unlike in its lists.",
+        "GET /v1/messages/{message_id}",
+    ),
+    done("messages.retrieve.missing", "API 2.15", "An unknown message is 404 with its id."),
+    todo("messages.search", "API 2.15", "Searches all messages.", MEMORY, "POST /v1/messages/search"),
+    out_of_reach(
+        "messages.edit",
+        "API 2.3",
+        "Editing a stored message.",
+        "Messages are immutable; the SDK has no call for it, and V1 answers 405.",
+    ),
+    diverging(
+        "messages.approval_ids",
+        "API 5.4",
+        "The id of an approval request is an id of its own in every mode.",
+        "V1 lowers the last digit of the text's id by one in token streams; here the low bits of an id belong to its otids.",
+    ),
+)

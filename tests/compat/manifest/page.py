@@ -1,0 +1,50 @@
+"""`docs/compatibility.md`, generated from the rows: `python -m tests.compat.manifest.page > docs/compatibility.md`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from tests.compat.manifest import rows, sections
+from tests.compat.manifest.form import Row, Status
+
+HEAD = """\
+# Compatibility with the Letta V1 API
+
+Generated from `tests/compat/manifest` by `python -m tests.compat.manifest.page`; do not edit.
+
+Each row is a promise that a client of the Letta V1 API may rely on. A row marked *done* or *diverging* is proven by a test that cites its
+id and talks to a real server through the unchanged `letta-client`, on both local profiles. *To do* names the piece of work that brings
+it. `API` and `RT` name the sections of the descriptions of that API and of its run time that the rows are taken from.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    return "\n".join([HEAD, *_counts(), *(line for name, found in sections().items() for line in _section(name, found))])
+
+
+def _counts() -> list[str]:
+    every, endpoints = Counter(row.status for row in rows()), Counter(row.status for row in rows() if row.endpoint)
+    lines = ["| | behaviours | of these, endpoints of the SDK |", "| --- | ---: | ---: |"]
+    lines += [f"| {status.value} | {every[status]} | {endpoints[status]} |" for status in Status]
+    return [*lines, f"| **together** | **{every.total()}** | **{endpoints.total()}** |", ""]
+
+
+def _section(name: str, found: Iterable[Row]) -> list[str]:
+    title = name.replace("_", " ").capitalize()
+    return [f"## {title}", "", "| id | | what | source |", "| --- | --- | --- | --- |", *map(_row, found), ""]
+
+
+def _row(row: Row) -> str:
+    endpoint = f"`{' '.join(row.endpoint)}` " if row.endpoint else ""
+    reason = f"<br>*{row.reason}*" if row.reason else ""
+    return f"| `{row.id}` | {row.status.value} | {endpoint}{_cell(row.sentence)}{_cell(reason)} | {row.source} |"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    print(page(), end="")

@@ -1,0 +1,35 @@
+"""Runs (digest 2.15 and 4.8)."""
+
+from __future__ import annotations
+
+from tests.compat.manifest.form import LATER, RUNS, diverging, done, todo
+
+ROWS = (
+    done("runs.retrieve", "API 2.15", "One run, with its status and stop reason.", "GET /v1/runs/{run_id}"),
+    done("runs.retrieve.bad_id", "API 1.3", "What is no run id is 400, and says what one looks like."),
+    done("runs.retrieve.missing", "API 2.15", "An unknown run is 404."),
+    done("runs.fields", "API 4.8", "A run remembers how it was asked for: `request_config`, `metadata.run_type`, `background`."),
+    done("runs.list", "API 2.15", "Runs, the newest first.", "GET /v1/runs/"),
+    done("runs.list.filters", "API 2.15", "By agent, statuses, stop reason, background, conversation, and activity."),
+    done("runs.list.limit", "API 1.5", "`limit` is from 1 to 1000 (else 422)."),
+    diverging(
+        "runs.list.cursors",
+        "API 1.5",
+        "`after` is further along in the order asked for, so that the SDK's paging shows every run once.",
+        "V1 turns the cursors round, and paging through it repeats and misses runs.",
+    ),
+    diverging(
+        "runs.messages",
+        "API 2.15",
+        "What was said in the run, its input included, oldest first; text of letta_v1 agents is an assistant_message.",
+        "V1 shows that text as a reasoning_message here, unlike in its lists.",
+        "GET /v1/runs/{run_id}/messages",
+    ),
+    done("runs.steps", "API 2.15", "The steps of a run, the newest first.", "GET /v1/runs/{run_id}/steps"),
+    done("runs.usage", "API 2.15", "The tokens of all its steps.", "GET /v1/runs/{run_id}/usage"),
+    done("runs.trace", "API 2.15", "Traces are 501, as in a V1 server without a store for them.", "GET /v1/runs/{run_id}/trace"),
+    done("runs.metrics", "API 3", "GET /v1/runs/{id}/metrics tells its times, its number of steps and its tools."),
+    done("runs.active", "API 3", "GET /v1/runs/active lists the runs that have not ended."),
+    todo("runs.stream", "API 6.5", "Resumes the events of a run.", RUNS, "POST /v1/runs/{path_run_id}/stream"),
+    todo("runs.delete", "API 3", "DELETE /v1/runs/{id} (broken in V1).", LATER),
+)

@@ -1,0 +1,29 @@
+"""Steps (digest 2.15 and 4.8)."""
+
+from __future__ import annotations
+
+from tests.compat.manifest.form import diverging, done
+
+ROWS = (
+    done("steps.retrieve", "API 2.15", "One step: its model, tokens, stop reason and status.", "GET /v1/steps/{step_id}"),
+    done("steps.retrieve.missing", "API 2.15", "An unknown step is 404, a malformed id 422."),
+    done("steps.list", "API 2.15", "Steps of all runs, the newest first; cursors follow the order.", "GET /v1/steps/"),
+    done("steps.list.filters", "API 2.15", "By agent, model, dates, feedback, tags and trace ids."),
+    done("steps.metrics", "API 2.15", "Its times in nanoseconds.", "GET /v1/steps/{step_id}/metrics"),
+    done(
+        "steps.trace",
+        "API 2.15",
+        "Null: no trace of the provider's bodies is kept beside the log.",
+        "GET /v1/steps/{step_id}/trace",
+    ),
+    done(
+        "steps.feedback", "API 2.15", "Praise, blame, or null to take it back, with tags.", "PATCH /v1/steps/{step_id}/feedback"
+    ),
+    diverging(
+        "steps.messages",
+        "API 2.15",
+        "What the step added to the log; text of letta_v1 agents is an assistant_message.",
+        "V1 shows that text as a reasoning_message here, unlike in its lists.",
+        "GET /v1/steps/{step_id}/messages",
+    ),
+)
