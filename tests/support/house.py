@@ -7,21 +7,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from hibernaut.ports.table import Table
+from hibernaut.ports.table import Change, Table
 from hibernaut.rest.dependencies import Services
 from hibernaut.schemas.agent import CreateAgentRequest, StoredAgent
 from hibernaut.store.stores import Stores
 from hibernaut.wiring.embedded import Embedded, Overrides
 from hibernaut.wiring.face import services_over
 from hibernaut.wiring.settings import EmbeddedSettings
+from tests.support.tables import PassesOn
 
 TENANT = "default"
 
 
 @dataclass(frozen=True, slots=True)
 class House:
+    """`table` is what the stores write to: the wrapped one, where it was wrapped."""
+
     services: Services
     stores: Stores
+    table: Table
 
     def agent(self, **fields: object) -> StoredAgent:
         """Make an agent."""
@@ -34,11 +38,27 @@ class House:
         return agent
 
 
+class Overtaken(PassesOn):
+    """A table whose next write is overtaken by what `by` does, once."""
+
+    def __init__(self, table: Table) -> None:
+        super().__init__(table)
+        self.by: Callable[[], object] | None = None
+
+    def write(self, *changes: Change) -> None:
+        by, self.by = self.by, None
+        if by is not None:
+            by()
+        super().write(*changes)
+
+
 @contextmanager
 def house_in(folder: Path, table: Callable[[Table], Table] | None = None) -> Iterator[House]:
     """`table` wraps the table, as doubles do."""
     embedded = Embedded(EmbeddedSettings(data=folder), Overrides(table=table))
     try:
-        yield House(services_over(embedded.stores, embedded.host, embedded.models, embedded.chain), embedded.stores)
+        yield House(
+            services_over(embedded.stores, embedded.host, embedded.models, embedded.chain), embedded.stores, embedded.table
+        )
     finally:
         embedded.close()

@@ -7,10 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.house import House, house_in
+from tests.support.house import House, Overtaken, house_in
 
 
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[House]:
     with house_in(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def contested(tmp_path: Path) -> Iterator[House]:
+    """A house whose table can be overtaken."""
+    with house_in(tmp_path, Overtaken) as opened:
         yield opened

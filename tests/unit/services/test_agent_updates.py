@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 
 from hibernaut.schemas.agent import StoredAgent, UpdateAgent
@@ -133,14 +130,17 @@ def test_detaching_a_tool_leaves_its_rules_and_the_approval_rule_can_be_set_and_
     assert updates.set_approval(TENANT, agent.id, "memory_insert", required=False).tool_rules == agent.tool_rules
 
 
-def test_two_who_attach_at_once_both_succeed(house: House) -> None:
-    agent, barrier = house.agent(), threading.Barrier(4)
-    blocks = [house.services.blocks.create(TENANT, CreateBlock(label=f"b{n}", value="")) for n in range(4)]
+def test_an_attachment_that_was_overtaken_by_another_keeps_both(contested: House) -> None:
+    agent, updates = contested.agent(), contested.services.agents.updates
+    first, second = (contested.services.blocks.create(TENANT, CreateBlock(label=f"b{n}", value="")) for n in range(2))
+    contested.table.by = lambda: updates.attach_block(TENANT, agent.id, second.id)
+    updates.attach_block(TENANT, agent.id, first.id)
+    assert contested.stored(agent.id).block_ids == [second.id, first.id]
 
-    def attach(block_id: str) -> None:
-        barrier.wait()
-        house.services.agents.updates.attach_block(TENANT, agent.id, block_id)
 
-    with ThreadPoolExecutor(4) as threads:
-        list(threads.map(attach, [block.id for block in blocks]))
-    assert sorted(house.stored(agent.id).block_ids) == sorted(block.id for block in blocks)
+def test_a_block_that_is_deleted_meanwhile_is_not_attached(contested: House) -> None:
+    agent, block = contested.agent(), contested.services.blocks.create(TENANT, CreateBlock(label="notes", value=""))
+    contested.table.by = lambda: contested.services.blocks.delete(TENANT, block.id)
+    with pytest.raises(NotFound):
+        contested.services.agents.updates.attach_block(TENANT, agent.id, block.id)
+    assert contested.stored(agent.id).block_ids == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -113,7 +112,7 @@ def test_a_deleted_agent_leaves_its_blocks_and_nothing_else(house: House) -> Non
     block = house.services.blocks.create(TENANT, CreateBlock(label="shared", value="x"))
     agent = house.agent(block_ids=[block.id], agent_type="memgpt_v2_agent", system="s" * 100_000)
     house.services.agents.delete(TENANT, agent.id)
-    table = house.stores.agents._table
+    table = house.table
     for pk in (keys.agent(TENANT, agent.id).pk, keys.head(TENANT, agent.id).pk, keys.agent_row(TENANT, "").pk):
         assert table.query(pk) == []
     assert house.stores.blocks.agents_of(TENANT, block.id) == []
@@ -122,23 +121,18 @@ def test_a_deleted_agent_leaves_its_blocks_and_nothing_else(house: House) -> Non
         house.services.agents.delete(TENANT, agent.id)
 
 
-def test_two_who_delete_at_once_get_one_success(house: House) -> None:
-    agent, barrier, outcomes = house.agent(), threading.Barrier(2), []
+def test_of_two_deletions_at_once_one_succeeds(contested: House) -> None:
+    agent = contested.agent()
+    contested.table.by = lambda: contested.services.agents.delete(TENANT, agent.id)
+    with pytest.raises(NotFound):
+        contested.services.agents.delete(TENANT, agent.id)
 
-    def delete() -> None:
-        barrier.wait()
-        try:
-            house.services.agents.delete(TENANT, agent.id)
-            outcomes.append("deleted")
-        except NotFound:
-            outcomes.append("gone")
 
-    threads = [threading.Thread(target=delete) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(outcomes) == ["deleted", "gone"]
+def test_an_agent_whose_conversation_moves_while_it_is_deleted_goes_when_that_has_settled(contested: House) -> None:
+    agent = contested.agent()
+    contested.table.by = lambda: contested.services.agents.windows.reset(TENANT, agent.id)
+    contested.services.agents.delete(TENANT, agent.id)
+    assert contested.table.query(keys.head(TENANT, agent.id).pk) == []
 
 
 def test_a_run_that_ends_after_its_agent_is_gone_brings_no_agent_back(house: House) -> None:
@@ -146,4 +140,4 @@ def test_a_run_that_ends_after_its_agent_is_gone_brings_no_agent_back(house: Hou
     house.services.agents.delete(TENANT, agent.id)
     ended(house, agent, 1, StopReason.CANCELLED)
     assert (house.services.agents.count(TENANT), names(house)) == (0, [])
-    assert house.stores.agents._table.get(Key(*keys.agent_row(TENANT, agent.id))) is not None
+    assert house.table.get(Key(*keys.agent_row(TENANT, agent.id))) is not None
