@@ -20,10 +20,12 @@ class Window(Schema):
 class CompiledFrom(Schema):
     """What the system message was last compiled from: equal inputs need no new text (invariant 10).
 
-    `digest` covers everything but the volatile metadata (time and counters).
+    `digest` covers everything but the volatile metadata (time and counters); `text` is the hash of the message itself, by which a
+    reader sees that head and message belong together ("": not known).
     """
 
     digest: str
+    text: str = ""
     block_versions: dict[str, int] = Field(default_factory=dict)
     compiled_at: Moment
 
@@ -32,7 +34,8 @@ class Head(Schema):
     """One conversation's head. `id` is `conv-…`, or the agent's id for its default conversation.
 
     `owner` is the run that may append; `version` counts changes of the log; `waiting` counts queued runs;
-    `pending` is the run that asked for an approval which nobody has answered; `last_message` is the newest id of the log.
+    `pending` is the run that asked for an approval which nobody has answered; `last_message` is the newest id of the log, and `newest`
+    are the ids that came with it in one transaction.
     """
 
     id: str
@@ -44,5 +47,6 @@ class Head(Schema):
     waiting: int = 0
     pending: str | None = None
     last_message: str | None = None
+    newest: list[str] = Field(default_factory=list)
     messages: int = 0
     created_at: Moment

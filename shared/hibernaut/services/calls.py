@@ -25,6 +25,7 @@ MARGIN = timedelta(seconds=15)
 """What is added to a tool's own time limit until its claim's deadline."""
 INTERRUPTED = "The call was interrupted. It may have happened or not; check before you repeat it."
 NEEDS_APPROVAL = "This tool needs a person's approval, and nobody can be asked in this conversation. It was not called."
+TOO_MUCH = "This was too much to be written at once, so nothing of it was done. Do less in one step."
 NOT_STARTED = "The tool could not be started, so nothing of it was done."
 SENT = "The message was sent."
 logger = logging.getLogger(__name__)
@@ -81,17 +82,22 @@ class Calls:
             results.append(result)
         return tuple(results), effects
 
+    def unwritten(self, work: Work, results: tuple[CallResult, ...]) -> tuple[tuple[CallResult, ...], Effects]:
+        """The results of a step that is too large to be written: what would have been part of its transaction was not done."""
+        kept = tuple(_error(result.call, TOO_MUCH) if _is_ours(work, result) else result for result in results)
+        return kept, Effects(work.blocks)
+
     def _one(self, work: Work, call: Call, effects: Effects) -> tuple[CallResult, Effects]:
         tool = work.turn.actor.tool(call.name)
         if call.refusal is not None or tool is None:
             return _error(call, call.refusal or f"There is no tool {call.name}."), effects
         if call.needs_approval:
             return _error(call, NEEDS_APPROVAL), effects
+        if is_outside(work, call):
+            return self._outside(work, call, tool, effects)
         if call.name in memory_edits.MEMORY_TOOLS and tool.tool_type in _MEMORY_TYPES:
             return self._memory(call, effects)
-        if tool.tool_type == ToolType.LETTA_CORE:
-            return self._core(work, call, effects)
-        return self._outside(work, call, tool, effects)
+        return self._core(work, call, effects)
 
     def _memory(self, call: Call, effects: Effects) -> tuple[CallResult, Effects]:
         edit = memory_edits.apply(call.name, call.args, effects.blocks)
@@ -189,6 +195,19 @@ def snapshot(work: Work, effects: Effects) -> JsonObject:
         "tags": agent.tags,
         "memory": {"blocks": blocks},
     }
+
+
+def is_outside(work: Work, call: Call) -> bool:
+    """Whether running the call does something outside of our own transaction, so that it is claimed first."""
+    tool = work.turn.actor.tool(call.name)
+    if tool is None or call.refusal is not None or call.needs_approval or tool.tool_type == ToolType.LETTA_CORE:
+        return False
+    return call.name not in memory_edits.MEMORY_TOOLS or tool.tool_type not in _MEMORY_TYPES
+
+
+def _is_ours(work: Work, result: CallResult) -> bool:
+    writes = result.call.name in memory_edits.MEMORY_TOOLS or result.call.name == "archival_memory_insert"
+    return writes and result.status == "success" and not is_outside(work, result.call)
 
 
 def _error(call: Call, text: str) -> CallResult:

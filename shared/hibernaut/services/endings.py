@@ -23,7 +23,7 @@ from hibernaut.schemas.run import RunError
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.schemas.turn import Claim, Journal
 from hibernaut.services.asking import Timing, reply_of
-from hibernaut.services.calls import INTERRUPTED, Stopped
+from hibernaut.services.calls import INTERRUPTED, Stopped, is_outside
 from hibernaut.services.commits import Commits, MemoryMoved
 from hibernaut.services.host import Host
 from hibernaut.services.step_records import ended, events_of, step_record
@@ -33,6 +33,8 @@ from hibernaut.store.stores import Stores
 from hibernaut.store.transactions import Ending, Written
 
 TRIES = 20
+MOST_CHECKS = 30
+"""Calls of one reply of which the ending transaction makes sure that they were not begun; of more it says that they may have happened."""
 NOT_RUN = "The run ended before this call was made."
 logger = logging.getLogger(__name__)
 
@@ -119,10 +121,10 @@ class Endings:
         turn, reply = work.turn, reply_of(journal)
         calls = calls_of(turn.actor, reply, turn.history, turn.last_return)
         claims = {call.id: self._runs.claim(tenant, state, call.id) for call in calls}
-        unclaimed: list[Change] = [
-            self._runs.unclaimed(tenant, state, call_id) for call_id, claim in claims.items() if claim is None
-        ]
-        results = tuple(_result(call, claims[call.id]) for call in calls)
+        open_calls = [call.id for call in calls if claims[call.id] is None and is_outside(work, call)]
+        unclaimed: list[Change] = [self._runs.unclaimed(tenant, state, call_id) for call_id in open_calls[:MOST_CHECKS]]
+        unsure = open_calls[MOST_CHECKS:]
+        results = tuple(_result(call, claims[call.id], unsure=call.id in unsure) for call in calls)
         rows = (
             step_rows.assistant(turn.actor, reply, journal.stamp, calls),
             step_rows.returns(turn.actor, journal.stamp, results),
@@ -130,10 +132,10 @@ class Endings:
         return work, rows, journal, unclaimed
 
 
-def _result(call: Call, claim: Claim | None) -> CallResult:
-    if claim is None:
+def _result(call: Call, claim: Claim | None, *, unsure: bool) -> CallResult:
+    if claim is None and not unsure:
         return CallResult(call, "error", NOT_RUN)
-    if claim.result is None:
+    if claim is None or claim.result is None:
         return CallResult(call, "error", INTERRUPTED)
     result = claim.result
     message = as_text(result.value if result.status == "success" else result.error)

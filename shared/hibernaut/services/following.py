@@ -13,6 +13,7 @@ from hibernaut.schemas.agent import AgentType
 from hibernaut.schemas.errors import HibernautError, NotFound, rebuilt
 from hibernaut.schemas.events import MessageEvent, RunEvent
 from hibernaut.schemas.letta_message import LettaMessage, LettaResponse, LettaStopReason
+from hibernaut.schemas.message import Message
 from hibernaut.schemas.run import StoredRun
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.host import Host
@@ -20,6 +21,9 @@ from hibernaut.services.step_records import rendering
 from hibernaut.store.runs import RunState
 from hibernaut.store.stores import Stores
 from hibernaut.store.transactions import statistics
+
+MAX_READS = 20
+"""How often a follower reads again at once what a transaction has not yet brought into sight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +64,16 @@ class Following:
         state = self.state(tenant, run_id)
         if state.ended and after >= state.last_seq:
             return []
-        events = self._stores.runs.events(tenant, run_id, after, self._clock.now())
-        if state.ended:
-            events = [one for one in events if one[0] <= state.last_seq]
-        return self._shown(tenant, state.run, events)
+        return self._shown(tenant, state.run, self._events(tenant, state, after))
+
+    def _events(self, tenant: str, state: RunState, after: int) -> list[tuple[int, RunEvent]]:
+        """Those after a number; of a run that has ended up to its last one, read again until that is in sight."""
+        events: list[tuple[int, RunEvent]] = []
+        for _ in range(MAX_READS):
+            events = self._stores.runs.events(tenant, state.run.id, after, self._clock.now())
+            if not state.ended or (events and events[-1][0] >= state.last_seq):
+                break
+        return [one for one in events if one[0] <= state.last_seq or not state.ended]
 
     def response(self, tenant: str, run_id: str) -> LettaResponse:
         """The whole reply of a run that has ended. Raises: the error that the run failed with, where it was the model's."""
@@ -71,8 +81,7 @@ class Following:
         run = state.run
         if run.error is not None:
             raise failure(run)
-        events = self._stores.runs.events(tenant, run_id, 0, self._clock.now())
-        messages = [one.message for one in self._shown(tenant, run, events) if one.message is not None]
+        messages = [one.message for one in self._shown(tenant, run, self._events(tenant, state, 0)) if one.message is not None]
         return LettaResponse(
             messages=messages,
             stop_reason=LettaStopReason(stop_reason=run.stop_reason or StopReason.ERROR),
@@ -82,8 +91,8 @@ class Following:
     def _shown(self, tenant: str, run: StoredRun, events: Sequence[tuple[int, RunEvent]]) -> list[Followed]:
         how = rendering(run.request_config, legacy=self._legacy(tenant, run))
         wanted = run.request_config.include_return_message_types if run.request_config else None
-        ids = dict.fromkeys(event.message_id for _, event in events if isinstance(event, MessageEvent))
-        rows = self._stores.conversations.messages(tenant, run.conversation_id or run.agent_id, list(ids))
+        ids = list(dict.fromkeys(event.message_id for _, event in events if isinstance(event, MessageEvent)))
+        rows = self._rows(tenant, run, ids)
         rendered = {row.id: render(row, how) for row in rows}
         followed = []
         for seq, event in events:
@@ -96,6 +105,15 @@ class Following:
                     message.run_id = run.id
             followed.append(Followed(seq, event, message))
         return followed
+
+    def _rows(self, tenant: str, run: StoredRun, ids: Sequence[str]) -> list[Message]:
+        """The rows of a log, read again until all are in sight; those of a log that is being deleted never are."""
+        rows: list[Message] = []
+        for _ in range(MAX_READS):
+            rows = self._stores.conversations.messages(tenant, run.conversation_id or run.agent_id, ids)
+            if len(rows) == len(ids):
+                break
+        return rows
 
     def _legacy(self, tenant: str, run: StoredRun) -> bool:
         agent = self._stores.agents.get(tenant, run.agent_id)

@@ -16,6 +16,7 @@ from hibernaut.schemas.block import StoredBlock
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.conversation import CompiledFrom, Head
 from hibernaut.schemas.message import Message
+from hibernaut.store.conversations import text_hash
 from hibernaut.store.stores import Stores
 
 _DEFAULT = "default"
@@ -61,9 +62,11 @@ class Prompts:
         at = self._clock.now() if update_time or head.compiled is None else head.compiled.compiled_at
         inputs = self._inputs(tenant, agent, head, blocks, at, in_window)
         digest = system_prompt.digest(self._fixed_inputs(agent, head, blocks))
-        source = CompiledFrom(digest=digest, block_versions={block.id: block.version for block in blocks}, compiled_at=at)
+        versions = {block.id: block.version for block in blocks}
+        text = system_prompt.compile_prompt(inputs)
+        source = CompiledFrom(digest=digest, text=text_hash(text), block_versions=versions, compiled_at=at)
         changed = head.compiled is None or head.compiled.digest != digest
-        return Compiled(system_prompt.compile_prompt(inputs), source, changed, inputs)
+        return Compiled(text, source, changed, inputs)
 
     def stale(self, agent: StoredAgent, head: Head, blocks: Sequence[StoredBlock]) -> bool:
         """Whether the system message may have to change: cheap, exact about memory and everything else that is compiled."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -30,6 +30,8 @@ from hibernaut.store.stores import Stores
 from hibernaut.store.transactions import Print
 
 TRIES = 50
+MOST_MESSAGES = 40
+"""Messages of one request: so many that they fit, with what else belongs into it, into the transaction that brings them into the log."""
 MOST_WAITING = 100
 """Runs that may wait for one conversation."""
 _NO_APPROVAL = (
@@ -86,7 +88,8 @@ class Sending:
             known = self._stores.resends.look(tenant, head.id, request.digest, [one.otid for one in inputs], request.retry)
             try:
                 if known.arrived is not None:
-                    self._stores.writer.write(known.arrived)
+                    token = self._host.ids.token()
+                    self._stores.writer.write(replace(known.arrived, set={**known.arrived.set, "wt": token}), token=token)
                 if known.run_id is not None:
                     return Accepted(known.run_id, attached=True)
                 return self._accepted(tenant, head, request, inputs, known.marks)
@@ -105,6 +108,8 @@ class Sending:
             return [MessageCreate(role="user", content=body.input)]
         if not body.messages:
             raise Unprocessable("Messages must not be empty")
+        if len(body.messages) > MOST_MESSAGES:
+            raise Unprocessable(f"At most {MOST_MESSAGES} messages can be sent at once")
         plain = [one for one in body.messages if isinstance(one, MessageCreate)]
         if len(plain) < len(body.messages):
             raise InvalidArgument(_NO_APPROVAL)

@@ -28,7 +28,7 @@ from hibernaut.domain.turn import (
     absorb,
     decide,
 )
-from hibernaut.ports.table import Change, ConditionFailed, TableError
+from hibernaut.ports.table import Change, ConditionFailed, TableError, TooLarge
 from hibernaut.ports.workflow import Next
 from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.errors import Conflict, NotFound
@@ -170,7 +170,8 @@ class Turns:
                         if left() < self._calls.limits.timeout + MARGIN:
                             return self._later(work)
                 case Compact(goal=goal):
-                    messages = window.drop_oldest_turns(turn.messages, goal, len(work.head.window.pinned))
+                    pinned = sum(row.id in work.head.window.pinned for row in turn.messages)
+                    messages = window.drop_oldest_turns(turn.messages, goal, pinned)
                     turn = absorb(turn, Compacted(messages))
                     work = replace(work, after=_after_cut(work, messages))
                 case RunTools(calls=calls) | AwaitApproval(calls=calls):
@@ -212,11 +213,13 @@ class Turns:
             except ClaimHeld as held:
                 return self._wait_for_claim(work, held.seconds)
             timing.tools_ns = int((self._clock.monotonic() - began) * 1e9)
-            stepped = absorb(turn, ToolsReturned(results))
             try:
-                return self._commit(replace(work, effects=effects), stepped, timing)
+                return self._commit(replace(work, effects=effects), absorb(turn, ToolsReturned(results)), timing)
             except MemoryMoved:
                 work = self._loader.refreshed(work)
+            except TooLarge:
+                results, effects = self._calls.unwritten(work, results)
+                return self._commit(replace(work, effects=effects), absorb(turn, ToolsReturned(results)), timing)
         raise Conflict(f"The memory of agent {work.agent.id} keeps being changed by others.")
 
     def _wait_for_claim(self, work: Work, seconds: float) -> Advanced:

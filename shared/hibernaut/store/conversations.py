@@ -5,6 +5,7 @@ Only reads stand here, and the changes that a transaction is made of; what belon
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -55,21 +56,23 @@ class Conversations:
         head.pending = str(item["pending"]) or None
         head.last_message = str(item["last_message"]) or None
         head.messages = int(item["messages"])
+        head.newest = str(item.get("newest", "")).split()
         return head
 
     def load(self, tenant: str, conversation: str) -> Loaded | None:
         """Head and window of one moment: read again until the head and the tail agree (architecture 3, reads)."""
-        for _ in range(MAX_READS):
+        for tried in range(MAX_READS):
             head = self.head(tenant, conversation)
             if head is None:
                 return None
-            loaded = self._picture(tenant, head)
+            # A system message that was chosen by hand may be another than the head's: in the end it counts as it stands.
+            loaded = self._picture(tenant, head, any_prompt=tried == MAX_READS - 1)
             if loaded is not None:
                 self.keep(tenant, loaded)
                 return loaded
         raise Conflict(f"The log of conversation {conversation} does not settle; try again.")
 
-    def _picture(self, tenant: str, head: Head) -> Loaded | None:
+    def _picture(self, tenant: str, head: Head, *, any_prompt: bool = False) -> Loaded | None:
         with self._lock:
             kept = self._kept.get((tenant, head.id))
         if kept is not None and kept.head.version == head.version:
@@ -80,10 +83,10 @@ class Conversations:
         after = known[-1].id if known else head.window.cut
         tail = self._log(tenant, head.id, after=after)
         newest = tail[-1].id if tail else after
-        if head.last_message != newest:
+        if head.last_message != newest or not {row for row in head.newest if row > (after or "")} <= {row.id for row in tail}:
             return None
         pinned = self._pinned(tenant, head)
-        if pinned is None:
+        if pinned is None or not (any_prompt or _belongs(head, pinned)):
             return None
         excluded = set(head.window.pinned)
         fresh = tuple(row for row in tail if row.id not in excluded and _is_said(row))
@@ -197,8 +200,21 @@ def _state(head: Head) -> dict[str, Value]:
         "waiting": head.waiting,
         "pending": head.pending or "",
         "last_message": head.last_message or "",
+        "newest": " ".join(head.newest),
         "messages": head.messages,
     }
+
+
+def text_hash(text: str) -> str:
+    """What stands for a system message in its head."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _belongs(head: Head, pinned: Sequence[Message]) -> bool:
+    """Whether the system message is the one that the head was written with: it is rewritten in place, so its id does not tell."""
+    if head.compiled is None or not head.compiled.text or not pinned:
+        return True
+    return text_hash(pinned[0].text()) == head.compiled.text
 
 
 def _is_said(row: Message) -> bool:

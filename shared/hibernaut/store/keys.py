@@ -126,7 +126,9 @@ def journal(tenant: str, run_id: str) -> Key:
 
 def claim(tenant: str, run_id: str, step: int, call_id: str) -> Key:
     """`step` counts the run's committed steps. A call's id is whatever its provider made up, of any length: its hash stands for it."""
-    return Key(f"{tenant}#RUN#{run_id}", f"CLAIM#{step}#{hashlib.sha256(call_id.encode()).hexdigest()[:32]}")
+    return Key(
+        f"{tenant}#RUN#{run_id}", f"CLAIM#{step}#{hashlib.sha256(call_id.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+    )
 
 
 def step(tenant: str, run_id: str, step_id: str) -> Key:

@@ -163,9 +163,8 @@ class Transactions:
         first_seq = state.next_seq
         log = [*written.events, *closing_events(state.run)]
         state = replace(state, next_seq=first_seq + len(log), last_seq=first_seq + len(log) - 1, lease=0, journal="")
-        grown = _grown(
-            _grown(after, written.rows, owner=None), succession.rows, owner=succession.run.run.id if succession.run else None
-        )
+        rows = [*written.rows, *succession.rows]
+        grown = _grown(after, rows, owner=succession.run.run.id if succession.run else None)
         if succession.run:
             grown = grown.model_copy(update={"waiting": before.waiting - 1})
         when = unchanged(ending.outside) if ending.outside else running(state.attempt)
@@ -174,7 +173,7 @@ class Transactions:
             self._conversations.change_head(tenant, before, grown, state.token, waiting),
             self._runs.change(tenant, state, when, None),
             self._runs.end_row(tenant, state.run),
-            *(self._conversations.put_message(tenant, before.id, row) for row in (*written.rows, *succession.rows)),
+            *(self._conversations.put_message(tenant, before.id, row) for row in rows),
             *([self._put_step(tenant, written.step)] if written.step else []),
             self._runs.put_events(tenant, state.run.id, first_seq, log, now),
             self._agents.run_ended(
@@ -242,6 +241,7 @@ def _grown(head: Head, rows: Sequence[Message], *, owner: str | None) -> Head:
             "owner": owner,
             "version": head.version + 1 if rows or owner != head.owner else head.version,
             "last_message": rows[-1].id if rows else head.last_message,
+            "newest": [row.id for row in rows] or head.newest,
             "messages": head.messages + len(rows),
         }
     )
