@@ -84,8 +84,8 @@ def fill(client: Client, agent: str, messages: int) -> None:
     each = [
         {"role": "user" if place % 2 == 0 else "assistant", "content": f"message number {place}"} for place in range(messages)
     ]
-    for start in range(0, messages, 50):
-        body = {"messages": each[start : start + 50]}
+    for start in range(0, messages, 40):
+        body = {"messages": each[start : start + 40]}
         client.http.post(f"/v1/agents/{agent}/messages", json=body).raise_for_status()
 
 
