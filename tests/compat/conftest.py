@@ -30,6 +30,8 @@ from tests.support.provider_servers import ScriptedOpenAI
 PROFILES = ("embedded", "aws-offline")
 HANDLE = "openai/test-model"
 CURL = {"user-agent": "curl/8.5.0"}
+Make = Callable[..., Any]
+"""Makes an agent from fields of `agents.create`."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -124,8 +126,8 @@ def http(url: str) -> Iterator[httpx.Client]:
 
 
 @pytest.fixture
-def new_agent(client: Letta) -> Callable[..., Any]:
-    """Makes agents; on the scripted model unless told otherwise."""
+def new_agent(client: Letta, said: Said) -> Make:
+    """Makes agents; on the scripted model unless told otherwise, which says "Hello." until told otherwise."""
 
     def make(**fields: Any) -> Any:
         return client.agents.create(**{"model": HANDLE, "memory_blocks": [{"label": "human", "value": ""}]} | fields)
