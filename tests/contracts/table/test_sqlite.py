@@ -168,6 +168,17 @@ def test_what_has_expired_is_dropped_in_time_and_told(sqlite: SqliteTable, clock
     assert [(record.key.sk, (record.old or {})["ttl"]) for record in gone] == [("1", soon), ("3", soon), ("5", soon)]
 
 
+def test_an_item_lives_by_the_ttl_that_it_has_now(sqlite: SqliteTable, clock: Clock) -> None:
+    soon, later = int(clock.now) + HOUR, int(clock.now) + 3 * HOUR
+    sqlite.write(*(Put({"pk": "T#a", "sk": sk, "ttl": soon}) for sk in "123"), Put({"pk": "T#a", "sk": "4"}))
+    sqlite.write(
+        Update(A, set={"ttl": later}), Update(Key("T#a", "2"), remove=("ttl",)), Update(Key("T#a", "4"), set={"ttl": soon})
+    )
+    clock.now += 2 * HOUR
+    busy(sqlite)
+    assert [item["sk"] for item in sqlite.query("T#a")] == ["1", "2"]
+
+
 def test_what_has_expired_while_the_table_was_closed_is_dropped_when_it_opens(tmp_path: Path, clock: Clock) -> None:
     first = SqliteTable(tmp_path / "table.db", now=clock)
     first.write(Put({"pk": "T#a", "sk": "1", "ttl": int(clock.now) + 1}), Put({"pk": "T#a", "sk": "2", "ttl": "tomorrow"}))
