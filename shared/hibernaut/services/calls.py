@@ -14,6 +14,7 @@ from hibernaut.domain.tool_returns import as_text
 from hibernaut.ports.table import ConditionFailed
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome, ToolRunner
 from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.errors import place_of
 from hibernaut.schemas.tool import Tool, ToolType
 from hibernaut.schemas.turn import Claim, ClaimedResult
 from hibernaut.services.host import Host
@@ -137,8 +138,8 @@ class Calls:
     def _called(self, job: ToolJob) -> ClaimedResult:
         try:
             return _claimed(self._runner.run(job))
-        except OSError:
-            logger.exception("a tool's process could not be made", extra={"tool": job.name})
+        except OSError as error:
+            logger.error("tool could not be started", extra={"tool": job.name, "place": place_of(error)})
             return ClaimedResult(status="error", error=NOT_STARTED)
 
     def _claim(self, work: Work, claim: Claim, token: str) -> Claim | None:

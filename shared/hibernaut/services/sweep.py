@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from hibernaut.ports.table import ConditionFailed, Key, TableError
 from hibernaut.ports.workflow import RunRef
-from hibernaut.schemas.errors import HibernautError
+from hibernaut.schemas.errors import HibernautError, place_of
 from hibernaut.schemas.run import RunError
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.endings import Endings
@@ -55,8 +55,8 @@ class Sweep:
         """One run that cannot be taken up must not keep the others from it."""
         try:
             return self._take_up(place)
-        except (HibernautError, TableError):
-            logger.exception("run could not be swept", extra={"run_id": keys.last_part(place.pk)})
+        except (HibernautError, TableError) as error:
+            logger.error("run could not be swept", extra={"run_id": keys.last_part(place.pk), "place": place_of(error)})
             return "left"
 
     def _take_up(self, place: Key) -> str:

@@ -9,6 +9,7 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 
 from hibernaut.ports.workflow import Next, RunRef
@@ -49,7 +50,8 @@ class Threads:
         if inline:
             self._follow(run)
         else:
-            self._pool.submit(self._follow, run)
+            with suppress(RuntimeError):  # closed since it was asked: the next start takes the run up
+                self._pool.submit(self._follow, run)
 
     def stop(self, run: RunRef) -> None:
         """Nothing to do: the step under way finds the run ended when it commits."""
@@ -69,7 +71,7 @@ class Threads:
         while not self._stopping.is_set():
             try:
                 follows = self._drive.advance(run)
-            except Exception as error:  # whatever it is, the run must end (invariant 7): here is the thread's outermost line
+            except Exception as error:  # noqa: BLE001  the thread ends here, and its run must end too (invariant 7)
                 failures += 1
                 logger.error("step failed", extra={"run_id": run.run_id, "failures": failures, **_told(error)})
                 if failures < TRIES:
@@ -83,7 +85,7 @@ class Threads:
     def _close(self, drive: Drive, run: RunRef) -> None:
         try:
             drive.close(run)
-        except Exception as error:  # the table itself fails: the sweep closes the run when it is back
+        except Exception as error:  # noqa: BLE001  the table itself fails: the sweep closes the run when it is back
             logger.error("run could not be closed", extra={"run_id": run.run_id, **_told(error)})
 
 
