@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hibernaut.domain.memory_edits import Created, Described, Detached, Edited, Renamed
+from hibernaut.domain.memory_edits import Created, Described, Detached, Edited, Renamed, apply
 from hibernaut.schemas.block import DEFAULT_LIMIT
 from tests.unit.domain.blocks import POEM, block, call, said
 
@@ -29,12 +29,18 @@ def test_create_does_not_overwrite() -> None:
 def test_create_keeps_the_limit_of_new_blocks() -> None:
     result = call("memory", command="create", path="pets", description="x", file_text="y" * (DEFAULT_LIMIT + 1))
     assert f"would hold {DEFAULT_LIMIT + 1} characters, and its limit is {DEFAULT_LIMIT}" in said(result)
+    assert call("memory", command="create", path="pets", description="x", file_text="y" * DEFAULT_LIMIT).status == "success"
 
 
 @pytest.mark.parametrize("label", ["", "/memories/", "x" * 513])
 def test_a_label_has_a_length(label: str) -> None:
     assert "1 to 512 characters" in said(call("memory", command="create", path=label, description="x"))
     assert "1 to 512 characters" in said(call("memory", command="rename", old_path="human", new_path=label))
+
+
+@pytest.mark.parametrize("label", ["x", "x" * 512])
+def test_a_label_may_be_as_short_and_as_long_as_that(label: str) -> None:
+    assert call("memory", command="create", path=label, description="x").changes == (Created(label, "", "x"),)
 
 
 def test_str_replace_and_insert_return_the_new_text() -> None:
@@ -87,4 +93,5 @@ def test_view_lists_the_blocks_or_shows_one() -> None:
             "- human (3 of 50 characters): no description\n- rules (0 of 9 characters, read-only): no description"
         )
     assert call("memory", *blocks, command="view", path="rules").message == ""
+    assert apply("memory", {"command": "view"}, []).message == "There are no memory blocks."
     assert "There is no block `plan`" in said(call("memory", *blocks, command="view", path="plan"))

@@ -157,6 +157,7 @@ def test_a_block_that_is_too_long_may_be_shortened_but_not_kept_that_long() -> N
     long = block(value="a" * 20, limit=10)
     assert call("memory_rethink", long, label="human", new_memory="b" * 15).status == "success"
     assert call("memory_rethink", long, label="human", new_memory="b" * 20).status == "error"
+    assert call("memory_rethink", long, label="human", new_memory="a" * 20) == EditResult("success", "a" * 20, ())
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,11 @@ def test_a_section_may_move_a_block_only() -> None:
     assert result.changes == (Renamed("human", "user"),)
 
 
+def test_a_section_that_changes_nothing_says_so() -> None:
+    result = call("memory_apply_patch", block(value=LIST), label="", patch="*** Update Block: human\n@@\n-one\n+one")
+    assert (said(result), result.changes) == ("Patched:\n- left `human` as it was", ())
+
+
 def test_a_section_sees_what_the_ones_before_it_did() -> None:
     text = "*** Add Block: pets\nRex\n*** Update Block: pets\n@@\n-Rex\n+Tom\n*** Update Block: pets\n@@\n+Ada"
     result = call("memory_apply_patch", label="", patch=text)
