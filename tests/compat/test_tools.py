@@ -1,0 +1,133 @@
+"""Tools through the SDK (Letta V1 API, digest 2.9 and 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+from letta_client import BadRequestError, Letta, NotFoundError, UnprocessableEntityError
+
+MISSING = "tool-00000000-0000-4000-8000-000000000000"
+
+
+def source(name: str, text: str = "Roll a die.") -> str:
+    return f'def {name}(sides: int = 6) -> int:\n    """{text}\n\n    Args:\n        sides (int): How many sides.\n    """\n    return 4\n'
+
+
+@pytest.mark.manifest("tools.create", "tools.upsert", "tools.retrieve", "tools.source_type")
+def test_a_tool_is_made_from_its_source_and_made_again_under_its_name(client: Letta) -> None:
+    tool = client.tools.create(source_code=source("roll"), tags=["dice"], return_char_limit=99)
+    assert (tool.name, tool.tool_type, tool.source_type, tool.description) == ("roll", "custom", "json", "Roll a die.")
+    assert tool.json_schema == {
+        "name": "roll",
+        "description": "Roll a die.",
+        "parameters": {
+            "type": "object",
+            "properties": {"sides": {"type": "integer", "description": "How many sides."}},
+            "required": [],
+        },
+    }
+    assert client.tools.retrieve(tool.id) == tool
+    again = client.tools.upsert(source_code=source("roll", "Throw it."))
+    assert (again.id, again.tags, again.description) == (tool.id, ["dice"], "Throw it.")
+    assert client.tools.create(source_code=source("roll")).id == tool.id
+    with pytest.raises(NotFoundError):
+        client.tools.retrieve(MISSING)
+
+
+@pytest.mark.manifest("tools.create.errors")
+def test_a_source_that_is_no_tool_is_refused(client: Letta, http: httpx.Client) -> None:
+    for text, code in (("line 1", "def f(:"), ("docstring", "def f():\n    return 1"), ("48", source("x" * 49))):
+        with pytest.raises(BadRequestError, match=text):
+            client.tools.create(source_code=code)
+    with pytest.raises(UnprocessableEntityError):
+        client.tools.create(source_code="function f() {}", source_type="typescript")
+    with pytest.raises(BadRequestError, match="built-in"):
+        client.tools.create(source_code=source("send_message"))
+    assert http.post("/v1/tools/", json={}).status_code == 422
+    unknown = http.post("/v1/tools/", json={"source_code": source("f"), "name": "f"})
+    assert (unknown.status_code, "extra_forbidden" in unknown.json()["detail"]) == (422, True)
+
+
+@pytest.mark.manifest("tools.update")
+def test_a_tool_is_changed_and_renamed_with_its_schema(client: Letta) -> None:
+    tool = client.tools.create(source_code=source("before"))
+    client.tools.create(source_code=source("taken"))
+    assert client.tools.update(tool.id, description="new", tags=["x"]).tags == ["x"]
+    assert client.tools.update(tool.id, source_code=source("before", "Other.")).json_schema == tool.json_schema
+    with pytest.raises(BadRequestError, match="does not match"):
+        client.tools.update(tool.id, source_code=source("after"))
+    schema = {**(tool.json_schema or {}), "name": "after"}
+    renamed = client.tools.update(tool.id, source_code=source("after"), json_schema=schema)
+    assert renamed.name == "after"
+    with pytest.raises(BadRequestError, match="already exists"):
+        client.tools.update(tool.id, source_code=source("taken"), json_schema={**schema, "name": "taken"})
+    with pytest.raises(NotFoundError):
+        client.tools.update(MISSING, tags=[])
+
+
+@pytest.mark.manifest("tools.list", "tools.list.filters")
+def test_tools_are_listed_by_what_they_are(client: Letta, http: httpx.Client) -> None:
+    tool = client.tools.create(source_code=source("listed_here"))
+    assert [one.name for one in client.tools.list(name="listed_here")] == ["listed_here"]
+    assert {one.name for one in client.tools.list(names=["listed_here", "memory"])} == {"listed_here", "memory"}
+    assert [one.id for one in client.tools.list(tool_ids=[tool.id])] == [tool.id]
+    assert [one.id for one in client.tools.list(search="LISTED_")] == [tool.id]
+    assert tool.id in {one.id for one in client.tools.list(tool_types=["custom"], limit=3)}
+    assert {one.tool_type for one in client.tools.list(exclude_tool_types=["custom"])} == {
+        "letta_core",
+        "letta_memory_core",
+        "letta_sleeptime_core",
+    }
+    assert "conversation_search" in {one.name for one in client.tools.list(return_only_letta_tools=True)}
+    assert len(http.get("/v1/tools/", params={"names": "listed_here,memory"}).json()) == 2
+    with pytest.raises(BadRequestError, match="letta_core"):
+        client.tools.list(tool_types=["odd"])
+    every = len(list(client.tools.list()))
+    assert http.get("/v1/tools/count").json() == every
+
+
+@pytest.mark.manifest("tools.delete", "tools.delete.detaches")
+def test_a_deleted_tool_leaves_its_agents(client: Letta, new_agent: Callable[..., Any]) -> None:
+    tool = client.tools.create(source_code=source("going"))
+    agent = new_agent(tool_ids=[tool.id])
+    assert client.tools.delete(tool.id) is None
+    assert "going" not in {one.name for one in client.agents.tools.list(agent.id)}
+    with pytest.raises(NotFoundError, match=f"Tool with id {tool.id} not found."):
+        client.tools.delete(tool.id)
+
+
+@pytest.mark.manifest("tools.builtin")
+def test_built_in_tools_are_there_and_stay(client: Letta, http: httpx.Client) -> None:
+    tool = client.tools.list(name="memory_insert").items[0]
+    assert client.tools.retrieve(tool.id).json_schema is not None
+    assert client.tools.update(tool.id, return_char_limit=60_000).return_char_limit == 60_000
+    for refused in (lambda: client.tools.delete(tool.id), lambda: client.tools.update(tool.id, source_code="def f(): ...")):
+        with pytest.raises(BadRequestError, match="built-in"):
+            refused()
+    added = http.post("/v1/tools/add-base-tools").json()
+    assert tool.id in {one["id"] for one in added}
+
+
+@pytest.mark.manifest("tools.run")
+def test_a_source_is_run_without_being_stored(http: httpx.Client) -> None:
+    before = http.get("/v1/tools/count").json()
+    code = "def add(a: int, b: int):\n    import os\n    print(os.environ['KEY'])\n    return a + b"
+    body = {"source_code": code, "args": {"a": 1, "b": 2}, "env_vars": {"KEY": "k"}}
+    answer = http.post("/v1/tools/run", json=body).json()
+    assert (answer["message_type"], answer["status"], answer["tool_return"]) == ("tool_return_message", "success", "3")
+    assert (answer["id"], answer["tool_call_id"], "".join(answer["stdout"]).strip()) == ("null", "null", "k")
+    failed = http.post("/v1/tools/run", json={"source_code": "def f():\n    raise ValueError('no luck')", "args": {}}).json()
+    assert (failed["status"], "no luck" in "".join(failed["stderr"])) == ("error", True)
+    assert http.get("/v1/tools/count").json() == before
+
+
+@pytest.mark.manifest("tools.generate_schema", "tools.search")
+def test_a_schema_is_derived_and_a_search_refused(http: httpx.Client) -> None:
+    schema = http.post("/v1/tools/generate-schema", json={"code": source("shown")}).json()
+    assert (schema["name"], list(schema["parameters"]["properties"])) == ("shown", ["sides"])
+    assert http.post("/v1/tools/generate-schema", json={"code": "def f(:"}).status_code == 400
+    refused = http.post("/v1/tools/search", json={"query": "dice"})
+    assert (refused.status_code, "index" in refused.json()["detail"]) == (400, True)
