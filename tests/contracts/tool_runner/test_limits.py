@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import fcntl
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from hibernaut.adapters.tool_runner.child_process import ChildProcessRunner
 from hibernaut.ports.tool_runner import ToolRunner
 from tests.contracts.tool_runner.conftest import MEGABYTE, job
 
@@ -150,3 +152,16 @@ def test_processes_that_a_tool_started_die_with_it(runner: ToolRunner, how: str,
         # Free as soon as the last process that holds it is dead.
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert lock.read() == ""
+
+
+def test_closing_the_runner_ends_what_is_running(tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    os.mkfifo(started)
+    source = "import os, time\ndef tool():\n    open(os.environ['STARTED'], 'w').close()\n    time.sleep(1000)\n"
+    runner = ChildProcessRunner()
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(runner.run, job(source, environment={"STARTED": str(started)}))
+        # Opening waits for the tool to open its end.
+        started.open().close()
+        runner.close()
+        assert "its process was killed (SIGKILL)" in str(running.result().error)
