@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from typing import Any
@@ -332,10 +333,12 @@ def test_core_memory_and_the_count_have_routes_of_their_own(http: httpx.Client, 
 
 
 @pytest.mark.manifest("agents.create")
-@pytest.mark.anyio
-async def test_the_asynchronous_sdk_does_the_same(url: str, anyio_backend: str) -> None:
-    async with AsyncLetta(base_url=url, api_key="any", max_retries=0) as client:
-        agent = await client.agents.create(name="Async")
-        assert (await client.agents.retrieve(agent.id)).name == "Async"
-        assert [one.id async for one in client.agents.list(name="Async")] == [agent.id]
-        await client.agents.delete(agent.id)
+def test_the_asynchronous_sdk_does_the_same(url: str) -> None:
+    async def session() -> None:
+        async with AsyncLetta(base_url=url, api_key="any", max_retries=0) as client:
+            agent = await client.agents.create(name="Async")
+            assert (await client.agents.retrieve(agent.id)).name == "Async"
+            assert [one.id async for one in client.agents.list(name="Async")] == [agent.id]
+            await client.agents.delete(agent.id)
+
+    asyncio.run(session())

@@ -179,10 +179,10 @@ ROWS = (
         "Editing a stored message.",
         "Messages are immutable; the SDK has no call for it, and V1 answers 405.",
     ),
-    diverging(
+    todo(
         "messages.approval_ids",
         "API 5.4",
-        "The id of an approval request is an id of its own in every mode.",
-        "V1 lowers the last digit of the text's id by one in token streams; here the low bits of an id belong to its otids.",
+        "An approval request has an id of its own in every mode (V1 lowers the text's id by one in token streams).",
+        RUNS,
     ),
 )

@@ -1,0 +1,85 @@
+"""Steps, and what people think of them (digest 2.15)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from letta_client import Letta, NotFoundError, UnprocessableEntityError
+
+from tests.compat.conftest import HANDLE, Make, Said, calls
+
+UNKNOWN = "step-00000000-0000-4000-8000-000000000000"
+
+
+def talk(client: Letta, agent_id: str) -> str:
+    return client.agents.messages.create(agent_id, input="Hello").messages[-1].step_id or ""
+
+
+@pytest.mark.manifest("steps.retrieve", "steps.retrieve.missing", "steps.metrics", "steps.trace")
+def test_a_step_tells_what_it_cost(client: Letta, new_agent: Make) -> None:
+    agent = new_agent()
+    step = client.steps.retrieve(talk(client, agent.id))
+    assert (step.agent_id, step.model, step.model_handle, step.status) == (agent.id, "test-model", HANDLE, "success")
+    assert (step.prompt_tokens, step.completion_tokens, step.total_tokens, step.stop_reason) == (12, 5, 17, "end_turn")
+    metrics = client.steps.metrics.retrieve(step.id)
+    assert (metrics.id, metrics.run_id, metrics.agent_id) == (step.id, step.run_id, agent.id)
+    assert metrics.llm_request_ns is not None
+    assert metrics.step_ns is not None
+    assert metrics.step_ns >= metrics.llm_request_ns > 0
+    assert client.steps.trace.retrieve(step.id) is None
+    for ask in (client.steps.retrieve, client.steps.metrics.retrieve, client.steps.messages.list):
+        with pytest.raises(NotFoundError):
+            ask(UNKNOWN)
+        with pytest.raises(UnprocessableEntityError):
+            ask("step-1")
+
+
+@pytest.mark.manifest("steps.messages")
+def test_a_step_shows_what_it_added(client: Letta, new_agent: Make, said: Said) -> None:
+    said.next(calls(("memory_insert", {"label": "human", "new_string": "x"}), content="Noting."), {"content": "Noted."})
+    answer = client.agents.messages.create(new_agent().id, input="x")
+    first = client.steps.messages.list(answer.messages[0].step_id or "").items
+    assert [one.message_type for one in first] == ["assistant_message", "tool_call_message", "tool_return_message"]
+    last = client.steps.messages.list(answer.messages[-1].step_id or "").items
+    assert [one.message_type for one in last] == ["assistant_message"]
+
+
+@pytest.mark.manifest("steps.list")
+@pytest.mark.parametrize("order", ["asc", "desc"])
+def test_the_sdk_pages_through_every_step_once(client: Letta, new_agent: Make, order: Any) -> None:
+    agent = new_agent()
+    made = [talk(client, agent.id) for _ in range(5)]
+    wanted = made if order == "asc" else made[::-1]
+    assert [step.id for step in client.steps.list(agent_id=agent.id, limit=2, order=order)] == wanted
+    before = client.steps.list(agent_id=agent.id, before=wanted[3], limit=2, order=order).items
+    assert [step.id for step in before] == wanted[1:3]
+    with pytest.raises(NotFoundError):
+        client.steps.list(after=UNKNOWN)
+
+
+@pytest.mark.manifest("steps.list.filters", "steps.feedback")
+def test_steps_are_found_by_what_they_are_and_what_was_said_of_them(client: Letta, new_agent: Make) -> None:
+    agent = new_agent()
+    good, bad, plain = (talk(client, agent.id) for _ in range(3))
+    praised = client.steps.feedback.create(good, feedback="positive", tags=["short", "kind"])
+    assert (praised.feedback, praised.tags) == ("positive", ["short", "kind"])
+    client.steps.feedback.create(bad, feedback="negative")
+
+    def found(**by: Any) -> list[str]:
+        return [step.id for step in client.steps.list(**{"agent_id": agent.id} | by).items]
+
+    assert found() == [plain, bad, good]
+    assert found(feedback="negative") == [bad]
+    assert found(has_feedback=True) == [bad, good]
+    assert found(has_feedback=False) == [plain]
+    assert found(tags=["kind", "other"]) == [good]
+    assert found(model="test-model") == [plain, bad, good]
+    assert found(model="another") == found(trace_ids=["none"]) == found(project_id="none") == []
+    made = client.runs.retrieve(client.steps.retrieve(bad).run_id or "").created_at
+    assert made is not None
+    assert found(start_date=(made - timedelta(days=1)).isoformat()) == [plain, bad, good]
+    assert found(end_date=(made - timedelta(days=1)).isoformat()) == []
+    assert good not in found(start_date=made.isoformat())
+    assert client.steps.feedback.create(bad, feedback=None).feedback is None
