@@ -123,3 +123,9 @@ def test_large_blocks_lie_in_blobs_and_come_back(house: House) -> None:
     value = "x" * 300_000
     agent = house.agent(memory_blocks=[{"label": f"b{n}", "value": value} for n in range(20)])
     assert [block.value for block in house.services.agents.blocks(TENANT, agent.id)] == [value] * 20
+
+
+def test_more_bytes_than_a_transaction_holds_are_written_in_several(house: House) -> None:
+    said = [{"role": "user", "content": "x" * 60_000} for _ in range(80)]
+    agent = house.agent(initial_message_sequence=said)
+    assert len(house.services.agents.retrieve(TENANT, agent.id).message_ids or []) == 81

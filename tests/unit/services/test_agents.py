@@ -12,9 +12,11 @@ from hibernaut.ports.table import Key
 from hibernaut.schemas.agent import StoredAgent, UpdateAgent
 from hibernaut.schemas.block import CreateBlock
 from hibernaut.schemas.errors import NotFound
+from hibernaut.schemas.send import LettaRequest
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.agent_states import LOADED, shown_relations
 from hibernaut.services.agents import AgentFilter
+from hibernaut.services.sending import Request
 from hibernaut.store import keys
 from tests.support.house import TENANT, House, house_in
 from tests.support.tables import CountingTable
@@ -133,6 +135,32 @@ def test_an_agent_whose_conversation_moves_while_it_is_deleted_goes_when_that_ha
     contested.table.by = lambda: contested.services.agents.windows.reset(TENANT, agent.id)
     contested.services.agents.delete(TENANT, agent.id)
     assert contested.table.query(keys.head(TENANT, agent.id).pk) == []
+
+
+def accept(house: House, agent: StoredAgent) -> str:
+    """A run that nobody drives."""
+    body = LettaRequest(input="hi")
+    return house.services.sending.accept(TENANT, Request(agent.id, body, "send_message", digest="")).run_id
+
+
+def statuses(house: House, run_id: str) -> list[object]:
+    """Every status that the run has had."""
+    return [told.new["status"] for told in house.table.changes() if told.key == keys.run(TENANT, run_id) and told.new]
+
+
+def test_open_and_waiting_runs_are_ended_before_their_agent_goes(house: House) -> None:
+    agent = house.agent()
+    runs = [accept(house, agent) for _ in range(3)]
+    house.services.agents.delete(TENANT, agent.id)
+    assert [statuses(house, run_id)[-1] for run_id in runs] == ["cancelled"] * 3
+    assert house.stores.runs.get_many(TENANT, runs) == {}
+
+
+def test_a_message_that_arrives_while_its_agent_is_deleted_is_not_left_open(contested: House) -> None:
+    agent, runs = contested.agent(), []
+    contested.table.by = lambda: runs.append(accept(contested, agent))
+    contested.services.agents.delete(TENANT, agent.id)
+    assert statuses(contested, runs[0])[-1] == "cancelled"
 
 
 def test_a_run_that_ends_after_its_agent_is_gone_brings_no_agent_back(house: House) -> None:
