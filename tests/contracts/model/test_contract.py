@@ -131,7 +131,11 @@ def test_every_call_that_is_sent_has_its_return_right_after_it(spoken: Spoken) -
 def test_calls_and_returns_without_each_other_are_left_out(spoken: Spoken) -> None:
     rows = Rows()
     log = [rows.tool(gave("call_gone", "from before the cut")), rows.user("hi")]
-    log += [rows.assistant("Wait.", called("call_lost", "memory_insert")), rows.user("still there?")]
+    log += [
+        rows.assistant("Wait.", called("call_lost", "memory_insert")),
+        rows.tool(gave("call_gone")),
+        rows.user("still there?"),
+    ]
     text = json.dumps(spoken.model.payload(spoken.request(*log, tools=BOTH))["messages"])
     assert "call_gone" not in text
     assert "call_lost" not in text

@@ -1,7 +1,7 @@
 """Anthropic's Messages API by the `anthropic` SDK, and servers that speak it.
 
 The SDK is imported at the first call. It makes the connection and the errors, and tries once; the body is ours, so that its typed calls'
-guesses about long answers and old models stay out. Nothing is taken from the environment.
+guesses about long answers and old models stay out. No key, address or header is taken from the environment.
 """
 
 from __future__ import annotations

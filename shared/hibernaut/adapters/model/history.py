@@ -70,11 +70,7 @@ def _keeps(turn: Turn, *, last: bool) -> bool:
     """Leave out the calls without a return, and those given twice. False: nothing of the turn is to be shown."""
     asked = bool(turn.calls)
     if len(turn.returns) != len(turn.calls):
-        first: dict[str, ToolCall] = {}
-        for call in turn.calls:
-            if call.id in turn.returns:
-                first.setdefault(call.id, call)
-        turn.calls = [*first.values()]
+        turn.calls = [*{call.id: call for call in turn.calls if call.id in turn.returns}.values()]
     if turn.calls:
         return True
     return not (asked and last) and any(row.content for row in turn.rows)
