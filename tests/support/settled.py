@@ -33,7 +33,7 @@ def check_settled(world: World, *agent_ids: str) -> None:
         log, head = world.log(agent_id), world.head(agent_id)
         check_valid(log)
         check_events(world, agent_id)
-        assert head.owner is None and head.waiting == 0, f"{head.owner} still owns, {head.waiting} wait"
+        assert (head.owner, head.waiting) == (None, 0), "somebody still owns or waits"
         assert world.stores.conversations.queue(TENANT, agent_id) == []
         assert (head.last_message, head.messages) == (log[-1].id, len(log))
         writers = [run_id for run_id, _ in groupby(row.run_id for row in log)]
@@ -46,16 +46,18 @@ def check_events(world: World, agent_id: str) -> None:
     """Each of the agent's runs has ended, with its input in the log once and a gapless event log whose last event is `done`."""
     log = world.log(agent_id)
     rows = {row.id for row in log}
-    for run_id, texts in world.data.sent.items():
-        state = world.run(run_id)
-        if state.run.agent_id != agent_id:
-            continue
-        said = [row.text() for row in log if row.run_id == run_id and row.role == "user" and row.step_id is None]
-        kept = [row.text() for row in state.run.input]
-        assert said + kept == texts, f"input {texts} of {run_id} is in the log as {said} and on the run as {kept}"
-        assert state.ended and state.run.stop_reason is not None, f"{run_id} is {state.run.status}"
-        assert not kept or state.run.status is RunStatus.CANCELLED
-        events = world.stores.runs.events(TENANT, run_id, 0, world.clock.now())
-        assert [seq for seq, _ in events] == list(range(1, state.last_seq + 1)), f"{run_id}: {events} up to {state.last_seq}"
+    for listed in world.stores.runs.rows(TENANT, agent_id):
+        state = world.run(keys.last_part(str(listed["sk"])))
+        run = state.run
+        said = [row.text() for row in log if row.run_id == run.id and row.role == "user" and row.step_id is None]
+        kept = [row.text() for row in run.input]
+        assert said + kept == world.data.sent.get(run.id, said or kept), f"the log has {said}, the run {kept}"
+        assert said + kept, f"the input of {run.id} is lost"
+        assert state.ended, f"{run.id} is {run.status}"
+        assert run.stop_reason is not None
+        assert listed["status"] == run.status
+        assert not kept or run.status is RunStatus.CANCELLED
+        events = world.stores.runs.events(TENANT, run.id, 0, world.clock.now())
+        assert [seq for seq, _ in events] == list(range(1, state.last_seq + 1)), f"{run.id}: {events} up to {state.last_seq}"
         assert [seq for seq, event in events if isinstance(event, DoneEvent)] == [state.last_seq]
         assert all(event.message_id in rows for _, event in events if isinstance(event, MessageEvent))

@@ -3,6 +3,8 @@
 `Data` is what survives a dead process: the table, the blobs, the world outside. A `World` is one process over it; `reborn` is the next.
 """
 
+# ruff: noqa: ARG002  a port's double takes what the port gives
+
 from __future__ import annotations
 
 from collections import deque
@@ -63,8 +65,8 @@ class Inline:
 
     def __init__(self) -> None:
         self.started: deque[RunRef] = deque()
-        self.advance: Callable[[RunRef], str] = lambda run: "finished"
-        self.close: Callable[[RunRef], None] = lambda run: None
+        self.advance: Callable[[RunRef], str]
+        self.close: Callable[[RunRef], None]
 
     def start(self, run: RunRef, *, name: str | None = None, inline: bool = False) -> None:
         self.started.append(run)
@@ -84,7 +86,7 @@ class Inline:
                 if self.advance(run) != "advance":
                     return None
                 failures = 0
-            except Exception:
+            except Exception:  # noqa: BLE001  as the engine does whose place this one takes
                 failures += 1
                 if failures == TRIES:
                     return self.close(run)
@@ -136,9 +138,8 @@ class World:
         blocks: Mapping[str, str] | Sequence[StoredBlock] = {},
         tools: Sequence[str] = (),
         rules: Sequence[ToolRule] = (),
-        approved: Sequence[str] = (),
     ) -> str:
-        """An agent's id. Tools that are not built in become custom ones; those in `approved` are among them."""
+        """An agent's id. Tools that are not built in become custom ones."""
         now, token = self.clock.now(), self.ids.token()
         made = [] if not isinstance(blocks, Mapping) else [self._block(label, value) for label, value in blocks.items()]
         attached = made if isinstance(blocks, Mapping) else list(blocks)
