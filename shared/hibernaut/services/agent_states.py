@@ -74,18 +74,26 @@ class AgentStates:
         secrets = agent.secrets if "secrets" in shown else []
         fields = {name: getattr(agent, name) for name in _SHARED}
         fields |= _last_run(found.rows.get(agent.id, {}))
+        # Every field is named: looking up a default costs more than all the others.
         return AgentState.model_construct(
             **{
                 **fields,
-                "message_ids": self._records.conversations.tail_ids(tenant, head) if head else [],
+                "message_ids": self._records.window_ids.of(tenant, head) if head else [],
                 "model": handle_of(agent.llm_config),
                 "embedding": agent.embedding_config.handle if agent.embedding_config else None,
                 "model_settings": agent.explicit_model_settings or settings_of(agent.llm_config),
-                "memory": Memory.model_construct(agent_type=agent.agent_type, blocks=blocks),
+                "memory": Memory.model_construct(
+                    agent_type=agent.agent_type, git_enabled=False, blocks=blocks, file_blocks=[], prompt_template=""
+                ),
                 "blocks": blocks,
                 "tools": [found.tools[tool_id] for tool_id in agent.tool_ids if tool_id in found.tools],
                 "tags": agent.tags if "tags" in shown else [],
                 "identity_ids": agent.identity_ids if "identities" in shown else [],
+                "sources": [],
+                "identities": [],
+                "pending_approval": None,
+                "multi_agent_group": None,
+                "managed_group": None,
                 "tool_exec_environment_variables": secrets,
                 "secrets": secrets,
             }

@@ -22,6 +22,7 @@ from hibernaut.store.conversations import Conversations
 from hibernaut.store.erasure import Erasure
 from hibernaut.store.stores import Stores
 from hibernaut.store.tools import Tools
+from hibernaut.store.window_ids import WindowIds
 from hibernaut.store.writes import Writer
 
 TRIES = 10
@@ -39,6 +40,7 @@ class Records:
     conversations: Conversations
     writer: Writer
     erasure: Erasure
+    window_ids: WindowIds
     clock: Clock
     ids: Ids
 
@@ -128,6 +130,7 @@ def records_over(stores: Stores, clock: Clock, ids: Ids) -> Records:
         conversations=stores.conversations,
         writer=stores.writer,
         erasure=stores.erasure,
+        window_ids=stores.window_ids,
         clock=clock,
         ids=ids,
     )

@@ -6,8 +6,6 @@ Only reads stand here, and the changes that a transaction is made of; what belon
 from __future__ import annotations
 
 import hashlib
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,11 +15,12 @@ from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.message import Message
 from hibernaut.store import keys
 from hibernaut.store.codec import Codec
+from hibernaut.store.kept import Kept
 
 MAX_READS = 20
 """How often a load reads again before it gives up on head and tail agreeing."""
-KEPT_MESSAGES = 200_000
-"""Messages in the windows that a worker keeps, together."""
+KEPT_MESSAGES = 20_000
+"""Messages in the windows that a worker keeps, together: a few kilobytes each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +35,7 @@ class Conversations:
     def __init__(self, table: Table, codec: Codec) -> None:
         self._table = table
         self._codec = codec
-        self._kept: OrderedDict[tuple[str, str], Loaded] = OrderedDict()
-        self._lock = threading.Lock()
+        self._kept: Kept[Loaded] = Kept(KEPT_MESSAGES, lambda loaded: len(loaded.messages))
 
     def head(self, tenant: str, conversation: str) -> Head | None:
         item = self._table.get(keys.head(tenant, conversation))
@@ -73,8 +71,7 @@ class Conversations:
         raise Conflict(f"The log of conversation {conversation} does not settle; try again.")
 
     def _picture(self, tenant: str, head: Head, *, any_prompt: bool = False) -> Loaded | None:
-        with self._lock:
-            kept = self._kept.get((tenant, head.id))
+        kept = self._kept.get(tenant, head.id)
         if kept is not None and kept.head.version == head.version:
             return Loaded(head, kept.messages)
         known: tuple[Message, ...] = ()
@@ -106,11 +103,7 @@ class Conversations:
 
     def keep(self, tenant: str, loaded: Loaded) -> None:
         """Remember a picture for the next load; the head's version decides whether it still holds."""
-        with self._lock:
-            self._kept[(tenant, loaded.head.id)] = loaded
-            self._kept.move_to_end((tenant, loaded.head.id))
-            while len(self._kept) > 1 and sum(len(one.messages) for one in self._kept.values()) > KEPT_MESSAGES:
-                self._kept.popitem(last=False)
+        self._kept.keep(tenant, loaded.head.id, loaded)
 
     def page(
         self,
@@ -132,20 +125,6 @@ class Conversations:
             descending=descending,
         )
         return [self._codec.record(Message, item) for item in items]
-
-    def tail_ids(self, tenant: str, head: Head) -> list[str]:
-        """The ids of the window, as AgentState.message_ids shows them."""
-        with self._lock:
-            kept = self._kept.get((tenant, head.id))
-        if kept is None or kept.head.version != head.version:
-            loaded = self._picture(tenant, head)
-            if loaded is None:
-                loaded = self.load(tenant, head.id)
-            if loaded is None:
-                return list(head.window.pinned)
-            self.keep(tenant, loaded)
-            kept = loaded
-        return [row.id for row in kept.messages]
 
     def messages(self, tenant: str, conversation: str, message_ids: Sequence[str]) -> list[Message]:
         """The rows that exist among these, in the order asked for."""
@@ -189,8 +168,7 @@ class Conversations:
         return [keys.last_part(str(item["sk"])) for item in items]
 
     def forget(self, tenant: str, conversation: str) -> None:
-        with self._lock:
-            self._kept.pop((tenant, conversation), None)
+        self._kept.forget(tenant, conversation)
 
 
 def _state(head: Head) -> dict[str, Value]:

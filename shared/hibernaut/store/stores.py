@@ -19,6 +19,7 @@ from hibernaut.store.runs import Runs
 from hibernaut.store.steps import Steps
 from hibernaut.store.tools import Tools
 from hibernaut.store.transactions import Transactions
+from hibernaut.store.window_ids import WindowIds
 from hibernaut.store.writes import Writer
 
 
@@ -36,6 +37,7 @@ class Stores:
     transactions: Transactions
     writer: Writer
     erasure: Erasure
+    window_ids: WindowIds
 
 
 def stores_over(table: Table, blobs: Blobs, clock: Clock) -> Stores:
@@ -55,4 +57,5 @@ def stores_over(table: Table, blobs: Blobs, clock: Clock) -> Stores:
         transactions=Transactions(codec=codec, conversations=conversations, runs=runs, agents=agents),
         writer=writer,
         erasure=Erasure(table, blobs, writer),
+        window_ids=WindowIds(table, conversations),
     )

@@ -1,0 +1,62 @@
+"""The ids of the messages in a window, without the messages: what AgentState shows for every agent of a list.
+
+A warm worker keeps the ids that it found last and reads only what was added since; the head's version says whether they still hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hibernaut.ports.table import Table
+from hibernaut.schemas.conversation import Head, Window
+from hibernaut.store import keys
+from hibernaut.store.conversations import Conversations
+from hibernaut.store.kept import Kept
+
+KEPT_IDS = 2_000_000
+"""Ids that a worker keeps, of all windows together."""
+_APART = ("system", "summary")
+
+
+@dataclass(frozen=True, slots=True)
+class _Ids:
+    """The ids of one window as its head stood; `newest` is the last row that was looked at."""
+
+    version: int
+    window: Window
+    ids: list[str]
+    newest: str | None
+
+
+class WindowIds:
+    def __init__(self, table: Table, conversations: Conversations) -> None:
+        self._table = table
+        self._conversations = conversations
+        self._kept: Kept[_Ids] = Kept(KEPT_IDS, lambda found: len(found.ids))
+
+    def of(self, tenant: str, head: Head) -> list[str]:
+        """In order, the pinned ones first. The list is kept here: copy it before changing it."""
+        kept = self._kept.get(tenant, head.id)
+        if kept is not None and kept.version == head.version:
+            return kept.ids
+        if kept is None or kept.window != head.window or kept.version > head.version:
+            kept = _Ids(-1, head.window, list(head.window.pinned), head.window.cut)
+        rows = self._table.query(
+            keys.head(tenant, head.id).pk, prefix="MSG#", after=f"MSG#{kept.newest}" if kept.newest else None, names=("role",)
+        )
+        # What was said after the head was read is left for the next look, and so is what the table does not show yet.
+        seen = [(keys.last_part(str(row["sk"])), str(row["role"])) for row in rows]
+        seen = [(row_id, role) for row_id, role in seen if head.last_message is not None and row_id <= head.last_message]
+        newest = seen[-1][0] if seen else kept.newest
+        found = _Ids(head.version, head.window, kept.ids + self._said(tenant, head, seen), newest)
+        if newest == head.last_message:
+            self._kept.keep(tenant, head.id, found)
+        return found.ids
+
+    def _said(self, tenant: str, head: Head, rows: Sequence[tuple[str, str]]) -> list[str]:
+        """The rows that belong to the window without being pinned: all but prompts and summaries. A system row with an otid was said."""
+        apart = [row_id for row_id, role in rows if role in _APART]
+        said = {row.id for row in self._conversations.messages(tenant, head.id, apart) if row.role == "system" and row.otid}
+        left_out = {*head.window.pinned, *(row_id for row_id in apart if row_id not in said)}
+        return [row_id for row_id, _ in rows if row_id not in left_out]
