@@ -1,0 +1,1 @@
+"""The frame around the routes, without any use case behind it."""
