@@ -56,7 +56,12 @@ class WindowIds:
 
     def _said(self, tenant: str, head: Head, rows: Sequence[tuple[str, str]]) -> list[str]:
         """The rows that belong to the window without being pinned: all but prompts and summaries. A system row with an otid was said."""
-        apart = [row_id for row_id, role in rows if role in _APART]
-        said = {row.id for row in self._conversations.messages(tenant, head.id, apart) if row.role == "system" and row.otid}
-        left_out = {*head.window.pinned, *(row_id for row_id in apart if row_id not in said)}
+        pinned = set(head.window.pinned)
+        apart = [row_id for row_id, role in rows if role in _APART and row_id not in pinned]
+        said = (
+            {row.id for row in self._conversations.messages(tenant, head.id, apart) if row.role == "system" and row.otid}
+            if apart
+            else set()
+        )
+        left_out = pinned.union(row_id for row_id in apart if row_id not in said)
         return [row_id for row_id, _ in rows if row_id not in left_out]
