@@ -1,9 +1,10 @@
 """Installs the engines that tests run against but no Python package carries: `python tools/engines.py`.
 
-Knows: how each engine is fetched, and into which folder of `.engines/`. Must not know: how tests start or use one (`tests/support`).
-Needs nothing beyond the standard library, so that it runs before any virtual environment exists.
+Knows: how each engine is fetched, and into which folder of `.engines/`. Must not know: how tests start or use one
+(`tests/support`). Needs nothing beyond the standard library, so that it runs before any virtual environment exists.
 
-Where a program that an engine needs is missing, one line says what is skipped (exit 0). Where all are there, a failure is a failure (exit 1).
+Where a program that an engine needs is missing, one line says what is skipped (exit 0). Where all are there, a failure is a
+failure (exit 1).
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class PassesOn:
 
 
 class LosesResponses(PassesOn):
-    """Raises OutcomeUnknown at chosen writes, counted from 1: `after` having done them, or `before`, when the request never arrived."""
+    """Raises OutcomeUnknown at chosen writes, counted from 1: `after` having done them, or `before`, the request never arriving."""
 
     def __init__(self, table: Table, *, after: Collection[int] = (), before: Collection[int] = ()) -> None:
         super().__init__(table)
@@ -104,8 +104,9 @@ class CountingTable(PassesOn):
 class RevealsSlowly(PassesOn):
     """A transaction's items become visible to plain readers one by one, while `write` is under way; conditions see the truth.
 
-    `order` chooses the order of the keys. `meanwhile` is called at every moment at which a reader could look: before the first item is
-    visible, and after each one. Its own writes are seen at once. Threads that read beside a slow `write` see the same moments.
+    `order` chooses the order of the keys. `meanwhile` is called at every moment at which a reader could look: before the first
+    item is visible, and after each one. Its own writes are seen at once. Threads that read beside a slow `write` see the same
+    moments.
     """
 
     def __init__(

@@ -39,7 +39,8 @@ def test_the_fixes_are_written_for_the_version_that_is_installed() -> None:
 
 
 def test_installing_twice_replaces_the_replacements(dynamodb: Any) -> None:
-    originals = DynamoDBBackend.put_item.__hibernaut_original__, DynamoDBBackend.query.__hibernaut_original__  # type: ignore[attr-defined]
+    backend: Any = DynamoDBBackend
+    originals = backend.put_item.__hibernaut_original__, backend.query.__hibernaut_original__
     install()
     assert all(not hasattr(original, "__hibernaut_original__") for original in originals)
     dynamodb.update_item(**added(1), UpdateExpression="ADD #n :v")

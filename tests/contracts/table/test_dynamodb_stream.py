@@ -1,5 +1,7 @@
 """How a stream of several shards is read: parents first, each to its end, and on from a cursor."""
 
+# ruff: noqa: ARG002, N803 (the double has the parameters of AWS's client)
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -27,7 +29,7 @@ class Shards:
     def __init__(self, **shards: Shard) -> None:
         self.shards = shards
 
-    def describe_stream(self, *, StreamArn: str, ExclusiveStartShardId: str | None = None) -> Any:  # noqa: ARG002, N803 (AWS's names)
+    def describe_stream(self, *, StreamArn: str, ExclusiveStartShardId: str | None = None) -> Any:
         names = list(self.shards)
         here = names[names.index(ExclusiveStartShardId) + 1 if ExclusiveStartShardId else 0]
         shard = self.shards[here]
@@ -37,12 +39,12 @@ class Shards:
             described["SequenceNumberRange"]["EndingSequenceNumber"] = "999"
         return {"StreamDescription": {"Shards": [described], **({"LastEvaluatedShardId": here} if here != names[-1] else {})}}
 
-    def get_shard_iterator(self, *, StreamArn: str, ShardId: str, ShardIteratorType: str, SequenceNumber: str = "-1") -> Any:  # noqa: ARG002, N803
+    def get_shard_iterator(self, *, StreamArn: str, ShardId: str, ShardIteratorType: str, SequenceNumber: str = "-1") -> Any:
         if int(SequenceNumber) in self.shards[ShardId].forgotten:
             raise ClientError({"Error": {"Code": "TrimmedDataAccessException", "Message": "too old"}}, "GetShardIterator")
         return {"ShardIterator": f"{ShardId}/{SequenceNumber}/0"}
 
-    def get_records(self, *, ShardIterator: str, Limit: int) -> Any:  # noqa: ARG002, N803
+    def get_records(self, *, ShardIterator: str, Limit: int) -> Any:
         name, after, page = ShardIterator.split("/")
         shard, number = self.shards[name], int(page)
         numbers = [found for found in (shard.pages[number] if number < len(shard.pages) else []) if found > int(after)]

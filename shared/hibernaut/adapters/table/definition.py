@@ -1,4 +1,4 @@
-"""The table as DynamoDB is told of it, in one place: for tests, for AWS in one process, and to compare the synthesized stack with.
+"""The table as DynamoDB is told of it, once: for tests, for AWS in one process, and to compare the synthesized stack with.
 
 Knows: key schema, indexes, stream, ttl. Must not know: any client library, or how the infrastructure is written down.
 """

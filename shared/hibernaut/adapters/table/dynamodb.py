@@ -35,8 +35,8 @@ _CONNECTIONS = 64
 class DynamoDbTable:
     """The engine over the table of that name.
 
-    Without clients it makes its own, from what boto3 finds (region, credentials), at `endpoint_url` where one is given. Clients that are
-    handed over must not retry (`one_attempt()`), else a write may be reported as failed by itself.
+    Without clients it makes its own, from what boto3 finds (region, credentials), at `endpoint_url` where one is given. Clients
+    that are handed over must not retry (`one_attempt()`), else a write may be reported as failed by itself.
     """
 
     def __init__(

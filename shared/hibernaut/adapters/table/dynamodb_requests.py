@@ -93,7 +93,7 @@ class Expression:
 
 
 def change_request(table_name: str, change: Change) -> tuple[str, Wire]:
-    """The change's verb (as TransactWriteItems names it) and its request, with the old item asked for where the condition fails."""
+    """The change's verb (as TransactWriteItems names it) and its request; a failed condition is asked to tell the old item."""
     expression = Expression()
     request: Wire
     match change:

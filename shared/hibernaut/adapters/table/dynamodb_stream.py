@@ -3,8 +3,8 @@
 Knows: shards, iterators, sequence numbers. Must not know: who reads on, or what is in the items.
 
 A stream is many shards. A shard that is full is closed, and its children go on; changes of one item stand in one shard, or in its
-children after it. So parents are read to their end before their children, and a cursor is the last sequence number read of each shard.
-An open shard counts as read where a page of it comes back empty.
+children after it. So parents are read to their end before their children, and a cursor is the last sequence number read of each
+shard. An open shard counts as read where a page of it comes back empty.
 """
 
 from __future__ import annotations

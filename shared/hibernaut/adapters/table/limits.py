@@ -2,8 +2,8 @@
 
 Knows: DynamoDB's limits on keys, items and transactions. Must not know: any engine.
 
-What grows with the user's data (too many changes, too many bytes, too long a key) is `TooLarge`. What no data can excuse (an empty
-key, the same key twice, a comparison that has no meaning) is a mistake of the caller's: `ValueError`.
+What grows with the user's data (too many changes, too many bytes, too long a key) is `TooLarge`. What no data can excuse (an
+empty key, the same key twice, a comparison that has no meaning) is a mistake of the caller's: `ValueError`.
 """
 
 from __future__ import annotations

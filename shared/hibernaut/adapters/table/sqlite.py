@@ -1,9 +1,10 @@
 """The table in one SQLite file: the embedded engine.
 
-Knows: how SQLite keeps the port's promises. Must not know: what is kept in the table, or who guards that one process opens the file.
+Knows: how SQLite keeps the port's promises. Must not know: what is kept in the table, or who sees to it that only
+one process opens the file.
 
-A write takes few statements however many changes it has, since each one is a moment in which another thread may take the interpreter
-while the writer's lock is held: read all, decide here, write all, tell all.
+A write takes few statements however many changes it has, since each one is a moment in which another thread may take the
+interpreter while the writer's lock is held: read all, decide here, write all, tell all.
 """
 
 from __future__ import annotations
@@ -89,7 +90,8 @@ class SqliteTable:
 
     def changes(self, after: str | None = None, limit: int = 1000) -> list[Record]:
         rows = self._file.read(
-            "SELECT cursor, pk, sk, old_attributes, old_body, new_attributes, new_body FROM told WHERE cursor > ? ORDER BY cursor LIMIT ?",
+            "SELECT cursor, pk, sk, old_attributes, old_body, new_attributes, new_body FROM told "
+            "WHERE cursor > ? ORDER BY cursor LIMIT ?",
             (int(after or 0), limit),
         )
         return [
@@ -189,4 +191,6 @@ def _store(writer: sqlite3.Connection, effects: Sequence[_Effect], now: float) -
 
 
 def _select(count: int) -> str:
-    return f"WITH k (p, s) AS (VALUES {places(count, 2)}) SELECT pk, sk, attributes, body FROM k CROSS JOIN items ON pk = p AND sk = s"
+    """Asks for items by their keys. A join, since SQLite scans the whole table for `(pk, sk) IN (VALUES ...)`."""
+    wanted = f"WITH k (p, s) AS (VALUES {places(count, 2)})"
+    return f"{wanted} SELECT pk, sk, attributes, body FROM k CROSS JOIN items ON pk = p AND sk = s"

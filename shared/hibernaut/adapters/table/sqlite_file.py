@@ -61,7 +61,7 @@ class SqliteFile:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """The writer's connection inside a transaction, for one thread at a time: committed at the end, rolled back by any exception.
+        """The writer's connection in a transaction, for one thread at a time: committed at the end, rolled back by any exception.
 
         Raises: Contended where another process holds the file, TableError for what else SQLite refuses.
         """

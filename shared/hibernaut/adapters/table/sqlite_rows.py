@@ -2,8 +2,8 @@
 
 Knows: the columns. Must not know: connections, transactions, conditions.
 
-The key, the places in the indexes and the ttl are columns of their own; all attributes but key and body are one JSON text, in the order
-of their names, so that equal items have equal rows; `body`, usually by far the largest, stands beside it where it is text.
+The key, the places in the indexes and the ttl are columns of their own; all attributes but key and body are one JSON text, in the
+order of their names, so that equal items have equal rows; `body`, usually by far the largest, stands beside it where it is text.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ Knows: the insides of moto's DynamoDB. Must not know: the tables of the product.
 Without these fixes
 - concurrent writes trample on one another: RuntimeError, or one transaction's roll-back discards another's writes, because every
   transaction copies whole tables and puts the copies back when it fails;
-- the stream tells of writes that a failed transaction took back, twice of an update that makes its item, and of writes without effect;
+- the stream tells of writes that a failed transaction took back, twice of an update that makes its item, and of writes without
+  effect;
 - the same ClientRequestToken does the same transaction again;
 - a condition that compares values of different kinds fails with an error (text and number), or takes True for 1;
 - most of the time of a query goes into moto's generic serializer.
@@ -100,7 +101,7 @@ def _places(backend: Any, named: Sequence[tuple[str, dict[str, Any]]]) -> list[_
 
 @contextmanager
 def _as_one(places: list[_Place]) -> Iterator[None]:
-    """What happens inside is one write: it is undone by an exception, and the stream tells its effect, item by item, at the end."""
+    """What happens inside is one write: undone by an exception, and its effect told by the stream, item by item, at the end."""
     before = [(place, copy.deepcopy(_item(place))) for place in places]
     shards = {id(table): (table.stream_shard, len(table.stream_shard.items)) for table, _, _ in places if table.stream_shard}
     done = False

@@ -3,7 +3,8 @@
 Knows: the insides of moto's executions. Must not know: the product's workflow.
 
 Without these fixes
-- a stopped execution stays RUNNING while it waits for a token, forgets error and cause, and runs through if it is stopped as it starts;
+- a stopped execution stays RUNNING while it waits for a token, forgets error and cause, and runs through if it is stopped as it
+  starts;
 - two starts of one name at the same moment both run, and a start without a name has an ARN that ends in `None`;
 - the end of an execution can only be asked for, again and again.
 """

@@ -3,8 +3,8 @@
 Knows: the insides of moto's Step Functions. Must not know: the product's workflow.
 
 Without these fixes
-- send_task_failure drops the cause; a heartbeat of a task without a heartbeat limit is an invalid token; any token sent while another
-  execution is just starting raises AttributeError;
+- send_task_failure drops the cause; a heartbeat of a task without a heartbeat limit is an invalid token; any token sent while
+  another execution is just starting raises AttributeError;
 - the history ignores maxResults, reverseOrder and nextToken;
 - each task makes a boto3 client of its own (some ten milliseconds each);
 - JSONata, and Assign, always fail;
@@ -82,7 +82,8 @@ def _fix_history() -> None:
 
 
 def _share_clients() -> None:
-    import moto.stepfunctions.parser.asl.component.state.exec.state_task.service.state_task_service_factory  # noqa: F401 (loads users)
+    # Loads every module that makes clients.
+    import moto.stepfunctions.parser.asl.component.state.exec.state_task.service.state_task_service_factory  # noqa: F401
     from moto.stepfunctions.parser.asl.utils import boto_client
 
     original = boto_client.boto_client_for
@@ -126,7 +127,7 @@ def _scale_time(scale: float) -> None:
 
 
 def _evaluate_jsonata() -> None:
-    """moto expects an evaluator on a Java machine that it does not start; the one in Python takes its place where it is installed."""
+    """moto expects an evaluator on a Java machine, which it never starts; the one in Python takes its place where it is there."""
     from moto.stepfunctions.parser.asl.eval import states, variable_store
     from moto.stepfunctions.parser.asl.jsonata import jsonata as expressions
     from moto.stepfunctions.parser.asl.utils.encoding import to_json_str

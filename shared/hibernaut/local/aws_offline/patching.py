@@ -17,7 +17,7 @@ def put(owner: Any, name: str, value: Any) -> None:
 
 
 def replace(owner: Any, name: str, build: Callable[[Any], Any]) -> None:
-    """Put `build(original)` in the place of `owner.name`. A second time it replaces its own replacement: the original is remembered."""
+    """Put `build(original)` in the place of `owner.name`. The original is remembered: the next time replaces the replacement."""
     current = getattr(owner, name)
     original = getattr(current, _ORIGINAL, current)
     replacement = build(original)
