@@ -18,6 +18,7 @@ from hibernaut.adapters.signal import PollingSignal
 from hibernaut.adapters.table.dynamodb import DynamoDbTable
 from hibernaut.adapters.tool_runner.lambda_function import LambdaRunner
 from hibernaut.adapters.workflow.step_functions import StepFunctions
+from hibernaut.ports.clock import Clock
 from hibernaut.ports.model import Models
 from hibernaut.ports.table import Table
 from hibernaut.ports.tool_runner import ToolRunner
@@ -42,6 +43,7 @@ class Overrides:
     """Engines given instead of the profile's own: `table` wraps the table that was made."""
 
     table: Callable[[Table], Table] | None = None
+    clock: Clock | None = None
     models: Models | None = None
     runner: ToolRunner | None = None
 
@@ -59,7 +61,7 @@ class House:
 
 def house(settings: AwsSettings, overrides: Overrides = Overrides(), *, in_execution: bool = False) -> House:
     """`in_execution`: called by a run's own execution, which must not be stopped from within."""
-    clock = SystemClock()
+    clock = overrides.clock or SystemClock()
     ids = TimeOrderedIds(clock)
     own = DynamoDbTable(settings.table)
     workflow = StepFunctions(settings.state_machine, stops=not in_execution)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
@@ -21,9 +22,9 @@ from hibernaut.local.aws_offline.gateway import Gateway
 from hibernaut.local.aws_offline.lambdas import Function, Lambdas, Reply, moto_invoke
 from hibernaut.local.aws_offline.place import VARIABLES
 from hibernaut.local.aws_offline.resources import Resource, client
-from hibernaut.local.aws_offline.server import Server
 from hibernaut.local.aws_offline.stack import Stack
 from hibernaut.local.aws_offline.template import checkout, template_of
+from hibernaut.local.server import LocalServer, address, listening
 from hibernaut.schemas.base import Json, JsonObject
 
 
@@ -93,9 +94,13 @@ class OfflineAws:
     @cached_property
     def url(self) -> str:
         """Where the gateway answers, on a free loopback port; it is started by the first look."""
-        server = Server(self.gateway, "127.0.0.1", 0)
+        listener = listening("127.0.0.1", 0)
+        where, server = address(listener), LocalServer(self.gateway, listener)
+        thread = threading.Thread(target=server.serve, daemon=True, name="gateway")
+        self._running.callback(thread.join)
         self._running.callback(server.stop)
-        return server.start()
+        thread.start()
+        return where
 
     @cached_property
     def gateway(self) -> Gateway:
@@ -140,6 +145,11 @@ class OfflineAws:
         from hibernaut.local.aws_offline import moto_fixes
 
         return moto_fixes.wait_execution(f"{self.state_machine.replace(':stateMachine:', ':execution:')}:{name}", timeout)
+
+    def wait_for_all(self) -> dict[str, str]:
+        """Wait until no execution runs; the status of each, by its name."""
+        executions = client("stepfunctions").list_executions(stateMachineArn=self.state_machine)["executions"]
+        return {execution["name"]: self.wait_for_run(execution["name"]) for execution in executions}
 
     def _schedule_of(self, function: str) -> Resource:
         address = self.lambdas.of(function).arn

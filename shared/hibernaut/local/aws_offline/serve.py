@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Mapping
 
 from hibernaut.local.aws_offline.offline import OfflineAws
-from hibernaut.local.aws_offline.server import Server
+from hibernaut.local.server import LocalServer, address, listening
 
 MINUTE_S = 60.0
 """Every schedule of the stack is `rate(1 minute)`."""
@@ -18,23 +18,21 @@ MINUTE_S = 60.0
 def serve(
     host: str, port: int, *, secrets: Mapping[str, str], variables: Mapping[str, str], ready: Callable[[str], None]
 ) -> None:
-    """Serve until Ctrl-C; `ready` is told the address. `secrets` are provider keys, `variables` the functions' further environment.
+    """Serve until Ctrl-C: KeyboardInterrupt. `ready` is told the address; `secrets` are what Parameter Store holds (the providers'
+    keys and addresses, by their variables' names), `variables` the functions' further environment.
 
     Raises: OSError (the port is taken), NotACheckout, SynthesisFailed.
     """
     with OfflineAws(secrets=secrets, variables={"POWERTOOLS_LOG_LEVEL": "WARNING", **variables}) as aws:
-        server = Server(aws.gateway, host, port)
-        over = threading.Event()
+        listener = listening(host, port)
+        where, over = address(listener), threading.Event()
         clock = threading.Thread(target=_every_minute, args=(aws, over), daemon=True, name="scheduler")
+        clock.start()
         try:
-            ready(server.start())
-            clock.start()
-            over.wait()
-        except KeyboardInterrupt:
-            pass
+            LocalServer(aws.gateway, listener, ready=lambda: ready(where)).serve()
         finally:
             over.set()
-            server.stop()
+            clock.join()
 
 
 def _every_minute(aws: OfflineAws, over: threading.Event) -> None:
