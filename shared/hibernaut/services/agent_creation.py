@@ -62,6 +62,9 @@ class AgentCreation:
 
     def create(self, tenant: str, request: CreateAgentRequest, *, user: str | None = None) -> StoredAgent:
         """Raises: InvalidArgument, NotFound (a block, tool, folder or handle), Conflict (two blocks with one label)."""
+        return self._records.until_settled(lambda: self._create(tenant, request, user))
+
+    def _create(self, tenant: str, request: CreateAgentRequest, user: str | None) -> StoredAgent:
         now = self._records.clock.now()
         parts = self._parts(tenant, request, now)
         agent = self._agent(request, parts, user, now)

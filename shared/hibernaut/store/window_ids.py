@@ -42,17 +42,19 @@ class WindowIds:
             return kept.ids
         if kept is None or kept.window != head.window or kept.version > head.version:
             kept = _Ids(-1, head.window, list(head.window.pinned), head.window.cut)
-        rows = self._table.query(
-            keys.head(tenant, head.id).pk, prefix="MSG#", after=f"MSG#{kept.newest}" if kept.newest else None, names=("role",)
-        )
-        # What was said after the head was read is left for the next look, and so is what the table does not show yet.
-        seen = [(keys.last_part(str(row["sk"])), str(row["role"])) for row in rows]
-        seen = [(row_id, role) for row_id, role in seen if head.last_message is not None and row_id <= head.last_message]
+        seen = self._rows(tenant, head, after=kept.newest) if head.last_message != kept.newest else []
         newest = seen[-1][0] if seen else kept.newest
         found = _Ids(head.version, head.window, kept.ids + self._said(tenant, head, seen), newest)
         if newest == head.last_message:
             self._kept.keep(tenant, head.id, found)
         return found.ids
+
+    def _rows(self, tenant: str, head: Head, *, after: str | None) -> list[tuple[str, str]]:
+        """Ids and roles of the rows after an id, as far as the head goes: what was said after it was read is left for the next look."""
+        pk = keys.head(tenant, head.id).pk
+        rows = self._table.query(pk, prefix="MSG#", after=f"MSG#{after}" if after else None, names=("role",))
+        seen = [(keys.last_part(str(row["sk"])), str(row["role"])) for row in rows]
+        return [(row_id, role) for row_id, role in seen if head.last_message is not None and row_id <= head.last_message]
 
     def _said(self, tenant: str, head: Head, rows: Sequence[tuple[str, str]]) -> list[str]:
         """The rows that belong to the window without being pinned: all but prompts and summaries. A system row with an otid was said."""

@@ -129,3 +129,11 @@ def test_more_bytes_than_a_transaction_holds_are_written_in_several(house: House
     said = [{"role": "user", "content": "x" * 60_000} for _ in range(80)]
     agent = house.agent(initial_message_sequence=said)
     assert len(house.services.agents.retrieve(TENANT, agent.id).message_ids or []) == 81
+
+
+def test_a_block_that_is_deleted_meanwhile_is_missed(contested: House) -> None:
+    block = contested.services.blocks.create(TENANT, CreateBlock(label="notes", value=""))
+    contested.table.by = lambda: contested.services.blocks.delete(TENANT, block.id)
+    with pytest.raises(NotFound, match=block.id):
+        contested.agent(block_ids=[block.id])
+    assert contested.services.agents.count(TENANT) == 0

@@ -34,7 +34,9 @@ def test_every_filter_admits_what_it_names(house: House) -> None:
         (BlockFilter(name="T"), [one]),
         (BlockFilter(identity_id="identity-1"), []),
         (BlockFilter(connected_gt=1), [one]),
+        (BlockFilter(connected_gt=2), []),
         (BlockFilter(connected_lt=2), [two]),
+        (BlockFilter(connected_lt=0), []),
         (BlockFilter(connected_eq=[0, 7]), [two]),
     ):
         assert house.services.blocks.list(TENANT, wanted, Page()) == found, wanted

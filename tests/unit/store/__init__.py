@@ -1,0 +1,1 @@
+"""The repositories, on the embedded engines."""

@@ -1,0 +1,93 @@
+"""The ids of a window are those of its messages, however they are found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from hibernaut.schemas.agent import StoredAgent, UpdateAgent
+from hibernaut.schemas.content import TextContent
+from hibernaut.schemas.conversation import Head
+from hibernaut.schemas.message import Message, Role
+from hibernaut.store.window_ids import WindowIds
+from tests.support.house import TENANT, House, house_in
+from tests.support.tables import CountingTable
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    with house_in(tmp_path) as opened:
+        yield opened
+
+
+def head_of(house: House, agent: StoredAgent) -> Head:
+    head = house.stores.conversations.head(TENANT, agent.id)
+    assert head is not None
+    return head
+
+
+def append(house: House, agent: StoredAgent, roles: Sequence[tuple[Role, str | None]]) -> None:
+    """Rows behind the log; each is a role and an otid."""
+    head, rows = head_of(house, agent), []
+    last = head.last_message or ""
+    for role, otid in roles:
+        last = f"{last[:-2]}{int(last[-2:], 16) + 1:02x}"
+        rows.append(
+            Message(
+                id=last, role=role, otid=otid, content=[TextContent(text="x")], agent_id=agent.id, created_at=agent.created_at
+            )
+        )
+    after = head.model_copy(update={"version": head.version + 1, "last_message": last, "messages": head.messages + len(rows)})
+    stores = house.stores
+    puts = [stores.conversations.put_message(TENANT, agent.id, row) for row in rows]
+    stores.writer.write(stores.conversations.change_head(TENANT, head, after, "t"), *puts, token="t")
+
+
+def agree(house: House, agent: StoredAgent) -> list[str]:
+    loaded = house.stores.conversations.load(TENANT, agent.id)
+    assert loaded is not None
+    expected = [row.id for row in loaded.messages]
+    fresh = WindowIds(house.table, house.stores.conversations)
+    assert fresh.of(TENANT, loaded.head) == house.stores.window_ids.of(TENANT, loaded.head) == expected
+    return expected
+
+
+def test_prompts_and_summaries_are_left_out_and_a_system_row_that_was_said_is_not(house: House) -> None:
+    agent = house.agent(agent_type="memgpt_v2_agent")
+    assert len(agree(house, agent)) == 4
+    append(house, agent, [("user", "o1"), ("system", "o2"), ("system", None), ("summary", None), ("assistant", None)])
+    assert len(agree(house, agent)) == 7
+
+
+def test_a_window_that_is_set_or_reset_is_found_anew(house: House) -> None:
+    agent = house.agent(agent_type="memgpt_v2_agent")
+    ids = agree(house, agent)
+    house.services.agents.updates.update(TENANT, agent.id, UpdateAgent(message_ids=[ids[0], ids[2]]))
+    assert agree(house, agent) == [ids[0], ids[2]]
+    append(house, agent, [("user", "o1")])
+    assert len(agree(house, agent)) == 3
+    house.services.agents.windows.reset(TENANT, agent.id)
+    assert len(agree(house, agent)) == 1
+
+
+def test_what_was_said_after_the_head_was_read_is_left_for_the_next_look(house: House) -> None:
+    agent = house.agent()
+    old = head_of(house, agent)
+    append(house, agent, [("user", "o1")])
+    fresh = WindowIds(house.table, house.stores.conversations)
+    assert fresh.of(TENANT, old) == old.window.pinned
+    assert len(fresh.of(TENANT, head_of(house, agent))) == 2
+    assert fresh.of(TENANT, old) == old.window.pinned
+
+
+def test_a_warm_worker_reads_nothing_twice(tmp_path: Path) -> None:
+    calls: list[str] = []
+    with house_in(tmp_path, lambda table: CountingTable(table, lambda _, kind: calls.append(kind))) as house:
+        agent = house.agent()
+        head = head_of(house, agent)
+        first = house.stores.window_ids.of(TENANT, head)
+        calls.clear()
+        assert house.stores.window_ids.of(TENANT, head) is first
+        assert calls == []
