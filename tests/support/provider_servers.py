@@ -10,6 +10,7 @@ A script is given the messages and tools as they stood on the wire, and returns 
     {"raw": b"…"}     the body of a 200, or of an event stream, as it is
     {"cut": True} with a reply     the connection breaks in the middle of the body
     {"hang": True}    no answer until the server is closed
+    {"stall": True}   the head of an answer, and then nothing
     {"drip": True}    bytes arrive for ever, and the answer never ends
 """
 
@@ -143,6 +144,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, say: Wire, *, streams: bool) -> None:
         server = self.server.scripted
         if say.get("hang"):
+            server.closing.wait()
+            self.close_connection = True
+        elif say.get("stall"):
+            self._head_of_stream()
             server.closing.wait()
             self.close_connection = True
         elif say.get("drip"):

@@ -90,10 +90,11 @@ def test_the_provider_says_when_to_come_back(spoken: Spoken, headers: dict[str, 
 
 EMPTY = b'{"choices": [{"message": {"content": ""}, "finish_reason": "stop"}], "content": [{"type": "text", "text": ""}]}'
 NAMELESS = b'{"choices": [{"message": {"tool_calls": [{"id": "c"}]}}], "content": [{"type": "tool_use", "id": "c"}]}'
+NO_NAME = b'{"choices": [{"message": {"tool_calls": [{"id": "c", "function": {"arguments": "{}"}}]}}]}'
 NO_ITEMS = [b'{"choices": [], "content": []}', b'{"choices": [7], "content": [7]}']
 
 
-@pytest.mark.parametrize("raw", [b"not json", b"", b"[]", b"null", b"{}", b"[" * 9000, *NO_ITEMS, EMPTY, NAMELESS])
+@pytest.mark.parametrize("raw", [b"not json", b"", b"[]", b"null", b"{}", b"[" * 9000, *NO_ITEMS, EMPTY, NAMELESS, NO_NAME])
 def test_garbage_is_an_invalid_response(spoken: Spoken, raw: bytes) -> None:
     spoken.server.says(raw=raw)
     with pytest.raises(InvalidModelResponse):
@@ -141,6 +142,12 @@ def test_a_provider_that_does_not_answer_is_a_time_out(spoken: Spoken) -> None:
         spoken.model.complete(hello(spoken, timeout=0.1))
 
 
+def test_a_provider_that_falls_silent_in_the_middle_is_a_time_out(spoken: Spoken) -> None:
+    spoken.server.says(stall=True)
+    with pytest.raises(ModelTimeout):
+        spoken.model.complete(hello(spoken, timeout=0.1))
+
+
 def test_a_provider_that_drips_is_a_time_out(spoken: Spoken) -> None:
     spoken.server.says(drip=True)
     with pytest.raises(ModelTimeout):
@@ -180,6 +187,7 @@ def test_an_error_shows_neither_keys_nor_long_texts(spoken: Spoken, text: str) -
             spoken.model.complete(hello(spoken))
         assert "planted" not in str(raised.value)
         assert len(str(raised.value)) < 400
+        assert ("the API key was refused" in str(raised.value)) is (status == 401)
 
 
 def test_the_sdk_says_that_it_tried_once(spoken: Spoken) -> None:

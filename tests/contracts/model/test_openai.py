@@ -155,6 +155,11 @@ def test_cached_and_reasoning_tokens_are_counted(openai: Spoken) -> None:
     assert (usage.prompt_tokens, usage.completion_tokens, usage.cached_input_tokens) == (0, 0, 2)
 
 
+def test_a_stream_is_asked_to_report_its_usage(openai: Spoken) -> None:
+    openai.model.complete(openai.request(Rows().user("hi")), lambda _: None)
+    assert (openai.sent()["stream"], openai.sent()["stream_options"]) == (True, {"include_usage": True})
+
+
 def answered(openai: Spoken, message: dict[str, Any], finish: Any = "stop") -> Any:
     body = {"choices": [{"message": message, "finish_reason": finish}]}
     openai.server.says(raw=json.dumps(body).encode())
