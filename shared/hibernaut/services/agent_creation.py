@@ -15,7 +15,7 @@ from hibernaut.domain.agent_types import spec_of
 from hibernaut.domain.first_messages import boot_sequence, given_sequence
 from hibernaut.domain.window import tokens_of
 from hibernaut.ports.model import Models
-from hibernaut.ports.table import Change
+from hibernaut.ports.table import MAX_CHANGES, Change
 from hibernaut.schemas.agent import AgentType, CreateAgentRequest, StoredAgent
 from hibernaut.schemas.block import StoredBlock
 from hibernaut.schemas.conversation import Head, Window
@@ -162,6 +162,7 @@ class AgentCreation:
             window=Window(pinned=[system_id], cut=system_id),
             version=1,
             last_message=said[-1].id if said else system_id,
+            newest=[system_id, *(row.id for row in said)][-MAX_CHANGES:],
             messages=1 + len(said),
             created_at=agent.created_at,
         )

@@ -47,6 +47,7 @@ class AgentWindows:
                 "window": Window(pinned=[system_id], cut=system_id),
                 "version": head.version + 1,
                 "last_message": said[-1].id if said else system_id,
+                "newest": [system_id, *(row.id for row in said)],
                 "messages": head.messages + len(said),
             }
         )
@@ -73,7 +74,10 @@ class AgentWindows:
             raise NotFound(f"No message found with id '{min(missing)}' for agent '{agent.id}'.")
         if found[0].role != "system" or found[0].otid is not None:
             raise InvalidArgument("INVALID_ARGUMENT: The first of message_ids must be the agent's system message.")
-        after = head.model_copy(update={"window": explicit_window(wanted, head), "version": head.version + 1})
+        # Another system message than the head was compiled to is compiled anew by the next run.
+        compiled = head.compiled if wanted[0] == head.window.pinned[0] else None
+        changes = {"window": explicit_window(wanted, head), "version": head.version + 1, "compiled": compiled}
+        after = head.model_copy(update=changes)
         return [self._records.conversations.change_head(tenant, head, after, self._records.ids.token())]
 
     def recompile(self, tenant: str, agent_id: str, *, update_time: bool = False, dry_run: bool = False) -> str:

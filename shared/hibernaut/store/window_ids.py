@@ -45,7 +45,8 @@ class WindowIds:
         seen = self._rows(tenant, head, after=kept.newest) if head.last_message != kept.newest else []
         newest = seen[-1][0] if seen else kept.newest
         found = _Ids(head.version, head.window, kept.ids + self._said(tenant, head, seen), newest)
-        if newest == head.last_message:
+        # A transaction's rows may come into sight one by one: only what is all there is kept.
+        if newest == head.last_message and {row for row in head.newest if row > (kept.newest or "")} <= {row for row, _ in seen}:
             self._kept.keep(tenant, head.id, found)
         return found.ids
 

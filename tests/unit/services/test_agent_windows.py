@@ -6,6 +6,7 @@ import pytest
 
 from hibernaut.schemas.agent import UpdateAgent
 from hibernaut.schemas.block import BlockUpdate
+from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.errors import Busy, InvalidArgument, NotFound
 from hibernaut.store.conversations import Loaded
@@ -55,6 +56,20 @@ def test_a_window_is_set_to_exactly_the_rows_that_are_named(house: House) -> Non
         house.services.agents.updates.update(TENANT, agent.id, UpdateAgent(message_ids=[ids[3]]))
     with pytest.raises(NotFound):
         house.services.agents.updates.update(TENANT, agent.id, UpdateAgent(message_ids=[ids[0], f"{ids[3][:-1]}x"]))
+
+
+def test_another_system_message_may_begin_the_window(house: House) -> None:
+    agent = house.agent()
+    first, head = loaded(house, agent.id).messages[0], loaded(house, agent.id).head
+    other = first.model_copy(update={"id": f"{first.id[:-2]}7f", "content": [TextContent(text="Another prompt.")]})
+    after = head.model_copy(update={"version": head.version + 1, "last_message": other.id})
+    conversations = house.stores.conversations
+    house.stores.writer.write(
+        conversations.change_head(TENANT, head, after, "t"), conversations.put_message(TENANT, agent.id, other), token="t"
+    )
+    house.services.agents.updates.update(TENANT, agent.id, UpdateAgent(message_ids=[other.id]))
+    assert loaded(house, agent.id).messages == (other,)
+    assert house.services.agents.windows.recompile(TENANT, agent.id) == loaded(house, agent.id).messages[0].text()
 
 
 def test_a_conversation_that_a_run_owns_is_left_alone(house: House) -> None:

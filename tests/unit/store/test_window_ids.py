@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from hibernaut.ports.table import Key
 from hibernaut.schemas.agent import StoredAgent, UpdateAgent
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.message import Message, Role
 from hibernaut.store.window_ids import WindowIds
 from tests.support.house import TENANT, House, house_in
-from tests.support.tables import CountingTable
+from tests.support.tables import CountingTable, RevealsSlowly
 
 
 @pytest.fixture
@@ -39,10 +40,17 @@ def append(house: House, agent: StoredAgent, roles: Sequence[tuple[Role, str | N
                 id=last, role=role, otid=otid, content=[TextContent(text="x")], agent_id=agent.id, created_at=agent.created_at
             )
         )
-    after = head.model_copy(update={"version": head.version + 1, "last_message": last, "messages": head.messages + len(rows)})
+    newest = [row.id for row in rows]
+    changes = {"version": head.version + 1, "last_message": last, "newest": newest, "messages": head.messages + len(rows)}
+    after = head.model_copy(update=changes)
     stores = house.stores
     puts = [stores.conversations.put_message(TENANT, agent.id, row) for row in rows]
     stores.writer.write(stores.conversations.change_head(TENANT, head, after, "t"), *puts, token="t")
+
+
+def head_then_newest(found: Sequence[Key]) -> list[Key]:
+    """The order in which a transaction misleads its readers most."""
+    return sorted(found, key=lambda key: (key.sk == "HEAD", key.sk), reverse=True)
 
 
 def agree(house: House, agent: StoredAgent) -> list[str]:
@@ -80,6 +88,24 @@ def test_what_was_said_after_the_head_was_read_is_left_for_the_next_look(house: 
     assert fresh.of(TENANT, old) == old.window.pinned
     assert len(fresh.of(TENANT, head_of(house, agent))) == 2
     assert fresh.of(TENANT, old) == old.window.pinned
+
+
+def test_rows_that_come_into_sight_one_by_one_are_not_missed_for_ever(tmp_path: Path) -> None:
+    looks: list[list[str]] = []
+
+    def look() -> None:
+        head = looking and house.stores.conversations.head(TENANT, agent.id)
+        if head:
+            looks.append(ids.of(TENANT, head))
+
+    looking = False
+    with house_in(tmp_path, lambda table: RevealsSlowly(table, order=head_then_newest, meanwhile=look)) as house:
+        agent = house.agent()
+        ids, looking = WindowIds(house.table, house.stores.conversations), True
+        append(house, agent, [("user", "o1"), ("user", "o2"), ("user", "o3")])
+        looking = False
+        assert len(ids.of(TENANT, head_of(house, agent))) == 4
+    assert min(len(one) for one in looks) < 4
 
 
 def test_a_warm_worker_reads_nothing_twice(tmp_path: Path) -> None:
