@@ -5,7 +5,6 @@ Knows: how the engine of `tools/engines.py` is run. Must not know: what tests ke
 
 from __future__ import annotations
 
-import atexit
 import socket
 import subprocess
 import time
@@ -20,6 +19,8 @@ from hibernaut.adapters.table.dynamodb import DynamoDbTable, one_attempt
 from tools.engines import DYNAMODB_LOCAL
 
 _SECONDS_TO_START = 60
+# Ends the server also where this process is killed: then the pipe, which nobody else holds, is closed.
+_GUARD = 'exec 3<&0; "$@" </dev/null & server=$!; (read -r _ <&3; kill -9 $server 2>/dev/null) & wait $server'
 _JAVA = ("java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
@@ -48,9 +49,9 @@ class DynamoDbLocal:
         """Ready for requests when it returns. After `kill()` it comes back at the same address."""
         folder = DYNAMODB_LOCAL.folder
         run = ("-Djava.library.path=native", "-cp", "lib/*", "com.amazonaws.services.dynamodbv2.local.main.ServerRunner")
-        command = (*_JAVA, *run, "-port", str(self._port), *self._keeps, "-disableTelemetry")
-        self._process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        atexit.register(self._process.kill)
+        command = ("sh", "-c", _GUARD, "guard", *_JAVA, *run, "-port", str(self._port), *self._keeps, "-disableTelemetry")
+        quiet = subprocess.DEVNULL
+        self._process = subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=quiet, stderr=quiet)
         deadline = time.monotonic() + _SECONDS_TO_START
         while not _listens(self._port):
             if self._process.poll() is not None or time.monotonic() > deadline:
@@ -59,9 +60,8 @@ class DynamoDbLocal:
 
     def kill(self) -> None:
         """End the process at once, as a crash would."""
-        if self._process is not None:
-            atexit.unregister(self._process.kill)
-            self._process.kill()
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()
             self._process.wait()
             self._process = None
 
