@@ -24,6 +24,7 @@ FILE = "<tool>"
 ERROR_LIMIT = 1_000
 RESERVE = 64 * 1024 * 1024
 """Bytes above the tool's memory limit, for telling that it was reached."""
+BALLAST = 1024 * 1024
 ALARM_GRACE = 2
 
 
@@ -93,11 +94,14 @@ def limit_itself(memory: int, timeout: float) -> None:
 
 
 def run(job: dict[str, Any]) -> dict[str, Any]:
+    # Dropped first of all when the tool has taken the last byte: without it not even the next line could run.
+    ballast = bytearray(BALLAST)
     try:
         state, memory = agent_state(job["agent_state"])
         value = as_json(call(job, state), job["output_limit"])
         return {"status": "success", "value": value, "blocks": changed(memory, job["agent_state"])}
     except BaseException as error:  # noqa: BLE001 -- the outermost line: whatever the tool raises, SystemExit too, is its result
+        del ballast
         if isinstance(error, MemoryError):
             with contextlib.suppress(OSError, ValueError):
                 hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
