@@ -9,7 +9,9 @@ from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.agent import AgentType
 from hibernaut.schemas.stop import StopReason
+from hibernaut.services.calls import INTERRUPTED
 from tests.support.scripted_model import Script, calls, echo, says
+from tests.support.settled import check_settled
 from tests.support.world import TENANT, World
 
 INSERT = ("memory_insert", {"label": "human", "new_string": "Lives in Oslo"})
@@ -92,3 +94,21 @@ STORIES = [
         does=cancelled_by_its_tool,
     ),
 ]
+
+
+def check_story(world: World, story: Story, agent_id: str) -> None:
+    """The house has settled, no tool ran without a return that says so, and each edit that was reported is in memory once."""
+    check_settled(world, agent_id)
+    log = world.log(agent_id)
+    assert all(sum(row.text() == text for row in log) <= 1 for text in story.texts)
+    returned = [answer for row in log for answer in row.tool_returns]
+    rung = [answer.func_response or "" for answer in returned if "ring" in answer.tool_call_id]
+    told = [text for text in rung if "did ring" in text or INTERRUPTED in text]
+    assert len(world.runner.effects) <= len(told), "a tool has run and no return says so"
+    edits = [
+        one
+        for one in returned
+        if one.status == "success" and one.tool_call_id.endswith(("-memory_insert", "-core_memory_append"))
+    ]
+    block = world.block(agent_id, "human").value
+    assert block.count("Oslo") == len(edits), f"{len(edits)} edits are reported: {block}"

@@ -12,10 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.services.calls import INTERRUPTED
-from tests.crash.scenarios import STORIES, Story
+from tests.crash.scenarios import STORIES, Story, check_story
 from tests.support.scripted_model import nothing
-from tests.support.settled import check_settled
 from tests.support.tables import CountingTable
 from tests.support.world import Data, World, data_in
 
@@ -71,24 +69,6 @@ def among_many(world: World) -> None:
         world.data.clock.sleep(1000)
         world.chain.sweep.run()
         world.workflow.drive()
-
-
-def check_story(world: World, story: Story, agent_id: str) -> None:
-    check_settled(world, agent_id)
-    log = world.log(agent_id)
-    for text in story.texts:
-        assert sum(row.text() == text for row in log) <= 1
-    returned = [answer for row in log for answer in row.tool_returns]
-    rung = [answer.func_response or "" for answer in returned if "ring" in answer.tool_call_id]
-    told = [text for text in rung if "did ring" in text or INTERRUPTED in text]
-    assert len(world.runner.effects) <= len(told), "a tool has run and no return says so"
-    edits = [
-        one
-        for one in returned
-        if one.status == "success" and one.tool_call_id.endswith(("-memory_insert", "-core_memory_append"))
-    ]
-    block = world.block(agent_id, "human").value
-    assert block.count("Oslo") == len(edits), f"{len(edits)} edits are reported: {block}"
 
 
 @pytest.mark.parametrize("goes_on", [at_home, among_many])
