@@ -1,0 +1,177 @@
+"""Nobody enforces roles in this process, so it is watched which calls the handlers make: each must be allowed by its function's role."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+
+import pytest
+from botocore.client import BaseClient
+
+from hibernaut.local.aws_offline.gateway_events import Request
+from hibernaut.local.aws_offline.lambdas import current_function
+from hibernaut.local.aws_offline.offline import OfflineAws
+from hibernaut.local.aws_offline.place import ACCOUNT, REGION
+from hibernaut.schemas.base import JsonObject
+from hibernaut.services.turns import Advanced
+from tests.infra.reading import listed
+from tests.support.provider_servers import ScriptedOpenAI
+
+SOURCE = 'def knock(door: str) -> str:\n    """Knock.\n\n    Args:\n        door: Which.\n    """\n    return door\n'
+WRITES = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem", "ConditionCheck": "ConditionCheckItem"}
+
+
+class Call(NamedTuple):
+    """What a handler asked of AWS, as roles name it."""
+
+    function: str
+    action: str
+    resource: str
+
+
+@dataclass
+class Watch:
+    calls: set[Call] = field(default_factory=set)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def note(self, service: str, operation: str, asked: JsonObject) -> None:
+        function = current_function()
+        if function is not None:
+            with self.lock:
+                self.calls |= {Call(function, action, resource) for action, resource in named(service, operation, asked)}
+
+    def by(self, function: str) -> set[str]:
+        return {call.action for call in self.calls if call.function == function}
+
+
+def named(service: str, operation: str, asked: JsonObject) -> Iterator[tuple[str, str]]:
+    """The actions and resources that AWS checks for a call (service authorization reference)."""
+    match service, operation:
+        case "dynamodb", "TransactWriteItems":
+            for item in asked["TransactItems"]:
+                ((verb, change),) = item.items()
+                yield f"dynamodb:{WRITES[verb]}", table(change["TableName"])
+        case "dynamodb", "BatchGetItem":
+            for name in asked["RequestItems"]:
+                yield "dynamodb:BatchGetItem", table(name)
+        case "dynamodb", _:
+            index = f"/index/{asked['IndexName']}" if "IndexName" in asked else ""
+            yield f"dynamodb:{operation}", table(asked["TableName"]) + index
+        case "s3", _:
+            yield f"s3:{operation}", f"arn:aws:s3:::{asked['Bucket']}/{asked['Key']}"
+        case "sfn", "StartExecution":
+            yield "states:StartExecution", asked["stateMachineArn"]
+        case "sfn", "StopExecution":
+            yield "states:StopExecution", asked["executionArn"]
+        case "lambda", "Invoke":
+            yield "lambda:InvokeFunction", f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{asked['FunctionName']}"
+        case "ssm", "GetParameters":
+            for name in asked["Names"]:
+                yield "ssm:GetParameters", f"arn:aws:ssm:{REGION}:{ACCOUNT}:parameter{name}"
+        case _:
+            raise NotImplementedError(f"{service} {operation}: say here what a role must allow for it")
+
+
+def table(name: str) -> str:
+    return f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{name}"
+
+
+def allowed(aws: OfflineAws, call: Call) -> bool:
+    """Whether the role of the function allows it, by the statements of the loaded template."""
+    (function,) = (
+        one for one in aws.stack.of_type("AWS::Lambda::Function") if one.properties["Handler"].split(".")[1] == call.function
+    )
+    role = function.properties["Role"].rsplit("/", 1)[1]
+    statements = [
+        statement
+        for policy in aws.stack.of_type("AWS::IAM::Policy")
+        if role in policy.properties["Roles"]
+        for statement in policy.properties["PolicyDocument"]["Statement"]
+    ]
+    return any(
+        statement["Effect"] == "Allow"
+        and call.action in listed(statement["Action"])
+        and any(fnmatchcase(call.resource, resource) for resource in listed(statement["Resource"]))
+        for statement in statements
+    )
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[ScriptedOpenAI]:
+    with ScriptedOpenAI() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def watched(provider: ScriptedOpenAI) -> Iterator[tuple[OfflineAws, Watch]]:
+    """A deployment after a life in small: agents, custom tools, large bodies, a cancelled run, a sweep, deletion."""
+    watch = Watch()
+    original = BaseClient._make_api_call
+
+    def noted(client: Any, operation: str, asked: JsonObject) -> Any:
+        watch.note(client.meta.service_model.service_id.hyphenize(), operation, asked)
+        return original(client, operation, asked)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BaseClient, "_make_api_call", noted)
+        with OfflineAws(time_scale=0.001, secrets={"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": provider.url}) as aws:
+            live(aws, provider)
+            yield aws, watch
+
+
+class NeverDone:
+    """A step that another attempt holds for ever."""
+
+    def advance(self, *_: object, **__: object) -> Advanced:
+        return Advanced("busy", 0)
+
+
+def live(aws: OfflineAws, provider: ScriptedOpenAI) -> None:
+    def ask(method: str, path: str, body: Any = None) -> Any:
+        headers = [("Content-Type", "application/json"), ("Host", "offline")]
+        answer = aws.gateway.answer(Request(method, path, "", headers, json.dumps(body).encode() if body else b""))
+        assert answer.status == 200, answer.body
+        return json.loads(answer.body)
+
+    def say(messages: list[JsonObject], _tools: list[JsonObject]) -> JsonObject:
+        if messages[-1]["role"] == "user":
+            return {"tool_calls": [{"id": "call_1", "name": "knock", "arguments": {"door": "front"}}]}
+        return {"content": "Knocked."}
+
+    provider.script = say
+    tool = ask("POST", "/v1/tools/", {"source_code": SOURCE})
+    agent = ask("POST", "/v1/agents/", {"model": "openai/test-model", "tool_ids": [tool["id"]], "name": "a"})["id"]
+    reply = ask("POST", f"/v1/agents/{agent}/messages", {"messages": [{"role": "user", "content": "long " * 20_000}]})
+    assert [one["message_type"] for one in reply["messages"]][1:] == ["tool_return_message", "assistant_message"]
+    ask("GET", f"/v1/agents/{agent}/messages")
+    ask("PATCH", f"/v1/agents/{agent}", {"name": "b"})
+    aws.lambdas.deps["advance_turn"] = NeverDone()
+    ask("POST", f"/v1/agents/{agent}/messages/async", {"messages": [{"role": "user", "content": "Stay."}]})
+    ask("POST", f"/v1/agents/{agent}/messages/cancel")
+    del aws.lambdas.deps["advance_turn"]
+    aws.wait_for_all()
+    assert not aws.fire_schedule().failed
+    aws.invoke("close_run", {"tenant": "default", "run_id": "run-00000000-0000-4000-8000-000000000001", "error": "X"})
+    ask("DELETE", f"/v1/agents/{agent}")
+
+
+def test_every_call_that_a_handler_makes_is_allowed_to_it(watched: tuple[OfflineAws, Watch]) -> None:
+    aws, watch = watched
+    assert sorted(call for call in watch.calls if not allowed(aws, call)) == []
+
+
+def test_the_life_that_was_watched_used_what_roles_are_for(watched: tuple[OfflineAws, Watch]) -> None:
+    _, watch = watched
+    assert {"dynamodb:PutItem", "dynamodb:Query", "states:StartExecution", "states:StopExecution", "s3:PutObject"} <= watch.by(
+        "api"
+    )
+    assert {"dynamodb:UpdateItem", "lambda:InvokeFunction", "ssm:GetParameters", "s3:GetObject"} <= watch.by("advance_turn")
+    assert "dynamodb:Query" in watch.by("sweep_runs")
+
+
+def test_the_cage_asks_nothing_of_aws(watched: tuple[OfflineAws, Watch]) -> None:
+    assert watched[1].by("run_tool") == set()

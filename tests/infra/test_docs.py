@@ -1,0 +1,51 @@
+"""The page on AWS says what is so."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from hibernaut.wiring.settings import PROVIDER_NAMES
+from infra.artifacts import ROOT
+from infra.settings import GATEWAY_SECONDS, Sizes, settings_of
+from tests.compat.offline_gaps import GAPS
+from tests.infra.reading import Template
+
+PAGE = (ROOT / "docs" / "aws.md").read_text(encoding="utf-8")
+
+
+def test_the_page_lists_what_cannot_be_shown_offline_as_the_data_does() -> None:
+    rows = [f"| {gap.what} | {gap.reason} | {gap.instead} |" for gap in GAPS]
+    assert [
+        line
+        for line in PAGE.partition("What it cannot show:")[2].splitlines()
+        if line.startswith("| ") and line != "| | why | instead |"
+    ] == rows
+
+
+def test_each_gap_is_named_once() -> None:
+    assert len({gap.id for gap in GAPS}) == len(GAPS)
+
+
+def test_the_page_names_every_function_output_key_and_limit(dev: Template) -> None:
+    names = [
+        *(field.name for field in fields(Sizes)),
+        *PROVIDER_NAMES,
+        *(name for name in dev.document["Outputs"] if "Rest" not in name),
+    ]
+    assert [name for name in names if f"`{name}`" not in PAGE] == []
+    assert f"{GATEWAY_SECONDS} seconds" in PAGE
+
+
+def test_the_page_tells_how_environments_differ() -> None:
+    kept = next(line for line in PAGE.splitlines() if line.startswith("| logs are kept"))
+    assert (
+        kept
+        == "| logs are kept | " + " | ".join(f"{settings_of(name).log_days} days" for name in ("dev", "staging", "prod")) + " |"
+    )
+
+
+def test_the_page_names_every_alarm(dev: Template) -> None:
+    alarms = dev.of_type("AWS::CloudWatch::Alarm")
+    assert len(alarms) == 4
+    named = ["FailedRuns", "TimedOutRuns", "SweepErrors", "DeadLetters"]
+    assert all(any(name in alarm for alarm in alarms) and f"`{name}`" in PAGE for name in named)
