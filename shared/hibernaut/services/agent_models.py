@@ -43,17 +43,14 @@ def chosen_model(request: CreateAgentRequest, models: Models) -> ModelChoice:
 
 def changed_model(agent: StoredAgent, request: UpdateAgent, models: Models) -> ModelChoice:
     """The model after an update; what the request leaves out stays, but a new model brings its own window."""
-    base, settings = agent.llm_config, agent.explicit_model_settings
-    if request.llm_config is not None:
-        base, settings = request.llm_config, None
+    base = agent.llm_config if request.llm_config is None else request.llm_config
     if request.model is not None:
-        base, settings = _taken_over(_from_catalogue(request.model, models), agent.llm_config), None
+        base = _taken_over(_from_catalogue(request.model, models), agent.llm_config)
     if request.reasoning is not None:
         base = base.model_copy(update={"enable_reasoner": request.reasoning})
     if base is agent.llm_config and not _folds(request):
-        return ModelChoice(base, settings)
-    folded = _folded(base, request, agent.agent_type)
-    return folded if request.model_settings or _folds(request) else ModelChoice(folded.config, settings)
+        return ModelChoice(base, agent.explicit_model_settings)
+    return _folded(base, request, agent.agent_type)
 
 
 def _from_catalogue(handle: str, models: Models) -> LLMConfig:

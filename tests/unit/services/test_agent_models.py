@@ -84,5 +84,5 @@ def test_settings_are_forgotten_when_something_else_changes_the_model(house: Hou
     agent = house.agent(model_settings=settings)
     assert agent.explicit_model_settings is not None
     assert changed_model(agent, UpdateAgent(name="x"), Offered()).settings == agent.explicit_model_settings
-    for change in (UpdateAgent(max_tokens=3), UpdateAgent(model="openai/wide")):
+    for change in (UpdateAgent(max_tokens=3), UpdateAgent(reasoning=True), UpdateAgent(model="openai/wide")):
         assert changed_model(agent, change, Offered()).settings is None
