@@ -68,9 +68,7 @@ class AgentUpdates:
                 beside += self._windows.set_window(tenant, agent, request.message_ids)
             return after, beside
 
-        after = self._records.change_agent(tenant, agent_id, decide, user)
-        self._records.conversations.forget(tenant, agent_id)
-        return after
+        return self._records.change_agent(tenant, agent_id, decide, user)
 
     def _changes(self, tenant: str, agent: StoredAgent, request: UpdateAgent) -> JsonObject:
         refuse_folders(request.folder_ids, request.source_ids)

@@ -153,6 +153,7 @@ def test_open_and_waiting_runs_are_ended_before_their_agent_goes(house: House) -
     runs = [accept(house, agent) for _ in range(3)]
     house.services.agents.delete(TENANT, agent.id)
     assert [statuses(house, run_id)[-1] for run_id in runs] == ["cancelled"] * 3
+    assert all("running" not in statuses(house, run_id) for run_id in runs[1:])
     assert house.stores.runs.get_many(TENANT, runs) == {}
 
 

@@ -81,13 +81,13 @@ def test_a_window_that_is_set_or_reset_is_found_anew(house: House) -> None:
 
 
 def test_what_was_said_after_the_head_was_read_is_left_for_the_next_look(house: House) -> None:
-    agent = house.agent()
+    agent = house.agent(agent_type="memgpt_v2_agent")
     old = head_of(house, agent)
     append(house, agent, [("user", "o1")])
     fresh = WindowIds(house.table, house.stores.conversations)
-    assert fresh.of(TENANT, old) == old.window.pinned
-    assert len(fresh.of(TENANT, head_of(house, agent))) == 2
-    assert fresh.of(TENANT, old) == old.window.pinned
+    assert len(fresh.of(TENANT, old)) == 4
+    assert len(fresh.of(TENANT, head_of(house, agent))) == 5
+    assert len(fresh.of(TENANT, old)) == 4
 
 
 def test_rows_that_come_into_sight_one_by_one_are_not_missed_for_ever(tmp_path: Path) -> None:
