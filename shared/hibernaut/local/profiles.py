@@ -10,6 +10,7 @@ import os
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from hibernaut.local.server import LocalServer, address, listening
 from hibernaut.wiring.settings import EmbeddedSettings
 
 PROFILES = ("embedded", "aws-offline")
-PATIENCE = 5.0
+PATIENCE = 3.0
 """Seconds that a model call under way may still take after Ctrl-C; its run goes on at the next start either way."""
 ADD_A_MODEL = "set OPENAI_API_KEY, OPENAI_BASE_URL (Ollama, vLLM, …) or ANTHROPIC_API_KEY, and start again"
 
@@ -79,7 +80,8 @@ def _embedded(asked: Dev, settings: EmbeddedSettings) -> None:
         house.start()
         LocalServer(app, listener, ready=ready, stopping=stopping).serve()
     finally:
-        _closed(house.close)
+        _settle(house.workflow.close)
+        house.close()
 
 
 def _offline(asked: Dev, settings: EmbeddedSettings) -> None:
@@ -134,11 +136,13 @@ def _tell(profile: str, url: str, providers: Mapping[str, str], data: Path | Non
     print("\n".join(lines), flush=True)
 
 
-def _closed(close: Callable[[], None]) -> None:
-    """Close within the patience; a process that waits for a model longer is ended: what was answered is in the table."""
-    closing = threading.Thread(target=close, daemon=True, name="closing")
-    closing.start()
-    closing.join(PATIENCE)
-    if closing.is_alive():
-        print("A model call is still under way; its run goes on at the next start.", flush=True)
-        os._exit(0)
+def _settle(close: Callable[[], None]) -> None:
+    """Let the steps under way end within the patience. Where one does not, this process ends here: what was answered is in the table."""
+    until = time.monotonic() + PATIENCE
+    threading.Thread(target=close, name="closing").start()
+    for thread in threading.enumerate():
+        if not thread.daemon and thread is not threading.current_thread():
+            thread.join(max(0.0, until - time.monotonic()))
+            if thread.is_alive():
+                print("A model call is still under way; its run goes on at the next start.", flush=True)
+                os._exit(0)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 import anyio
 from anyio.to_thread import run_sync
@@ -35,13 +36,17 @@ class Threads:
         self._work = anyio.CapacityLimiter(WORKERS)
         self._looks = anyio.CapacityLimiter(LOOKERS)
         self._waiting: set[_Alarm] = set()
+        self._under_way: dict[asyncio.Future[Any], asyncio.AbstractEventLoop] = {}
         self.closed = False
 
-    def close(self) -> None:
-        """Send everybody away who waits for a run that will not end here. From any thread."""
+    def close(self, grace: float = 2.0) -> None:
+        """Send everybody away who waits for a run that will not end here; work under way has `grace` seconds. From any thread."""
         self.closed = True
         for alarm in tuple(self._waiting):
             alarm.ring()
+        for future, loop in tuple(self._under_way.items()):
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(partial(loop.call_later, grace, future.cancel))
 
     def waits(self, alarm: _Alarm) -> None:
         """This one wants to know of the end."""
@@ -52,8 +57,19 @@ class Threads:
         self._waiting.discard(alarm)
 
     async def work(self, job: Callable[[], Result]) -> Result:
-        """Do what may take as long as a run."""
-        return await run_sync(job, limiter=self._work)
+        """Do what may take as long as a run. Raises: ServerStops, and then it goes on without anybody to tell."""
+        if self.closed:
+            raise ServerStops
+        future = asyncio.ensure_future(run_sync(job, limiter=self._work, abandon_on_cancel=True))
+        self._under_way[future] = asyncio.get_running_loop()
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if self.closed:
+                raise ServerStops from None
+            raise
+        finally:
+            del self._under_way[future]
 
     async def look(self, job: Callable[[], Result]) -> Result:
         """Do a few reads."""

@@ -1,0 +1,207 @@
+"""`hibernaut`: what it prints, how it ends, and the one line for what stands in its way."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+import hibernaut
+from hibernaut.local.server import loopback
+from tests.support.provider_servers import ScriptedOpenAI
+
+COMMAND = [sys.executable, "-c", "import sys; from hibernaut.local.command import main; sys.exit(main())"]
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False, timeout=60, env=environment())
+
+
+def environment(**more: str) -> dict[str, str]:
+    paths = os.pathsep.join(path for path in sys.path if path)
+    return {**os.environ, "PYTHONPATH": paths, **more}
+
+
+@contextmanager
+def serving(data: Path, **variables: str) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
+    """The process, its address, and what it printed until it was ready."""
+    arguments = [*COMMAND, "dev", "--port", "0", "--data-dir", str(data)]
+    with subprocess.Popen(
+        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(**variables)
+    ) as process:
+        try:
+            assert process.stdout is not None
+            printed = ""
+            while "Ctrl-C" not in printed:
+                line = process.stdout.readline()
+                assert line, process.stderr.read() if process.stderr else printed
+                printed += line
+            found = re.search(r"http://\S+", printed)
+            assert found is not None
+            yield process, found[0], printed
+        finally:
+            process.kill()
+
+
+def ended(process: subprocess.Popen[str], by: int = signal.SIGINT) -> tuple[int, str, str]:
+    """The exit code, and what was printed after the ready lines."""
+    process.send_signal(by)
+    out, error = process.communicate(timeout=60)
+    return process.returncode, out, error
+
+
+def sorry(done: subprocess.CompletedProcess[str]) -> str:
+    """The one line that the command says."""
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("hibernaut: ")
+    return line
+
+
+def test_the_version() -> None:
+    done = run("version")
+    assert (done.returncode, done.stdout) == (0, hibernaut.__version__ + "\n")
+
+
+@pytest.mark.parametrize("arguments", [(), ("--help",)])
+def test_the_help_teaches(arguments: tuple[str, ...]) -> None:
+    done = run(*arguments)
+    assert done.returncode == 0
+    assert "hibernaut dev" in done.stdout
+    assert "from letta_client import Letta" in done.stdout
+    models = run("dev", "--help").stdout
+    assert "OPENAI_BASE_URL" in models
+    assert "aws-offline" in models
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("dev", "--profile", "cloud"), "embedded or aws-offline"),
+        (("dev", "--port", "70000"), "0 to 65535"),
+        (("dev", "--port", "http"), "0 to 65535"),
+        (("dev", "--host", "0.0.0.0"), "127.0.0.1"),
+        (("dev", "--host", "::"), "127.0.0.1"),
+        (("dev", "--profile", "aws-offline", "--data-dir", "x"), "keeps nothing"),
+        (("develop",), "develop"),
+    ],
+)
+def test_what_was_asked_for_wrongly_is_one_line(arguments: tuple[str, ...], says: str) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert says in sorry(done)
+
+
+def test_a_setting_that_cannot_be_used_is_one_line(tmp_path: Path) -> None:
+    arguments = [*COMMAND, "dev", "--port", "0", "--data-dir", str(tmp_path)]
+    variables = environment(HIBERNAUT_TOOL_TIMEOUT="soon")
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=60, env=variables)
+    assert done.returncode == 2
+    assert "HIBERNAUT_TOOL_TIMEOUT" in sorry(done)
+
+
+def test_a_taken_port_is_one_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = run("dev", "--port", str(port), "--data-dir", str(tmp_path))
+    assert done.returncode == 1
+    assert f"port {port} of 127.0.0.1 is taken" in sorry(done)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_data_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = run("dev", "--port", "0", "--data-dir", str(tmp_path / "file"))
+    assert done.returncode == 1
+    assert "--data-dir" in sorry(done)
+
+
+def test_a_data_folder_that_is_open_already_is_one_line(tmp_path: Path) -> None:
+    with serving(tmp_path):
+        done = run("dev", "--port", "0", "--data-dir", str(tmp_path))
+    assert done.returncode == 1
+    assert "open in another process" in sorry(done)
+
+
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+def test_it_serves_until_it_is_told_to_stop(tmp_path: Path, by: int) -> None:
+    with serving(tmp_path) as (process, url, printed):
+        assert httpx.get(f"{url}/v1/health/").json()["status"] == "ok"
+        assert f"serves {url} (profile embedded" in printed
+        assert "hibernaut/demo" in printed
+        assert "OPENAI_API_KEY" in printed
+        assert "\033" not in printed
+        assert ended(process, by) == (0, "Stopped.\n", "")
+
+
+def test_a_key_shows_its_provider_and_never_itself(tmp_path: Path) -> None:
+    with serving(tmp_path, OPENAI_API_KEY="sk-planted", OPENAI_BASE_URL="http://127.0.0.1:9/v1") as (process, _, printed):
+        assert "openai/… (http://127.0.0.1:9/v1)" in printed
+        assert "planted" not in printed + str(ended(process))
+
+
+def test_agents_are_there_again_after_a_stop(tmp_path: Path) -> None:
+    with serving(tmp_path) as (process, url, _):
+        agent = httpx.post(f"{url}/v1/agents/", json={"memory_blocks": [{"label": "human", "value": ""}]}).json()["id"]
+        said = {"input": "Please remember that my dog is called Rex."}
+        assert httpx.post(f"{url}/v1/agents/{agent}/messages", json=said).status_code == 200
+        ended(process)
+    with serving(tmp_path) as (_, url, _):
+        assert "Rex" in httpx.get(f"{url}/v1/agents/{agent}/core-memory/blocks/human").json()["value"]
+
+
+def test_a_stop_in_the_middle_of_a_model_call_loses_nothing(tmp_path: Path) -> None:
+    with ScriptedOpenAI() as provider:
+        asked = threading.Event()
+
+        def hangs(_messages: object, _tools: object) -> dict[str, object]:
+            asked.set()
+            return {"hang": True}
+
+        provider.script = hangs  # type: ignore[assignment]
+        key = {"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": provider.url}
+        with serving(tmp_path, **key) as (process, url, _):
+            agent = httpx.post(f"{url}/v1/agents/", json={"model": "openai/test-model"}).json()["id"]
+            with ThreadPoolExecutor(1) as pool:
+                sent = pool.submit(httpx.post, f"{url}/v1/agents/{agent}/messages", json={"input": "Hello"}, timeout=60)
+                assert asked.wait(30)
+                code, out, error = ended(process)
+            assert (sent.result().status_code, error) == (503, "")
+        assert code == 0
+        assert out.endswith("its run goes on at the next start.\n")
+        provider.says(content="Here I am again.")
+        with serving(tmp_path, **key) as (_, url, _):
+            answer = httpx.post(f"{url}/v1/agents/{agent}/messages", json={"input": "And?"}, timeout=60).json()
+            assert answer["messages"][0]["content"] == "Here I am again."
+            told = [one["content"] for one in httpx.get(f"{url}/v1/agents/{agent}/messages").json()[1:]]
+    assert told == ["Hello", "Here I am again.", "And?", "Here I am again."]
+
+
+@pytest.mark.parametrize(
+    ("host", "only"),
+    [
+        ("127.0.0.1", True),
+        ("127.8.8.8", True),
+        ("::1", True),
+        ("localhost", True),
+        ("0.0.0.0", False),
+        ("192.0.2.1", False),
+        ("::", False),
+    ],
+)
+def test_which_addresses_only_this_machine_reaches(host: str, only: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if host not in ("localhost",):
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_: [(family, 0, 0, "", (host, 0))])
+    assert loopback(host) is only
