@@ -1,0 +1,71 @@
+"""A house in a thread that can be held up at any point, so that a test forces the order in which two of them act. One goes on at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from tests.support.tables import CountingTable
+from tests.support.world import Data, World
+
+PATIENCE = 60.0
+"""Seconds after which a thread that should be at its point or at its end is stuck."""
+
+
+class Worker:
+    """A house in a thread of its own that stops at some of its points, counted from 1, and waits there to be let go on."""
+
+    def __init__(self, data: Data, holder: str, counts: Callable[[str], bool], *stops: int) -> None:
+        self._stops, self._counts = stops, counts
+        self.places: list[str] = []
+        self._still, self._go = threading.Event(), threading.Event()
+        self.world = World(
+            data, holder=holder, alone=False, wrap=lambda table: CountingTable(table, lambda _, kind: self.point(kind))
+        )
+        self.failure: BaseException | None = None
+        self.asked_again = False
+
+    def point(self, place: str) -> None:
+        if place == "before model":
+            self._look()
+        if not self._counts(place):
+            return
+        self.places.append(place)
+        if len(self.places) in self._stops:
+            self._still.set()
+            assert self._go.wait(PATIENCE)
+            self._go.clear()
+
+    def _look(self) -> None:
+        """A journaled reply may not be asked for again by whoever holds the step."""
+        for run_id in self.world.data.sent:
+            state = World(self.world.data).run(run_id)
+            self.asked_again |= state.holder == self.world.host.holder and state.journal != ""
+
+    def start(self, work: Callable[[], None]) -> None:
+        """Go on until the point is reached, or all is done."""
+
+        def body() -> None:
+            try:
+                work()
+            except BaseException as failure:  # noqa: BLE001  shown by `end`, in the test's own thread
+                self.failure = failure
+            self._still.set()
+
+        self._thread = threading.Thread(target=body, name=self.world.host.holder)
+        self._thread.start()
+        assert self._still.wait(PATIENCE)
+
+    def on(self) -> None:
+        """Go on until the next point, or the end."""
+        self._still.clear()
+        self._go.set()
+        assert self._still.wait(PATIENCE)
+
+    def end(self) -> None:
+        self._stops = ()
+        self._go.set()
+        self._thread.join(PATIENCE)
+        assert not self._thread.is_alive()
+        if self.failure is not None:
+            raise self.failure
