@@ -36,17 +36,19 @@ def test_an_item_without_both_keys_of_an_index_is_not_in_it(table: Table) -> Non
     assert found(table, "X") == []
 
 
-def test_an_update_brings_an_item_into_an_index_moves_it_and_takes_it_out(table: Table) -> None:
+@pytest.mark.parametrize("index", list(Index))
+def test_an_update_brings_an_item_into_an_index_moves_it_and_takes_it_out(table: Table, index: Index) -> None:
+    pk, sk = f"{index}_pk", f"{index}_sk"
     table.write(Put({"pk": "T#a", "sk": "1", "n": 1}))
-    table.write(Update(A, set={"due_pk": "X", "due_sk": "1"}))
-    assert found(table, "X") == [A]
-    table.write(Update(A, set={"due_pk": "Z"}))
-    assert (found(table, "X"), found(table, "Z")) == ([], [A])
-    table.write(Update(A, set={"due_sk": "9"}))
-    assert [item["due_sk"] for item in table.query("Z", index=Index.DUE)] == ["9"]
-    table.write(Update(A, remove=("due_sk",)))
-    assert found(table, "Z") == []
-    assert table.get(A) == {"pk": "T#a", "sk": "1", "n": 1, "due_pk": "Z"}
+    table.write(Update(A, set={pk: "X", sk: "1"}))
+    assert found(table, "X", index) == [A]
+    table.write(Update(A, set={pk: "Z"}))
+    assert (found(table, "X", index), found(table, "Z", index)) == ([], [A])
+    table.write(Update(A, set={sk: "9"}))
+    assert [item[sk] for item in table.query("Z", index=index)] == ["9"]
+    table.write(Update(A, remove=(sk,)))
+    assert found(table, "Z", index) == []
+    assert table.get(A) == {"pk": "T#a", "sk": "1", "n": 1, pk: "Z"}
 
 
 def test_replacing_or_deleting_an_item_takes_it_out_of_its_index(table: Table) -> None:
