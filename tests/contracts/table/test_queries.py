@@ -103,8 +103,8 @@ def test_a_limit_of_nothing_finds_nothing(table: Table) -> None:
 def test_the_pages_of_a_list_join_without_gap_or_overlap(table: Table) -> None:
     fill(table, [f"{number:02}" for number in range(25)])
     seen: list[str] = []
-    while page := keys(table, after=seen[-1] if seen else None, limit=10):
-        seen += page
+    for _ in range(4):
+        seen += keys(table, after=seen[-1] if seen else None, limit=10)
     assert seen == [f"{number:02}" for number in range(25)]
 
 
