@@ -153,6 +153,9 @@ def test_what_an_agent_cannot_be_made_of_is_named(client: Letta, new_agent: NewA
         (BadRequestError, "no_such_tool", {"tools": ["no_such_tool"]}),
         (NotFoundError, "not found", {"tool_ids": [f"tool-{MISSING}"]}),
         (NotFoundError, "not found", {"block_ids": [f"block-{MISSING}"]}),
+        (NotFoundError, "not found", {"block_ids": ["x" * 5_000]}),
+        (NotFoundError, "not found", {"tool_ids": [""]}),
+        (BadRequestError, "xxx", {"tools": ["x" * 5_000]}),
         (NotFoundError, "not found", {"folder_ids": [f"source-{MISSING}"]}),
         (ConflictError, "human", {"memory_blocks": [{"label": "human", "value": ""}, {"label": "human", "value": ""}]}),
         (UnprocessableEntityError, "agent_type", {"agent_type": "odd"}),
@@ -228,6 +231,8 @@ def test_the_messages_in_context_can_be_set(client: Letta, new_agent: NewAgent) 
         client.agents.update(agent.id, extra_body={"message_ids": [kept[0], f"message-{MISSING}"]})
     with pytest.raises(BadRequestError):
         client.agents.update(agent.id, extra_body={"message_ids": [kept[1]]})
+    with pytest.raises(NotFoundError):
+        client.agents.update(agent.id, extra_body={"message_ids": [kept[0], "x" * 5_000]})
 
 
 @pytest.mark.manifest("agents.list", "agents.list.filters")

@@ -17,6 +17,7 @@ from hibernaut.schemas.agent import ContextWindowOverview, StoredAgent
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.conversation import Head, Window
 from hibernaut.schemas.errors import Busy, InvalidArgument, NotFound
+from hibernaut.schemas.ids import is_id
 from hibernaut.services.agent_parts import opening_of
 from hibernaut.services.prompts import Compiled, Prompts, system_row
 from hibernaut.services.records import Records
@@ -69,7 +70,8 @@ class AgentWindows:
         wanted = list(dict.fromkeys(message_ids))
         if not wanted:
             raise InvalidArgument("INVALID_ARGUMENT: message_ids must name at least the system message.")
-        found = self._records.conversations.messages(tenant, head.id, wanted)
+        well_formed = [message_id for message_id in wanted if is_id(message_id, "message")]
+        found = self._records.conversations.messages(tenant, head.id, well_formed)
         if missing := set(wanted) - {row.id for row in found}:
             raise NotFound(f"No message found with id '{min(missing)}' for agent '{agent.id}'.")
         if found[0].role != "system" or found[0].otid is not None:

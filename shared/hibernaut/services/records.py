@@ -15,6 +15,7 @@ from hibernaut.schemas.agent import StoredAgent
 from hibernaut.schemas.block import StoredBlock
 from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.errors import Conflict, NotFound
+from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.tool import StoredTool
 from hibernaut.store.agents import Agents
 from hibernaut.store.blocks import Blocks
@@ -60,14 +61,14 @@ class Records:
 
     def block(self, tenant: str, block_id: str) -> StoredBlock:
         """Raises: NotFound."""
-        block = self.blocks.get(tenant, block_id)
+        block = self.blocks.get(tenant, block_id) if is_id(block_id, "block") else None
         if block is None:
             raise NotFound(f"Block with id '{block_id}' not found")
         return block
 
     def tool(self, tenant: str, tool_id: str) -> StoredTool:
         """Raises: NotFound."""
-        tool = self.tools.get(tenant, tool_id)
+        tool = self.tools.get(tenant, tool_id) if is_id(tool_id, "tool") else None
         if tool is None:
             raise NotFound(f"Tool with id {tool_id} not found.")
         return tool

@@ -13,7 +13,7 @@ from datetime import datetime
 from hibernaut.domain.builtin_tools import builtin_by_id, builtin_tools
 from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Condition, Delete, Item, Op, Put, Table, Term, Value, eq
 from hibernaut.schemas.base import wire_time
-from hibernaut.schemas.tool import StoredTool, Tool
+from hibernaut.schemas.tool import MAX_NAME, StoredTool, Tool
 from hibernaut.store import keys
 from hibernaut.store.codec import Codec
 
@@ -49,7 +49,7 @@ class Tools:
 
     def by_name(self, tenant: str, names: Iterable[str]) -> dict[str, StoredTool]:
         """The tools of these names; names that nobody bears are left out."""
-        wanted = list(dict.fromkeys(names))
+        wanted = [name for name in dict.fromkeys(names) if 0 < len(name) <= MAX_NAME]
         builtin = builtin_tools()
         held = self._table.get_many([keys.tool_name(tenant, name) for name in wanted if name not in builtin])
         ids = {name: builtin[name].id for name in wanted if name in builtin}

@@ -61,7 +61,7 @@ def test_a_window_is_set_to_exactly_the_rows_that_are_named(house: House) -> Non
 def test_another_system_message_may_begin_the_window(house: House) -> None:
     agent = house.agent()
     first, head = loaded(house, agent.id).messages[0], loaded(house, agent.id).head
-    other = first.model_copy(update={"id": f"{first.id[:-2]}7f", "content": [TextContent(text="Another prompt.")]})
+    other = first.model_copy(update={"id": f"{first.id[:-2]}ff", "content": [TextContent(text="Another prompt.")]})
     after = head.model_copy(update={"version": head.version + 1, "last_message": other.id})
     conversations = house.stores.conversations
     house.stores.writer.write(
