@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 import hibernaut
-from hibernaut.local.server import loopback
+from hibernaut.local.server import listening, loopback
 from tests.support.provider_servers import ScriptedOpenAI
 
 COMMAND = [sys.executable, "-c", "import sys; from hibernaut.local.command import main; sys.exit(main())"]
@@ -186,6 +186,14 @@ def test_a_stop_in_the_middle_of_a_model_call_loses_nothing(tmp_path: Path) -> N
             assert answer["messages"][0]["content"] == "Here I am again."
             told = [one["content"] for one in httpx.get(f"{url}/v1/agents/{agent}/messages").json()[1:]]
     assert told == ["Hello", "Here I am again.", "And?", "Here I am again."]
+
+
+def test_a_reply_is_not_held_back_for_the_next_one() -> None:
+    with listening("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
+        accepted, _ = listener.accept()
+        with accepted:
+            # What asyncio looks at before it switches off Nagle's delay.
+            assert accepted.proto == socket.IPPROTO_TCP
 
 
 @pytest.mark.parametrize(
