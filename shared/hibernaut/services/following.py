@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from hibernaut.domain.agent_types import spec_of
@@ -13,7 +13,6 @@ from hibernaut.schemas.agent import AgentType
 from hibernaut.schemas.errors import HibernautError, NotFound, rebuilt
 from hibernaut.schemas.events import MessageEvent, RunEvent
 from hibernaut.schemas.letta_message import LettaMessage, LettaResponse, LettaStopReason
-from hibernaut.schemas.message import Message
 from hibernaut.schemas.run import StoredRun
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.host import Host
@@ -64,16 +63,16 @@ class Following:
         state = self.state(tenant, run_id)
         if state.ended and after >= state.last_seq:
             return []
-        return self._shown(tenant, state.run, self._events(tenant, state, after))
+        return self._whole(tenant, state, after)
 
-    def _events(self, tenant: str, state: RunState, after: int) -> list[tuple[int, RunEvent]]:
+    def _whole(self, tenant: str, state: RunState, after: int) -> list[Followed]:
         """Those after a number; of a run that has ended up to its last one, read again until that is in sight."""
-        events: list[tuple[int, RunEvent]] = []
+        followed: list[Followed] = []
         for _ in range(MAX_READS):
-            events = self._stores.runs.events(tenant, state.run.id, after, self._clock.now())
-            if not state.ended or (events and events[-1][0] >= state.last_seq):
+            followed = self._shown(tenant, state, after)
+            if not state.ended or (followed and followed[-1].seq >= state.last_seq):
                 break
-        return [one for one in events if one[0] <= state.last_seq or not state.ended]
+        return followed
 
     def response(self, tenant: str, run_id: str) -> LettaResponse:
         """The whole reply of a run that has ended. Raises: the error that the run failed with, where it was the model's."""
@@ -81,22 +80,29 @@ class Following:
         run = state.run
         if run.error is not None:
             raise failure(run)
-        messages = [one.message for one in self._shown(tenant, run, self._events(tenant, state, 0)) if one.message is not None]
+        messages = [one.message for one in self._whole(tenant, state, 0) if one.message is not None]
         return LettaResponse(
             messages=messages,
             stop_reason=LettaStopReason(stop_reason=run.stop_reason or StopReason.ERROR),
             usage=statistics(run),
         )
 
-    def _shown(self, tenant: str, run: StoredRun, events: Sequence[tuple[int, RunEvent]]) -> list[Followed]:
+    def _shown(self, tenant: str, state: RunState, after: int) -> list[Followed]:
+        """As far as events and their messages are in sight: a transaction may show item by item."""
+        run, log = state.run, state.run.conversation_id or state.run.agent_id
+        events = self._stores.runs.events(tenant, run.id, after, self._clock.now())
         how = rendering(run.request_config, legacy=self._legacy(tenant, run))
         wanted = run.request_config.include_return_message_types if run.request_config else None
         ids = list(dict.fromkeys(event.message_id for _, event in events if isinstance(event, MessageEvent)))
-        rows = self._rows(tenant, run, ids)
-        rendered = {row.id: render(row, how) for row in rows}
-        followed = []
+        rendered = {row.id: render(row, how) for row in self._stores.conversations.messages(tenant, log, ids)}
+        gone = len(rendered) < len(ids) and self._stores.conversations.head(tenant, log) is None
+        followed: list[Followed] = []
         for seq, event in events:
+            if state.ended and seq > state.last_seq:
+                break
             message = None
+            if isinstance(event, MessageEvent) and event.message_id not in rendered and not gone:
+                break
             if isinstance(event, MessageEvent) and event.index < len(rendered.get(event.message_id, ())):
                 message = rendered[event.message_id][event.index]
                 if wanted is not None and message.message_type not in wanted:
@@ -105,15 +111,6 @@ class Following:
                     message.run_id = run.id
             followed.append(Followed(seq, event, message))
         return followed
-
-    def _rows(self, tenant: str, run: StoredRun, ids: Sequence[str]) -> list[Message]:
-        """The rows of a log, read again until all are in sight; those of a log that is being deleted never are."""
-        rows: list[Message] = []
-        for _ in range(MAX_READS):
-            rows = self._stores.conversations.messages(tenant, run.conversation_id or run.agent_id, ids)
-            if len(rows) == len(ids):
-                break
-        return rows
 
     def _legacy(self, tenant: str, run: StoredRun) -> bool:
         agent = self._stores.agents.get(tenant, run.agent_id)
