@@ -253,6 +253,6 @@ def _approval(message: Message, how: Rendering) -> list[LettaMessage]:
 
 
 def _answer(item: JsonObject) -> ApprovalReturn | WireToolReturn:
-    if item.get("type") == "approval" or "approve" in item:
+    if item.get("type") == "approval":
         return ApprovalReturn.model_validate(item)
     return WireToolReturn.model_validate(item)

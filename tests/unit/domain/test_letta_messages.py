@@ -138,6 +138,12 @@ def test_the_speaking_tool_can_be_another_one() -> None:
     assert [one["name"] for one in second["tool_calls"]] == ["send_message"]
 
 
+def test_another_tool_with_a_message_is_no_speech() -> None:
+    note = row("assistant", tool_calls=[call("note", '{"message": "x"}')])
+    assert kinds(render(note, LEGACY)) == ["tool_call_message"]
+    assert kinds(render(row("tool", name="note", tool_returns=[returned()]), LEGACY)) == ["tool_return_message"]
+
+
 @pytest.mark.parametrize("arguments", ["{}", "broken", "[]", '{"message": null}'])
 def test_a_call_that_says_nothing_readable_stays_a_call(arguments: str) -> None:
     assert kinds(render(row("assistant", tool_calls=[call("send_message", arguments)]), LEGACY)) == ["tool_call_message"]
@@ -192,6 +198,7 @@ def test_a_summary_is_the_users_words_unless_summaries_are_asked_for() -> None:
     assert shown(row("summary", SUMMARY))[0] == shown(row("user", SUMMARY))[0]
     (message,) = shown(row("summary", SUMMARY), Rendering(types=frozenset({"summary_message"})))
     assert (message["summary"], message["compaction_stats"]["messages_count_before"]) == ("we met", 5)
+    assert kinds(render(row("summary", SUMMARY), Rendering(types=frozenset({"user_message"})))) == ["user_message"]
     (plain,) = shown(row("summary", "we met"), Rendering(types=frozenset({"summary_message"})))
     assert (plain["summary"], plain["compaction_stats"]) == ("we met", None)
 
