@@ -7,7 +7,6 @@ rule that read a wrapper instead of the tool's return are not repeated.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import assert_never
@@ -91,7 +90,7 @@ def _chosen(rule: ConditionalToolRule, returned: str | None) -> list[str] | None
 
 
 def _same_text(key: Json, returned: str) -> bool:
-    return (key if isinstance(key, str) else json.dumps(key)) == returned
+    return str(key) == returned
 
 
 def _same_value(key: Json, returned: str) -> bool:

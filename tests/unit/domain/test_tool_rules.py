@@ -78,7 +78,8 @@ def test_a_return_without_a_key_leaves_the_default_or_everything() -> None:
 
 
 def test_a_strict_conditional_without_a_match_falls_back_to_everything_as_an_empty_set_does() -> None:
-    assert tool_rules.allowed([choice({"a": "walk"}, default="talk", strict=True)], ["look"], TOOLS, "b") == TOOLS
+    rules = [choice({"a": "walk"}, default="talk", strict=True), MaxCountPerStepToolRule(tool_name="walk", max_count_limit=0)]
+    assert tool_rules.allowed(rules, ["look"], TOOLS, "b") == TOOLS
 
 
 def test_the_first_tool_must_be_attached_to_count() -> None:

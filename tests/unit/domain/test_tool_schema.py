@@ -24,7 +24,7 @@ WEATHER = dedent('''
 
         Args:
             city (str): Where to look,
-                as a person would say it.
+                say: as a person would say it.
             days: How many days ahead.
             units (Optional[str]): Celsius: or not.
 
@@ -55,7 +55,7 @@ def test_a_schema_is_read_from_signature_and_docstring() -> None:
         "parameters": {
             "type": "object",
             "properties": {
-                "city": {"type": "string", "description": "Where to look,\nas a person would say it."},
+                "city": {"type": "string", "description": "Where to look,\nsay: as a person would say it."},
                 "days": {"type": "integer", "description": "How many days ahead."},
                 "units": {"type": "string", "description": "Celsius: or not."},
             },
@@ -107,6 +107,7 @@ def test_an_optional_parameter_has_its_type_and_is_not_required(annotation: str)
         "None",
         "Any",
         "'a b'",
+        "'Dict[str, int]'",
         "3",
         "Literal[1, 'a']",
     ],
@@ -196,6 +197,7 @@ def test_models_that_would_fill_the_memory_when_written_inline_are_refused() -> 
         ('def f():\n    """Args:\n        x: X.\n    """\n', "does not say", 1),
         ('def f(*args: int):\n    "Do."\n', "args", 1),
         ("x = '\0'\ndef f(): 'Do.'", "Python", None),
+        ("x = '\ud800'\ndef f(): 'Do.'", "Python", None),
         pytest.param(with_annotation("int | " * 20_000 + "None"), "Python|nested", None, id="nested"),
     ],
 )
@@ -214,8 +216,13 @@ def test_the_last_top_level_function_is_the_tool() -> None:
         derive_schema(source, "third")
 
 
+def test_what_a_function_returns_and_raises_is_not_part_of_its_description() -> None:
+    source = 'def f():\n    """Do it.\n\n    Returns:\n        Something.\n\n    Raises:\n        E: It failed.\n    """\n'
+    assert derive_schema(source)["description"] == "Do it."
+
+
 def test_what_the_server_fills_in_is_not_asked_of_the_model() -> None:
-    source = 'def f(self, agent_state, agent_id: str, *, x: int, y: int = 1):\n    """Do.\n\n    Args:\n        x: X.\n        y: Y.\n    """\n'
+    source = 'def f(self, agent_state, *, agent_id: str, x: int, y: int = 1):\n    """Do.\n\n    Args:\n        x: X.\n        y: Y.\n    """\n'
     parameters = derive_schema(source)["parameters"]
     assert list(parameters["properties"]) == ["x", "y"]
     assert parameters["required"] == ["x"]
