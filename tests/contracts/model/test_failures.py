@@ -119,7 +119,7 @@ def test_a_connection_that_breaks_in_the_middle_is_a_connection_error(spoken: Sp
 
 
 def test_a_stream_that_ends_before_its_reply_is_an_invalid_response(spoken: Spoken) -> None:
-    spoken.server.says(raw=b"".join([*spoken.server.events({"content": "Half of what was meant"})][:3]))
+    spoken.server.says(raw=b"".join([*spoken.server.events({"content": "Half of what was meant"})][:-3]))
     with pytest.raises(InvalidModelResponse):
         spoken.model.complete(hello(spoken), lambda _: None)
 
