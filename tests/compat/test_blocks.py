@@ -34,6 +34,14 @@ def test_the_api_takes_values_over_the_limit_and_labels_more_than_once(client: L
     assert client.blocks.create(label="null", value="a\x00b").value == "ab"
 
 
+@pytest.mark.manifest("blocks.create")
+def test_half_of_a_surrogate_pair_is_no_text(http: httpx.Client) -> None:
+    body = '{"label": "half", "value": "\\ud83d"}'
+    for path, content in (("/v1/blocks/", body), ("/v1/agents/", f'{{"memory_blocks": [{body}]}}')):
+        refused = http.post(path, content=content, headers={"content-type": "application/json"})
+        assert (refused.status_code, "Unicode" in refused.json()["detail"]) == (400, True)
+
+
 @pytest.mark.manifest("blocks.list", "blocks.list.filters")
 def test_blocks_are_listed_by_what_they_are(client: Letta, http: httpx.Client, new_agent: Callable[..., Any]) -> None:
     one = client.blocks.create(label="f/one", value="Apples", description="Fruit", tags=["fa", "fb"], project_id="fbp")

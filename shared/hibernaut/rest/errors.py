@@ -13,6 +13,7 @@ import re
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from pydantic_core import PydanticSerializationError
 
 from hibernaut.ports.table import ConditionFailed, Contended, OutcomeUnknown, TableError, TooLarge
 from hibernaut.rest.following import ServerStops
@@ -77,6 +78,8 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(HibernautError, _ours)
     app.add_exception_handler(TableError, _table)
     app.add_exception_handler(RequestValidationError, _validation)
+    app.add_exception_handler(UnicodeEncodeError, _no_unicode)
+    app.add_exception_handler(PydanticSerializationError, _no_unicode)
     app.add_exception_handler(ServerStops, _stopping)
 
 
@@ -159,6 +162,13 @@ async def _validation(request: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, RequestValidationError):
         return unknown_error(error, request.url.path)
     return JSONResponse(validation_body(list(error.errors())), 422)
+
+
+async def _no_unicode(request: Request, error: Exception) -> JSONResponse:
+    """JSON can spell half of a surrogate pair, which no text that is stored or sent on can hold."""
+    if isinstance(error, UnicodeEncodeError) or "surrogates not allowed" in str(error):
+        return JSONResponse({"detail": "INVALID_ARGUMENT: The request holds text that is not valid Unicode."}, 400)
+    return unknown_error(error, request.url.path)
 
 
 def _id_prefix(error: Json) -> str | None:
