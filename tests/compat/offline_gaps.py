@@ -79,7 +79,7 @@ GAPS = (
         "gateway-streaming",
         "Replies that API Gateway streams",
         "the front answers whole replies, as the deployed gateway does",
-        "the embedded profile streams",
+        "the events of a stream are compared on both profiles",
     ),
     Gap(
         "kill",

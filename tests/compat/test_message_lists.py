@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import httpx
 import pytest
 from letta_client import Letta, NotFoundError
 
@@ -86,6 +87,14 @@ def test_the_limit_counts_rows_and_the_filter_comes_after(client: Letta, new_age
 def test_the_messages_of_an_unknown_agent_are_not_found(client: Letta) -> None:
     with pytest.raises(NotFoundError):
         client.agents.messages.list("agent-00000000-0000-4000-8000-000000000000")
+
+
+@pytest.mark.manifest("messages.list.limit")
+@pytest.mark.parametrize(
+    ("limit", "status"), [("0", 200), ("2147483647", 200), ("-1", 422), ("1" + "0" * 21, 422), ("some", 422)]
+)
+def test_a_limit_is_a_number_that_can_be_counted_to(http: httpx.Client, new_agent: Make, limit: str, status: int) -> None:
+    assert http.get(f"/v1/agents/{new_agent().id}/messages", params={"limit": limit}).status_code == status
 
 
 @pytest.mark.manifest("messages.all")

@@ -208,6 +208,18 @@ def test_another_model_answers_one_request(client: Letta, new_agent: Make) -> No
         client.agents.messages.create(agent.id, input="Hello", override_model="openai/no-such-model")
 
 
+@pytest.mark.manifest("messages.send.override_system")
+@pytest.mark.parametrize("key", ["override_system", "system"])
+def test_other_instructions_hold_for_one_request(http: httpx.Client, new_agent: Make, said: Said, key: str) -> None:
+    agent = new_agent(system="Speak in verse.")
+    for body in ({"input": "a", key: "Be terse."}, {"input": "b"}):
+        assert http.post(f"/v1/agents/{agent.id}/messages", json=body).status_code == 200
+    first, second = (request.body["messages"][0]["content"] for request in said.server.requests)
+    assert "Be terse." in first
+    assert "Speak in verse." not in first
+    assert "Speak in verse." in second
+
+
 @pytest.mark.manifest("messages.send.no_approval")
 def test_an_approval_with_nothing_pending_is_refused(client: Letta, new_agent: Make) -> None:
     agent = new_agent()
@@ -272,7 +284,8 @@ def test_a_cancel_says_what_became_of_each_run(client: Letta, http: httpx.Client
     client.agents.messages.create(agent.id, input="Hello")
     run = client.runs.list(agent_id=agent.id).items[0]
     unknown = "run-00000000-0000-4000-8000-000000000000"
-    assert client.agents.messages.cancel(agent.id, run_ids=[run.id, unknown]) == {run.id: "cancelled", unknown: "failed"}
+    told = client.agents.messages.cancel(agent.id, run_ids=[run.id, unknown, "run"])
+    assert told == {run.id: "cancelled", unknown: "failed", "run": "failed"}
     assert client.runs.retrieve(run.id).status == "completed"
 
 

@@ -68,6 +68,7 @@ class LocalServer:
             log_config=None,
             access_log=False,
             server_header=False,
+            proxy_headers=False,
             ws="none",
             lifespan="off",
             timeout_keep_alive=KEEP_ALIVE,

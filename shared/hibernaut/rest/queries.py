@@ -19,7 +19,8 @@ from hibernaut.services.runs import RunQuery
 from hibernaut.services.steps import StepQuery
 
 Order = Literal["asc", "desc"]
-Limit = Annotated[int, Field(ge=0)]
+Limit = Annotated[int, Field(ge=0, le=2**31 - 1)]
+"""V1 checks hardly any limit; this one keeps out what no engine can count to."""
 
 
 class _Paging(Schema):

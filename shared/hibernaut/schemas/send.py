@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import AliasChoices, Discriminator, Field, Tag
 
 from hibernaut.schemas.base import Json, JsonObject, Schema
 from hibernaut.schemas.content import InputPart
@@ -95,7 +95,7 @@ class LettaRequest(Schema):
     return_logprobs: bool = False
     top_logprobs: int | None = None
     return_token_ids: bool = False
-    override_system: str | None = None
+    override_system: str | None = Field(default=None, validation_alias=AliasChoices("override_system", "system"))
 
 
 class LettaStreamingRequest(LettaRequest):

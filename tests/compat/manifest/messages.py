@@ -58,6 +58,11 @@ ROWS = (
         "With `use_assistant_message` false the call and its return are shown as they are.",
     ),
     done("messages.send.override_model", "API 5.1", "`override_model` answers this request only; an unknown handle is 404."),
+    done(
+        "messages.send.override_system",
+        "API 4.6",
+        "`override_system`, or `system`, replaces the instructions for this request only.",
+    ),
     done("messages.send.no_approval", "API 5.4", "An approval with nothing pending is 400."),
     diverging(
         "messages.send.input_kept",

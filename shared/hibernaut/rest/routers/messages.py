@@ -20,7 +20,7 @@ from hibernaut.rest.queries import AgentMessageListQuery, MessageListQuery
 from hibernaut.rest.replies import plain, replies, reply
 from hibernaut.rest.streaming import MEDIA_TYPE, stream
 from hibernaut.schemas.base import Schema
-from hibernaut.schemas.errors import Conflict, NotFound, Unprocessable
+from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound, Unprocessable
 from hibernaut.schemas.ids import AgentId, MessageId
 from hibernaut.schemas.letta_message import LettaMessage, LettaResponse
 from hibernaut.schemas.run import Run
@@ -178,6 +178,6 @@ def _cancelled(services: Services, tenant: str, agent_id: str, run_id: str) -> s
         if services.runs.get(tenant, run_id).agent_id != agent_id:
             return "failed"
         services.endings.end(tenant, run_id, StopReason.CANCELLED)
-    except (NotFound, Conflict):
+    except (InvalidArgument, NotFound, Conflict):
         return "failed"
     return "cancelled"
