@@ -176,6 +176,7 @@ class Calls:
             source_code=tool.source_code or "",
             args=call.args,
             json_schema=tool.json_schema,
+            source_type=tool.source_type,
             environment=environment,
             agent_id=work.agent.id,
             agent_state=snapshot(work, effects),

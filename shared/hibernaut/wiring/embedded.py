@@ -67,7 +67,8 @@ class Embedded:
         self.stores: Stores = stores_over(self.table, DiskBlobs(settings.data / "blobs"), clock)
         secrets = EnvironmentSecrets(settings.providers)
         self.models: Models = overrides.models or Catalogue(secrets, default_model=settings.default_model)
-        self.runner: ToolRunner = overrides.runner or ChildProcessRunner()
+        self._children = ChildProcessRunner()
+        self.runner: ToolRunner = overrides.runner or self._children
         limits = ToolLimits(timeout=settings.tool_timeout)
         self.chain: Chain = chain_over(self.stores, self.host, self.models, self.runner, limits)
         self.workflow.bind(Drive(self._advance, self._close_run))
@@ -81,8 +82,9 @@ class Embedded:
         return self
 
     def close(self) -> None:
-        """Finish the steps under way and give the data folder back."""
+        """End the tools that run, finish the steps under way, and give the data folder back."""
         self._stopping.set()
+        self._children.close()
         self.workflow.close()
         if self._ticker.is_alive():
             self._ticker.join()
@@ -105,7 +107,7 @@ class Embedded:
         while not self._stopping.wait(SWEEP_SECONDS):
             try:
                 self.chain.sweep.run()
-            except Exception as error:  # the next minute brings another sweep: here is the thread's outermost line
+            except Exception as error:  # noqa: BLE001  the thread ends here, and the next minute brings another sweep
                 logger.error("sweep failed", extra={"error": type(error).__qualname__, "place": place_of(error)})
 
 
