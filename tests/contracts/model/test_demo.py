@@ -156,6 +156,12 @@ def test_a_legacy_agent_speaks_by_send_message_and_asks_to_be_called_again_after
     assert list(arguments(spoken)) == ["message"]
 
 
+def test_a_legacy_agent_that_has_spoken_does_not_ask_to_be_called_again() -> None:
+    speaks = tool("send_message", required=("message",), message=TEXT, request_heartbeat={"type": "boolean"})
+    assert arguments(ask(said("Good morning"), tools=[speaks]))["request_heartbeat"] is False
+    assert arguments(ask(said("call send_message with {}"), tools=[speaks]))["message"]
+
+
 def test_a_named_tool_is_called_with_what_its_schema_requires() -> None:
     schema = {"label": {"enum": ["human"]}, "n": {"type": "integer"}, "note": {"type": ["null", "string"]}}
     forced = tool("store", required=("label", "n", "note"), **schema)
@@ -179,6 +185,25 @@ def test_a_heartbeat_that_names_a_tool_makes_it_call_that_tool() -> None:
     )
     messages.append(Rows(iter([90])).user(reason))
     assert ask(messages, tools=[SEND_MESSAGE, tool("roll_dice")]).tool_calls[0].name == "roll_dice"
+
+
+def test_a_tool_that_was_called_already_is_not_called_for_a_heartbeat_again() -> None:
+    rows = Rows()
+    messages = [rows.user("hello"), rows.assistant("", called("c", "roll_dice")), rows.tool(gave("c", 4))]
+    messages.append(rows.user(json.dumps({"type": "heartbeat", "reason": "roll_dice was called"})))
+    assert ask(messages, tools=[tool("roll_dice")]).tool_calls == ()
+
+
+def test_what_is_known_already_is_not_written_twice() -> None:
+    reply = ask(said("My name is Ada"), human="The user's name is Ada.")
+    assert reply.tool_calls == ()
+    assert "already" in reply.text
+
+
+def test_arguments_of_a_wrong_kind_in_the_log_are_looked_past() -> None:
+    rows = Rows()
+    odd = called("c", "memory_insert", label=["human"], new_string={"a": 1})
+    assert ask([rows.user("My name is Ada"), rows.assistant("", odd), rows.tool(gave("c", "text"))]).text
 
 
 def test_a_wrapped_message_is_understood() -> None:
