@@ -16,7 +16,7 @@ from infra.constructs.functions import Code, OurFunction
 from infra.constructs.gateway import Gateway
 from infra.constructs.schedule import EveryMinute, dead_letters
 from infra.constructs.storage import Storage
-from infra.constructs.workflow import Workflow, machine_arn, start_access
+from infra.constructs.workflow import Workflow, machine_arn, start_access, stop_access
 from infra.settings import Settings
 
 
@@ -72,11 +72,13 @@ class HibernautStack(cdk.Stack):
         return Functions(api, advance_turn, close_run, run_tool, sweep_runs)
 
     def _grant(self, functions: Functions) -> None:
-        """Every function that serves runs reads and writes records and may start a run; the models of an agent are resolved by all
-        of them, which needs the providers' keys; tools are run by two."""
+        """All but the cage read and write records, may start the run that is next in a queue, and resolve the models of an agent,
+        which needs the providers' keys. Tools are run by two; an execution is stopped only from outside of it."""
         for function in (functions.api, functions.advance_turn, functions.close_run, functions.sweep_runs):
-            function.allow(*self._storage.table_access(), *self._storage.blob_access(), *start_access(self, self._settings))
-            function.allow(self._secret_access())
+            function.allow(*self._storage.table_access(), *self._storage.blob_access())
+            function.allow(start_access(self, self._settings), self._secret_access())
+        for function in (functions.api, functions.sweep_runs):
+            function.allow(stop_access(self, self._settings))
         for function in (functions.api, functions.advance_turn):
             functions.run_tool.allow_invoke_by(function.role)
 

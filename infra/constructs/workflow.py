@@ -59,20 +59,21 @@ class Workflow(Construct):
         accept(role, f"IAM5[{ANYTHING}]", "Log delivery and X-Ray take no resource.")
 
 
-def start_access(stack: cdk.Stack, settings: Settings) -> list[Grant]:
-    """Starting the machine, and stopping its executions (which are named by their runs)."""
-    machine = machine_arn(stack, settings)
+def start_access(stack: cdk.Stack, settings: Settings) -> Grant:
+    """Starting executions of the machine."""
+    return Grant(iam.PolicyStatement(actions=["states:StartExecution"], resources=[machine_arn(stack, settings)]))
+
+
+def stop_access(stack: cdk.Stack, settings: Settings) -> Grant:
+    """Stopping executions, which are named by their runs."""
     executions = stack.format_arn(
         service="states",
         resource="execution",
         resource_name=f"{machine_name(settings)}:*",
         arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
     )
-    return [
-        Grant(iam.PolicyStatement(actions=["states:StartExecution"], resources=[machine])),
-        Grant(
-            iam.PolicyStatement(actions=["states:StopExecution"], resources=[executions]),
-            arn_pattern(service="states", resource=f"execution:{machine_name(settings)}:*"),
-            "Executions are named by their runs; the machine is ours.",
-        ),
-    ]
+    return Grant(
+        iam.PolicyStatement(actions=["states:StopExecution"], resources=[executions]),
+        arn_pattern(service="states", resource=f"execution:{machine_name(settings)}:*"),
+        "Executions are named by their runs; the machine is ours.",
+    )

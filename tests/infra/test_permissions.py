@@ -59,6 +59,16 @@ def test_nobody_scans_the_table_or_touches_it_as_a_whole(dev: Template) -> None:
     assert actions == {f"dynamodb:{name}" for name in (*items, "Query")}
 
 
+def test_an_execution_is_stopped_from_outside_only(dev: Template) -> None:
+    stoppers = {
+        function
+        for function in dev.functions()
+        for statement in dev.statements(dev.role_of(function))
+        if "states:StopExecution" in listed(statement["Action"])
+    }
+    assert stoppers == {"api", "sweep_runs"}
+
+
 def test_the_cage_may_not_read_keys(dev: Template) -> None:
     readers = {
         function
