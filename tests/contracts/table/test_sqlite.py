@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from hibernaut.adapters.table.sqlite import SqliteTable
-from hibernaut.ports.table import Contended, Index, Key, Put, TableError, Update
+from hibernaut.ports.table import Contended, Index, Key, Put, TableError, Update, Value
 
 A = Key("T#a", "1")
 HOUR = 3600
@@ -86,6 +86,29 @@ def test_readers_do_not_wait_for_a_writer(sqlite: SqliteTable, tmp_path: Path) -
     assert len(sqlite.query("T#a")) == 1
     other.execute("ROLLBACK")
     other.close()
+
+
+def test_a_writer_does_not_wait_for_readers(sqlite: SqliteTable, tmp_path: Path) -> None:
+    sqlite.write(Put({"pk": "T#a", "sk": "1", "n": 1}))
+    sqlite._file._writer.execute("PRAGMA busy_timeout = 1")
+    other = sqlite3.connect(tmp_path / "table.db", isolation_level=None)
+    other.execute("BEGIN")
+    assert len(other.execute("SELECT * FROM items").fetchall()) == 1
+    sqlite.write(Update(A, set={"n": 2}))
+    other.execute("COMMIT")
+    other.close()
+
+
+def test_a_write_that_breaks_in_the_middle_is_undone(sqlite: SqliteTable, tmp_path: Path) -> None:
+    other = sqlite3.connect(tmp_path / "table.db", isolation_level=None)
+    other.execute("CREATE TRIGGER breaks BEFORE INSERT ON told BEGIN SELECT RAISE(ABORT, 'broken'); END")
+    with pytest.raises(TableError, match="broken"):
+        sqlite.write(Put({"pk": "T#a", "sk": "1"}))
+    assert sqlite.get(A) is None
+    other.execute("DROP TRIGGER breaks")
+    other.close()
+    sqlite.write(Put({"pk": "T#a", "sk": "1"}))
+    assert len(sqlite.changes()) == 1
 
 
 def test_a_file_that_another_process_holds_is_contended(
@@ -180,12 +203,15 @@ def test_an_item_lives_by_the_ttl_that_it_has_now(sqlite: SqliteTable, clock: Cl
 
 
 def test_what_has_expired_while_the_table_was_closed_is_dropped_when_it_opens(tmp_path: Path, clock: Clock) -> None:
+    never: list[tuple[str, Value]] = [("2", "tomorrow"), ("3", True), ("4", 10**30)]
     first = SqliteTable(tmp_path / "table.db", now=clock)
-    first.write(Put({"pk": "T#a", "sk": "1", "ttl": int(clock.now) + 1}), Put({"pk": "T#a", "sk": "2", "ttl": "tomorrow"}))
+    first.write(
+        Put({"pk": "T#a", "sk": "1", "ttl": int(clock.now) + 1}), *(Put({"pk": "T#a", "sk": sk, "ttl": ttl}) for sk, ttl in never)
+    )
     first.close()
     clock.now += 10
     again = SqliteTable(tmp_path / "table.db", now=clock)
-    assert [item["sk"] for item in again.query("T#a")] == ["2"]
+    assert [item["sk"] for item in again.query("T#a")] == ["2", "3", "4"]
     again.close()
 
 

@@ -67,13 +67,14 @@ def test_adding_counts_beyond_sixty_four_bits(table: Table) -> None:
     assert (table.get(A) or {})["n"] == 2**64 + 1
 
 
-def test_adding_to_text_is_a_mistake_and_changes_nothing(table: Table) -> None:
-    table.write(Put({"pk": "T#a", "sk": "1", "n": "five"}))
+@pytest.mark.parametrize("standing", ["five", "", True])
+def test_adding_to_what_is_no_number_is_a_mistake_and_changes_nothing(table: Table, standing: Value) -> None:
+    table.write(Put({"pk": "T#a", "sk": "1", "n": standing}))
     with pytest.raises(ValueError, match=r"."):
         table.write(Update(A, add={"n": 1}))
     with pytest.raises(ValueError, match=r"."):
         table.write(Put({"pk": "T#a", "sk": "2"}), Update(A, add={"n": 1}))
-    assert table.get_many([A, B]) == {A: {"pk": "T#a", "sk": "1", "n": "five"}}
+    assert table.get_many([A, B]) == {A: {"pk": "T#a", "sk": "1", "n": standing}}
 
 
 def test_a_deleted_item_is_gone_and_deleting_nothing_is_no_error(table: Table) -> None:

@@ -72,9 +72,9 @@ def _same(have: Value | None, value: Value | None) -> bool:
 
 
 def _in_order(have: Value | None, op: Op, value: Value | None) -> bool:
-    """Text is ordered by its code points, which is the order of its UTF-8 bytes."""
+    """Text is ordered by its code points, which is the order of its UTF-8 bytes. `limits` has refused to order truth values."""
     kind = _kind(have)
-    if kind is not _kind(value) or kind is bool:
+    if kind is not _kind(value):
         return False
     less, equal = (str(have) < str(value) if kind is str else int(have or 0) < int(value or 0)), have == value
     match op:
