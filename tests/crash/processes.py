@@ -27,7 +27,7 @@ from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from hibernaut.services.sending import Sending
 from hibernaut.wiring import aws, embedded
 from hibernaut.wiring.settings import AwsSettings, EmbeddedSettings
-from tests.crash.scenarios import STORIES, check_story
+from tests.crash.scenarios import INSERT, RING, STORIES, by_step, check_story
 from tests.support.scripted_model import ScriptedModels, ScriptedRunner, calls, nothing, says
 from tests.support.tables import CountingTable
 from tests.support.world import TENANT, Data, World
