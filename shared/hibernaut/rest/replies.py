@@ -18,14 +18,21 @@ JSON = "application/json"
 
 def reply(model: BaseModel) -> Response:
     """One model."""
-    return Response(model.model_dump_json(by_alias=True), media_type=JSON)
+    return Response(_bytes(model), media_type=JSON)
 
 
 def replies(models: Iterable[BaseModel]) -> Response:
     """A list of models."""
-    return Response("[" + ",".join(model.model_dump_json(by_alias=True) for model in models) + "]", media_type=JSON)
+    return Response(b"[" + b",".join(map(_bytes, models)) + b"]", media_type=JSON)
 
 
 def plain(value: Json, status: int = 200) -> Response:
     """A value that is JSON already: a number, a text, null."""
     return JSONResponse(value, status)
+
+
+def _bytes(model: BaseModel) -> bytes:
+    """As `model_dump_json` writes it, without the way through text: a list of agents may have megabytes of ids."""
+    # A model whose building is deferred is built by its first instance that is validated; here it may be the first of its kind.
+    type(model).model_rebuild()
+    return model.__pydantic_serializer__.to_json(model, by_alias=True)
