@@ -81,7 +81,7 @@ def test_a_prefix_takes_all_that_begin_with_it(table: Table, prefix: str) -> Non
 
 
 def test_prefix_bounds_limit_and_direction_go_together(table: Table) -> None:
-    stored = ["a", "b-", "b-1", "b-2", "b-3", "b-4", "b.", "c"]
+    stored = ["a", "aa", "b", "b-", "b-1", "b-2", "b-3", "b-4", "b.", "c"]
     fill(table, stored)
     choices = itertools.product(
         (None, "a", "b-", "b-2", "b-25", "c"), (None, "b-", "b-3", "b.", "d"), ("", "b-"), (None, 1, 2, 9), (False, True)
