@@ -68,7 +68,7 @@ def house(settings: AwsSettings, overrides: Overrides = Overrides(), *, in_execu
     host = Host(clock, ids, workflow, PollingSignal(), holder=f"lambda:{ids.token()}")
     stores = stores_over(overrides.table(own) if overrides.table else own, S3Blobs(settings.bucket), clock)
     secrets = SsmSecrets(settings.parameters, clock=clock, together=PROVIDER_NAMES)
-    models = overrides.models or Catalogue(secrets, default_model=settings.default_model)
+    models = overrides.models or Catalogue(secrets, default_model=settings.default_model, only_configured=True)
     runner = overrides.runner or LambdaRunner(settings.run_tool)
     chain = chain_over(stores, host, models, runner, ToolLimits(timeout=settings.tool_timeout))
     return House(settings, host, stores, models, chain)

@@ -163,3 +163,12 @@ def test_what_is_configured_is_shown_without_what_is_secret() -> None:
 def test_making_a_catalogue_asks_nobody(server: ScriptedOpenAI) -> None:
     Catalogue(over(server)).providers()
     assert server.listings == []
+
+
+def test_a_server_for_others_calls_no_address_that_only_a_caller_names(server: ScriptedOpenAI) -> None:
+    with ScriptedOpenAI() as stranger:
+        catalogue = Catalogue(over(server), only_configured=True)
+        asks(catalogue, foreign(server.url))
+        with pytest.raises(NotFound):
+            catalogue.of(foreign(stranger.url))
+        assert stranger.requests == []

@@ -57,18 +57,24 @@ class _Provider:
 
 
 class Catalogue:
-    """The providers of a deployment. `extra` are more of them by name (a benchmark's, a test's); `default_model` is a handle."""
+    """The providers of a deployment. `extra` are more of them by name (a benchmark's, a test's); `default_model` is a handle.
+
+    `only_configured`: no address is called that only a caller names. A server that others may reach needs it: such an address may
+    lie inside of its network.
+    """
 
     def __init__(
         self,
         secrets: Secrets,
         *,
         default_model: str | None = None,
+        only_configured: bool = False,
         extra: Mapping[str, Model] = MappingProxyType({}),
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._windows = ContextWindows()
         self._default = default_model
+        self._only_configured = only_configured
         self._now = now
         self._foreign: dict[tuple[str, str], Model] = {}
         self._lock = threading.Lock()
@@ -107,7 +113,12 @@ class Catalogue:
         for provider in self._providers.values():
             if endpoint and (provider.kind, provider.url) == (_wire(config), endpoint):
                 return provider.model
-        if endpoint.startswith(("http://", "https://")) and config.model_endpoint_type != OWN and not _is_official(endpoint):
+        if (
+            not self._only_configured
+            and endpoint.startswith(("http://", "https://"))
+            and config.model_endpoint_type != OWN
+            and not _is_official(endpoint)
+        ):
             return self._at(_wire(config), endpoint)
         raise NotFound(f"NOT_FOUND: no provider is configured for {config.handle or config.model}")
 
