@@ -60,6 +60,7 @@ def test_the_sdk_pages_through_everything(client: Letta, new_agent: Make) -> Non
 @pytest.mark.manifest("messages.list.unknown_cursor")
 def test_an_unknown_cursor_is_not_found(client: Letta, new_agent: Make) -> None:
     mine, other = new_agent(), new_agent()
+    assert client.agents.messages.list(mine.id, conversation_id=other.id).items == []
     foreign = client.agents.messages.list(other.id).items[0].id
     for cursor in (UNKNOWN, foreign):
         with pytest.raises(NotFoundError, match=f"No message found with id '{cursor}' for agent '{mine.id}'."):

@@ -284,6 +284,8 @@ def test_a_cancel_says_what_became_of_each_run(client: Letta, http: httpx.Client
     client.agents.messages.create(agent.id, input="Hello")
     run = client.runs.list(agent_id=agent.id).items[0]
     unknown = "run-00000000-0000-4000-8000-000000000000"
+    other = new_agent()
+    assert client.agents.messages.cancel(other.id, run_ids=[run.id]) == {run.id: "failed"}
     told = client.agents.messages.cancel(agent.id, run_ids=[run.id, unknown, "run"])
     assert told == {run.id: "cancelled", unknown: "failed", "run": "failed"}
     assert client.runs.retrieve(run.id).status == "completed"
