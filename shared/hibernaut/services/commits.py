@@ -23,6 +23,8 @@ from hibernaut.store.runs import RunState
 from hibernaut.store.stores import Stores
 from hibernaut.store.transactions import Ending, Succession, Written
 
+MAX_READS = 20
+"""How often a queue is read again before it is given up that it and its head's count agree."""
 TRIES = 100
 """How often one transaction is built anew before the worker gives the step up."""
 
@@ -134,13 +136,20 @@ class Commits:
         return heads, replace(state, next_seq=written[-1][0] + 1 if written else state.next_seq)
 
     def _succession(self, tenant: str, before: Head, rows: Sequence[Message], now: datetime) -> Succession:
-        """The first run in the queue, with its messages given their ids behind everything that stands in the log."""
-        if not before.waiting:
-            return Succession()
-        for run_id in self._conversations.queue(tenant, before.id):
-            state = self._runs.get(tenant, run_id)
-            if state is not None and state.run.status is RunStatus.CREATED:
-                return self.owning(state, rows[-1].id if rows else before.last_message, now)
+        """The first run in the queue, with its messages given their ids behind everything that stands in the log.
+
+        Raises: Conflict where the head counts somebody who does not come into sight: nobody may be left behind in the queue.
+        """
+        for _ in range(MAX_READS if before.waiting else 0):
+            for run_id in self._conversations.queue(tenant, before.id):
+                state = self._runs.get(tenant, run_id)
+                if state is not None and state.run.status is RunStatus.CREATED:
+                    return self.owning(state, rows[-1].id if rows else before.last_message, now)
+            head = self._conversations.head(tenant, before.id)
+            if head is None or head.waiting != before.waiting:
+                return Succession()  # the transaction's condition fails, and all is read again
+        if before.waiting:
+            raise Conflict(f"The queue of conversation {before.id} does not settle; try again.")
         return Succession()
 
     def owning(self, state: RunState, last_message: str | None, now: datetime) -> Succession:

@@ -125,7 +125,10 @@ class Turns:
         """The step, once it is taken. Whatever goes wrong in it, the lease is given up, so that the next try need not wait for its end."""
         done = False
         try:
-            advanced = self._step(self._loader.load(tenant, taken), left)
+            work = self._loader.load(tenant, taken)
+            if work.head.owner != taken.run.id:
+                raise Stopped  # it has ended, or it was handed the conversation by a transaction that is not all in sight
+            advanced = self._step(work, left)
             done = True
             return advanced
         finally:

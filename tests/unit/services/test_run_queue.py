@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from hibernaut.schemas.errors import Busy, Unprocessable
+from hibernaut.ports.table import Table
+from hibernaut.schemas.errors import Busy, Conflict, Unprocessable
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.sending import MOST_MESSAGES, MOST_WAITING
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.settled import check_settled
-from tests.support.tables import CountingTable, LosesResponses
+from tests.support.tables import CountingTable, LosesResponses, RevealsSlowly
 from tests.support.world import TENANT, World, data_in
 
 RING = calls(("ring", {"x": "twice"}))
-WRITES = range(2, 8)
+WRITES = range(2, 9)
 """The writes of a run with one call, behind the one that accepts it."""
 
 
@@ -64,6 +66,29 @@ def test_a_waiting_run_that_is_cancelled_at_any_moment_leaves_no_trace_in_the_lo
     assert states[0] in (RunStatus.CANCELLED, RunStatus.COMPLETED)
     assert states[1] is RunStatus.COMPLETED
     check_settled(world, agent_id)
+
+
+def test_nobody_is_left_in_the_queue_whose_place_in_it_was_not_yet_in_sight(tmp_path: Path) -> None:
+    """A run ends between the items of the transaction by which a sender is put into the queue: the head counts him already."""
+    plain, agent_id = opened(tmp_path)
+    run_id = plain.accept(agent_id, "hello").run_id
+    slow: list[Table] = []
+    ended: list[str] = []
+
+    def ends() -> None:
+        world = World(plain.data, wrap=lambda _: slow[0])
+        if world.head(agent_id).waiting and not ended:
+            with suppress(Conflict):
+                ended.append(world.advance(run_id))
+
+    def wrap(table: Table) -> Table:
+        slow.append(RevealsSlowly(table, meanwhile=ends))
+        return slow[0]
+
+    World(plain.data, wrap=wrap).accept(agent_id, "me too")
+    plain.sweep()
+    assert [row.text() for row in plain.log(agent_id) if row.role == "user"] == ["hello", "me too"]
+    check_settled(plain, agent_id)
 
 
 def test_the_queue_keeps_its_order(tmp_path: Path) -> None:

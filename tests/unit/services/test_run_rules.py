@@ -38,32 +38,26 @@ def takes_over(world: World) -> World:
     return other
 
 
-def test_only_the_newest_attempt_commits_its_reply(tmp_path: Path) -> None:
-    others: list[World] = []
+@pytest.mark.parametrize("zombies", [says("the zombie's answer"), calls(("ring", {"x": "the zombie's"}))], ids=["text", "call"])
+def test_only_the_newest_attempt_journals_and_commits(zombies: ModelReply, tmp_path: Path) -> None:
+    """The first attempt gets its reply after the second has journaled another one and run its tools."""
 
     def script(request: ModelRequest, number: int) -> ModelReply:
         if number == 1:
-            others.append(takes_over(world))
-            others[0].workflow.drive()
-            return says("the zombie's answer")
-        return says("the answer")
-
-    world, agent_id = opened(tmp_path, script)
-    world.send(agent_id, "hello")
-    assert [row.text() for row in world.log(agent_id)[1:]] == ["hello", "the answer"]
-    check_settled(world, agent_id)
-
-
-def test_a_zombie_that_asked_before_may_not_journal_over_the_reply_whose_tools_run(tmp_path: Path) -> None:
-    def script(request: ModelRequest, number: int) -> ModelReply:
-        if number == 1:
-            takes_over(world).workflow.drive()
-            return calls(("ring", {"x": "the zombie's"}))
+            world.clock.sleep(1000)
+            newest.start(lambda: newest.world.chain.turns.advance(TENANT, run_id))
+            return zombies
         return RING if number == 2 else says("done")
 
     world, agent_id = opened(tmp_path, script)
-    world.send(agent_id, "hello")
+    newest = Worker(world.data, "host:2", lambda place: place == "after tool", 1)
+    world.runner.at = newest.point
+    run_id = world.begin(agent_id, "hello")
+    world.workflow.drive()
+    newest.end()
+    world.reborn().sweep()
     assert world.runner.effects == [("ring", {"x": "twice"})]
+    assert [row.role for row in world.log(agent_id)] == ["system", "user", "assistant", "tool", "assistant"]
     check_settled(world, agent_id)
 
 
