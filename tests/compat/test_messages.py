@@ -146,6 +146,17 @@ def test_all_calls_of_a_reply_stand_together(client: Letta, new_agent: Make, sai
     assert "jazz" in value
 
 
+@pytest.mark.manifest("messages.send.parallel_default")
+@pytest.mark.parametrize(("fields", "ran"), [({}, ["call_1", "call_2"]), ({"parallel_tool_calls": False}, ["call_1"])])
+def test_only_who_turns_parallel_calls_off_loses_them(
+    client: Letta, new_agent: Make, said: Said, fields: dict[str, Any], ran: list[str]
+) -> None:
+    agent = new_agent(**fields)
+    said.next(calls(insert("Likes tea."), insert("Likes jazz.")), {"content": "Noted."})
+    call, *_ = client.agents.messages.create(agent.id, input="Tea and jazz").messages
+    assert [one.tool_call_id for one in call.tool_calls] == ran
+
+
 @pytest.mark.manifest("messages.send.tool_error", "messages.send.unknown_tool")
 @pytest.mark.parametrize(
     ("call", "says"),

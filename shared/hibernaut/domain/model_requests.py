@@ -29,7 +29,8 @@ def plan(actor: Actor, history: Sequence[str], last_return: str | None) -> tuple
     """Which tools are offered, whether one must be called, and whether several may be called at once."""
     offered = tool_rules.allowed(actor.rules, history, actor.names, last_return)
     forced = tool_rules.must_call(actor.rules, history)
-    parallel = bool(actor.config.parallel_tool_calls) and all(rule.type == "requires_approval" for rule in actor.rules)
+    wanted = actor.config.parallel_tool_calls is not False  # nobody said no, and the settings show yes
+    parallel = wanted and all(rule.type == "requires_approval" for rule in actor.rules)
     return tuple(offered), _choice(actor, offered, forced), parallel and not actor.spec.heartbeats
 
 

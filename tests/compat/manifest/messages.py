@@ -32,6 +32,12 @@ ROWS = (
         "API 5.2",
         "All calls of a reply stand in one tool_call_message, all returns in one tool_return_message.",
     ),
+    diverging(
+        "messages.send.parallel_default",
+        "API 5.2",
+        "An agent made from a bare handle runs all calls of a reply, as its settings show; with parallel calls off only the first counts.",
+        "V1 shows parallel calls as on for such an agent, and drops all calls but the first.",
+    ),
     done("messages.send.arguments", "API 5.2", "The arguments of a call are a JSON text, written anew."),
     done("messages.send.tool_error", "API 5.2", "A tool that fails gives a return with the status `error`, and the run goes on."),
     done(
