@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from secrets import token_hex
 from typing import Self
 
 from hibernaut.adapters.table.dynamodb import DynamoDbTable
@@ -34,6 +35,13 @@ class FunctionFailed(Exception):
     def __init__(self, report: JsonObject) -> None:
         self.kind = str(report["errorType"])
         super().__init__(f"{self.kind}: {report['errorMessage']}")
+
+
+class InUse(Exception):
+    """Somebody else uses moto in this process: its services would be shared, and their data outlive both."""
+
+    def __init__(self) -> None:
+        super().__init__("moto is in use in this process; stop the other one first")
 
 
 class OfflineAws:
@@ -65,11 +73,14 @@ class OfflineAws:
         self.stop()
 
     def start(self) -> None:
-        """Load the template. Raises: NotACheckout, SynthesisFailed, and whatever in the template is not known here."""
+        """Load the template. Raises: InUse, NotACheckout, SynthesisFailed, and whatever in the template is not known here."""
         from moto import mock_aws
+        from moto.core.models import MockAWS
 
         from hibernaut.local.aws_offline import moto_fixes
 
+        if MockAWS._mocks_active:
+            raise InUse
         root = self._root or checkout()
         template = template_of(root)
         moto_fixes.install(time_scale=self._time_scale)
@@ -77,7 +88,8 @@ class OfflineAws:
             starting.enter_context(mock_aws(config={"stepfunctions": {"execute_state_machine": True}}))
             starting.enter_context(exported(VARIABLES))
             starting.enter_context(_importable(root))
-            self.stack = Stack(template, _stack_name(template))
+            # Names of its own, as every deployment has: what functions keep by their settings belongs to one deployment.
+            self.stack = Stack(template, f"{_stack_name(template)}-{token_hex(4)}")
             functions = self.stack.of_type("AWS::Lambda::Function")
             self.lambdas = Lambdas([Function.of(function) for function in functions])
             starting.callback(self.lambdas.over)
