@@ -61,6 +61,25 @@ def test_only_the_newest_attempt_journals_and_commits(zombies: ModelReply, tmp_p
     check_settled(world, agent_id)
 
 
+def test_while_a_worker_may_be_at_the_step_no_other_takes_it(tmp_path: Path) -> None:
+    """Neither another process, nor a doubled start in the same one; a house that is alone knows that the others are dead."""
+    answers: list[str] = []
+
+    def script(request: ModelRequest, number: int) -> ModelReply:
+        if number == 1:
+            answers.append(World(world.data, holder="host:2", alone=False).advance(run_id))
+            answers.append(world.advance(run_id))
+            world.chain.sweep.run(everything=True)
+        return says("done")
+
+    world, agent_id = opened(tmp_path, script)
+    run_id = world.begin(agent_id, "hello")
+    world.workflow.drive()
+    assert answers == ["busy", "busy"]
+    assert len(world.models.requests) == 1
+    check_settled(world, agent_id)
+
+
 def test_a_reply_is_journaled_before_its_tools_run_and_not_asked_for_again(tmp_path: Path) -> None:
     class Died(BaseException):
         pass

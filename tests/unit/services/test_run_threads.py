@@ -1,0 +1,114 @@
+"""The workflow of the house at home: what follows a run, what ends one that fails, and what is left when the process closes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hibernaut.adapters.workflow.threads import TRIES, Drive, Threads
+from hibernaut.ports.model import ModelReply, ModelRequest
+from hibernaut.ports.workflow import Next, RunRef
+from hibernaut.schemas.stop import StopReason
+from tests.support.scripted_model import calls, says
+from tests.support.settled import check_settled
+from tests.support.world import World, data_in
+
+RUN = RunRef("default", "run-1")
+PATIENCE = 60
+
+
+class Driven:
+    """Answers each advance with the next of these; what is an error is raised."""
+
+    def __init__(self, *answers: Next | Exception) -> None:
+        self._answers: Iterator[Next | Exception] = iter(answers)
+        self.advanced, self.closed = 0, 0
+        self.ended = threading.Event()
+
+    def advance(self, _run: RunRef) -> Next:
+        self.advanced += 1
+        answer = next(self._answers)
+        if isinstance(answer, Exception):
+            raise answer
+        if answer != "advance":
+            self.ended.set()
+        return answer
+
+    def close(self, _run: RunRef) -> None:
+        self.closed += 1
+        self.ended.set()
+
+
+def threads_for(driven: Driven) -> Threads:
+    threads = Threads()
+    threads.bind(Drive(driven.advance, driven.close))
+    return threads
+
+
+@pytest.mark.parametrize("inline", [True, False])
+@pytest.mark.parametrize("last", ["finished", "busy", "waiting"])
+def test_a_run_is_followed_until_there_is_nothing_more_to_do_here(inline: bool, last: Next) -> None:
+    driven = Driven("advance", "advance", last)
+    threads = threads_for(driven)
+    threads.start(RUN, inline=inline)
+    assert driven.ended.wait(PATIENCE)
+    threads.close()
+    assert (driven.advanced, driven.closed) == (3, 0)
+
+
+def test_a_run_whose_steps_fail_again_and_again_is_closed_and_one_failure_is_forgotten_by_the_next_success() -> None:
+    failing = Driven(*[ValueError("a mistake of ours")] * TRIES)
+    threads_for(failing).start(RUN, inline=True)
+    assert (failing.advanced, failing.closed) == (TRIES, 1)
+    mixed: list[Next | Exception] = [ValueError("once"), "advance"] * TRIES
+    recovering = Driven(*mixed, "finished")
+    threads_for(recovering).start(RUN, inline=True)
+    assert recovering.closed == 0
+
+
+def test_nothing_starts_after_the_close() -> None:
+    driven = Driven("finished")
+    threads = threads_for(driven)
+    threads.close()
+    for inline in (True, False):
+        threads.start(RUN, inline=inline)
+    assert driven.advanced == 0
+
+
+@pytest.mark.parametrize("inline", [True, False])
+def test_a_close_in_the_middle_of_a_run_lets_the_step_finish_and_leaves_the_rest_to_the_next_process(
+    inline: bool, tmp_path: Path
+) -> None:
+    asked, closing = threading.Event(), threading.Event()
+
+    def script(request: ModelRequest, number: int) -> ModelReply:
+        asked.set()
+        assert closing.wait(PATIENCE)
+        return calls(("ring", {"x": "twice"})) if number == 1 else says("done")
+
+    world = World(data_in(tmp_path, script))
+    agent_id = world.make_agent(tools=("ring",))
+    threads = Threads()
+    threads.bind(Drive(lambda run: world.chain.turns.advance(run.tenant, run.run_id).next, lambda _: None))
+    run_id = world.accept(agent_id, "hello").run_id
+    request = threading.Thread(target=threads.start, args=(RunRef("default", run_id),), kwargs={"inline": inline})
+    request.start()
+    assert asked.wait(PATIENCE)
+    closer = threading.Thread(target=threads.close)
+    closer.start()
+    while not threads._stopping.is_set():
+        pass
+    closing.set()
+    for thread in (closer, request):
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
+    assert len(world.models.requests) == 1
+    assert not world.run(run_id).ended
+    assert world.run(run_id).lease == 0, "the next process would wait for this one"
+    later = world.reborn()
+    later.sweep()
+    assert later.run(run_id).run.stop_reason is StopReason.END_TURN
+    check_settled(later, agent_id)
