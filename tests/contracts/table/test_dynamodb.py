@@ -196,3 +196,12 @@ def test_a_page_without_items_is_not_the_end(table: Table, aws: SpokenAws) -> No
     aws.answers = [Says({"Items": [], "LastEvaluatedKey": STANDING}), Says({"Items": [STANDING]})]
     assert table.query("T#a", limit=1) == [{"pk": "T#a", "sk": "2", "n": 7}]
     assert aws.asked[1][1]["ExclusiveStartKey"] == STANDING
+
+
+def test_a_range_asks_for_no_more_than_its_limit_and_its_two_ends(table: Table, aws: SpokenAws) -> None:
+    aws.answers = [Says({"Items": []})]
+    table.query("T#a", after="1", before="9", limit=3)
+    table.query("T#a", after="1")
+    (_, both), (_, after) = aws.asked
+    assert both["Limit"] == 5
+    assert after["KeyConditionExpression"].endswith("#n1 > :v1")
