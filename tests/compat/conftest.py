@@ -96,7 +96,7 @@ def profile(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def url(profile: str, provider: ScriptedOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Where the server answers."""
     serving = serving_embedded(tmp_path_factory.mktemp("data"), provider) if profile == "embedded" else serving_offline(provider)
@@ -111,14 +111,14 @@ def said(provider: ScriptedOpenAI) -> Said:
     return scripted
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def client(url: str) -> Iterator[Letta]:
     """The SDK without its own retries, so that a test sees the first answer."""
     with Letta(base_url=url, api_key="any", max_retries=0) as sdk:
         yield sdk
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def http(url: str) -> Iterator[httpx.Client]:
     """Bare HTTP with the user agent of curl, which follows no redirect."""
     with httpx.Client(base_url=url, headers=CURL, timeout=30.0) as bare:
