@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.schemas.agent import AgentType
@@ -123,6 +123,12 @@ class Lives(RuleBasedStateMachine):
         self.world = World(self.world.data, holder=f"host:{self.houses}", alone=alone)
         for agent_id in self.agents:
             check_valid(self.world.log(agent_id))
+
+    @invariant()
+    def a_warm_worker_sees_what_a_cold_one_sees(self) -> None:
+        for agent_id in getattr(self, "agents", ()):
+            warm = self.world.stores.conversations.load(TENANT, agent_id)
+            assert warm == World(self.world.data).stores.conversations.load(TENANT, agent_id)
 
     def teardown(self) -> None:
         if not hasattr(self, "world"):

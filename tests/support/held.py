@@ -18,6 +18,7 @@ class Worker:
     def __init__(self, data: Data, holder: str, counts: Callable[[str], bool], *stops: int) -> None:
         self._stops, self._counts = stops, counts
         self.places: list[str] = []
+        self._held = False
         self._still, self._go = threading.Event(), threading.Event()
         self.world = World(
             data, holder=holder, alone=False, wrap=lambda table: CountingTable(table, lambda _, kind: self.point(kind))
@@ -32,6 +33,7 @@ class Worker:
             return
         self.places.append(place)
         if len(self.places) in self._stops:
+            self._held = True
             self._still.set()
             assert self._go.wait(PATIENCE)
             self._go.clear()
@@ -58,8 +60,10 @@ class Worker:
 
     def on(self) -> None:
         """Go on until the next point, or the end."""
-        self._still.clear()
-        self._go.set()
+        if self._held:
+            self._held = False
+            self._still.clear()
+            self._go.set()
         assert self._still.wait(PATIENCE)
 
     def end(self) -> None:
