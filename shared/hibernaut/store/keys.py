@@ -46,6 +46,9 @@ from hibernaut.ports.table import Key
 SHARDS = 8
 """Partitions of each sharded list: how many writers' worth of throughput a tenant-wide list has."""
 
+LONGEST_NAME = 100
+"""Characters of a caller's text that stand in a key as they are."""
+
 
 def shard_of(identifier: str) -> str:
     """Which shard an id belongs to; stable for ever."""
@@ -113,7 +116,9 @@ def fingerprint(tenant: str, conversation: str, digest: str) -> Key:
 
 
 def otid(tenant: str, conversation: str, value: str) -> Key:
-    return Key(f"{tenant}#CONV#{conversation}", f"OTID#{value}")
+    """A caller may send an otid of any length; a long one is kept by its hash."""
+    name = value if len(value) <= LONGEST_NAME else hashlib.sha256(value.encode()).hexdigest()
+    return Key(f"{tenant}#CONV#{conversation}", f"OTID#{name}")
 
 
 def run(tenant: str, run_id: str) -> Key:
