@@ -20,8 +20,26 @@ from hibernaut.schemas.model_settings import AnthropicSettings, AnthropicThinkin
 
 READ: TypeAdapter[ModelSettings] = TypeAdapter(ModelSettings)
 KINDS = sorted(
-    "openai sglang anthropic google_ai google_vertex azure xai groq deepseek together bedrock openrouter baseten moonshot"
-    " moonshot_coding zai chatgpt_oauth hibernaut".split()
+    [
+        "openai",
+        "sglang",
+        "anthropic",
+        "google_ai",
+        "google_vertex",
+        "azure",
+        "xai",
+        "groq",
+        "deepseek",
+        "together",
+        "bedrock",
+        "openrouter",
+        "baseten",
+        "moonshot",
+        "moonshot_coding",
+        "zai",
+        "chatgpt_oauth",
+        "hibernaut",
+    ]
 )
 
 

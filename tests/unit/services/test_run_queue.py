@@ -174,10 +174,11 @@ def test_of_two_retries_at_once_one_makes_the_run_and_the_other_attaches(later: 
     check_settled(world, agent_id)
 
 
-def test_an_otid_is_taken_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("otid", ["otid-1", "very long " * 1000])
+def test_an_otid_is_taken_once(tmp_path: Path, otid: str) -> None:
     world, agent_id = opened(tmp_path)
-    first = world.accept(agent_id, "hello", digest="d", otids=["otid-1"])
-    again = world.accept(agent_id, "hello", digest="other", otids=["otid-1"])
+    first = world.accept(agent_id, "hello", digest="d", otids=[otid])
+    again = world.accept(agent_id, "hello", digest="other", otids=[otid])
     assert (again.run_id, again.attached) == (first.run_id, True)
     world.sweep()
     check_settled(world, agent_id)
