@@ -37,15 +37,17 @@ class Lives(RuleBasedStateMachine):
     @initialize(
         kind=st.sampled_from([AgentType.LETTA_V1, AgentType.MEMGPT]),
         replies=st.lists(st.sampled_from(REPLIES), min_size=1, max_size=8),
+        room=st.sampled_from([100_000, 1_500]),
     )
-    def opens(self, kind: AgentType, replies: list[ModelReply]) -> None:
+    def opens(self, kind: AgentType, replies: list[ModelReply], room: int) -> None:
+        """With little `room` in the model's context, old turns are dropped from the window again and again."""
         self.folder = tempfile.TemporaryDirectory()
         self.houses = 0
 
         def script(request: ModelRequest, number: int) -> ModelReply:
             return replies[number % len(replies)]
 
-        data = data_in(Path(self.folder.name), script)
+        data = data_in(Path(self.folder.name), script, context_window=room)
         self.world = World(data)
         first = self.world.make_agent(kind=kind, blocks={"human": "Ann"}, tools=("memory_insert", "ring", "send_message"))
         agent = self.world.stores.agents.get(TENANT, first)
