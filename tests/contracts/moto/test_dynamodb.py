@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 from moto.dynamodb.models import DynamoDBBackend, dynamodb_backends
+from moto.dynamodb.models.table import Table
 
 from hibernaut.adapters.table.definition import create_table
 from hibernaut.local.aws_offline.moto_fixes import MOTO_VERSION, install
@@ -87,6 +89,24 @@ def test_a_batch_is_told_by_the_stream_item_by_item(dynamodb: Any) -> None:
     iterator = streams.get_shard_iterator(StreamArn=arn, ShardId=shard, ShardIteratorType="TRIM_HORIZON")["ShardIterator"]
     assert [record["eventName"] for record in streams.get_records(ShardIterator=iterator)["Records"]] == ["INSERT"] * 3
     streams.close()
+
+
+def test_nobody_reads_in_the_middle_of_a_write(dynamodb: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    put, seen = Table.put_item, []
+
+    def put_while_somebody_reads(table: Any, *args: Any, **kwargs: Any) -> Any:
+        reader = threading.Thread(target=lambda: seen.append(dynamodb.get_item(TableName="records", Key=KEY).get("Item")))
+        reader.start()
+        # Long enough for any reader that does not wait for the write; one that waits is still there afterwards.
+        reader.join(0.3)
+        waited.append(reader)
+        return put(table, *args, **kwargs)
+
+    waited: list[threading.Thread] = []
+    monkeypatch.setattr(Table, "put_item", put_while_somebody_reads)
+    dynamodb.put_item(TableName="records", Item=KEY)
+    waited[0].join()
+    assert seen == [KEY]
 
 
 def test_every_kind_of_value_comes_back_as_it_was_put(dynamodb: Any) -> None:

@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import boto3
@@ -82,11 +83,28 @@ def machines() -> Iterator[Machines]:
     install()
 
 
+@pytest.fixture
+def thread_ended(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Set when the thread of an execution has come to its end."""
+    from moto.stepfunctions.parser.backend.execution_worker import ExecutionWorker
+
+    ended, run = threading.Event(), ExecutionWorker._execution_logic
+
+    def whole_run(worker: Any) -> None:
+        run(worker)
+        ended.set()
+
+    monkeypatch.setattr(ExecutionWorker, "_execution_logic", whole_run)
+    return ended
+
+
 def test_waiting_for_an_execution_answers_its_status(machines: Machines) -> None:
     assert wait_execution(machines.start(PASS)) == "SUCCEEDED"
 
 
-def test_an_execution_that_waits_for_a_token_stops_at_once_with_its_reason(machines: Machines) -> None:
+def test_an_execution_that_waits_for_a_token_stops_at_once_with_its_reason(
+    machines: Machines, thread_ended: threading.Event
+) -> None:
     arn = machines.start(machines.waiting())
     machines.token()
     assert wait_execution(arn, timeout=0.0) == "RUNNING"
@@ -94,6 +112,8 @@ def test_an_execution_that_waits_for_a_token_stops_at_once_with_its_reason(machi
     assert wait_execution(arn, timeout=0.0) == "ABORTED"
     described = machines.states.describe_execution(executionArn=arn)
     assert (described["error"], described["cause"], "stopDate" in described) == ("Stopped", "by hand", True)
+    assert thread_ended.wait(30)
+    assert machines.states.get_execution_history(executionArn=arn)["events"][-1]["type"] == "ExecutionAborted"
 
 
 def test_an_execution_that_has_ended_is_not_stopped_again(machines: Machines) -> None:
@@ -103,27 +123,27 @@ def test_an_execution_that_has_ended_is_not_stopped_again(machines: Machines) ->
     assert machines.states.describe_execution(executionArn=arn)["status"] == "SUCCEEDED"
 
 
-def test_an_execution_that_is_stopped_as_it_starts_does_nothing(machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
-    from moto.stepfunctions.parser.backend.execution_worker import AmazonStateLanguageParser, ExecutionWorker
+def test_an_execution_that_is_stopped_as_it_starts_does_nothing(
+    machines: Machines, thread_ended: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from moto.stepfunctions.parser.backend.execution_worker import AmazonStateLanguageParser
 
-    goes_on, ended = threading.Event(), threading.Event()
-    parse, run = AmazonStateLanguageParser.parse, ExecutionWorker._execution_logic
+    goes_on, parse = threading.Event(), AmazonStateLanguageParser.parse
 
     def slow_parse(definition: str) -> Any:
         goes_on.wait(30)
         return parse(definition)
 
-    def whole_run(worker: Any) -> None:
-        run(worker)
-        ended.set()
-
     machine = machines.make(machines.waiting())
     monkeypatch.setattr(AmazonStateLanguageParser, "parse", slow_parse)
-    monkeypatch.setattr(ExecutionWorker, "_execution_logic", whole_run)
     arn = machines.states.start_execution(stateMachineArn=machine, name="run-1")["executionArn"]
     machines.states.stop_execution(executionArn=arn, error="Stopped")
+    waiter = threading.Thread(target=wait_execution, args=(arn, 60.0))
+    waiter.start()
+    waiter.join(20)
+    assert not waiter.is_alive(), "whoever waits for it learns of the stop while its thread is still busy"
     goes_on.set()
-    assert ended.wait(30)
+    assert thread_ended.wait(30)
     assert machines.messages() == []
     assert machines.states.describe_execution(executionArn=arn)["error"] == "Stopped"
 
@@ -150,16 +170,26 @@ def test_a_task_without_a_heartbeat_limit_takes_heartbeats(machines: Machines) -
     assert wait_execution(arn) == "SUCCEEDED"
 
 
-def test_of_many_starts_of_one_name_one_runs(machines: Machines) -> None:
+def test_of_two_starts_of_one_name_at_once_one_runs(machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
+    from moto.stepfunctions.models import StateMachine
+
     machine = machines.make(machines.waiting())
-    barrier = threading.Barrier(8)
+    both_have_looked, look = threading.Barrier(2), StateMachine._handle_name_input_idempotency
+
+    def look_together(state_machine: Any, name: str, given: str) -> Any:
+        found = look(state_machine, name, given)
+        with suppress(threading.BrokenBarrierError):
+            # Whoever may look alone waits in vain.
+            both_have_looked.wait(0.3)
+        return found
+
+    monkeypatch.setattr(StateMachine, "_handle_name_input_idempotency", look_together)
 
     def start(_: int) -> str:
-        barrier.wait()
         return str(machines.states.start_execution(stateMachineArn=machine, name="run-1", input="{}")["executionArn"])
 
-    with ThreadPoolExecutor(8) as pool:
-        assert len(set(pool.map(start, range(8)))) == 1
+    with ThreadPoolExecutor(2) as pool:
+        assert len(set(pool.map(start, range(2)))) == 1
     assert len(machines.states.list_executions(stateMachineArn=machine)["executions"]) == 1
 
 

@@ -4,7 +4,7 @@ Knows: the insides of moto's executions. Must not know: the product's workflow.
 
 Without these fixes
 - a stopped execution stays RUNNING while it waits for a token, forgets error and cause, and runs through if it is stopped as it
-  starts;
+  starts; its history ends with the failure of the task that the stop woke up;
 - two starts of one name at the same moment both run, and a start without a name has an ARN that ends in `None`;
 - the end of an execution can only be asked for, again and again.
 """
@@ -27,6 +27,7 @@ def install() -> None:
     """Apply all fixes; harmless when done again."""
     _fix_ends()
     _fix_early_stops()
+    _fix_late_stops()
     _fix_starts()
 
 
@@ -85,7 +86,6 @@ def _fix_ends() -> None:
 def _fix_early_stops() -> None:
     """A stop that comes before the first state finds nothing to stop; the execution remembers it."""
     from moto.stepfunctions.parser.api import ExecutionStatus
-    from moto.stepfunctions.parser.asl.component.program.program import Program
     from moto.stepfunctions.parser.asl.eval.environment import Environment
     from moto.stepfunctions.parser.asl.eval.program_state import ProgramStopped
     from moto.stepfunctions.parser.backend.execution_worker import ExecutionWorker
@@ -108,6 +108,16 @@ def _fix_early_stops() -> None:
 
         return stop_even_before_the_first_state
 
+    replace(ExecutionWorker, "_get_evaluation_environment", environment)
+    replace(Environment, "set_stop", set_stop)
+
+
+def _fix_late_stops() -> None:
+    """What is stopped stays stopped: its program does not begin, and the task that the stop wakes up makes no failure of it."""
+    from moto.stepfunctions.parser.asl.component.program.program import Program
+    from moto.stepfunctions.parser.asl.eval.environment import Environment
+    from moto.stepfunctions.parser.asl.eval.program_state import ProgramStopped
+
     def evaluate(original: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
         def unless_stopped(program: Any, env: Any) -> None:
             if not isinstance(env._program_state, ProgramStopped):
@@ -115,9 +125,15 @@ def _fix_early_stops() -> None:
 
         return unless_stopped
 
-    replace(ExecutionWorker, "_get_evaluation_environment", environment)
-    replace(Environment, "set_stop", set_stop)
+    def set_error(original: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
+        def unless_stopped(env: Any, error: Any) -> None:
+            if not isinstance(env._program_state, ProgramStopped):
+                original(env, error)
+
+        return unless_stopped
+
     replace(Program, "eval", evaluate)
+    replace(Environment, "set_error", set_error)
 
 
 def _fix_starts() -> None:
