@@ -7,6 +7,8 @@ import subprocess
 import sys
 
 FUNCTIONS = ("api", "advance_turn", "close_run", "sweep_runs", "run_tool")
+FACE = "functions.api.handler, hibernaut.rest.app, hibernaut.wiring.face"
+"""What the first call of `api` has imported: the handler, then the routes."""
 SDKS = ("boto3", "openai", "anthropic")
 ROUNDS = 5
 _MEASURE = "import time; began = time.process_time(); import {module}; print((time.process_time() - began) * 1000)"
@@ -26,4 +28,5 @@ def import_cost(module: str) -> float | None:
 def table() -> list[tuple[str, float | None]]:
     """(what, CPU milliseconds) for each function's handler, then for each SDK that a first call imports."""
     rows = [(f"functions.{name}.handler", import_cost(f"functions.{name}.handler")) for name in FUNCTIONS]
+    rows.append(("functions.api with its routes (first call)", import_cost(FACE)))
     return rows + [(f"first use of {name}", import_cost(name)) for name in SDKS]

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from hibernaut.ports.table import Contended, OutcomeUnknown
 from hibernaut.schemas.base import Schema
+from hibernaut.schemas.errors import Conflict
 
 
 class Heartbeat(Schema):
@@ -35,5 +36,5 @@ def retried_by_the_workflow() -> Iterator[None]:
     """Gives what only time cures the name that the state machine retries by. Raises: Retryable."""
     try:
         yield
-    except (Contended, OutcomeUnknown, OSError) as error:
+    except (Contended, OutcomeUnknown, Conflict, OSError) as error:
         raise Retryable(type(error).__name__) from error

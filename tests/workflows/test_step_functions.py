@@ -14,7 +14,7 @@ from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.resources import client
 from hibernaut.ports.table import Contended
 from hibernaut.ports.workflow import Next, RunRef
-from hibernaut.schemas.errors import NotFound
+from hibernaut.schemas.errors import Conflict, NotFound
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.turns import Advanced
 
@@ -73,7 +73,9 @@ def test_a_step_that_another_attempt_holds_is_asked_for_again(offline: OfflineAw
     assert (status, len(turns.calls), endings.ended) == ("SUCCEEDED", 3, [])
 
 
-@pytest.mark.parametrize("error", [Contended("busy table"), OSError("S3 put failed"), Retryable("Contended")])
+@pytest.mark.parametrize(
+    "error", [Contended("busy table"), Conflict("the log does not settle"), OSError("S3 put failed"), Retryable("Contended")]
+)
 def test_what_time_cures_is_tried_again(offline: OfflineAws, error: Exception) -> None:
     status, turns, endings = driven(offline, "advance", error, error, "finished")
     assert (status, len(turns.calls), endings.ended) == ("SUCCEEDED", 4, [])

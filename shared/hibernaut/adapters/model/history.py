@@ -12,6 +12,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from hibernaut.schemas.message import Message, ToolCall, ToolReturn
 
@@ -76,6 +77,7 @@ def _keeps(turn: Turn, *, last: bool) -> bool:
     return not (asked and last) and any(row.content for row in turn.rows)
 
 
+@lru_cache(maxsize=10_000)
 def wire_id(call_id: str) -> str:
     """A call's id as providers take it: letters, digits, `_` and `-`, at most 40. Others are shortened with a hash, so that two stay two."""
     if _CLEAN_ID.fullmatch(call_id):
