@@ -25,7 +25,7 @@ Item = Mapping[str, Value]
 
 
 class Key(NamedTuple):
-    """Where an item stands. Both parts have 1 to 1,024 characters."""
+    """Where an item stands. Both parts have 1 to 1,024 bytes (UTF-8)."""
 
     pk: str
     sk: str
@@ -155,7 +155,7 @@ class TooLarge(TableError):
 
 
 class Table(Protocol):
-    """The engine. It never tries again by itself: who calls decides."""
+    """The engine. It never tries again by itself: who calls decides. Reads raise Contended where trying again may help."""
 
     def get(self, key: Key) -> Item | None:
         """The item as the last completed write left it (a consistent read)."""
