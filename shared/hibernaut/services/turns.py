@@ -239,7 +239,7 @@ class Turns:
         written = Written(stepped.rows, step_record(work, stepped, timing, now, self._ids), events_of(work, stepped.rows))
         stop = stepped.stop
         state = replace(work.state, run=progressed(work, stepped, now), lease=0, journal="", token=f"{work.state.token}.commit")
-        heads = (work.head, work.after)
+        heads = (work.head, _outdated(work.after) if work.effects.passages else work.after)
 
         def memory() -> list[Change]:
             return self._edits(work, state.token)
@@ -258,6 +258,13 @@ class Turns:
         if work.system is not None:
             changes.append(self._conversations.put_message(work.tenant, work.head.id, work.system, rewrite=True))
         return changes
+
+
+def _outdated(head: Head) -> Head:
+    """The head whose system message is compiled anew at the next run: it tells how much archival memory there is."""
+    if head.compiled is None:
+        return head
+    return head.model_copy(update={"compiled": head.compiled.model_copy(update={"digest": ""})})
 
 
 def _after_cut(work: Work, messages: tuple[Message, ...]) -> Head:
