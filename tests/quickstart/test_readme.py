@@ -97,7 +97,7 @@ def run_code(code: str) -> str:
 
 def test_the_readmes_code_talks_to_an_agent_that_edits_its_memory(running: tuple[Running, int, Path]) -> None:
     _, port, _ = running
-    printed = run_code(code_block("python", "Letta(").replace(ADDRESS, f"http://127.0.0.1:{port}"))
+    printed = run_code(code_block("python", "agents.create").replace(ADDRESS, f"http://127.0.0.1:{port}"))
     assert "tool_call_message" in printed
     assert "Rex" in printed.splitlines()[-1]
 
@@ -105,7 +105,7 @@ def test_the_readmes_code_talks_to_an_agent_that_edits_its_memory(running: tuple
 def test_the_agent_still_knows_it_after_a_restart(clone: Path, tmp_path: Path) -> None:
     port, data = free_port(), tmp_path / "data"
     server = Running(clone, port, data)
-    run_code(code_block("python", "Letta(").replace(ADDRESS, f"http://127.0.0.1:{port}"))
+    run_code(code_block("python", "agents.create").replace(ADDRESS, f"http://127.0.0.1:{port}"))
     printed = server.stop()
     assert f"127.0.0.1:{port}" in printed
     assert "hibernaut/demo" in printed
