@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,9 +34,9 @@ def environment(**more: str) -> dict[str, str]:
 
 
 @contextmanager
-def serving(data: Path, **variables: str) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
-    """The process, its address, and what it printed until it was ready."""
-    arguments = [*COMMAND, "dev", "--port", "0", "--data-dir", str(data)]
+def serving(data: Path, before: Sequence[str] = (), **variables: str) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
+    """The process, its address, and what it printed until it was ready. `before` is what the command line is given to."""
+    arguments = [*before, *COMMAND, "dev", "--port", "0", "--data-dir", str(data)]
     with subprocess.Popen(
         arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(**variables)
     ) as process:
@@ -143,6 +143,11 @@ def test_it_serves_until_it_is_told_to_stop(tmp_path: Path, by: int) -> None:
         assert "OPENAI_API_KEY" in printed
         assert "\033" not in printed
         assert ended(process, by) == (0, "Stopped.\n", "")
+
+
+def test_an_interrupt_stops_it_also_where_its_parent_ignores_interrupts(tmp_path: Path) -> None:
+    with serving(tmp_path, before=["sh", "-c", 'trap "" INT; exec "$@"', "sh"]) as (process, _, _):
+        assert ended(process, signal.SIGINT) == (0, "Stopped.\n", "")
 
 
 def test_a_key_shows_its_provider_and_never_itself(tmp_path: Path) -> None:

@@ -67,7 +67,8 @@ def _dev(asked: Dev) -> int:
         return _sorry(
             2, f"--host {asked.host} would open the server to the network, and no API keys guard it; use 127.0.0.1 or ::1"
         )
-    signal.signal(signal.SIGTERM, _interrupted)
+    for stop in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(stop, _interrupted)  # also where our parent ignores it, as a shell does for what it starts behind itself
     try:
         profiles.serve(asked)
     except KeyboardInterrupt:
