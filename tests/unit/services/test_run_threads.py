@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.adapters.workflow.threads import TRIES, Drive, Threads
+from hibernaut.adapters.workflow.threads import LOOKS, TRIES, Drive, Threads
 from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.ports.workflow import Next, RunRef
 from hibernaut.schemas.stop import StopReason
@@ -43,13 +43,13 @@ class Driven:
 
 
 def threads_for(driven: Driven) -> Threads:
-    threads = Threads()
+    threads = Threads(pause=0)
     threads.bind(Drive(driven.advance, driven.close))
     return threads
 
 
 @pytest.mark.parametrize("inline", [True, False])
-@pytest.mark.parametrize("last", ["finished", "busy", "waiting"])
+@pytest.mark.parametrize("last", ["finished", "waiting"])
 def test_a_run_is_followed_until_there_is_nothing_more_to_do_here(inline: bool, last: Next) -> None:
     driven = Driven("advance", "advance", last)
     threads = threads_for(driven)
@@ -57,6 +57,15 @@ def test_a_run_is_followed_until_there_is_nothing_more_to_do_here(inline: bool, 
     assert driven.ended.wait(PATIENCE)
     threads.close()
     assert (driven.advanced, driven.closed) == (3, 0)
+
+
+def test_a_step_that_another_attempt_holds_is_asked_for_again_and_then_left_to_it() -> None:
+    soon = Driven("busy", "busy", "advance", "busy", "finished")
+    threads_for(soon).start(RUN, inline=True)
+    assert (soon.advanced, soon.closed) == (5, 0)
+    never = Driven(*["busy"] * 100)
+    threads_for(never).start(RUN, inline=True)
+    assert (never.advanced, never.closed) == (LOOKS + 1, 0)
 
 
 def test_a_run_whose_steps_fail_again_and_again_is_closed_and_one_failure_is_forgotten_by_the_next_success() -> None:

@@ -19,6 +19,10 @@ WORKERS = 64
 """Runs that go on at the same time; a run waits mostly for its model."""
 TRIES = 3
 """How often in a row a step may fail by an error of ours before the run is closed."""
+LOOKS = 10
+"""How often a run is asked again whose step another attempt holds; after that it is the other's, or the sweep's."""
+PAUSE = 0.5
+"""Seconds before a step that failed, or is held by another, is asked for again."""
 logger = logging.getLogger(__name__)
 
 
@@ -33,7 +37,8 @@ class Drive:
 class Threads:
     """Thread-safe. Must be bound before the first start."""
 
-    def __init__(self, workers: int = WORKERS) -> None:
+    def __init__(self, workers: int = WORKERS, *, pause: float = PAUSE) -> None:
+        self._pause = pause
         self._pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="run")
         self._drive: Drive | None = None
         self._stopping = threading.Event()
@@ -67,19 +72,25 @@ class Threads:
     def _follow(self, run: RunRef) -> None:
         if self._drive is None:
             raise RuntimeError("the workflow must be bound before a run is started")
-        failures = 0
+        failures = looks = 0
         while not self._stopping.is_set():
             try:
                 follows = self._drive.advance(run)
             except Exception as error:  # noqa: BLE001  the thread ends here, and its run must end too (invariant 7)
                 failures += 1
                 logger.error("step failed", extra={"run_id": run.run_id, "failures": failures, **_told(error)})
-                if failures < TRIES:
-                    continue
-                return self._close(self._drive, run)
-            if follows != "advance":
-                return None
-            failures = 0
+                if failures == TRIES:
+                    return self._close(self._drive, run)
+                self._stopping.wait(self._pause)
+                continue
+            match follows:
+                case "advance":
+                    failures = looks = 0
+                case "busy" if looks < LOOKS:
+                    looks += 1
+                    self._stopping.wait(self._pause)
+                case _:
+                    return None
         return None
 
     def _close(self, drive: Drive, run: RunRef) -> None:
