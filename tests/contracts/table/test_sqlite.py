@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -248,3 +249,15 @@ def test_a_cursor_is_never_given_twice(sqlite: SqliteTable, clock: Clock) -> Non
     assert sqlite.changes() == []
     sqlite.write(Update(A, set={"n": 1}))
     assert [(record.new or {})["n"] for record in sqlite.changes(last)] == [1]
+
+
+def test_a_table_that_nobody_holds_any_more_gives_its_connections_back(tmp_path: Path) -> None:
+    table = SqliteTable(tmp_path / "t.db")
+    table.get(Key("a", "b"))
+    connections = [table._file._writer, *table._file._idle]
+    assert len(connections) == 2
+    del table
+    gc.collect()
+    for connection in connections:
+        with pytest.raises(sqlite3.ProgrammingError):
+            connection.execute("SELECT 1")

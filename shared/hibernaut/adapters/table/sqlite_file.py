@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import weakref
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -39,6 +40,7 @@ class SqliteFile:
         except BaseException:
             self._writer.close()
             raise
+        weakref.finalize(self, _close_all, self._idle, self._writer)  # a file that nobody holds any more is given back too
 
     def close(self) -> None:
         """Wait for the write under way and give the file back. What is asked afterwards raises TableError."""
@@ -89,11 +91,7 @@ class SqliteFile:
             return self._connect()
 
     def _close_idle(self) -> None:
-        while True:
-            try:
-                self._idle.pop().close()
-            except IndexError:
-                return
+        _close_all(self._idle)
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -113,3 +111,13 @@ class SqliteFile:
             self._writer.executescript(SCHEMA)
         elif found != FORMAT:
             raise TableError(f"{self._path.name} has format {found}, this version reads format {FORMAT}")
+
+
+def _close_all(idle: deque[sqlite3.Connection], *others: sqlite3.Connection) -> None:
+    while True:
+        try:
+            idle.pop().close()
+        except IndexError:
+            break
+    for connection in others:
+        connection.close()
