@@ -141,7 +141,6 @@ def test_what_ends_goes_on_and_waits_is_said_by_its_own_rule_alone(rules: list[T
     assert tool_rules.needs_approval(rules, name) == ("requires_approval" in own)
     assert tool_rules.continues(rules, name) == ("continue_loop" in own)
     assert tool_rules.has_child_like(rules, name) == bool(own & {"constrain_child_tools", "conditional", "max_count_per_step"})
-    assert tool_rules.goes_on(rules, name) == (tool_rules.continues(rules, name) or tool_rules.has_child_like(rules, name))
 
 
 @given(rules, histories, availables, returns)

@@ -5,7 +5,7 @@ One row gives one or several messages, which share its id: reasoning, then text,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypedDict, assert_never
 
@@ -66,11 +66,6 @@ def render(message: Message, how: Rendering) -> list[LettaMessage]:
     """The messages of one row, in order."""
     shown = _shown(message, how)
     return shown if how.types is None else [one for one in shown if one.message_type in how.types]
-
-
-def render_all(messages: Iterable[Message], how: Rendering) -> list[LettaMessage]:
-    """The messages of several rows, row by row."""
-    return [shown for message in messages for shown in render(message, how)]
 
 
 def _shown(message: Message, how: Rendering) -> list[LettaMessage]:

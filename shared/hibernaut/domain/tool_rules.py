@@ -148,11 +148,6 @@ def has_child_like(rules: Sequence[ToolRule], name: str) -> bool:
     )
 
 
-def goes_on(rules: Sequence[ToolRule], name: str) -> bool:
-    """Whether the rules alone make a heartbeat loop go on after this tool."""
-    return has_child_like(rules, name) or continues(rules, name)
-
-
 def needs_approval(rules: Sequence[ToolRule], name: str) -> bool:
     return any(isinstance(rule, RequiresApprovalToolRule) and rule.tool_name == name for rule in rules)
 

@@ -21,7 +21,7 @@
     t#CONV#c           OTID#otid           which run took this message (ttl)      re-sent messages
     t#RUN#run          RUN                 the run (index DUE while open)         every step and request; the sweep
     t#RUN#run          JOURNAL             the reply of the step in flight (ttl)  a later attempt, cancel
-    t#RUN#run          CLAIM#n#hash         an outside call and its result (ttl)   a later attempt, cancel
+    t#RUN#run          CLAIM#n#hash        an outside call and its result (ttl)   a later attempt, cancel
     t#RUN#run          STEP#step           a step (index LISTS)                   steps of a run
     t#RUN#run          EV#seq              a batch of events (ttl)                followers
     t#ARCH#archive     PASSAGE#passage     a passage                              archival search

@@ -196,9 +196,6 @@ class Runs:
         """The condition that nobody has begun the call."""
         return Check(_claim(tenant, state, call_id), ABSENT)
 
-    def read_claim(self, item: Item) -> Claim:
-        return self._codec.record(Claim, item)
-
     # events
 
     def put_events(self, tenant: str, run_id: str, first_seq: int, events: Sequence[RunEvent], now: datetime) -> Put:

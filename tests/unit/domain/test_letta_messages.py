@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hibernaut.domain.letta_messages import Rendering, render, render_all
+from hibernaut.domain.letta_messages import Rendering, render
 from hibernaut.domain.tool_returns import heartbeat, pack, user_message
 from hibernaut.schemas.content import (
     ImageContent,
@@ -127,7 +127,7 @@ def test_a_legacy_agent_speaks_by_its_tool() -> None:
     assert spoken["otid"] == f"{UUID[:-2]}01"
     assert render(answered, LEGACY) == []
     for how in (Rendering(legacy=True, use_assistant_message=False), PLAIN):
-        assert kinds(render_all([asked, answered], how))[1:] == ["tool_call_message", "tool_return_message"]
+        assert kinds([*render(asked, how), *render(answered, how)])[1:] == ["tool_call_message", "tool_return_message"]
 
 
 def test_the_speaking_tool_can_be_another_one() -> None:
@@ -242,7 +242,7 @@ def test_types_filter_what_is_shown_but_not_its_otids() -> None:
 
 def test_rows_are_shown_in_their_order() -> None:
     rows = [row("user", "hi"), row("assistant", "hello", tool_calls=[call()]), row("tool", tool_returns=[returned()])]
-    assert kinds(render_all(rows, PLAIN)) == [
+    assert kinds([shown for each in rows for shown in render(each, PLAIN)]) == [
         "user_message",
         "assistant_message",
         "tool_call_message",

@@ -37,7 +37,7 @@ class SqliteFile:
         self._writer = self._connect()
         try:
             self._prepare()
-        except BaseException:
+        except BaseException:  # whatever stops it, the file must not stay open behind it
             self._writer.close()
             raise
         weakref.finalize(self, _close_all, self._idle, self._writer)  # a file that nobody holds any more is given back too
