@@ -17,7 +17,7 @@ from hibernaut.local.aws_offline.lambdas import current_function
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.place import ACCOUNT, REGION
 from hibernaut.schemas.base import JsonObject
-from hibernaut.services.turns import Advanced
+from hibernaut.services.attempts import Advanced
 from tests.infra.reading import listed
 from tests.support.provider_servers import ScriptedOpenAI
 

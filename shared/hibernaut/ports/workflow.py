@@ -26,5 +26,5 @@ class Workflow(Protocol):
     def stop(self, run: RunRef) -> None:
         """Stop its execution, as a courtesy: the run has ended already."""
 
-    def end_wait(self, run: RunRef) -> None:
-        """End the wait for the approval that the run asked for."""
+    def end_wait(self, run: RunRef, token: str) -> None:
+        """End the wait for the approval that the run asked for; `token` is what the engine named it by. A wait that is over is no error."""

@@ -14,7 +14,7 @@ from hibernaut.rest import errors
 from hibernaut.rest.following import Threads, follow
 from hibernaut.schemas.base import message_date
 from hibernaut.schemas.errors import ContextWindowExceeded, InvalidModelResponse, ModelError, rebuilt
-from hibernaut.schemas.events import DoneEvent, ErrorEvent, MessageEvent, StopEvent, UsageEvent
+from hibernaut.schemas.events import CompactionEvent, DeltaEvent, DoneEvent, ErrorEvent, MessageEvent, StopEvent, UsageEvent
 from hibernaut.schemas.ids import made_at
 from hibernaut.schemas.letta_message import LettaErrorMessage, LettaStopReason, Ping
 from hibernaut.services.following import Followed, Following
@@ -50,6 +50,8 @@ def told(one: Followed, run_id: str, *, numbered: bool = False) -> str | None:
             if one.message is None:
                 return None
             return _data(one.message.model_copy(update={"seq_id": one.seq}) if numbered else one.message)
+        case DeltaEvent() | CompactionEvent():
+            return None
         case StopEvent(stop_reason=reason):
             return _data(LettaStopReason(stop_reason=reason))
         case ErrorEvent():

@@ -35,7 +35,8 @@ class Head(Schema):
 
     `owner` is the run that may append; `version` counts changes of the log; `waiting` counts queued runs;
     `pending` is the run that asked for an approval which nobody has answered; `last_message` is the newest id of the log, and `newest`
-    are the ids that came with it in one transaction.
+    are the ids that came with it in one transaction. `counted` is the size of the newest request by our own count and `reported` what its
+    provider counted, both in tokens (0: not known): their ratio corrects the next count.
     """
 
     id: str
@@ -47,6 +48,8 @@ class Head(Schema):
     waiting: int = 0
     pending: str | None = None
     last_message: str | None = None
+    counted: int = 0
+    reported: int = 0
     newest: list[str] = Field(default_factory=list)
     messages: int = 0
     created_at: Moment

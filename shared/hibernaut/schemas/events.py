@@ -6,17 +6,48 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from hibernaut.schemas.base import Schema
+from hibernaut.schemas.base import JsonObject, Moment, Schema
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.usage import LettaUsageStatistics
 
 
 class MessageEvent(Schema):
-    """The `index`-th LettaMessage of a row of the log."""
+    """The `index`-th LettaMessage of a row of the log. `streamed`: followers of tokens were shown it as deltas already."""
 
     kind: Literal["message"] = "message"
     message_id: str
     index: int
+    streamed: bool = False
+
+
+DeltaType = Literal["reasoning_message", "assistant_message", "tool_call_message", "approval_request_message"]
+
+
+class DeltaEvent(Schema):
+    """A piece of a message as the model wrote it, of a run that streams tokens (Letta V1 API, digest 6.3).
+
+    `message_id` is the row's id if the attempt that wrote this commits; `index` is the place of the message in its row, for the otid.
+    `text` is a piece of the text, of the reasoning, or of the arguments of the call `call_id`; `name` stands on the call's first piece.
+    """
+
+    kind: Literal["delta"] = "delta"
+    message_type: DeltaType
+    message_id: str
+    step_id: str
+    index: int
+    text: str = ""
+    name: str | None = None
+    call_id: str | None = None
+    at: Moment
+
+
+class CompactionEvent(Schema):
+    """The window is being compacted; shown to those who asked for compaction messages. `summary_id` is the id of the summary's row."""
+
+    kind: Literal["compaction"] = "compaction"
+    summary_id: str
+    at: Moment
+    data: JsonObject = Field(default_factory=dict)
 
 
 class StopEvent(Schema):
@@ -42,7 +73,9 @@ class DoneEvent(Schema):
     kind: Literal["done"] = "done"
 
 
-RunEvent = Annotated[MessageEvent | StopEvent | ErrorEvent | UsageEvent | DoneEvent, Field(discriminator="kind")]
+RunEvent = Annotated[
+    MessageEvent | DeltaEvent | CompactionEvent | StopEvent | ErrorEvent | UsageEvent | DoneEvent, Field(discriminator="kind")
+]
 
 
 class EventBatch(Schema):

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
+from hibernaut.schemas.approval import Resolution
 from hibernaut.schemas.base import JsonObject, Moment, Schema
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.send import ClientSkill, ClientTool, RequestConfig
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.schemas.usage import Usage
+
+CompactionTrigger = Literal["context_window_limit", "context_window_exceeded"]
+"""Why the window is made smaller: it is too full by our count, or the provider said so."""
 
 
 class Run(Schema):
@@ -34,7 +40,7 @@ class Run(Schema):
 
 
 class RunOptions(Schema):
-    """What the request asked of this run only."""
+    """What the request asked of this run only. `approval_deadline` (seconds, a moment, or None for none) counts where it was given."""
 
     max_steps: int
     override_model: str | None = None
@@ -46,6 +52,8 @@ class RunOptions(Schema):
     top_logprobs: int | None = None
     return_token_ids: bool = False
     stream_tokens: bool = False
+    approval_deadline: int | Moment | None = None
+    approval_deadline_given: bool = False
 
 
 class RunError(Schema):
@@ -61,7 +69,9 @@ class StoredRun(Run):
     """What the table keeps of a run beside the wire's fields: the state of its chain of steps.
 
     `tool_history` are the names of the tools called so far, for the tool rules; `last_return` is the text of the newest one's return.
-    `input` holds the messages of a run that waits in the queue. `first_message`/`last_message` bound its messages in the log.
+    `input` holds the messages of a run that waits in the queue, or of one whose `resolve` comes first: the calls that stand open in the
+    log. `first_message`/`last_message` bound its messages in the log. `compactions` counts how often the step under way has made room,
+    and `compact_for` is why it must do so before it asks the model (None: it need not).
     """
 
     options: RunOptions
@@ -74,6 +84,9 @@ class StoredRun(Run):
     last_message: str | None = None
     tools_used: list[str] = Field(default_factory=list)
     input: list[Message] = Field(default_factory=list)
+    resolve: Resolution | None = None
+    compactions: int = 0
+    compact_for: CompactionTrigger | None = None
     error: RunError | None = None
 
     def wire(self) -> Run:

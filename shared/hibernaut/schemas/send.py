@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AliasChoices, Discriminator, Field, Tag
 
-from hibernaut.schemas.base import Json, JsonObject, Schema
+from hibernaut.schemas.base import Json, JsonObject, Moment, Schema
 from hibernaut.schemas.content import InputPart
 from hibernaut.schemas.letta_message import ApprovalItem, MessageType, WireToolReturn
 
@@ -77,8 +77,16 @@ class ClientSkill(Schema):
     location: str
 
 
+WhenBusy = Literal["queue", "reject", "interrupt"]
+"""What becomes of a message to a conversation that another run owns: it takes its turn, is refused, or ends the other run."""
+
+
 class LettaRequest(Schema):
-    """The fields that every way of sending shares."""
+    """The fields that every way of sending shares. The last two are Hibernaut's own.
+
+    `approval_deadline`: when an approval that this run asks for is denied by itself: seconds from the asking, a moment, or null for
+    never; left out, the agent's own setting counts. `when_busy` left out: the route's default.
+    """
 
     messages: list[InputMessage] | None = None
     input: str | list[InputPart] | None = None
@@ -96,6 +104,8 @@ class LettaRequest(Schema):
     top_logprobs: int | None = None
     return_token_ids: bool = False
     override_system: str | None = Field(default=None, validation_alias=AliasChoices("override_system", "system"))
+    when_busy: WhenBusy | None = None
+    approval_deadline: int | Moment | None = None
 
 
 class LettaStreamingRequest(LettaRequest):
@@ -121,6 +131,18 @@ class ConversationMessageRequest(LettaRequest):
     stream_tokens: bool = False
     include_pings: bool = True
     background: bool = False
+
+
+class RetrieveStreamRequest(Schema):
+    """The body of POST /v1/runs/{id}/stream and /v1/conversations/{id}/stream. The last two fields are taken and not needed."""
+
+    agent_id: str | None = None
+    run_id: str | None = None
+    otid: str | None = None
+    starting_after: int = Field(default=0, ge=0)
+    include_pings: bool = True
+    poll_interval: float = 0.1
+    batch_size: int = 100
 
 
 class RequestConfig(Schema):

@@ -21,13 +21,18 @@ class JournaledCall(Schema):
 
 
 class Stamp(Schema):
-    """The ids and the time that a step's rows bear: given once, when the reply arrives, and kept by every replay."""
+    """The ids and the time that a step's rows bear: given once, before the model is asked, and kept by every replay of its reply.
+
+    `streamed`: the reply was shown piece by piece to those who follow tokens, under these ids.
+    """
 
     step_id: str
     assistant_id: str
+    approval_id: str = ""
     tool_id: str
     heartbeat_id: str
     at: Moment
+    streamed: bool = False
 
 
 class Journal(Schema):

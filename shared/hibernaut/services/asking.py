@@ -94,10 +94,12 @@ class Asking:
 
     def _stamp(self, work: Work) -> Stamp:
         assistant = self._ids.new("message", after=work.head.last_message)
-        tool = self._ids.new("message", after=assistant)
+        approval = self._ids.new("message", after=assistant)
+        tool = self._ids.new("message", after=approval)
         return Stamp(
             step_id=self._ids.new("step"),
             assistant_id=assistant,
+            approval_id=approval,
             tool_id=tool,
             heartbeat_id=self._ids.new("message", after=tool),
             at=self._clock.now(),

@@ -17,6 +17,7 @@ from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import place_of
 from hibernaut.schemas.tool import Tool, ToolType
 from hibernaut.schemas.turn import Claim, ClaimedResult
+from hibernaut.services.attempts import Stopped
 from hibernaut.services.host import Host
 from hibernaut.services.recall import Recall
 from hibernaut.services.turn_work import Effects, Work
@@ -31,10 +32,6 @@ NOT_STARTED = "The tool could not be started, so nothing of it was done."
 SENT = "The message was sent."
 logger = logging.getLogger(__name__)
 _MEMORY_TYPES = (ToolType.LETTA_CORE, ToolType.LETTA_MEMORY_CORE, ToolType.LETTA_SLEEPTIME_CORE)
-
-
-class Stopped(Exception):
-    """Another attempt, or whoever ended the run, has taken the step over: nothing more may be begun."""
 
 
 class ClaimHeld(Exception):

@@ -17,7 +17,7 @@ from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.run import StoredRun
 from hibernaut.schemas.stop import RunStatus
-from hibernaut.services.calls import Stopped
+from hibernaut.services.attempts import Stopped
 from hibernaut.services.host import Host
 from hibernaut.store.runs import RunState
 from hibernaut.store.stores import Stores

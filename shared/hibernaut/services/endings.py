@@ -23,7 +23,8 @@ from hibernaut.schemas.run import RunError
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.schemas.turn import Claim, Journal
 from hibernaut.services.asking import Timing, reply_of
-from hibernaut.services.calls import INTERRUPTED, Stopped, is_outside
+from hibernaut.services.attempts import Stopped
+from hibernaut.services.calls import INTERRUPTED, is_outside
 from hibernaut.services.commits import Commits, MemoryMoved
 from hibernaut.services.host import Host
 from hibernaut.services.step_records import ended, events_of, step_record

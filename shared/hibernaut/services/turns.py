@@ -6,9 +6,8 @@ The order of things is here; what to do is `domain.turn`, which conditions stand
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import replace
-from typing import NamedTuple, assert_never
+from dataclasses import dataclass, replace
+from typing import assert_never
 
 from hibernaut.domain import window
 from hibernaut.domain.actor import Call
@@ -28,8 +27,7 @@ from hibernaut.domain.turn import (
     absorb,
     decide,
 )
-from hibernaut.ports.table import Change, ConditionFailed, TableError, TooLarge
-from hibernaut.ports.workflow import Next
+from hibernaut.ports.table import Change, ConditionFailed, TooLarge
 from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.errors import Conflict, NotFound
 from hibernaut.schemas.message import Message
@@ -37,14 +35,14 @@ from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.schemas.turn import Journal
 from hibernaut.schemas.usage import Usage
 from hibernaut.services.asking import Asking, Timing, journal_of, reply_of
-from hibernaut.services.calls import Calls, ClaimHeld, Stopped
+from hibernaut.services.attempts import OPEN_FOR_MS, Advanced, Attempts, Stopped
+from hibernaut.services.calls import Calls, ClaimHeld
 from hibernaut.services.commits import Commits, MemoryMoved
 from hibernaut.services.endings import Endings
 from hibernaut.services.host import Host
 from hibernaut.services.memory_changes import MemoryChanges
 from hibernaut.services.step_records import events_of, progressed, step_record
 from hibernaut.services.turn_work import Loader, Work
-from hibernaut.store.runs import RunState
 from hibernaut.store.stores import Stores
 from hibernaut.store.transactions import Written
 
@@ -56,40 +54,35 @@ REDONE = 20
 """How often the tools of one step are run again because somebody else edited the same memory."""
 
 
-class Advanced(NamedTuple):
-    """What `advance` answers: what comes next, and how many steps the run has committed."""
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a step is made with."""
 
-    next: Next
-    steps: int
+    attempts: Attempts
+    loader: Loader
+    asking: Asking
+    calls: Calls
+    memory: MemoryChanges
+    commits: Commits
+    endings: Endings
 
 
 class Turns:
-    def __init__(
-        self,
-        stores: Stores,
-        host: Host,
-        *,
-        loader: Loader,
-        asking: Asking,
-        calls: Calls,
-        memory: MemoryChanges,
-        commits: Commits,
-        endings: Endings,
-    ) -> None:
+    def __init__(self, stores: Stores, host: Host, parts: Parts) -> None:
         self._runs = stores.runs
         self._conversations = stores.conversations
         self._passages = stores.passages
         self._transactions = stores.transactions
         self._writer = stores.writer
-        self._loader = loader
-        self._asking = asking
-        self._calls = calls
-        self._memory = memory
-        self._commits = commits
-        self._endings = endings
+        self._attempts = parts.attempts
+        self._loader = parts.loader
+        self._asking = parts.asking
+        self._calls = parts.calls
+        self._memory = parts.memory
+        self._commits = parts.commits
+        self._endings = parts.endings
         self._clock = host.clock
         self._ids = host.ids
-        self._host = host
 
     def advance(self, tenant: str, run_id: str, *, time_left: Callable[[], float] | None = None, steps: int = 1) -> Advanced:
         """Perform the run's next step, or up to `steps` of them while most of the worker's time is left.
@@ -111,44 +104,19 @@ class Turns:
             raise NotFound(f"Run with ID {run_id} not found")
         if state.run.status is not RunStatus.RUNNING:
             return Advanced("waiting" if state.run.status is RunStatus.CREATED else "finished", state.run.steps)
-        if state.lease > self._now_ms() and not (self._host.alone and state.holder != self._host.holder):
+        if self._attempts.held_by_another(state):
             return Advanced("busy", state.run.steps)
         try:
-            return self._taken(tenant, self._take(tenant, state, left()), left)
+            with self._attempts.taken(tenant, state, left()) as taken:
+                work = self._loader.load(tenant, taken)
+                if work.head.owner != run_id:
+                    raise Stopped  # it has ended, or it was handed the conversation by a transaction that is not all in sight
+                return self._step(work, left)
         except Stopped:
             return self._after(tenant, run_id)
         except NotFound:
             self._endings.end(tenant, run_id, StopReason.ERROR)
             return Advanced("finished", state.run.steps)
-
-    def _taken(self, tenant: str, taken: RunState, left: Callable[[], float]) -> Advanced:
-        """The step, once it is taken. Whatever goes wrong in it, the lease is given up, so that the next try need not wait for its end."""
-        done = False
-        try:
-            work = self._loader.load(tenant, taken)
-            if work.head.owner != taken.run.id:
-                raise Stopped  # it has ended, or it was handed the conversation by a transaction that is not all in sight
-            advanced = self._step(work, left)
-            done = True
-            return advanced
-        finally:
-            if not done:
-                with suppress(Stopped, TableError):
-                    self._keep(tenant, taken, "over", 0, self._now_ms() + 60_000)
-
-    def _now_ms(self) -> int:
-        return int(self._clock.now().timestamp() * 1000)
-
-    def _take(self, tenant: str, state: RunState, seconds: float) -> RunState:
-        """Become the newest attempt at the step. Raises: Stopped where somebody else was quicker."""
-        lease = self._now_ms() + int(seconds * 1000)
-        token = self._ids.token()
-        taken = replace(state, attempt=state.attempt + 1, lease=lease, holder=self._host.holder, token=f"{token}.take")
-        try:
-            self._writer.write(self._runs.take(tenant, state, taken, lease + 60_000), token=taken.token)
-        except ConditionFailed as failure:
-            raise Stopped from failure
-        return replace(taken, token=token)
 
     def _after(self, tenant: str, run_id: str) -> Advanced:
         """What a worker answers whose step was taken over."""
@@ -196,16 +164,8 @@ class Turns:
 
     def _later(self, work: Work) -> Advanced:
         """Too little time is left for the tools: give the lease up; the next call of the same step begins at the journal."""
-        self._keep(work.tenant, work.state, "later", 0, self._now_ms() + 60_000)
+        self._attempts.keep(work.tenant, work.state, "later", 0, self._attempts.now_ms() + OPEN_FOR_MS)
         return Advanced("advance", work.state.run.steps)
-
-    def _keep(self, tenant: str, state: RunState, mark: str, lease: int, due_ms: int) -> None:
-        """Hold the step until `lease` without a worker, or give it up (0). Raises: Stopped where somebody else has it."""
-        kept = replace(state, lease=lease, attempt=state.attempt + 1, token=f"{state.token}.{mark}")
-        try:
-            self._writer.write(self._runs.keep(tenant, kept, due_ms), token=kept.token)
-        except ConditionFailed as failure:
-            raise Stopped from failure
 
     def _tools(self, work: Work, turn: Turn, calls: tuple[Call, ...], timing: Timing) -> Advanced:
         """Run the calls and commit; again on fresh memory where somebody else edited it meanwhile (architecture 3, shared blocks)."""
@@ -227,8 +187,8 @@ class Turns:
 
     def _wait_for_claim(self, work: Work, seconds: float) -> Advanced:
         """Keep the step for as long as the other's call may go on, without a worker: whoever takes it after that reads the claim."""
-        due = self._now_ms() + int(seconds * 1000)
-        self._keep(work.tenant, work.state, "wait", due, due + 1000)
+        due = self._attempts.now_ms() + int(seconds * 1000)
+        self._attempts.keep(work.tenant, work.state, "wait", due, due + 1000)
         return Advanced("busy", work.state.run.steps)
 
     def _commit(self, work: Work, turn: Turn, timing: Timing) -> Advanced:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hibernaut.ports.model import Models
 from hibernaut.ports.tool_runner import ToolRunner
 from hibernaut.services.asking import Asking
+from hibernaut.services.attempts import Attempts
 from hibernaut.services.calls import Calls, ToolLimits
 from hibernaut.services.commits import Commits
 from hibernaut.services.endings import Endings
@@ -16,7 +17,7 @@ from hibernaut.services.prompts import Prompts
 from hibernaut.services.recall import Recall
 from hibernaut.services.sweep import Sweep
 from hibernaut.services.turn_work import Loader
-from hibernaut.services.turns import Turns
+from hibernaut.services.turns import Parts, Turns
 from hibernaut.store.stores import Stores
 
 
@@ -40,9 +41,8 @@ def chain_over(stores: Stores, host: Host, models: Models, runner: ToolRunner, l
     commits = Commits(stores, host)
     endings = Endings(stores, host, loader, commits)
     calls = Calls(stores, host, Recall(stores, host), runner, limits)
-    turns = Turns(
-        stores,
-        host,
+    parts = Parts(
+        attempts=Attempts(stores, host),
         loader=loader,
         asking=Asking(models, host),
         calls=calls,
@@ -50,4 +50,5 @@ def chain_over(stores: Stores, host: Host, models: Models, runner: ToolRunner, l
         commits=commits,
         endings=endings,
     )
+    turns = Turns(stores, host, parts)
     return Chain(turns, endings, Sweep(stores, host, endings), prompts, loader, calls, runner)

@@ -67,9 +67,14 @@ class StepFunctions:
         except (BotoCoreError, ClientError) as error:
             log.info("execution not stopped", extra={"run_id": run.run_id, "reason": type(error).__name__})
 
-    def end_wait(self, run: RunRef) -> None:
-        """Nothing waits: a run that asks for an approval ends, and its execution with it."""
-        del run
+    def end_wait(self, run: RunRef, token: str) -> None:
+        """Let the execution that keeps the approval's deadline end, by its task token."""
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            self._client.send_task_success(taskToken=token, output="{}")
+        except (BotoCoreError, ClientError) as error:
+            log.info("wait not ended", extra={"run_id": run.run_id, "reason": type(error).__name__})
 
 
 def _left_to_the_sweep(run: RunRef, error: Exception) -> None:

@@ -61,7 +61,7 @@ class Threads:
     def stop(self, run: RunRef) -> None:
         """Nothing to do: the step under way finds the run ended when it commits."""
 
-    def end_wait(self, run: RunRef) -> None:
+    def end_wait(self, run: RunRef, token: str) -> None:
         """Nothing to do: no thread waits for an approval."""
 
     def close(self) -> None:

@@ -1,0 +1,80 @@
+"""Taking a run's step, holding it, and giving it up: of all the workers of one run, the newest attempt alone may write (architecture 3).
+
+Whoever does something for a run between two of its commits goes through here: steps, and the compaction of the window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import NamedTuple
+
+from hibernaut.ports.table import ConditionFailed, TableError
+from hibernaut.ports.workflow import Next
+from hibernaut.services.host import Host
+from hibernaut.store.runs import RunState
+from hibernaut.store.stores import Stores
+
+OPEN_FOR_MS = 60_000
+"""Milliseconds after which the sweep takes up a run that nobody holds."""
+
+
+class Advanced(NamedTuple):
+    """What a worker answers: what comes next, and how many steps the run has committed."""
+
+    next: Next
+    steps: int
+
+
+class Stopped(Exception):
+    """Another attempt, or whoever ended the run, has taken the step over: nothing more may be begun."""
+
+
+class Attempts:
+    def __init__(self, stores: Stores, host: Host) -> None:
+        self._runs = stores.runs
+        self._writer = stores.writer
+        self._host = host
+
+    def held_by_another(self, state: RunState) -> bool:
+        """Whether another attempt may be at the step right now."""
+        return state.lease > self.now_ms() and not (self._host.alone and state.holder != self._host.holder)
+
+    @contextmanager
+    def taken(self, tenant: str, state: RunState, seconds: float) -> Iterator[RunState]:
+        """The run with its step taken for this many seconds. Where the block fails, the lease is given up: the next try need not wait.
+
+        Raises: Stopped where somebody else was quicker.
+        """
+        taken = self._take(tenant, state, seconds)
+        done = False
+        try:
+            yield taken
+            done = True
+        finally:
+            if not done:
+                with suppress(Stopped, TableError):
+                    self.keep(tenant, taken, "over", 0, self.now_ms() + OPEN_FOR_MS)
+
+    def keep(self, tenant: str, state: RunState, mark: str, lease: int, due_ms: int) -> None:
+        """Hold the step until `lease` without a worker, or give it up (0). Raises: Stopped where somebody else has it."""
+        kept = replace(state, lease=lease, attempt=state.attempt + 1, token=f"{state.token}.{mark}")
+        try:
+            self._writer.write(self._runs.keep(tenant, kept, due_ms), token=kept.token)
+        except ConditionFailed as failure:
+            raise Stopped from failure
+
+    def now_ms(self) -> int:
+        return int(self._host.clock.now().timestamp() * 1000)
+
+    def _take(self, tenant: str, state: RunState, seconds: float) -> RunState:
+        """Become the newest attempt at the step. Raises: Stopped."""
+        lease = self.now_ms() + int(seconds * 1000)
+        token = self._host.ids.token()
+        taken = replace(state, attempt=state.attempt + 1, lease=lease, holder=self._host.holder, token=f"{token}.take")
+        try:
+            self._writer.write(self._runs.take(tenant, state, taken, lease + OPEN_FOR_MS), token=taken.token)
+        except ConditionFailed as failure:
+            raise Stopped from failure
+        return replace(taken, token=token)
