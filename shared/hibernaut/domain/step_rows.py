@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from hibernaut.domain import approvals
 from hibernaut.domain.actor import Actor, Call, CallResult
 from hibernaut.domain.tool_returns import clip, pack, storable
 from hibernaut.domain.tool_returns import heartbeat as heartbeat_text
@@ -45,6 +46,24 @@ def _arguments(actor: Actor, call: Call, goes_on: bool) -> str:
     """Written anew as JSON; legacy agents see whether their turn really went on (digest 2.11)."""
     values = {**call.args, "request_heartbeat": goes_on} if actor.spec.heartbeats else call.args
     return json.dumps(values, ensure_ascii=False)
+
+
+def request(actor: Actor, reply: ModelReply, stamp: Stamp, calls: Sequence[Call]) -> tuple[Message, ...]:
+    """The rows of a reply of which some calls need an answer: they stand in an approval row (digest 5.4).
+
+    That is the reply's only row where nothing else was said in it, or where nobody was shown parts of it by another id.
+    """
+    held = [call for call in calls if call.needs_approval]
+    free = [call for call in calls if not call.needs_approval]
+    spoken = assistant(actor, reply, stamp, free, goes_on=True)
+    alone = not free and not (stamp.streamed and spoken.content)
+    raw = {call.id: call.arguments for call in approvals.pending_calls(actor, reply, calls)}
+    asking = _row(actor, stamp, stamp.assistant_id if alone and not stamp.streamed else stamp.approval_id, "approval", [])
+    asking.content = spoken.content if alone else []
+    asking.model = actor.config.model
+    asking.tool_calls = [ToolCall(id=call.id, function=FunctionCall(name=call.name, arguments=raw[call.id])) for call in held]
+    asking.tokens = tokens_of(asking)
+    return (asking,) if alone else (spoken, asking)
 
 
 def returns(actor: Actor, stamp: Stamp, results: Sequence[CallResult]) -> Message:

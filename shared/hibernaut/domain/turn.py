@@ -11,9 +11,14 @@ until the turn has *stepped*: one model call and all that follows from it is the
 What `decide` says of a stepped turn tells what comes after the commit: `Finish`, or the first action of the next step.
 
     Ready ── CallModel ─▶ Replied ──▶ Asked ── RunTools ─▶ ToolsReturned ──▶ Stepped ──▶ Finish | (next step)
-      │  ▲                   └─ no calls ───────────────────────────────────────▲
+      │  ▲                   │          └───── AwaitApproval ─▶ Awaited ────────▲
+      │  │                   └─ no calls ───────────────────────────────────────▲
       │  └─ Compacted ◀─ Compact (the window is too full, or the provider says so)
       └──── Failed ─────────────────────────────────────────────────────────────▶ Stepped with a failing stop reason
+    Resolving ── RunTools ─▶ ToolsReturned ─▶ Stepped (the returns alone; the model is asked in the step after)
+
+A reply of which one call needs an approval, or is the client's to run, ends the run with all its calls open; the run that the answer
+makes begins as `Resolving`: those calls get their returns first, which is no step of its own in any count.
 
 Two families of agents are data for this machine (`domain.agent_types`): with `heartbeats`, every step must call a tool, the model asks
 for another step by `request_heartbeat`, and a reply without a call is an error; without, a text is the answer and ends the turn, and
@@ -29,9 +34,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from hibernaut.domain import step_rows, tool_rules, window
+from hibernaut.domain import approvals, step_rows, tool_rules, window
 from hibernaut.domain.actor import Actor, Call, CallResult
 from hibernaut.domain.model_requests import calls_of, plan
+from hibernaut.schemas.approval import PendingCall, Resolution
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.model_call import ModelReply, ToolChoice
 from hibernaut.schemas.run import RunError
@@ -116,7 +122,12 @@ class Failed:
     overflow: bool = False
 
 
-Outcome = Replied | ToolsReturned | Compacted | Failed
+@dataclass(frozen=True, slots=True)
+class Awaited:
+    """The request for an approval stands: the run ends, and its answer will be another run."""
+
+
+Outcome = Replied | ToolsReturned | Awaited | Compacted | Failed
 
 
 # where the turn stands
@@ -137,8 +148,20 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
+class Resolving:
+    """Calls stand open in the log. `followed`: the answer brought further messages, which the model must see."""
+
+    resolution: Resolution
+    stamp: Stamp
+    followed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Stepped:
-    """The step is complete: its rows, what it used, and why the run stops (None: it goes on)."""
+    """The step is complete: its rows, what it used, and why the run stops (None: it goes on).
+
+    `waiting` are the calls that stand open for an approval. `resolved`: no model was asked; calls of an earlier run got their returns.
+    """
 
     rows: tuple[Message, ...]
     usage: Usage
@@ -147,9 +170,11 @@ class Stepped:
     called: tuple[str, ...] = ()
     last_return: str | None = None
     error: RunError | None = None
+    waiting: tuple[PendingCall, ...] = ()
+    resolved: bool = False
 
 
-State = Ready | Asked | Stepped
+State = Ready | Asked | Resolving | Stepped
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +212,8 @@ def decide(turn: Turn) -> Action:
         case Asked(calls=calls):
             held = tuple(call for call in calls if call.needs_approval)
             return AwaitApproval(held) if held else RunTools(calls)
+        case Resolving(resolution=resolution):
+            return RunTools(approvals.to_run(resolution))
         case Stepped(stop=stop):
             return decide(_next_step(turn)) if stop is None else Finish(stop)
         case _:
@@ -206,6 +233,10 @@ def absorb(turn: Turn, outcome: Outcome) -> Turn:
             return _stop(turn, outcome.stop_reason, outcome.error)
         case Asked(), ToolsReturned():
             return _returned(turn, turn.state, outcome.results)
+        case Asked(), Awaited():
+            return _awaited(turn, turn.state)
+        case Resolving(), ToolsReturned():
+            return _resolved(turn, turn.state, outcome.results)
         case _:
             raise IllegalOutcome(f"{type(outcome).__name__} does not answer a turn that is {type(turn.state).__name__}")
 
@@ -229,7 +260,7 @@ def _next_step(turn: Turn) -> Turn:
     return replace(
         turn,
         messages=turn.messages + done.rows,
-        steps=turn.steps + 1,
+        steps=turn.steps + (not done.resolved),
         history=turn.history + done.called,
         last_return=done.last_return if done.called else turn.last_return,
         compactions=0,
@@ -275,6 +306,32 @@ def _returned(turn: Turn, asked: Asked, results: tuple[CallResult, ...]) -> Turn
         rows = (*rows, step_rows.heartbeat(actor, stamp, reason))
     last = next((result.text for result in reversed(results) if not result.call.refusal), turn.last_return)
     return replace(turn, state=Stepped(rows, asked.reply.usage, None if goes_on else stop, stamp, ran, last))
+
+
+def _awaited(turn: Turn, asked: Asked) -> Turn:
+    if not any(call.needs_approval for call in asked.calls):
+        raise IllegalOutcome("no call of the reply needs an approval")
+    rows = step_rows.request(turn.actor, asked.reply, asked.stamp, asked.calls)
+    waiting = approvals.pending_calls(turn.actor, asked.reply, asked.calls)
+    stop = StopReason.REQUIRES_APPROVAL
+    return replace(turn, state=Stepped(rows, asked.reply.usage, stop, asked.stamp, waiting=waiting))
+
+
+def _resolved(turn: Turn, open_calls: Resolving, ran: tuple[CallResult, ...]) -> Turn:
+    resolution, stamp = open_calls.resolution, open_calls.stamp
+    if [result.call.id for result in ran] != [call.id for call in approvals.to_run(resolution)]:
+        raise IllegalOutcome("ToolsReturned must hold one result for each call that was to be run, in their order")
+    results = approvals.results_of(resolution, ran)
+    called = tuple(result.call.name for result in ran if not result.call.refusal)
+    answered_by_others = len(ran) < len(results)
+    goes_on, stop, reason = _continuation(turn, results, called)
+    if answered_by_others or open_calls.followed:
+        goes_on, reason = True, reason or step_rows.WANTED
+    rows: tuple[Message, ...] = (step_rows.returns(turn.actor, stamp, results),)
+    if goes_on and reason and turn.actor.spec.heartbeats:
+        rows = (*rows, step_rows.heartbeat(turn.actor, stamp, reason))
+    last = next((result.text for result in reversed(ran) if not result.call.refusal), turn.last_return)
+    return replace(turn, state=Stepped(rows, Usage(), None if goes_on else stop, stamp, called, last, resolved=True))
 
 
 def _continuation(turn: Turn, results: tuple[CallResult, ...], ran: tuple[str, ...]) -> tuple[bool, StopReason, str | None]:

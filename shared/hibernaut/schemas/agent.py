@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
+from hibernaut.schemas.approval import DEFAULT_DEADLINE
 from hibernaut.schemas.base import JsonObject, Moment, Schema
 from hibernaut.schemas.block import Block, CreateBlock
 from hibernaut.schemas.letta_message import ApprovalRequestMessage
@@ -85,6 +86,7 @@ class _AgentFields(Schema):
     max_files_open: int | None = None
     per_file_view_window_char_limit: int | None = None
     hidden: bool | None = None
+    approval_deadline: int | None = DEFAULT_DEADLINE
     tags: list[str] = Field(default_factory=list)
     identity_ids: list[str] = Field(default_factory=list)
 

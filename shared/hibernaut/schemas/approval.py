@@ -19,17 +19,22 @@ How = Literal["answered", "interrupted", "deadline", "cancelled"]
 
 
 class PendingCall(JournaledCall):
-    """A call of the reply that waits. `held`: a person or the client must answer it; the others only wait with it. `client`: the client runs it."""
+    """A call of the reply that waits. `held`: a person or the client must answer it; the others only wait with it.
+
+    `client`: the client runs it. `refusal` is what the model is told of a call that is not to be run at all.
+    """
 
     held: bool = False
     client: bool = False
+    refusal: str | None = None
 
 
 class PendingApproval(Schema):
-    """The calls of one reply, in their order, of which some need an answer.
+    """The calls of one reply of which some need an answer: those first, then the others that wait with them.
 
     `request_id` is the message that shows the request; `step_id` the step that the reply belongs to, and its returns too. `deadline`
-    None: it waits for ever. `consumed_by` is the run that the answer made (or the asking run itself, where it was cancelled).
+    None: it waits for ever. `consumed_by` is the run that the answer made (or the asking run itself, where it was cancelled), and
+    `answer` the fingerprint of that answer.
     """
 
     run_id: str
@@ -42,6 +47,7 @@ class PendingApproval(Schema):
     deadline: Moment | None = None
     consumed_by: str | None = None
     how: How | None = None
+    answer: str = ""
 
     @property
     def held(self) -> list[PendingCall]:

@@ -17,6 +17,17 @@ class Window(Schema):
     cut: str | None = None
 
 
+class Segment(Schema):
+    """A part of another conversation's log that a fork shares: its rows with after < id <= `upto` (None: from the beginning), as far as
+    they were said, and the rows in `also`, which the fork's window pins. An empty `upto` shares only those.
+    """
+
+    conversation: str
+    after: str | None = None
+    upto: str = ""
+    also: list[str] = Field(default_factory=list)
+
+
 class CompiledFrom(Schema):
     """What the system message was last compiled from: equal inputs need no new text (invariant 10).
 
@@ -34,9 +45,10 @@ class Head(Schema):
     """One conversation's head. `id` is `conv-…`, or the agent's id for its default conversation.
 
     `owner` is the run that may append; `version` counts changes of the log; `waiting` counts queued runs;
-    `pending` is the run that asked for an approval which nobody has answered; `last_message` is the newest id of the log, and `newest`
+    `pending` is the run that asked for an approval which nobody has answered, `answered` the one whose approval was answered last; `last_message` is the newest id of the log, and `newest`
     are the ids that came with it in one transaction. `counted` is the size of the newest request by our own count and `reported` what its
-    provider counted, both in tokens (0: not known): their ratio corrects the next count.
+    provider counted, both in tokens (0: not known): their ratio corrects the next count. `segments` are what the log of a fork begins with:
+    parts of other logs, set when it is made and never changed; its own rows come on top.
     """
 
     id: str
@@ -47,9 +59,11 @@ class Head(Schema):
     version: int = 0
     waiting: int = 0
     pending: str | None = None
+    answered: str | None = None
     last_message: str | None = None
     counted: int = 0
     reported: int = 0
     newest: list[str] = Field(default_factory=list)
     messages: int = 0
+    segments: list[Segment] = Field(default_factory=list)
     created_at: Moment

@@ -25,6 +25,7 @@ class Advanced(NamedTuple):
 
     next: Next
     steps: int
+    seconds: int = 0
 
 
 class Stopped(Exception):

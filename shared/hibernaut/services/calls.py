@@ -9,6 +9,7 @@ from typing import Literal
 
 from hibernaut.domain import memory_edits
 from hibernaut.domain.actor import Call, CallResult
+from hibernaut.domain.approvals import NO_RESULT
 from hibernaut.domain.memory_edits import Edited
 from hibernaut.domain.tool_returns import as_text
 from hibernaut.ports.table import ConditionFailed
@@ -26,7 +27,6 @@ from hibernaut.store.stores import Stores
 MARGIN = timedelta(seconds=15)
 """What is added to a tool's own time limit until its claim's deadline."""
 INTERRUPTED = "The call was interrupted. It may have happened or not; check before you repeat it."
-NEEDS_APPROVAL = "This tool needs a person's approval, and nobody can be asked in this conversation. It was not called."
 TOO_MUCH = "This was too much to be written at once, so nothing of it was done. Do less in one step."
 NOT_STARTED = "The tool could not be started, so nothing of it was done."
 SENT = "The message was sent."
@@ -89,8 +89,8 @@ class Calls:
         tool = work.turn.actor.tool(call.name)
         if call.refusal is not None or tool is None:
             return _error(call, call.refusal or f"There is no tool {call.name}."), effects
-        if call.needs_approval:
-            return _error(call, NEEDS_APPROVAL), effects
+        if call.name in work.turn.actor.client_tools:
+            return _error(call, NO_RESULT), effects
         if is_outside(work, call):
             return self._outside(work, call, tool, effects)
         if call.name in memory_edits.MEMORY_TOOLS and tool.tool_type in _MEMORY_TYPES:

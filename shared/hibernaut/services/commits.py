@@ -7,11 +7,12 @@ what stands there now: a longer queue, taken event numbers. A moved block or age
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from hibernaut.ports.table import Change, ConditionFailed
 from hibernaut.ports.workflow import RunRef
+from hibernaut.schemas.approval import PendingApproval
 from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.message import Message
@@ -21,7 +22,7 @@ from hibernaut.services.attempts import Stopped
 from hibernaut.services.host import Host
 from hibernaut.store.runs import RunState
 from hibernaut.store.stores import Stores
-from hibernaut.store.transactions import Ending, Succession, Written
+from hibernaut.store.transactions import Ending, Print, Succession, Written
 
 MAX_READS = 20
 """How often a queue is read again before it is given up that it and its head's count agree."""
@@ -31,6 +32,14 @@ TRIES = 100
 
 class MemoryMoved(Exception):
     """A block or the agent was changed by somebody else since it was read; nothing was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Newcomer:
+    """A run that is made by the transaction which gives it the conversation, with the marks of its request. Its input waits on it."""
+
+    state: RunState
+    marks: Sequence[Print] = ()
 
 
 class Commits:
@@ -73,21 +82,27 @@ class Commits:
         memory: Callable[[], list[Change]],
         *,
         outside: RunState | None = None,
+        asks: PendingApproval | None = None,
+        newcomer: Newcomer | None = None,
     ) -> None:
-        """Commit the end of a run, and start the run that owns the conversation next. Raises: Stopped, MemoryMoved."""
+        """Commit the end of a run, and start the run that owns the conversation next: `newcomer`, or else the first of the queue;
+        nobody where the run `asks` for an approval. Raises: Stopped, MemoryMoved, ConditionFailed where the newcomer came before.
+        """
         next_run: list[StoredRun] = []
 
         def build(heads: tuple[Head, Head], state: RunState) -> list[Change]:
             now = self._clock.now()
             before, after = heads
-            succession = self._succession(tenant, before, written.rows, now)
+            succession = Succession() if asks else self.succession(tenant, before, written.rows, now, newcomer)
             next_run[:] = [succession.run.run] if succession.run else []
-            return self._transactions.last_step(tenant, before, after, Ending(state, succession, outside), written, now)
+            ending = Ending(state, succession, outside, asks)
+            return self._transactions.last_step(tenant, before, after, ending, written, now)
 
         self._write(tenant, heads, state, build, memory, outside=outside)
         self._signal.notify(state.run.id)
         for run in next_run:
-            self._workflow.start(RunRef(tenant, run.id))
+            if newcomer is None:
+                self._workflow.start(RunRef(tenant, run.id))
 
     def _write(
         self,
@@ -107,9 +122,12 @@ class Commits:
             except ConditionFailed as failure:
                 if any(place >= len(changes) for place in failure.failed):
                     raise MemoryMoved from failure
+                seen = failure
             again = self._again(tenant, heads, state, outside)
             if again is None:
                 return None
+            if again == (heads, state):
+                raise seen
             heads, state = again
         raise Conflict(f"The end of run {state.run.id} cannot be written: the conversation is too busy.")
 
@@ -135,16 +153,21 @@ class Commits:
         heads = before.model_copy(update=moved), after.model_copy(update=moved)
         return heads, replace(state, next_seq=written[-1][0] + 1 if written else state.next_seq)
 
-    def _succession(self, tenant: str, before: Head, rows: Sequence[Message], now: datetime) -> Succession:
+    def succession(
+        self, tenant: str, before: Head, rows: Sequence[Message], now: datetime, newcomer: Newcomer | None = None
+    ) -> Succession:
         """The first run in the queue, with its messages given their ids behind everything that stands in the log.
 
         Raises: Conflict where the head counts somebody who does not come into sight: nobody may be left behind in the queue.
         """
+        last = rows[-1].id if rows else before.last_message
+        if newcomer is not None:
+            return replace(self.owning(newcomer.state, last, now), fresh=newcomer.marks)
         for _ in range(MAX_READS if before.waiting else 0):
             for run_id in self._conversations.queue(tenant, before.id):
                 state = self._runs.get(tenant, run_id)
                 if state is not None and state.run.status is RunStatus.CREATED:
-                    return self.owning(state, rows[-1].id if rows else before.last_message, now)
+                    return self.owning(state, last, now)
             head = self._conversations.head(tenant, before.id)
             if head is None or head.waiting != before.waiting:
                 return Succession()  # the transaction's condition fails, and all is read again
@@ -154,11 +177,16 @@ class Commits:
 
     def owning(self, state: RunState, last_message: str | None, now: datetime) -> Succession:
         """The run as the owner of its conversation, and the rows of its input."""
-        run, rows = state.run.model_copy(deep=True), []
-        for message in run.input:
-            last_message = self._ids.new("message", after=last_message)
-            rows.append(message.model_copy(update={"id": last_message, "created_at": now}))
+        run, rows = state.run.model_copy(deep=True), self.input_rows(state.run, last_message, now)
         run.status = RunStatus.RUNNING
         run.input = []
         run.first_message, run.last_message = (rows[0].id, rows[-1].id) if rows else (None, None)
         return Succession(replace(state, run=run), rows)
+
+    def input_rows(self, run: StoredRun, last_message: str | None, now: datetime) -> list[Message]:
+        """The messages that wait on a run, with ids behind everything that stands in the log."""
+        rows = []
+        for message in run.input:
+            last_message = self._ids.new("message", after=last_message)
+            rows.append(message.model_copy(update={"id": last_message, "created_at": now}))
+        return rows

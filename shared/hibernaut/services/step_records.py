@@ -44,12 +44,14 @@ def events_of(work: Work, rows: Sequence[Message]) -> list[RunEvent]:
 def progressed(work: Work, stepped: Stepped, now: datetime) -> StoredRun:
     """The run after the step."""
     run = work.state.run.model_copy(deep=True)
-    asked = stepped.stamp is not None
+    asked = stepped.stamp is not None and not stepped.resolved
     run.steps += int(asked)
     run.usage = run.usage.plus(stepped.usage)
     run.context_tokens = stepped.usage.total_tokens if asked else run.context_tokens
     run.tool_history = [*run.tool_history, *stepped.called]
     run.last_return = stepped.last_return if stepped.called else run.last_return
+    run.compactions, run.compact_for, run.resolve = 0, None, None
+    run.input = []
     used = [tool.id for tool in work.turn.actor.tools if tool.name in stepped.called]
     run.tools_used = sorted({*run.tools_used, *used})
     if stepped.rows:

@@ -80,6 +80,8 @@ class Loader:
             history=tuple(run.tool_history),
             last_return=run.last_return,
             fixed_tokens=model_requests.tools_size(actor),
+            compactions=run.compactions,
+            overflowed=run.compact_for == "context_window_exceeded",
         )
         text = run.options.override_system or messages[0].text()
         if run.options.client_skills and not run.options.override_system:
@@ -99,7 +101,7 @@ class Loader:
     ) -> tuple[Head, Message | None]:
         """At a run's first step the system message follows the memory; within the run it stays as it is (invariant 10)."""
         head = loaded.head
-        if state.run.steps > 0 or not self._prompts.stale(agent, head, blocks):
+        if state.run.steps > 0 or state.run.resolve or not self._prompts.stale(agent, head, blocks):
             return head, None
         compiled = self._prompts.compiled(tenant, agent, head, blocks=blocks, in_window=len(loaded.messages))
         row = system_row(head.window.pinned[0], agent, compiled.text, compiled.source.compiled_at, state.run.conversation_id)

@@ -14,12 +14,13 @@ from hibernaut.domain.actor import Call
 from hibernaut.domain.turn import (
     Asked,
     AwaitApproval,
+    Awaited,
     CallModel,
     Compact,
     Compacted,
     Finish,
-    IllegalOutcome,
     Replied,
+    Resolving,
     RunTools,
     Stepped,
     ToolsReturned,
@@ -27,24 +28,23 @@ from hibernaut.domain.turn import (
     absorb,
     decide,
 )
-from hibernaut.ports.table import Change, ConditionFailed, TooLarge
+from hibernaut.ports.table import ConditionFailed, TooLarge
 from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.errors import Conflict, NotFound
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.stop import RunStatus, StopReason
-from hibernaut.schemas.turn import Journal
+from hibernaut.schemas.turn import Journal, Stamp
 from hibernaut.schemas.usage import Usage
 from hibernaut.services.asking import Asking, Timing, journal_of, reply_of
 from hibernaut.services.attempts import OPEN_FOR_MS, Advanced, Attempts, Stopped
 from hibernaut.services.calls import Calls, ClaimHeld
-from hibernaut.services.commits import Commits, MemoryMoved
+from hibernaut.services.commits import MemoryMoved
 from hibernaut.services.endings import Endings
 from hibernaut.services.host import Host
-from hibernaut.services.memory_changes import MemoryChanges
-from hibernaut.services.step_records import events_of, progressed, step_record
+from hibernaut.services.step_commits import StepCommits
 from hibernaut.services.turn_work import Loader, Work
+from hibernaut.store.runs import RunState, running
 from hibernaut.store.stores import Stores
-from hibernaut.store.transactions import Written
 
 LONGEST_STEP = 880.0
 """Seconds a worker has for a step where its host sets no other limit (Lambda: 15 minutes)."""
@@ -62,8 +62,7 @@ class Parts:
     loader: Loader
     asking: Asking
     calls: Calls
-    memory: MemoryChanges
-    commits: Commits
+    landing: StepCommits
     endings: Endings
 
 
@@ -78,30 +77,38 @@ class Turns:
         self._loader = parts.loader
         self._asking = parts.asking
         self._calls = parts.calls
-        self._memory = parts.memory
-        self._commits = parts.commits
+        self._landing = parts.landing
         self._endings = parts.endings
         self._clock = host.clock
         self._ids = host.ids
 
-    def advance(self, tenant: str, run_id: str, *, time_left: Callable[[], float] | None = None, steps: int = 1) -> Advanced:
+    def advance(
+        self,
+        tenant: str,
+        run_id: str,
+        *,
+        time_left: Callable[[], float] | None = None,
+        steps: int = 1,
+        drop: bool = False,
+    ) -> Advanced:
         """Perform the run's next step, or up to `steps` of them while most of the worker's time is left.
 
-        `time_left` tells how many seconds this worker may still go on. Raises: nothing of the model's or the tools'.
+        `time_left` tells how many seconds this worker may still go on. `drop`: where the window is too full, whole old turns leave it
+        at once, without a summary. Raises: nothing of the model's or the tools'.
         """
         began = self._clock.monotonic()
         left = time_left or (lambda: LONGEST_STEP - (self._clock.monotonic() - began))
         whole = left()
-        advanced = self._one(tenant, run_id, left)
-        while advanced.next == "advance" and steps > 1 and left() > whole / 2:
-            steps -= 1
-            advanced = self._one(tenant, run_id, left)
-        return advanced
+        while True:
+            state = self._runs.get(tenant, run_id)
+            if state is None:
+                raise NotFound(f"Run with ID {run_id} not found")
+            advanced = self._one(tenant, state, left, drop=drop)
+            steps -= state.run.resolve is None  # the returns of an earlier run's calls are no step
+            if advanced.next != "advance" or steps < 1 or left() <= whole / 2:
+                return advanced
 
-    def _one(self, tenant: str, run_id: str, left: Callable[[], float]) -> Advanced:
-        state = self._runs.get(tenant, run_id)
-        if state is None:
-            raise NotFound(f"Run with ID {run_id} not found")
+    def _one(self, tenant: str, state: RunState, left: Callable[[], float], *, drop: bool) -> Advanced:
         if state.run.status is not RunStatus.RUNNING:
             return Advanced("waiting" if state.run.status is RunStatus.CREATED else "finished", state.run.steps)
         if self._attempts.held_by_another(state):
@@ -109,13 +116,13 @@ class Turns:
         try:
             with self._attempts.taken(tenant, state, left()) as taken:
                 work = self._loader.load(tenant, taken)
-                if work.head.owner != run_id:
+                if work.head.owner != state.run.id:
                     raise Stopped  # it has ended, or it was handed the conversation by a transaction that is not all in sight
-                return self._step(work, left)
+                return self._step(work, left, drop=drop)
         except Stopped:
-            return self._after(tenant, run_id)
+            return self._after(tenant, state.run.id)
         except NotFound:
-            self._endings.end(tenant, run_id, StopReason.ERROR)
+            self._endings.end(tenant, state.run.id, StopReason.ERROR)
             return Advanced("finished", state.run.steps)
 
     def _after(self, tenant: str, run_id: str) -> Advanced:
@@ -125,33 +132,68 @@ class Turns:
             return Advanced("finished", state.run.steps if state else 0)
         return Advanced("busy", state.run.steps)
 
-    def _step(self, work: Work, left: Callable[[], float]) -> Advanced:
+    def _step(self, work: Work, left: Callable[[], float], *, drop: bool) -> Advanced:
         journal = self._runs.journal_of(work.tenant, work.state)
         timing = Timing.of(journal, self._clock)
-        turn = work.turn
-        if journal is not None:
-            turn = absorb(turn, Replied(reply_of(journal), journal.stamp))
+        turn = self._begun(work, journal)
         while turn.stepped is None:
             match decide(turn):
                 case CallModel() as asked:
                     outcome = self._asking.ask(work, turn, asked, timing, left() - MARGIN)
                     turn = absorb(turn, outcome)
-                    if isinstance(turn.state, Asked):
+                    if isinstance(turn.state, Asked) and isinstance(decide(turn), RunTools):
                         self._journal(work, turn.state, timing)
                         if left() < self._calls.limits.timeout + MARGIN:
                             return self._later(work)
+                case Compact() if not drop:
+                    return self._asks_for_room(work, turn)
                 case Compact(goal=goal):
                     pinned = sum(row.id in work.head.window.pinned for row in turn.messages)
                     messages = window.drop_oldest_turns(turn.messages, goal, pinned)
                     turn = absorb(turn, Compacted(messages))
                     work = replace(work, after=_after_cut(work, messages))
-                case RunTools(calls=calls) | AwaitApproval(calls=calls):
-                    return self._tools(work, turn, turn.state.calls if isinstance(turn.state, Asked) else calls, timing)
+                case RunTools(calls=calls):
+                    return self._tools(work, turn, calls, timing)
+                case AwaitApproval():
+                    turn = absorb(turn, Awaited())
                 case Finish(stop_reason=reason):
                     turn = replace(turn, state=Stepped((), Usage(), reason))
                 case _ as never:
                     assert_never(never)
-        return self._commit(work, turn, timing)
+        return self._landing.commit(work, turn, timing)
+
+    def _begun(self, work: Work, journal: Journal | None) -> Turn:
+        """The turn where an earlier attempt, or an earlier run, left it."""
+        run = work.state.run
+        if run.resolve is not None:
+            tool_id = self._ids.new("message", after=work.head.last_message)
+            beat_id = self._ids.new("message", after=tool_id)
+            stamp = Stamp(
+                step_id=run.resolve.step_id, assistant_id="", tool_id=tool_id, heartbeat_id=beat_id, at=self._clock.now()
+            )
+            return replace(work.turn, state=Resolving(run.resolve, stamp, followed=bool(run.input)))
+        if journal is None:
+            return work.turn
+        turn = absorb(work.turn, Replied(reply_of(journal), journal.stamp))
+        if not isinstance(turn.state, Asked):
+            return turn
+        # Their calls may have begun: a rule that came since asks for no approval of them.
+        calls = tuple(replace(call, needs_approval=False) for call in turn.state.calls)
+        return replace(turn, state=replace(turn.state, calls=calls))
+
+    def _asks_for_room(self, work: Work, turn: Turn) -> Advanced:
+        """The window must be made smaller first, which is a worker's work of its own: why is noted, and the step given up."""
+        run = work.state.run.model_copy(
+            update={"compact_for": "context_window_exceeded" if turn.overflowed else "context_window_limit"}
+        )
+        state = replace(work.state, run=run, lease=0, attempt=work.state.attempt + 1, token=f"{work.state.token}.room")
+        due = self._attempts.now_ms() + OPEN_FOR_MS
+        try:
+            change = self._runs.change(work.tenant, state, running(work.state.attempt), due)
+            self._writer.write(change, token=state.token)
+        except ConditionFailed as failure:
+            raise Stopped from failure
+        return Advanced("compact", run.steps)
 
     def _journal(self, work: Work, asked: Asked, timing: Timing) -> None:
         """A reply that asks for tools is written before they run (invariant 4)."""
@@ -177,12 +219,12 @@ class Turns:
                 return self._wait_for_claim(work, held.seconds)
             timing.tools_ns = int((self._clock.monotonic() - began) * 1e9)
             try:
-                return self._commit(replace(work, effects=effects), absorb(turn, ToolsReturned(results)), timing)
+                return self._landing.commit(replace(work, effects=effects), absorb(turn, ToolsReturned(results)), timing)
             except MemoryMoved:
                 work = self._loader.refreshed(work)
             except TooLarge:
                 results, effects = self._calls.unwritten(work, results)
-                return self._commit(replace(work, effects=effects), absorb(turn, ToolsReturned(results)), timing)
+                return self._landing.commit(replace(work, effects=effects), absorb(turn, ToolsReturned(results)), timing)
         raise Conflict(f"The memory of agent {work.agent.id} keeps being changed by others.")
 
     def _wait_for_claim(self, work: Work, seconds: float) -> Advanced:
@@ -190,41 +232,6 @@ class Turns:
         due = self._attempts.now_ms() + int(seconds * 1000)
         self._attempts.keep(work.tenant, work.state, "wait", due, due + 1000)
         return Advanced("busy", work.state.run.steps)
-
-    def _commit(self, work: Work, turn: Turn, timing: Timing) -> Advanced:
-        stepped = turn.stepped
-        if stepped is None:
-            raise IllegalOutcome("only a stepped turn can be committed")
-        now = self._clock.now()
-        written = Written(stepped.rows, step_record(work, stepped, timing, now, self._ids), events_of(work, stepped.rows))
-        stop = stepped.stop
-        state = replace(work.state, run=progressed(work, stepped, now), lease=0, journal="", token=f"{work.state.token}.commit")
-        heads = (work.head, _outdated(work.after) if work.effects.passages else work.after)
-
-        def memory() -> list[Change]:
-            return self._edits(work, state.token)
-
-        if stop is None:
-            self._commits.step(work.tenant, heads, state, written, memory)
-            return Advanced("advance", state.run.steps)
-        self._commits.last_step(work.tenant, heads, state, written, memory)
-        return Advanced("finished", state.run.steps)
-
-    def _edits(self, work: Work, token: str) -> list[Change]:
-        """What the step changes besides the log: memory, passages, and the system message compiled for this run."""
-        changes = self._memory.of(work, self._clock.now(), token)
-        if work.effects.passages:
-            changes += self._passages.insert(work.tenant, work.agent, list(work.effects.passages))
-        if work.system is not None:
-            changes.append(self._conversations.put_message(work.tenant, work.head.id, work.system, rewrite=True))
-        return changes
-
-
-def _outdated(head: Head) -> Head:
-    """The head whose system message is compiled anew at the next run: it tells how much archival memory there is."""
-    if head.compiled is None:
-        return head
-    return head.model_copy(update={"compiled": head.compiled.model_copy(update={"digest": ""})})
 
 
 def _after_cut(work: Work, messages: tuple[Message, ...]) -> Head:

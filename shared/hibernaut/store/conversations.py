@@ -52,6 +52,7 @@ class Conversations:
         head.version = int(item["version"])
         head.waiting = int(item["waiting"])
         head.pending = str(item["pending"]) or None
+        head.answered = str(item.get("answered", "")) or None
         head.last_message = str(item["last_message"]) or None
         head.messages = int(item["messages"])
         head.newest = str(item.get("newest", "")).split()
@@ -177,6 +178,7 @@ def _state(head: Head) -> dict[str, Value]:
         "version": head.version,
         "waiting": head.waiting,
         "pending": head.pending or "",
+        "answered": head.answered or "",
         "last_message": head.last_message or "",
         "newest": " ".join(head.newest),
         "messages": head.messages,

@@ -15,6 +15,8 @@
     t#TOOLS            tool                list row of a tool                     list, count, filters
     t#TOOLNAMES        name                which tool has the name                upsert by name, names of an agent's tools
     t#CONV#c           HEAD                owner, log version, window             every step and request
+    t#CONV#c           RECORD              the conversation (not of an agent's)   retrieve, load of a step
+    t#CONV#c           FORK#conv           a living fork shares rows of this log  deleting: what must be kept
     t#CONV#c           MSG#message         a row of the log (index LISTS)         list by cursor, the window's tail
     t#CONV#c           QUEUE#run           a run that waits                       handing over
     t#CONV#c           PRINT#hash          fingerprint of a request (ttl)         re-sent requests
@@ -22,6 +24,7 @@
     t#RUN#run          RUN                 the run (index DUE while open)         every step and request; the sweep
     t#RUN#run          JOURNAL             the reply of the step in flight (ttl)  a later attempt, cancel
     t#RUN#run          CLAIM#n#hash        an outside call and its result (ttl)   a later attempt, cancel
+    t#RUN#run          PENDING             the approval it asked for (index DUE)  answers, cancel; the sweep
     t#RUN#run          STEP#step           a step (index LISTS)                   steps of a run
     t#RUN#run          EV#seq              a batch of events (ttl)                followers
     t#ARCH#archive     PASSAGE#passage     a passage                              archival search
@@ -31,6 +34,7 @@
     index LISTS  t#RUNS#shard     run             runs of a tenant
     index LISTS  t#STEPS#shard    step            steps of a tenant; a step by its id
     index LISTS  t#MSGS#shard     message         messages of a tenant; a message by its id
+    index LISTS  t#CONVS#shard    conv            list rows of the conversations of a tenant
 
 Filters and orders that no key serves (digest 2: agents by name, tags, template, identity, stop reason, last run; blocks by label,
 description, value, count of agents; tools by type; runs by status; steps by model, dates, feedback) read the list rows of one
@@ -46,6 +50,8 @@ from hibernaut.ports.table import Key
 SHARDS = 8
 """Partitions of each sharded list: how many writers' worth of throughput a tenant-wide list has."""
 
+PENDING = "PENDING"
+"""The sort key of an approval that a run asked for."""
 LONGEST_NAME = 100
 """Characters of a caller's text that stand in a key as they are."""
 
@@ -107,6 +113,19 @@ def message(tenant: str, conversation: str, message_id: str) -> Key:
     return Key(f"{tenant}#CONV#{conversation}", f"MSG#{message_id}")
 
 
+def conversation(tenant: str, conversation_id: str) -> Key:
+    return Key(f"{tenant}#CONV#{conversation_id}", "RECORD")
+
+
+def conversation_row(tenant: str, agent_id: str, conversation_id: str) -> Key:
+    return Key(f"{tenant}#AGENT#{agent_id}", f"CONV#{conversation_id}")
+
+
+def fork(tenant: str, source: str, conversation_id: str) -> Key:
+    """In the partition of the log that is shared."""
+    return Key(f"{tenant}#CONV#{source}", f"FORK#{conversation_id}")
+
+
 def queued(tenant: str, conversation: str, run_id: str) -> Key:
     return Key(f"{tenant}#CONV#{conversation}", f"QUEUE#{run_id}")
 
@@ -127,6 +146,10 @@ def run(tenant: str, run_id: str) -> Key:
 
 def journal(tenant: str, run_id: str) -> Key:
     return Key(f"{tenant}#RUN#{run_id}", "JOURNAL")
+
+
+def approval(tenant: str, run_id: str) -> Key:
+    return Key(f"{tenant}#RUN#{run_id}", PENDING)
 
 
 def claim(tenant: str, run_id: str, step: int, call_id: str) -> Key:
@@ -167,7 +190,7 @@ def due_before(now_ms: int) -> str:
 
 
 def listed(tenant: str, noun: str, identifier: str) -> dict[str, str]:
-    """The attributes that put an item into the tenant's sharded list of a noun (RUNS, STEPS or MSGS)."""
+    """The attributes that put an item into the tenant's sharded list of a noun (RUNS, STEPS, MSGS or CONVS)."""
     return {"list_pk": list_partition(tenant, noun, shard_of(identifier)), "list_sk": identifier}
 
 

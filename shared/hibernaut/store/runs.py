@@ -241,8 +241,8 @@ def unchanged(state: RunState) -> Condition:
 
 
 def _claim(tenant: str, state: RunState, call_id: str) -> Key:
-    """Providers may give one call id in two steps, so the step is part of the claim's key."""
-    return keys.claim(tenant, state.run.id, state.run.steps, call_id)
+    """Providers may give one call id in two steps, so the step is part of the claim's key. Calls of an earlier run come before the first."""
+    return keys.claim(tenant, state.run.id, -1 if state.run.resolve else state.run.steps, call_id)
 
 
 def _attributes(state: RunState) -> dict[str, Value]:

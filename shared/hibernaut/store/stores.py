@@ -8,6 +8,7 @@ from hibernaut.ports.blobs import Blobs
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.table import Table
 from hibernaut.store.agents import Agents
+from hibernaut.store.approvals import Approvals
 from hibernaut.store.blocks import Blocks
 from hibernaut.store.codec import Codec
 from hibernaut.store.conversations import Conversations
@@ -34,6 +35,7 @@ class Stores:
     steps: Steps
     passages: Passages
     resends: Resends
+    approvals: Approvals
     transactions: Transactions
     writer: Writer
     erasure: Erasure
@@ -44,6 +46,7 @@ def stores_over(table: Table, blobs: Blobs, clock: Clock) -> Stores:
     """The repositories over a table, with large bodies in `blobs`."""
     codec, writer = Codec(blobs), Writer(table, clock)
     conversations, runs, agents = Conversations(table, codec), Runs(table, codec), Agents(table, codec)
+    approvals = Approvals(table, codec)
     return Stores(
         agents=agents,
         blocks=Blocks(table, codec),
@@ -54,7 +57,8 @@ def stores_over(table: Table, blobs: Blobs, clock: Clock) -> Stores:
         steps=Steps(table, codec),
         passages=Passages(table, codec),
         resends=Resends(table, clock),
-        transactions=Transactions(codec=codec, conversations=conversations, runs=runs, agents=agents),
+        approvals=approvals,
+        transactions=Transactions(codec=codec, conversations=conversations, runs=runs, agents=agents, approvals=approvals),
         writer=writer,
         erasure=Erasure(table, blobs, writer),
         window_ids=WindowIds(table, conversations),

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Literal
 
 from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Delete, Op, Put, Term, Update, Value, eq
+from hibernaut.schemas.approval import PendingApproval
 from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.events import DoneEvent, ErrorEvent, RunEvent, StopEvent, UsageEvent
 from hibernaut.schemas.message import Message
@@ -23,6 +24,7 @@ from hibernaut.schemas.turn import Claim, Journal
 from hibernaut.schemas.usage import LettaUsageStatistics
 from hibernaut.store import keys
 from hibernaut.store.agents import Agents
+from hibernaut.store.approvals import Approvals
 from hibernaut.store.codec import Codec
 from hibernaut.store.conversations import Conversations
 from hibernaut.store.runs import Runs, RunState, running, unchanged
@@ -56,27 +58,44 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Succession:
-    """Who owns the conversation next: the first waiting run and its messages, or nobody."""
+    """Who owns the conversation next: the first waiting run and its messages, or nobody.
+
+    `fresh`: the run did not wait but is made by the same transaction, with these marks of its request.
+    """
 
     run: RunState | None = None
     rows: Sequence[Message] = ()
+    fresh: Sequence[Print] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a run ends: its last state, and who is next. `outside`: the run as it was read by whoever ends it from outside."""
+    """How a run ends: its last state, and who is next. `outside`: the run as it was read by whoever ends it from outside.
+
+    `asks`: it ends with calls that wait for an approval, which holds the conversation instead of a successor.
+    """
 
     state: RunState
     succession: Succession = field(default_factory=Succession)
     outside: RunState | None = None
+    asks: PendingApproval | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Consumed:
+    """A pending approval as it is consumed, and the rows that the log gets with it."""
+
+    record: PendingApproval
+    rows: Sequence[Message] = ()
 
 
 class Transactions:
-    def __init__(self, *, codec: Codec, conversations: Conversations, runs: Runs, agents: Agents) -> None:
+    def __init__(self, *, codec: Codec, conversations: Conversations, runs: Runs, agents: Agents, approvals: Approvals) -> None:
         self._codec = codec
         self._conversations = conversations
         self._runs = runs
         self._agents = agents
+        self._approvals = approvals
 
     def accept(
         self, tenant: str, before: Head, state: RunState, rows: Sequence[Message], prints: Sequence[Print], now: datetime
@@ -88,6 +107,37 @@ class Transactions:
             *self._runs.create(tenant, state, _ms(now) + OPEN_FOR_MS),
             *(self._conversations.put_message(tenant, before.id, row) for row in rows),
             *self._marks(tenant, before.id, state, prints, now),
+        ]
+
+    def answer(
+        self, tenant: str, before: Head, consumed: Consumed, state: RunState, prints: Sequence[Print], now: datetime
+    ) -> list[Change]:
+        """The pending approval is consumed by a new run, which owns the conversation; what it resolves stands on it."""
+        after = _grown(before, consumed.rows, owner=state.run.id)
+        after = after.model_copy(update={"pending": None, "answered": consumed.record.run_id})
+        return [
+            self._conversations.change_head(tenant, before, after, state.token),
+            self._approvals.consume(tenant, consumed.record, state.token),
+            *self._runs.create(tenant, state, _ms(now) + OPEN_FOR_MS),
+            *(self._conversations.put_message(tenant, before.id, row) for row in consumed.rows),
+            *self._marks(tenant, before.id, state, prints, now),
+        ]
+
+    def withdraw(
+        self, tenant: str, before: Head, consumed: Consumed, succession: Succession, token: str, now: datetime
+    ) -> list[Change]:
+        """The pending approval is consumed by nobody's run: its calls have their returns, and the conversation is handed on."""
+        rows = [*consumed.rows, *succession.rows]
+        after = _grown(before, rows, owner=succession.run.run.id if succession.run else None)
+        after = after.model_copy(update={"pending": None, "answered": consumed.record.run_id})
+        if succession.run:
+            after = after.model_copy(update={"waiting": before.waiting - 1})
+        waiting = Term("waiting", Op.EQ, before.waiting)
+        return [
+            self._conversations.change_head(tenant, before, after, token, waiting),
+            self._approvals.consume(tenant, consumed.record, token),
+            *(self._conversations.put_message(tenant, before.id, row) for row in rows),
+            *self._succeed(tenant, before, succession, token, now),
         ]
 
     def enqueue(self, tenant: str, before: Head, state: RunState, prints: Sequence[Print], now: datetime) -> list[Change]:
@@ -165,13 +215,17 @@ class Transactions:
         state = replace(state, next_seq=first_seq + len(log), last_seq=first_seq + len(log) - 1, lease=0, journal="")
         rows = [*written.rows, *succession.rows]
         grown = _grown(after, rows, owner=succession.run.run.id if succession.run else None)
-        if succession.run:
+        if succession.run and succession.fresh is None:
             grown = grown.model_copy(update={"waiting": before.waiting - 1})
+        if ending.asks:
+            grown = grown.model_copy(update={"pending": ending.asks.run_id})
         when = unchanged(ending.outside) if ending.outside else running(state.attempt)
-        waiting = Term("waiting", Op.EQ, before.waiting)
+        # Where nobody is chosen from the queue it may grow meanwhile: the answer, or the run that goes before it, hands on.
+        chosen = (Term("waiting", Op.EQ, before.waiting),) if ending.asks is None and succession.fresh is None else ()
         return [
-            self._conversations.change_head(tenant, before, grown, state.token, waiting),
+            self._conversations.change_head(tenant, before, grown, state.token, *chosen),
             self._runs.change(tenant, state, when, None),
+            *([self._approvals.create(tenant, ending.asks)] if ending.asks else []),
             self._runs.end_row(tenant, state.run),
             *(self._conversations.put_message(tenant, before.id, row) for row in rows),
             *([self._put_step(tenant, written.step)] if written.step else []),
@@ -211,6 +265,9 @@ class Transactions:
         if succession.run is None:
             return []
         state = replace(succession.run, token=token)
+        if succession.fresh is not None:
+            made = self._runs.create(tenant, state, _ms(now) + OPEN_FOR_MS)
+            return [*made, *self._marks(tenant, before.id, state, succession.fresh, now)]
         return [
             Delete(keys.queued(tenant, before.id, state.run.id), PRESENT),
             self._runs.change(tenant, state, (Term("status", Op.EQ, RunStatus.CREATED.value),), _ms(now) + OPEN_FOR_MS),

@@ -15,6 +15,7 @@ from hibernaut.services.host import Host
 from hibernaut.services.memory_changes import MemoryChanges
 from hibernaut.services.prompts import Prompts
 from hibernaut.services.recall import Recall
+from hibernaut.services.step_commits import StepCommits
 from hibernaut.services.sweep import Sweep
 from hibernaut.services.turn_work import Loader
 from hibernaut.services.turns import Parts, Turns
@@ -46,8 +47,7 @@ def chain_over(stores: Stores, host: Host, models: Models, runner: ToolRunner, l
         loader=loader,
         asking=Asking(models, host),
         calls=calls,
-        memory=MemoryChanges(stores, host),
-        commits=commits,
+        landing=StepCommits(stores, host, memory=MemoryChanges(stores, host), commits=commits),
         endings=endings,
     )
     turns = Turns(stores, host, parts)
