@@ -28,6 +28,7 @@ STATUS: dict[type[HibernautError], int] = {
     errors.Unauthenticated: 401,
     errors.NotFound: 404,
     errors.Conflict: 409,
+    errors.LogExpired: 410,
     errors.PayloadTooLarge: 413,
     errors.Unprocessable: 422,
     errors.NotImplementedHere: 501,
@@ -95,6 +96,8 @@ def body_of(error: HibernautError) -> JsonObject:
         return {"error": {"type": kind, "message": message, "detail": error.detail}}
     if isinstance(error, errors.Busy):
         return {"detail": error.detail, "run_id": error.run_id}
+    if isinstance(error, errors.PendingApproval):
+        return {"detail": {"code": "PENDING_APPROVAL", "message": error.detail, "pending_request_id": error.request_id}}
     return {"detail": error.detail}
 
 

@@ -7,7 +7,9 @@ HibernautError
 │  └─ NameTaken          a rename onto a taken tool name
 ├─ Unprocessable         a request that contradicts itself (422, hand-written)
 ├─ Conflict              the state of things does not allow it (409)
-│  └─ Busy               another run owns the conversation; carries its id
+│  ├─ Busy               another run owns the conversation; carries its id
+│  └─ PendingApproval    calls of the conversation wait for an answer; carries the request's id
+├─ LogExpired            a run's event log is kept no longer (410)
 ├─ PayloadTooLarge       over the body limit (413)
 ├─ Unauthenticated       (401)
 ├─ NotImplementedHere    the deployment lacks what is asked (501)
@@ -65,6 +67,21 @@ class Busy(Conflict):
     def __init__(self, detail: str, run_id: str | None) -> None:
         self.run_id = run_id
         super().__init__(detail)
+
+
+class PendingApproval(Conflict):
+    """`request_id` is the message that asks for the approval; `run_id` the run that asked, where it is known."""
+
+    code = "pending_approval"
+
+    def __init__(self, detail: str, request_id: str, run_id: str | None = None) -> None:
+        self.request_id = request_id
+        self.run_id = run_id
+        super().__init__(detail)
+
+
+class LogExpired(HibernautError):
+    code = "log_expired"
 
 
 class PayloadTooLarge(HibernautError):

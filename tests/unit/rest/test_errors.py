@@ -18,7 +18,9 @@ def tree(kind: type[HibernautError] = HibernautError) -> Iterator[type[Hibernaut
 
 
 def made(kind: type[HibernautError]) -> HibernautError:
-    return errors.Busy("busy", "run-1") if kind is errors.Busy else kind("why")
+    if kind in (errors.Busy, errors.PendingApproval):
+        return kind("busy", "run-1")  # type: ignore[call-arg]
+    return kind("why")
 
 
 @pytest.mark.parametrize("kind", list(tree()), ids=lambda kind: kind.__name__)
@@ -37,6 +39,8 @@ def test_every_error_has_a_status_and_a_body(kind: type[HibernautError]) -> None
         (errors.NameTaken("x"), 400),
         (errors.Unprocessable("x"), 422),
         (errors.Busy("x", "run-1"), 409),
+        (errors.PendingApproval("x", "message-1"), 409),
+        (errors.LogExpired("x"), 410),
         (errors.NotImplementedHere("x"), 501),
         (errors.ModelTimeout("x"), 504),
         (errors.ModelOverloaded("x"), 503),
@@ -53,6 +57,12 @@ def test_statuses_are_lettas(error: HibernautError, status: int) -> None:
 
 def test_a_busy_conversation_names_its_run() -> None:
     assert body_of(errors.Busy("busy", "run-1")) == {"detail": "busy", "run_id": "run-1"}
+
+
+def test_a_pending_approval_names_the_message_that_asks_for_it() -> None:
+    assert body_of(errors.PendingApproval("CONFLICT: …", "message-1")) == {
+        "detail": {"code": "PENDING_APPROVAL", "message": "CONFLICT: …", "pending_request_id": "message-1"}
+    }
 
 
 def test_a_providers_failure_is_told_apart_from_ours() -> None:
