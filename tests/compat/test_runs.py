@@ -6,9 +6,10 @@ from typing import Any
 
 import httpx
 import pytest
-from letta_client import BadRequestError, InternalServerError, Letta, NotFoundError, UnprocessableEntityError
+from letta_client import AuthenticationError, BadRequestError, Letta, NotFoundError, UnprocessableEntityError
 
 from tests.compat.conftest import Make, Said, calls
+from tests.compat.holding import PATIENCE, holding
 
 UNKNOWN = "run-00000000-0000-4000-8000-000000000000"
 INSERT = ("memory_insert", {"label": "human", "new_string": "Likes tea."})
@@ -104,7 +105,122 @@ def test_what_belongs_to_a_run(client: Letta, http: httpx.Client, new_agent: Mak
 
 
 @pytest.mark.manifest("runs.trace")
-def test_traces_are_not_kept(client: Letta, new_agent: Make) -> None:
-    with pytest.raises(InternalServerError) as raised:
-        client.runs.trace.retrieve(talk(client, new_agent().id)[0])
-    assert raised.value.status_code == 501
+def test_a_trace_tells_what_took_how_long(client: Letta, new_agent: Make, said: Said) -> None:
+    said.next(calls(INSERT), {"content": "Noted."})
+    answer = client.agents.messages.create(new_agent().id, input="I like tea")
+    run_id = answer.messages[0].run_id or ""
+    found: list[Any] = list(client.runs.trace.retrieve(run_id))
+    root = found[0]
+    assert [span["SpanName"] for span in found] == [
+        "root_span",
+        "agent_step",
+        "llm_request",
+        "tool_executions",
+        "agent_step",
+        "llm_request",
+    ]
+    assert root["SpanAttributes"]["run_id"] == run_id
+    steps = [span for span in found if span["SpanName"] == "agent_step"]
+    assert [span["SpanAttributes"]["step_id"] for span in steps] == [answer.messages[0].step_id, answer.messages[-1].step_id]
+    assert [span["ParentSpanId"] for span in found[1:5]] == [
+        root["SpanId"],
+        steps[0]["SpanId"],
+        steps[0]["SpanId"],
+        root["SpanId"],
+    ]
+    assert len({span["SpanId"] for span in found}) == len(found)
+    assert {span["TraceId"] for span in found} == {root["TraceId"]}
+    assert root["Duration"] > 0
+    assert found[2]["Duration"] > 0
+    assert "tea" not in str(found)
+    assert len(client.runs.trace.retrieve(run_id, limit=2)) == 2
+
+
+@pytest.mark.manifest("runs.delete")
+def test_a_deleted_run_is_gone_and_what_it_said_stays(client: Letta, http: httpx.Client, new_agent: Make, said: Said) -> None:
+    agent = new_agent()
+    said.next(calls(INSERT), {"content": "Noted."})
+    answer = client.agents.messages.create(agent.id, messages=[{"role": "user", "content": "I like tea", "otid": "tea-1"}])
+    run_id, step_id = answer.messages[0].run_id or "", answer.messages[0].step_id or ""
+    kept = talk(client, agent.id)[0]
+    log = client.agents.messages.list(agent.id).items
+    gone = http.delete(f"/v1/runs/{run_id}")
+    assert (gone.status_code, gone.json()) == (200, None)
+    assert http.delete(f"/v1/runs/{run_id}").status_code == 404
+    for ask in (client.runs.retrieve, client.runs.usage.retrieve, client.runs.messages.list, client.runs.steps.list):
+        with pytest.raises(NotFoundError):
+            ask(run_id)
+    with pytest.raises(NotFoundError):
+        client.steps.retrieve(step_id)
+    assert [run.id for run in client.runs.list(agent_id=agent.id)] == [kept]
+    assert run_id not in {run.id for run in client.runs.list(limit=1000)}
+    assert {step.run_id for step in client.steps.list(agent_id=agent.id)} == {kept}
+    assert client.agents.messages.list(agent.id).items == log
+    # What it took is known for a day: sent again it is not answered twice, though the answer is gone.
+    with pytest.raises(NotFoundError):
+        client.agents.messages.create(agent.id, messages=[{"role": "user", "content": "I like tea", "otid": "tea-1"}])
+
+
+@pytest.mark.manifest("runs.delete.open", "runs.active")
+def test_a_run_that_goes_on_or_waits_is_not_deleted(client: Letta, http: httpx.Client, new_agent: Make, said: Said) -> None:
+    agent = new_agent()
+    with holding(said) as asked:
+        going, waiting = (client.agents.messages.create_async(agent.id, input=text).id for text in "12")
+        assert asked.wait(PATIENCE)
+        for run_id in (going, waiting):
+            refused = http.delete(f"/v1/runs/{run_id}")
+            assert (refused.status_code, refused.headers["x-should-retry"]) == (409, "false")
+            assert refused.json()["detail"] == f"CONFLICT: Run {run_id} has not ended. Cancel it before you delete it."
+        listed = http.get("/v1/runs/active", params={"agent_id": agent.id}).json()
+        assert [(run["id"], run["status"]) for run in listed] == [(waiting, "created"), (going, "running")]
+        assert [run.id for run in client.runs.list(agent_id=agent.id, active=True, background=True)] == [waiting, going]
+        assert [run.id for run in client.runs.list(agent_id=agent.id, statuses=["created"])] == [waiting]
+    client.agents.messages.create(agent.id, input="3")
+    assert http.delete(f"/v1/runs/{going}").status_code == 200
+
+
+@pytest.mark.manifest("runs.list.cursors")
+def test_a_cursor_need_not_pass_the_filter(client: Letta, new_agent: Make, said: Said) -> None:
+    agent = new_agent()
+    first, second, third = talk(client, agent.id, 3)
+    said.next({"status": 401, "body": {}})
+    with pytest.raises(AuthenticationError):
+        client.agents.messages.create(agent.id, input="x")
+    failed = client.runs.list(agent_id=agent.id, statuses=["failed"]).items[0].id
+    well = ["completed"]
+    assert [run.id for run in client.runs.list(agent_id=agent.id, statuses=well, after=failed)] == [third, second, first]
+    assert [run.id for run in client.runs.list(agent_id=agent.id, statuses=["failed"], before=second)] == [failed]
+    with pytest.raises(NotFoundError):
+        client.runs.list(agent_id=agent.id, after=UNKNOWN)
+    with pytest.raises(NotFoundError):
+        client.runs.list(agent_id=new_agent().id, after=first)
+
+
+@pytest.mark.manifest("runs.bad_input")
+def test_what_makes_no_sense_is_refused(client: Letta, http: httpx.Client, new_agent: Make) -> None:
+    agent = new_agent()
+    first, second = talk(client, agent.id, 2)
+    wrong: list[dict[str, Any]] = [
+        {"statuses": "nonsense"},
+        {"stop_reason": "nonsense"},
+        {"background": "perhaps"},
+        {"active": "perhaps"},
+        {"order": "up"},
+        {"order_by": "name"},
+        {"limit": "many"},
+    ]
+    for query in wrong:
+        assert http.get("/v1/runs", params=query).status_code == 422, query
+    for limit in (0, 5001):
+        assert http.get(f"/v1/runs/{first}/trace", params={"limit": limit}).status_code == 422
+    foreign = client.runs.messages.list(second).items[0].id
+    with pytest.raises(NotFoundError, match=foreign):
+        client.runs.messages.list(first, after=foreign)
+    step = client.runs.steps.list(second).items[0].id
+    with pytest.raises(NotFoundError, match=step):
+        client.runs.steps.list(first, before=step)
+    for path in ("", "/messages", "/steps", "/usage", "/metrics", "/trace"):
+        assert http.get(f"/v1/runs/nonsense{path}").status_code == 400, path
+        assert http.get(f"/v1/runs/{UNKNOWN}{path}").status_code == 404, path
+    assert http.delete("/v1/runs/nonsense").status_code == 400
+    assert http.delete(f"/v1/runs/{UNKNOWN}").status_code == 404

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import httpx
 import pytest
 from letta_client import Letta, NotFoundError, UnprocessableEntityError
 
@@ -83,3 +84,24 @@ def test_steps_are_found_by_what_they_are_and_what_was_said_of_them(client: Lett
     assert found(end_date=(made - timedelta(days=1)).isoformat()) == []
     assert good not in found(start_date=made.isoformat())
     assert client.steps.feedback.create(bad, feedback=None).feedback is None
+    tagged = client.steps.feedback.create(good, tags=["long"])
+    assert (tagged.feedback, tagged.tags) == ("positive", ["long"])
+    assert client.steps.feedback.create(good).tags == ["long"]
+
+
+@pytest.mark.manifest("steps.bad_input")
+def test_what_makes_no_sense_is_refused(client: Letta, http: httpx.Client, new_agent: Make) -> None:
+    agent = new_agent()
+    first, second = talk(client, agent.id), talk(client, agent.id)
+    before = client.steps.retrieve(first)
+    for body in ({"feedback": "neutral"}, {"feedback": "positive", "tags": "kind"}, {"feedback": "positive", "tags": [1]}):
+        assert http.patch(f"/v1/steps/{first}/feedback", json=body).status_code == 422, body
+    assert client.steps.retrieve(first) == before
+    with pytest.raises(NotFoundError):
+        client.steps.feedback.create(UNKNOWN, feedback="positive")
+    wrong = ({"feedback": "x"}, {"has_feedback": "x"}, {"start_date": "x"}, {"order": "up"}, {"order_by": "name"}, {"limit": -1})
+    for query in wrong:
+        assert http.get("/v1/steps", params=query).status_code == 422, query
+    foreign = client.steps.messages.list(second).items[0].id
+    with pytest.raises(NotFoundError, match=foreign):
+        client.steps.messages.list(first, after=foreign)

@@ -18,12 +18,25 @@ from hibernaut.rest import docs, errors
 from hibernaut.rest.dependencies import Services
 from hibernaut.rest.following import Threads
 from hibernaut.rest.frame import MEBIBYTE, BodyLimit, OneSpelling, Unforeseen
-from hibernaut.rest.routers import agent_blocks, agent_tools, agents, blocks, health, messages, models, runs, steps, tags, tools
+from hibernaut.rest.routers import (
+    agent_blocks,
+    agent_tools,
+    agents,
+    blocks,
+    health,
+    jobs,
+    messages,
+    models,
+    runs,
+    steps,
+    tags,
+    tools,
+)
 
 LETTA_WEB_APP = "https://app.letta.com"
 LOCAL_ORIGINS = tuple(f"http://{host}:{port}" for host in ("localhost", "127.0.0.1") for port in (3000, 4200, 8080, 8283))
 """Where development servers of web front ends usually run."""
-ROUTERS = (health, agents, agent_blocks, agent_tools, messages, blocks, tools, runs, steps, models, tags)
+ROUTERS = (health, agents, agent_blocks, agent_tools, messages, blocks, tools, runs, steps, jobs, models, tags)
 """Where two routes fit one path, the first router's is taken."""
 DEFAULT_BODY_LIMIT = 50 * MEBIBYTE
 DESCRIPTION = "Stateful LLM agents with self-editing memory, behind the Letta V1 API."

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hibernaut.services.blocks import Blocks
     from hibernaut.services.endings import Endings
     from hibernaut.services.following import Following
+    from hibernaut.services.jobs import Jobs
     from hibernaut.services.messages import Messages
     from hibernaut.services.models import Models
     from hibernaut.services.prompts import Prompts
@@ -44,6 +45,7 @@ class Services:
     following: Following
     messages: Messages
     runs: Runs
+    jobs: Jobs
     steps: Steps
     endings: Endings
 

@@ -113,6 +113,26 @@ class RunList(_Paging):
         )
 
 
+class JobList(_Paging):
+    """A page of jobs. `ascending` is the deprecated form of `order`; no job here belongs to a source (a folder)."""
+
+    source_id: str | None = None
+    active: bool = False
+    limit: int = Field(default=50, ge=1, le=1000)
+    order: Order = "desc"
+    ascending: bool | None = None
+
+    def page(self) -> Page:
+        descending = self.order == "desc" if self.ascending is None else not self.ascending
+        return Page(limit=self.limit, before=self.before, after=self.after, descending=descending)
+
+
+class RunTrace(Schema):
+    """How many spans of a run are shown."""
+
+    limit: int = Field(default=1000, ge=1, le=5000)
+
+
 class RunStepList(_Paging):
     """A page of the steps of a run."""
 
@@ -160,5 +180,7 @@ MessageListQuery = Annotated[MessageList, Query()]
 AgentMessageListQuery = Annotated[AgentMessageList, Query()]
 PartListQuery = Annotated[PartList, Query()]
 RunListQuery = Annotated[RunList, Query()]
+RunTraceQuery = Annotated[RunTrace, Query()]
+JobListQuery = Annotated[JobList, Query()]
 RunStepListQuery = Annotated[RunStepList, Query()]
 StepListQuery = Annotated[StepList, Query()]

@@ -84,7 +84,7 @@ class StepMetrics(Schema):
 
 
 class ModifyFeedback(Schema):
-    """The body of PATCH /v1/steps/{id}/feedback; null takes the feedback back."""
+    """The body of PATCH /v1/steps/{id}/feedback; null takes the feedback back, a key that is not there leaves all as it is."""
 
-    feedback: Literal["positive", "negative"] | None
+    feedback: Literal["positive", "negative"] | None = None
     tags: list[str] | None = None

@@ -1,4 +1,4 @@
-"""Reading runs: one, lists with their filters, and what belongs to a run (Letta V1 API, digest 2.15 and 4.8)."""
+"""Reading runs: one, lists with their filters, and what belongs to a run; and deleting them (Letta V1 API, digest 2.15, 3 and 4.8)."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hibernaut.domain.listing import Page, page
+from hibernaut.domain.run_trace import spans
 from hibernaut.ports.table import Item
-from hibernaut.schemas.errors import InvalidArgument, NotFound
+from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
 from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.letta_message import LettaMessage
 from hibernaut.schemas.run import Run, RunMetrics, StoredRun
 from hibernaut.schemas.step import Step
 from hibernaut.schemas.stop import ENDED, RunStatus, StopReason
+from hibernaut.schemas.trace import Span
 from hibernaut.schemas.usage import CompletionTokensDetails, PromptTokensDetails, Usage, UsageStatistics
 from hibernaut.services.messages import MessageQuery, Messages
 from hibernaut.store import keys
+from hibernaut.store.conversations import Conversations
+from hibernaut.store.erasure import Erasure
 from hibernaut.store.runs import Runs as StoredRuns
 from hibernaut.store.steps import Steps as StoredSteps
 
@@ -34,19 +38,27 @@ class RunQuery:
 
 
 class Runs:
-    def __init__(self, *, runs: StoredRuns, steps: StoredSteps, messages: Messages) -> None:
+    def __init__(
+        self, *, runs: StoredRuns, steps: StoredSteps, messages: Messages, conversations: Conversations, erasure: Erasure
+    ) -> None:
         self._runs = runs
         self._steps = steps
         self._messages = messages
+        self._conversations = conversations
+        self._erasure = erasure
 
     def get(self, tenant: str, run_id: str) -> Run:
         """Raises: InvalidArgument for what is no run id, NotFound."""
         return self._stored(tenant, run_id).wire()
 
     def page(self, tenant: str, query: RunQuery) -> list[Run]:
-        """A page of runs; cursors follow the order asked for. Raises: NotFound for a cursor."""
+        """A page of runs; cursors follow the order asked for. Raises: NotFound for a cursor.
+
+        A cursor need not pass the filter: the run that it names may have ended since the page before.
+        """
         rows = self._rows(tenant, query.agent_ids)
-        kept = [row for row in rows if _kept(row, query)]
+        cursors = (query.page.before, query.page.after)
+        kept = [row for row in rows if _kept(row, query) or _id_of(row) in cursors]
         asked = page(kept, query.page, id_of=_id_of, place=_id_of)
         ids = [_id_of(row) for row in asked]
         found = self._runs.get_many(tenant, ids)
@@ -80,6 +92,24 @@ class Runs:
             tools_used=run.tools_used,
             base_template_id=run.base_template_id,
         )
+
+    def trace(self, tenant: str, run_id: str, limit: int) -> list[Span]:
+        """The first spans of the run, in the order in which they began. Raises: InvalidArgument, NotFound."""
+        return spans(self._stored(tenant, run_id), self._steps.of_run(tenant, run_id))[:limit]
+
+    def delete(self, tenant: str, run_id: str) -> Run:
+        """Take away a run that is over, with its steps, events and whatever else it left but messages; the run as it was.
+
+        Raises: InvalidArgument, NotFound, Conflict while it goes on, waits, or waits for an approval.
+        """
+        run = self._stored(tenant, run_id)
+        if run.status not in ENDED:
+            raise Conflict(f"CONFLICT: Run {run_id} has not ended. Cancel it before you delete it.")
+        head = self._conversations.head(tenant, run.conversation_id or run.agent_id)
+        if head is not None and head.pending == run_id:
+            raise Conflict(f"CONFLICT: Run {run_id} waits for an approval. Answer it, or cancel the run, before you delete it.")
+        self._erasure.run(tenant, run)
+        return run.wire()
 
     def _stored(self, tenant: str, run_id: str) -> StoredRun:
         if not is_id(run_id, "run"):

@@ -86,7 +86,8 @@ class Steps:
     def change_feedback(self, tenant: str, step_id: str, given: ModifyFeedback) -> Step:
         """Raises: NotFound."""
         step = self._stored(tenant, step_id)
-        step.feedback = given.feedback
+        if "feedback" in given.model_fields_set:
+            step.feedback = given.feedback
         if given.tags is not None:
             step.tags = given.tags
         self._writer.write(self._steps.change(tenant, step))

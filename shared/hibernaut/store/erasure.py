@@ -1,13 +1,17 @@
-"""Taking away what a deleted agent leaves behind: its log, its runs and their parts, page by page, with their blobs.
+"""Taking away what a deleted agent leaves behind: its log, its runs and their parts, page by page, with their blobs; and single runs.
 
-The agent itself is gone before, so nothing of this is shown any more; a worker that dies over it leaves only what nobody reads.
+The agent itself is gone before, so nothing of this is shown any more; a worker that dies over it leaves only what nobody reads. A run
+goes the other way round, its parts first: as long as it is shown it can be deleted again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hibernaut.ports.blobs import Blobs
-from hibernaut.ports.table import MAX_CHANGES, Delete, Key, Table, eq
+from hibernaut.ports.table import MAX_CHANGES, Delete, Item, Key, Table, eq
 from hibernaut.schemas.conversation import Head
+from hibernaut.schemas.run import Run
 from hibernaut.store import keys
 from hibernaut.store.writes import Writer
 
@@ -35,11 +39,25 @@ class Erasure:
         self._partition(keys.head(tenant, agent_id).pk)
         self._partition(own)
 
+    def run(self, tenant: str, run: Run) -> None:
+        """A run that has ended, with all its parts and its row in the lists; what it said stays in the log."""
+        key, row = keys.run(tenant, run.id), keys.run_row(tenant, run.agent_id, run.id)
+        parts = sorted(self._table.query(key.pk, names=("blob",)), key=lambda item: item["sk"] == key.sk)
+        last = max(0, len(parts) - MAX_CHANGES + 1)
+        self._delete(key.pk, parts[:last])
+        self._writer.write(*(Delete(Key(key.pk, str(item["sk"]))) for item in parts[last:]), Delete(row))
+        self._forget_blobs(parts[last:])
+
     def _partition(self, pk: str) -> None:
-        items = self._table.query(pk, names=("blob",))
+        self._delete(pk, self._table.query(pk, names=("blob",)))
+
+    def _delete(self, pk: str, items: Sequence[Item]) -> None:
         for start in range(0, len(items), MAX_CHANGES):
             page = items[start : start + MAX_CHANGES]
             self._writer.write(*(Delete(Key(pk, str(item["sk"]))) for item in page))
-            for item in page:
-                if blob := str(item.get("blob", "")):
-                    self._blobs.delete(blob)
+            self._forget_blobs(page)
+
+    def _forget_blobs(self, items: Sequence[Item]) -> None:
+        for item in items:
+            if blob := str(item.get("blob", "")):
+                self._blobs.delete(blob)

@@ -11,6 +11,7 @@ from hibernaut.services.agents import Agents
 from hibernaut.services.blocks import Blocks
 from hibernaut.services.following import Following
 from hibernaut.services.host import Host
+from hibernaut.services.jobs import Jobs
 from hibernaut.services.messages import Messages
 from hibernaut.services.models import Models as ModelLists
 from hibernaut.services.records import records_over
@@ -29,6 +30,13 @@ def services_over(stores: Stores, host: Host, models: Models, chain: Chain) -> S
     windows = AgentWindows(records, prompts=chain.prompts)
     tool_runs = ToolRuns(stores, host, records, loader=chain.loader, calls=chain.calls, runner=chain.runner)
     messages = Messages(agents=stores.agents, conversations=stores.conversations, log=stores.messages)
+    runs = Runs(
+        runs=stores.runs,
+        steps=stores.steps,
+        messages=messages,
+        conversations=stores.conversations,
+        erasure=stores.erasure,
+    )
     return Services(
         agents=Agents(
             records,
@@ -45,6 +53,7 @@ def services_over(stores: Stores, host: Host, models: Models, chain: Chain) -> S
         sending=Sending(stores, host, models),
         following=Following(stores, host),
         messages=messages,
-        runs=Runs(runs=stores.runs, steps=stores.steps, messages=messages),
+        runs=runs,
+        jobs=Jobs(runs=runs, endings=chain.endings),
         steps=Steps(steps=stores.steps, messages=messages, writer=stores.writer),
     )

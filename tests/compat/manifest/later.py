@@ -46,6 +46,5 @@ ROWS = (
     ),
     out_of_reach("voice", "API 3", "/v1/voice-beta streams to a voice.", "The routes are dead in V1 too (410)."),
     todo("groups", "API 3", "/v1/groups/* manages groups of agents.", LATER),
-    todo("jobs", "API 3", "/v1/jobs/* shows work in the background.", LATER),
     todo("chat_completions", "API 3", "/v1/chat/completions speaks OpenAI's format with an agent as model.", LATER),
 )

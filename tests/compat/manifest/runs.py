@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.compat.manifest.form import LATER, RUNS, diverging, done, todo
+from tests.compat.manifest.form import RUNS, diverging, done, todo
 
 ROWS = (
     done("runs.retrieve", "API 2.15", "One run, with its status and stop reason.", "GET /v1/runs/{run_id}"),
@@ -27,9 +27,22 @@ ROWS = (
     ),
     done("runs.steps", "API 2.15", "The steps of a run, the newest first.", "GET /v1/runs/{run_id}/steps"),
     done("runs.usage", "API 2.15", "The tokens of all its steps.", "GET /v1/runs/{run_id}/usage"),
-    done("runs.trace", "API 2.15", "Traces are 501, as in a V1 server without a store for them.", "GET /v1/runs/{run_id}/trace"),
+    diverging(
+        "runs.trace",
+        "API 2.15",
+        "Spans of the run, its steps, model calls and tools, made from what the run and its steps know; no prompt and no reply.",
+        "V1 reads spans from ClickHouse, and answers 501 without it.",
+        "GET /v1/runs/{run_id}/trace",
+    ),
     done("runs.metrics", "API 3", "GET /v1/runs/{id}/metrics tells its times, its number of steps and its tools."),
     done("runs.active", "API 3", "GET /v1/runs/active lists the runs that have not ended."),
     todo("runs.stream", "API 6.5", "Resumes the events of a run.", RUNS, "POST /v1/runs/{path_run_id}/stream"),
-    todo("runs.delete", "API 3", "DELETE /v1/runs/{id} (broken in V1).", LATER),
+    diverging(
+        "runs.delete",
+        "API 3",
+        "DELETE /v1/runs/{id} takes away a run with its steps and events: null, then 404. Its messages stay in the log.",
+        "The route is broken in V1 (500).",
+    ),
+    done("runs.delete.open", "API 3", "A run that goes on, waits, or waits for an approval cannot be deleted: 409."),
+    done("runs.bad_input", "API 1.6", "Unknown values of filters and orders, and cursors of other runs, are refused."),
 )

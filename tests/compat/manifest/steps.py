@@ -10,15 +10,18 @@ ROWS = (
     done("steps.list", "API 2.15", "Steps of all runs, the newest first; cursors follow the order.", "GET /v1/steps/"),
     done("steps.list.filters", "API 2.15", "By agent, model, dates, feedback, tags and trace ids."),
     done("steps.metrics", "API 2.15", "Its times in nanoseconds.", "GET /v1/steps/{step_id}/metrics"),
-    done(
+    diverging(
         "steps.trace",
         "API 2.15",
         "Null: no trace of the provider's bodies is kept beside the log.",
+        "V1 keeps the request and the reply of every model call once more, which is the whole window per step; null is what it "
+        "answers where it has none.",
         "GET /v1/steps/{step_id}/trace",
     ),
     done(
         "steps.feedback", "API 2.15", "Praise, blame, or null to take it back, with tags.", "PATCH /v1/steps/{step_id}/feedback"
     ),
+    done("steps.bad_input", "API 1.6", "Feedback that is neither, dates that are none, and foreign cursors are refused."),
     diverging(
         "steps.messages",
         "API 2.15",

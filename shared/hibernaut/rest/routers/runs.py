@@ -1,16 +1,16 @@
-"""Runs, and what belongs to them (Letta V1 API, digest 2.15)."""
+"""Runs, and what belongs to them (Letta V1 API, digest 2.15 and 3)."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
 from hibernaut.rest.dependencies import TheCaller, TheServices
-from hibernaut.rest.queries import PartListQuery, RunListQuery, RunStepListQuery
-from hibernaut.rest.replies import replies, reply
-from hibernaut.schemas.errors import NotImplementedHere
+from hibernaut.rest.queries import PartListQuery, RunListQuery, RunStepListQuery, RunTraceQuery
+from hibernaut.rest.replies import plain, replies, reply
 from hibernaut.schemas.letta_message import LettaMessage
 from hibernaut.schemas.run import Run, RunMetrics
 from hibernaut.schemas.step import Step
+from hibernaut.schemas.trace import Span
 from hibernaut.schemas.usage import UsageStatistics
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
@@ -58,8 +58,14 @@ def retrieve_run_metrics(services: TheServices, caller: TheCaller, run_id: str) 
     return reply(services.runs.metrics(caller.tenant, run_id))
 
 
-@router.get("/{run_id}/trace")
-def retrieve_run_trace(services: TheServices, caller: TheCaller, run_id: str) -> Response:
-    """Spans are kept nowhere, as in a V1 server without a store for them."""
-    services.runs.get(caller.tenant, run_id)
-    raise NotImplementedHere("Traces of runs are not kept here.")
+@router.get("/{run_id}/trace", response_model=list[Span])
+def retrieve_run_trace(services: TheServices, caller: TheCaller, run_id: str, query: RunTraceQuery) -> Response:
+    """What the run did and how long each part took, as spans."""
+    return replies(services.runs.trace(caller.tenant, run_id, query.limit))
+
+
+@router.delete("/{run_id}")
+def delete_run(services: TheServices, caller: TheCaller, run_id: str) -> Response:
+    """Take away a run that is over, with its steps and events; its messages stay in the log."""
+    services.runs.delete(caller.tenant, run_id)
+    return plain(None)

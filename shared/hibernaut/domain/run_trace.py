@@ -1,0 +1,116 @@
+"""What a run did and how long each part took, as spans, made from its record and those of its steps.
+
+Nothing is measured twice: the spans hold what steps and runs know anyway, and no prompt and no reply. A span is there when it is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+
+from hibernaut.schemas.run import StoredRun
+from hibernaut.schemas.step import StoredStep
+from hibernaut.schemas.stop import ENDED
+from hibernaut.schemas.trace import Span, StatusCode
+
+ROOT, STEP, MODEL, TOOLS, FIRST_TOKEN = "root_span", "agent_step", "llm_request", "tool_executions", "time_to_first_token"
+_STATUS: dict[str | None, StatusCode] = {"failed": "Error", "cancelled": "Unset"}
+
+
+def spans(run: StoredRun, steps: Sequence[StoredStep]) -> list[Span]:
+    """In the order in which they began."""
+    trace, root = _trace(run.id), _span(run.id)
+    found = [*_of_run(run, trace, root)]
+    for step in steps:
+        found += _of_step(step, trace, root)
+    return sorted(found, key=lambda span: span.Timestamp)
+
+
+def _of_run(run: StoredRun, trace: str, root: str) -> Iterator[Span]:
+    if run.status in ENDED:
+        yield Span(
+            Timestamp=run.created_at,
+            TraceId=trace,
+            SpanId=root,
+            SpanName=ROOT,
+            Duration=run.total_duration_ns or 0,
+            StatusCode=_STATUS.get(run.status.value, "Ok"),
+            StatusMessage=run.error.code if run.error else "",
+            SpanAttributes=_told(
+                run_id=run.id,
+                agent_id=run.agent_id,
+                conversation_id=run.conversation_id,
+                run_type=(run.metadata or {}).get("run_type"),
+                stop_reason=run.stop_reason,
+            ),
+        )
+    if run.ttft_ns is not None:
+        yield Span(
+            Timestamp=run.created_at,
+            TraceId=trace,
+            SpanId=_span(run.id, 1),
+            ParentSpanId=root,
+            SpanName=FIRST_TOKEN,
+            Duration=run.ttft_ns,
+        )
+
+
+def _of_step(step: StoredStep, trace: str, root: str) -> Iterator[Span]:
+    own = _span(step.id)
+    began = step.step_start_ns
+    yield Span(
+        Timestamp=_at(began) if began else step.created_at,
+        TraceId=trace,
+        SpanId=own,
+        ParentSpanId=root,
+        SpanName=STEP,
+        Duration=step.step_ns or 0,
+        StatusCode=_STATUS.get(step.status, "Ok"),
+        StatusMessage=step.error_type or "",
+        SpanAttributes=_told(step_id=step.id, agent_id=step.agent_id, stop_reason=step.stop_reason),
+    )
+    asked, answered = step.llm_request_start_ns, step.llm_request_ns
+    if asked is None or answered is None:
+        return
+    yield Span(
+        Timestamp=_at(asked),
+        TraceId=trace,
+        SpanId=_span(step.id, 1),
+        ParentSpanId=own,
+        SpanName=MODEL,
+        SpanKind="Client",
+        Duration=answered,
+        SpanAttributes=_told(
+            model=step.model,
+            provider=step.provider_name,
+            prompt_tokens=step.prompt_tokens,
+            completion_tokens=step.completion_tokens,
+            request_id=step.request_id,
+        ),
+    )
+    if step.tool_execution_ns is not None:  # tools run when the reply is there
+        yield Span(
+            Timestamp=_at(asked + answered),
+            TraceId=trace,
+            SpanId=_span(step.id, 2),
+            ParentSpanId=own,
+            SpanName=TOOLS,
+            Duration=step.tool_execution_ns,
+        )
+
+
+def _trace(run_id: str) -> str:
+    return run_id[-36:].replace("-", "")
+
+
+def _span(identifier: str, part: int = 0) -> str:
+    """The end of the id, whose low seven bits are zero and count the parts."""
+    return f"{int(_trace(identifier)[16:], 16) + part:016x}"
+
+
+def _at(nanoseconds: int) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=nanoseconds // 1000)
+
+
+def _told(**values: object) -> dict[str, str]:
+    return {name: str(value) for name, value in values.items() if value is not None}

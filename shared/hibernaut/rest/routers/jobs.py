@@ -1,0 +1,46 @@
+"""Jobs: runs as older clients ask for them (Letta V1 API, digest 3; run-time digest 13.6)."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from hibernaut.rest.dependencies import Services, TheCaller, TheServices
+from hibernaut.rest.queries import JobList, JobListQuery
+from hibernaut.rest.replies import replies, reply
+from hibernaut.schemas.job import Job
+
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
+
+
+@router.get("", response_model=list[Job])
+def list_jobs(services: TheServices, caller: TheCaller, query: JobListQuery) -> Response:
+    """A page of jobs; cursors follow the order asked for."""
+    return replies(_page(services, caller.tenant, query, active=query.active))
+
+
+@router.get("/active", response_model=list[Job], deprecated=True)
+def list_active_jobs(services: TheServices, caller: TheCaller, query: JobListQuery) -> Response:
+    """The jobs that have not ended."""
+    return replies(_page(services, caller.tenant, query, active=True))
+
+
+@router.get("/{job_id}", response_model=Job)
+def retrieve_job(services: TheServices, caller: TheCaller, job_id: str) -> Response:
+    """One job."""
+    return reply(services.jobs.get(caller.tenant, job_id))
+
+
+@router.patch("/{job_id}/cancel", response_model=Job)
+def cancel_job(services: TheServices, caller: TheCaller, job_id: str) -> Response:
+    """End a job; one that has ended stays as it is."""
+    return reply(services.jobs.cancel(caller.tenant, job_id))
+
+
+@router.delete("/{job_id}", response_model=Job)
+def delete_job(services: TheServices, caller: TheCaller, job_id: str) -> Response:
+    """Take away a job that is over; the answer is the job as it was."""
+    return reply(services.jobs.delete(caller.tenant, job_id))
+
+
+def _page(services: Services, tenant: str, query: JobList, *, active: bool) -> list[Job]:
+    return [] if query.source_id is not None else services.jobs.page(tenant, query.page(), active=active)
