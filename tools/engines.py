@@ -1,4 +1,4 @@
-"""Installs the engines that tests run against but no Python package carries: `python tools/engines.py`.
+"""Installs what tests run against but no Python package carries: engines, and clients. `python tools/engines.py`.
 
 Knows: how each engine is fetched, and into which folder of `.engines/`. Must not know: how tests start or use one
 (`tests/support`). Needs nothing beyond the standard library, so that it runs before any virtual environment exists.
@@ -9,6 +9,7 @@ failure (exit 1).
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / ".engines"
+TYPESCRIPT = ROOT / "tests" / "clients" / "typescript"
+TYPESCRIPT_SDK = "@letta-ai/letta-client"
 STAMP = "installed"
 SECONDS_TO_FETCH = 600
 
@@ -79,6 +82,16 @@ def _install_dynamodb_local(folder: Path, version: str) -> None:
         shutil.copy2(native, folder / "native")
 
 
+def _install_typescript_client(folder: Path, version: str) -> None:
+    """What the lock beside the test pins, to `node_modules/`. The lock holds hashes and no address: npm asks where it is set up to."""
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy2(TYPESCRIPT / name, folder)
+    _run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", inside=folder)
+    found = json.loads((folder / "node_modules" / TYPESCRIPT_SDK / "package.json").read_text(encoding="utf-8"))["version"]
+    if found != version:
+        raise InstallFailed(f"npm ended well, but installed {found}")
+
+
 def _run(*command: str, inside: Path) -> None:
     try:
         done = subprocess.run(command, cwd=inside, capture_output=True, text=True, timeout=SECONDS_TO_FETCH, check=False)
@@ -97,7 +110,15 @@ DYNAMODB_LOCAL = Engine(
     serves="the table's contract tests on AWS's own DynamoDB",
 )
 
-ENGINES = (DYNAMODB_LOCAL,)
+TYPESCRIPT_CLIENT = Engine(
+    name="typescript-client",
+    version=json.loads((TYPESCRIPT / "package.json").read_text(encoding="utf-8"))["dependencies"][TYPESCRIPT_SDK],
+    needs=("node", "npm"),
+    install=_install_typescript_client,
+    serves="the tests of the TypeScript client",
+)
+
+ENGINES = (DYNAMODB_LOCAL, TYPESCRIPT_CLIENT)
 
 
 def provide(engine: Engine) -> bool:

@@ -1,7 +1,8 @@
-"""The locks are complete, agree with each other, and name no registry. Knows the file format, asks no network."""
+"""The locks are complete, agree with each other, and name no registry. Knows the file formats, asks no network."""
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -68,3 +69,13 @@ def test_what_runs_is_what_was_tested(name: str) -> None:
 
 def test_the_local_set_carries_nothing_of_aws() -> None:
     assert {package for package, _, _ in pins("local")} & NOT_LOCAL == set()
+
+
+def test_the_lock_of_the_typescript_client_pins_by_hash_and_names_no_registry() -> None:
+    folder = ROOT / "tests" / "clients" / "typescript"
+    packages = json.loads((folder / "package-lock.json").read_text(encoding="utf-8"))["packages"]
+    wanted_here = json.loads((folder / "package.json").read_text(encoding="utf-8"))["dependencies"]
+    assert packages.pop("")["dependencies"] == wanted_here
+    assert [name for name, package in packages.items() if not package.get("integrity", "").startswith("sha512-")] == []
+    assert [name for name, package in packages.items() if "resolved" in package] == []
+    assert [version for version in wanted_here.values() if not re.fullmatch(r"\d+\.\d+\.\d+", version)] == []

@@ -1,0 +1,1 @@
+"""Other clients than the Python SDK, as their users have them."""

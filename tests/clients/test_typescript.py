@@ -1,0 +1,79 @@
+"""The TypeScript SDK talks to the server: small programs as its users write them, run by Node, on both profiles.
+
+`make engines` fetches the SDK, pinned by the lock beside the programs. Where there is no Node the tests are skipped; where it is, they run.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.compat.conftest import HANDLE, PROFILES, calls, serving_embedded, serving_offline
+from tests.support.provider_servers import ScriptedOpenAI
+from tools.engines import TYPESCRIPT_CLIENT
+
+PROGRAMS = Path(__file__).parent / "typescript"
+PATIENCE = 120.0
+"""Seconds after which a program is stuck."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def sdk() -> Path:
+    """Where the SDK is. Skips where there is no Node or npm, and fails where they are there and it is not."""
+    if missing := TYPESCRIPT_CLIENT.missing_programs():
+        pytest.skip(f"the TypeScript client needs {' and '.join(missing)}")
+    if not TYPESCRIPT_CLIENT.is_installed():
+        pytest.fail("the TypeScript client is not installed: run `make engines`")
+    return TYPESCRIPT_CLIENT.folder / "node_modules"
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[ScriptedOpenAI]:
+    with ScriptedOpenAI() as server:
+        yield server
+
+
+@pytest.fixture(scope="module", params=PROFILES)
+def url(request: pytest.FixtureRequest, provider: ScriptedOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where the server answers."""
+    data = tmp_path_factory.mktemp("data")
+    with serving_embedded(data, provider) if request.param == "embedded" else serving_offline(provider) as address:
+        yield address
+
+
+def ran(program: str, sdk: Path, place: Path, *arguments: str) -> Any:
+    """What the program printed. It lies beside `node_modules`, as in its user's project."""
+    shutil.copy2(PROGRAMS / program, place)
+    (place / "node_modules").symlink_to(sdk, target_is_directory=True)
+    done = subprocess.run(["node", program, *arguments], cwd=place, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_it_talks_to_an_agent(sdk: Path, url: str, provider: ScriptedOpenAI, tmp_path: Path) -> None:
+    script = [calls(("memory_insert", {"label": "human", "new_string": "Likes tea."}), content="Noting."), {"content": "Noted."}]
+    provider.script = lambda *_: script.pop(0) if len(script) > 1 else script[0]
+    told = ran("steps.mjs", sdk, tmp_path, url, HANDLE)
+    assert [event["message_type"] for event in told["events"]] == [
+        "ping",
+        "assistant_message",
+        "tool_call_message",
+        "tool_return_message",
+        "assistant_message",
+        "stop_reason",
+        "usage_statistics",
+    ]
+    assert told["events"][4]["content"] == told["answer"]["messages"][0]["content"] == "Noted."
+    assert told["answer"]["stop_reason"]["stop_reason"] == "end_turn"
+    assert told["listed"][0] == "system_message"
+    assert told["listed"].count("user_message") == 2
+    assert told["runs"] == ["completed", "completed"]
+    assert told["steps"] == [told["events"][4]["step_id"], told["events"][1]["step_id"]]
+    assert told["human"].strip() == "Likes tea."
+    assert told["missing"] == 404
