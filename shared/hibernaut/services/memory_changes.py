@@ -17,6 +17,7 @@ class MemoryChanges:
     def __init__(self, stores: Stores, host: Host) -> None:
         self._blocks = stores.blocks
         self._agents = stores.agents
+        self._records = stores.conversation_records
         self._ids = host.ids
 
     def of(self, work: Work, now: datetime, token: str) -> list[Change]:
@@ -48,12 +49,23 @@ class MemoryChanges:
         if not made and not gone:
             return []
         agent, tenant = work.agent, work.tenant
+        changes, gone = self._let_go(work, token, gone), [block_id for block_id in gone if block_id in agent.block_ids]
         kept = [block_id for block_id in agent.block_ids if block_id not in gone]
-        changes = [
-            *self._agents.change(
-                tenant, agent, agent.model_copy(update={"block_ids": [*kept, *(block.id for block in made)]}), token
-            )
-        ]
+        if made or gone:
+            after = agent.model_copy(update={"block_ids": [*kept, *(block.id for block in made)]})
+            changes += self._agents.change(tenant, agent, after, token)
         for block in made:
             changes += [*self._blocks.create(tenant, block, token), self._blocks.attach(tenant, block.id, agent.id)]
         return [*changes, *(self._blocks.detach(tenant, block_id, agent.id) for block_id in gone)]
+
+    def _let_go(self, work: Work, token: str, gone: list[str]) -> list[Change]:
+        """Private blocks of the conversation among those that it let go: they end, and what they copied does not come back into sight."""
+        record = work.record
+        private = [block for block in work.blocks if record and block.id in gone and block.id in record.isolated.values()]
+        if record is None or not private:
+            return []
+        left = {origin: "" if copy in gone else copy for origin, copy in record.isolated.items()}
+        changes = self._records.change(work.tenant, record, record.model_copy(update={"isolated": left}), token)
+        for block in private:
+            changes += self._blocks.delete(work.tenant, block)
+        return changes

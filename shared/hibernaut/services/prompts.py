@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -15,6 +15,7 @@ from hibernaut.schemas.agent import StoredAgent
 from hibernaut.schemas.block import StoredBlock
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.conversation import CompiledFrom, Head
+from hibernaut.schemas.conversation_record import StoredConversation
 from hibernaut.schemas.message import Message
 from hibernaut.store.conversations import text_hash
 from hibernaut.store.stores import Stores
@@ -38,10 +39,11 @@ class Prompts:
         self._passages = stores.passages
         self._clock = clock
 
-    def blocks_of(self, tenant: str, agent: StoredAgent) -> list[StoredBlock]:
-        """The agent's blocks in the order of attachment."""
-        found = self._blocks.get_many(tenant, agent.block_ids)
-        return [found[block_id] for block_id in agent.block_ids if block_id in found]
+    def blocks_of(self, tenant: str, agent: StoredAgent, record: StoredConversation | None = None) -> list[StoredBlock]:
+        """The agent's blocks in the order of attachment; in a conversation, its private copies in the places of those that they copy."""
+        ids = overlaid(agent.block_ids, record.isolated if record else {})
+        found = self._blocks.get_many(tenant, ids)
+        return [found[block_id] for block_id in ids if block_id in found]
 
     def compiled(
         self,
@@ -105,6 +107,12 @@ class Prompts:
             archival_memories=archival.count,
             archival_tags=archival.tags,
         )
+
+
+def overlaid(block_ids: Sequence[str], isolated: Mapping[str, str]) -> list[str]:
+    """The ids of the blocks that a conversation sees. Private ones whose original has left the agent stand at the end."""
+    seen = [isolated.get(block_id, block_id) for block_id in block_ids]
+    return [block_id for block_id in (*seen, *(copy for copy in isolated.values() if copy not in seen)) if block_id]
 
 
 def system_row(message_id: str, agent: StoredAgent, text: str, at: datetime, conversation_id: str | None = None) -> Message:

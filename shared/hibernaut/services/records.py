@@ -14,11 +14,14 @@ from hibernaut.ports.table import MAX_BYTES, MAX_CHANGES, Change, ConditionFaile
 from hibernaut.schemas.agent import StoredAgent
 from hibernaut.schemas.block import StoredBlock
 from hibernaut.schemas.conversation import Head
+from hibernaut.schemas.conversation_record import StoredConversation
 from hibernaut.schemas.errors import Conflict, NotFound
 from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.tool import StoredTool
 from hibernaut.store.agents import Agents
+from hibernaut.store.approvals import Approvals
 from hibernaut.store.blocks import Blocks
+from hibernaut.store.conversation_records import ConversationRecords
 from hibernaut.store.conversations import Conversations
 from hibernaut.store.erasure import Erasure
 from hibernaut.store.stores import Stores
@@ -39,9 +42,11 @@ class Records:
     blocks: Blocks
     tools: Tools
     conversations: Conversations
+    conversation_records: ConversationRecords
     writer: Writer
     erasure: Erasure
     window_ids: WindowIds
+    approvals: Approvals
     clock: Clock
     ids: Ids
 
@@ -58,6 +63,13 @@ class Records:
         if head is None:
             raise NotFound(f"Agent with ID {agent_id} not found")
         return head
+
+    def conversation(self, tenant: str, conversation_id: str) -> StoredConversation:
+        """Raises: NotFound."""
+        record = self.conversation_records.get(tenant, conversation_id)
+        if record is None:
+            raise no_conversation(conversation_id)
+        return record
 
     def block(self, tenant: str, block_id: str) -> StoredBlock:
         """Raises: NotFound."""
@@ -122,6 +134,11 @@ class Records:
             self.writer.write(*page, token=token)
 
 
+def no_conversation(conversation_id: str) -> NotFound:
+    """The error of a conversation that does not exist."""
+    return NotFound(f"Conversation not found with id='['{conversation_id}']'")
+
+
 def records_over(stores: Stores, clock: Clock, ids: Ids) -> Records:
     """The records of a table."""
     return Records(
@@ -129,9 +146,11 @@ def records_over(stores: Stores, clock: Clock, ids: Ids) -> Records:
         blocks=stores.blocks,
         tools=stores.tools,
         conversations=stores.conversations,
+        conversation_records=stores.conversation_records,
         writer=stores.writer,
         erasure=stores.erasure,
         window_ids=stores.window_ids,
+        approvals=stores.approvals,
         clock=clock,
         ids=ids,
     )

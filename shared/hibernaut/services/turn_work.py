@@ -14,10 +14,13 @@ from hibernaut.ports.model import Models
 from hibernaut.schemas.agent import StoredAgent
 from hibernaut.schemas.block import Block, StoredBlock
 from hibernaut.schemas.conversation import Head
+from hibernaut.schemas.conversation_record import StoredConversation
 from hibernaut.schemas.errors import NotFound
+from hibernaut.schemas.llm_config import LLMConfig
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.passage import Passage
 from hibernaut.schemas.tool import Tool, ToolType
+from hibernaut.services.conversation_models import agent_in
 from hibernaut.services.prompts import Prompts, system_row
 from hibernaut.store.conversations import Loaded
 from hibernaut.store.runs import RunState
@@ -37,7 +40,10 @@ class Effects:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """`after` is the head as the step leaves it; `system` is the system message's new row where it was compiled anew."""
+    """`after` is the head as the step leaves it; `system` is the system message's new row where it was compiled anew.
+
+    `agent` is as it is stored; what its conversation sets instead (`record`, None for the agent's own one) is in the turn's actor.
+    """
 
     tenant: str
     state: RunState
@@ -49,11 +55,20 @@ class Work:
     system: Message | None = None
     system_text: str = ""
     effects: Effects = field(default_factory=lambda: Effects(()))
+    record: StoredConversation | None = None
+
+
+def answered_by(work: Work, config: LLMConfig | None) -> Work:
+    """The work of a step whose reply came from this model; None: from the one that the run asks."""
+    if config is None:
+        return work
+    return replace(work, turn=replace(work.turn, actor=replace(work.turn.actor, config=config)))
 
 
 class Loader:
     def __init__(self, stores: Stores, prompts: Prompts, models: Models) -> None:
         self._conversations = stores.conversations
+        self._records = stores.conversation_records
         self._agents = stores.agents
         self._tools = stores.tools
         self._prompts = prompts
@@ -66,10 +81,12 @@ class Loader:
         loaded = self._conversations.load(tenant, run.conversation_id or run.agent_id)
         if agent is None or loaded is None:
             raise NotFound(f"Agent with ID {run.agent_id} not found")
-        blocks = self._prompts.blocks_of(tenant, agent)
-        head, system = self._system(tenant, agent, state, loaded, blocks)
+        record = self._record(tenant, state)
+        blocks = self._prompts.blocks_of(tenant, agent, record)
+        met = agent_in(agent, record, self._models)
+        head, system = self._system(tenant, met, state, loaded, blocks)
         messages = (system, *loaded.messages[1:]) if system else loaded.messages
-        actor = self._actor(tenant, agent, state)
+        actor = self._actor(tenant, met, state)
         if actor.spec.clears_buffer or agent.message_buffer_autoclear:
             messages = (messages[0], *(row for row in messages[1:] if run.first_message and row.id >= run.first_message))
         turn = Turn(
@@ -86,15 +103,19 @@ class Loader:
         text = run.options.override_system or messages[0].text()
         if run.options.client_skills and not run.options.override_system:
             text = f"{text}\n\n{skills_section(run.options.client_skills)}"
-        return Work(tenant, state, agent, tuple(blocks), loaded.head, head, turn, system, text, Effects(tuple(blocks)))
+        return Work(tenant, state, agent, tuple(blocks), loaded.head, head, turn, system, text, Effects(tuple(blocks)), record)
 
     def refreshed(self, work: Work) -> Work:
         """The same work on the agent and the blocks as they are now: after somebody else's edit. The turn itself stays."""
         agent = self._agents.get(work.tenant, work.agent.id)
         if agent is None:
             raise NotFound(f"Agent with ID {work.agent.id} not found")
-        blocks = tuple(self._prompts.blocks_of(work.tenant, agent))
-        return replace(work, agent=agent, blocks=blocks, effects=Effects(blocks))
+        record = self._record(work.tenant, work.state)
+        blocks = tuple(self._prompts.blocks_of(work.tenant, agent, record))
+        return replace(work, agent=agent, record=record, blocks=blocks, effects=Effects(blocks))
+
+    def _record(self, tenant: str, state: RunState) -> StoredConversation | None:
+        return self._records.get(tenant, state.run.conversation_id) if state.run.conversation_id else None
 
     def _system(
         self, tenant: str, agent: StoredAgent, state: RunState, loaded: Loaded, blocks: Sequence[StoredBlock]

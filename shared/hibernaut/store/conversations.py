@@ -9,18 +9,20 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hibernaut.ports.table import ABSENT, PRESENT, Condition, Item, Op, Put, Table, Term, Update, Value
-from hibernaut.schemas.conversation import Head, Window
+from hibernaut.ports.table import ABSENT, PRESENT, Check, Condition, Delete, Item, Op, Put, Table, Term, Update, Value
+from hibernaut.schemas.conversation import Head, Segment, Window
 from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.message import Message
 from hibernaut.store import keys
 from hibernaut.store.codec import Codec
 from hibernaut.store.kept import Kept
+from hibernaut.store.logs import Logs, Span, is_said
 
 MAX_READS = 20
 """How often a load reads again before it gives up on head and tail agreeing."""
 KEPT_MESSAGES = 20_000
 """Messages in the windows that a worker keeps, together: a few kilobytes each."""
+_FORKABLE = "conv-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class Conversations:
     def __init__(self, table: Table, codec: Codec) -> None:
         self._table = table
         self._codec = codec
+        self.logs = Logs(table, codec)
         self._kept: Kept[Loaded] = Kept(KEPT_MESSAGES, lambda loaded: len(loaded.messages))
 
     def head(self, tenant: str, conversation: str) -> Head | None:
@@ -79,7 +82,7 @@ class Conversations:
         if kept is not None and kept.head.window == head.window and kept.head.version < head.version:
             known = kept.messages[len(head.window.pinned) :]
         after = known[-1].id if known else head.window.cut
-        tail = self._log(tenant, head.id, after=after)
+        tail = self.logs.rows(tenant, head.id, head.segments, Span(after))
         newest = tail[-1].id if tail else after
         if head.last_message != newest or not {row for row in head.newest if row > (after or "")} <= {row.id for row in tail}:
             return None
@@ -87,20 +90,17 @@ class Conversations:
         if pinned is None or not (any_prompt or _belongs(head, pinned)):
             return None
         excluded = set(head.window.pinned)
-        fresh = tuple(row for row in tail if row.id not in excluded and _is_said(row))
+        fresh = tuple(row for row in tail if row.id not in excluded and is_said(row))
         return Loaded(head, (*pinned, *known, *fresh))
 
     def _pinned(self, tenant: str, head: Head) -> list[Message] | None:
-        wanted = [keys.message(tenant, head.id, message_id) for message_id in head.window.pinned]
-        found = self._table.get_many(wanted)
-        if len(found) < len(wanted):
-            return None
-        return [self._codec.record(Message, found[key]) for key in wanted]
+        found = self.logs.messages(tenant, head.id, head.window.pinned, lambda: head.segments)
+        return found if len(found) == len(head.window.pinned) else None
 
-    def _log(self, tenant: str, conversation: str, *, after: str | None) -> list[Message]:
-        pk = keys.head(tenant, conversation).pk
-        items = self._table.query(pk, prefix="MSG#", after=f"MSG#{after}" if after else None)
-        return [self._codec.record(Message, item) for item in items]
+    def segments(self, tenant: str, conversation: str) -> list[Segment]:
+        """The parts of other logs that a conversation's log begins with; an agent's own conversation is no fork."""
+        head = self.head(tenant, conversation) if conversation.startswith(_FORKABLE) else None
+        return head.segments if head else []
 
     def keep(self, tenant: str, loaded: Loaded) -> None:
         """Remember a picture for the next load; the head's version decides whether it still holds."""
@@ -117,25 +117,16 @@ class Conversations:
         descending: bool = False,
     ) -> list[Message]:
         """Rows of the log by id, both bounds exclusive, in the order asked for."""
-        items = self._table.query(
-            keys.head(tenant, conversation).pk,
-            prefix="MSG#",
-            after=f"MSG#{after}" if after else None,
-            before=f"MSG#{before}" if before else None,
-            limit=limit,
-            descending=descending,
-        )
-        return [self._codec.record(Message, item) for item in items]
+        segments = self.segments(tenant, conversation)
+        return self.logs.rows(tenant, conversation, segments, Span(after, before), limit=limit, descending=descending)
 
     def messages(self, tenant: str, conversation: str, message_ids: Sequence[str]) -> list[Message]:
-        """The rows that exist among these, in the order asked for."""
-        wanted = [keys.message(tenant, conversation, message_id) for message_id in message_ids]
-        found = self._table.get_many(wanted)
-        return [self._codec.record(Message, found[key]) for key in wanted if key in found]
+        """The rows of the log that exist among these, in the order asked for."""
+        return self.logs.messages(tenant, conversation, message_ids, lambda: self.segments(tenant, conversation))
 
     def message(self, tenant: str, conversation: str, message_id: str) -> Message | None:
-        item = self._table.get(keys.message(tenant, conversation, message_id))
-        return self._codec.record(Message, item) if item else None
+        found = self.messages(tenant, conversation, [message_id])
+        return found[0] if found else None
 
     def put_message(self, tenant: str, conversation: str, row: Message, *, rewrite: bool = False) -> Put:
         """The change that writes a row. A new row must not exist; a rewritten one (the system message) must."""
@@ -162,6 +153,23 @@ class Conversations:
         if (before.window, before.compiled) != (after.window, after.compiled):
             changed |= self._codec.body(key, after)
         return Update(key, set=changed, add={"waiting": waiting} if waiting else {}, when=when)
+
+    def there(self, tenant: str, conversation: str) -> Check:
+        """The condition that the conversation exists: for whoever shares its log."""
+        return Check(keys.head(tenant, conversation), PRESENT)
+
+    def share(self, tenant: str, source: str, fork: str) -> Put:
+        """The mark on a log that a fork refers to its rows."""
+        key = keys.fork(tenant, source, fork)
+        return Put({"pk": key.pk, "sk": key.sk})
+
+    def unshare(self, tenant: str, source: str, fork: str) -> Delete:
+        return Delete(keys.fork(tenant, source, fork))
+
+    def forks(self, tenant: str, source: str) -> list[Head]:
+        """The living forks that refer to rows of a log."""
+        marks = self._table.query(keys.head(tenant, source).pk, prefix="FORK#")
+        return list(self.heads(tenant, [keys.last_part(str(mark["sk"])) for mark in marks]).values())
 
     def queue(self, tenant: str, conversation: str) -> list[str]:
         """The ids of the runs that wait, the first come first."""
@@ -195,14 +203,6 @@ def _belongs(head: Head, pinned: Sequence[Message]) -> bool:
     if head.compiled is None or not head.compiled.text or not pinned:
         return True
     return text_hash(pinned[0].text()) == head.compiled.text
-
-
-def _is_said(row: Message) -> bool:
-    """Whether a row of the tail belongs to the window: prompts and summaries count only where they are pinned.
-
-    A system row that a caller sent was said in the conversation; it bears an otid, the prompts do not.
-    """
-    return row.role not in ("system", "summary") or (row.role == "system" and row.otid is not None)
 
 
 def explicit_window(messages: Sequence[str], head: Head) -> Window:

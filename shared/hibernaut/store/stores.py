@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from hibernaut.ports.blobs import Blobs
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.table import Table
+from hibernaut.store.agent_logs import AgentLogs
 from hibernaut.store.agents import Agents
 from hibernaut.store.approvals import Approvals
 from hibernaut.store.blocks import Blocks
 from hibernaut.store.codec import Codec
+from hibernaut.store.conversation_records import ConversationRecords
 from hibernaut.store.conversations import Conversations
 from hibernaut.store.erasure import Erasure
 from hibernaut.store.messages import Messages
@@ -30,6 +32,8 @@ class Stores:
     blocks: Blocks
     tools: Tools
     conversations: Conversations
+    conversation_records: ConversationRecords
+    agent_logs: AgentLogs
     messages: Messages
     runs: Runs
     steps: Steps
@@ -46,12 +50,14 @@ def stores_over(table: Table, blobs: Blobs, clock: Clock) -> Stores:
     """The repositories over a table, with large bodies in `blobs`."""
     codec, writer = Codec(blobs), Writer(table, clock)
     conversations, runs, agents = Conversations(table, codec), Runs(table, codec), Agents(table, codec)
-    approvals = Approvals(table, codec)
+    approvals, conversation_records = Approvals(table, codec), ConversationRecords(table, codec)
     return Stores(
         agents=agents,
         blocks=Blocks(table, codec),
         tools=Tools(table, codec),
         conversations=conversations,
+        conversation_records=conversation_records,
+        agent_logs=AgentLogs(conversations, conversation_records),
         messages=Messages(table, codec),
         runs=runs,
         steps=Steps(table, codec),
@@ -61,5 +67,5 @@ def stores_over(table: Table, blobs: Blobs, clock: Clock) -> Stores:
         transactions=Transactions(codec=codec, conversations=conversations, runs=runs, agents=agents, approvals=approvals),
         writer=writer,
         erasure=Erasure(table, blobs, writer),
-        window_ids=WindowIds(table, conversations),
+        window_ids=WindowIds(conversations),
     )

@@ -26,6 +26,7 @@ from hibernaut.store import keys
 from hibernaut.store.agents import Agents
 from hibernaut.store.approvals import Approvals
 from hibernaut.store.codec import Codec
+from hibernaut.store.conversation_records import message_sent, run_ended
 from hibernaut.store.conversations import Conversations
 from hibernaut.store.runs import Runs, RunState, running, unchanged
 
@@ -107,6 +108,7 @@ class Transactions:
             *self._runs.create(tenant, state, _ms(now) + OPEN_FOR_MS),
             *(self._conversations.put_message(tenant, before.id, row) for row in rows),
             *self._marks(tenant, before.id, state, prints, now),
+            *message_sent(tenant, state.run, now),
         ]
 
     def answer(
@@ -121,6 +123,7 @@ class Transactions:
             *self._runs.create(tenant, state, _ms(now) + OPEN_FOR_MS),
             *(self._conversations.put_message(tenant, before.id, row) for row in consumed.rows),
             *self._marks(tenant, before.id, state, prints, now),
+            *message_sent(tenant, state.run, now),
         ]
 
     def withdraw(
@@ -150,6 +153,7 @@ class Transactions:
             *self._runs.create(tenant, state, None),
             Put({"pk": place.pk, "sk": place.sk}, ABSENT),
             *self._marks(tenant, before.id, state, prints, now),
+            *message_sent(tenant, state.run, now),
         ]
 
     def _marks(self, tenant: str, conversation: str, state: RunState, prints: Sequence[Print], now: datetime) -> list[Change]:
@@ -233,6 +237,7 @@ class Transactions:
             self._agents.run_ended(
                 tenant, state.run.agent_id, now, (state.run.total_duration_ns or 0) // 1_000_000, state.run.stop_reason
             ),
+            *run_ended(tenant, state.run, now, followed=succession.fresh is not None),
             *self._succeed(tenant, before, succession, state.token, now),
         ]
 
@@ -288,8 +293,11 @@ def closing_events(run: StoredRun) -> list[RunEvent]:
 
 
 def statistics(run: StoredRun) -> LettaUsageStatistics:
-    """The usage of a run as it is shown."""
-    return LettaUsageStatistics(**run.usage.model_dump(), step_count=run.steps, context_tokens=run.context_tokens)
+    """The usage of a run as it is shown: what no provider reported is zero, but null to those who follow tokens (digest 4.7)."""
+    usage = run.usage.model_dump()
+    if not run.options.stream_tokens:
+        usage = {name: figure or 0 for name, figure in usage.items()}
+    return LettaUsageStatistics(**usage, step_count=run.steps, context_tokens=run.context_tokens)
 
 
 def _grown(head: Head, rows: Sequence[Message], *, owner: str | None) -> Head:

@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hibernaut.ports.table import Table
 from hibernaut.schemas.conversation import Head, Window
-from hibernaut.store import keys
 from hibernaut.store.conversations import Conversations
 from hibernaut.store.kept import Kept
 
@@ -30,8 +28,7 @@ class _Ids:
 
 
 class WindowIds:
-    def __init__(self, table: Table, conversations: Conversations) -> None:
-        self._table = table
+    def __init__(self, conversations: Conversations) -> None:
         self._conversations = conversations
         self._kept: Kept[_Ids] = Kept(KEPT_IDS, lambda found: len(found.ids))
 
@@ -52,9 +49,7 @@ class WindowIds:
 
     def _rows(self, tenant: str, head: Head, *, after: str | None) -> list[tuple[str, str]]:
         """Ids and roles of the rows after an id, as far as the head goes: what was said after it was read is left for the next look."""
-        pk = keys.head(tenant, head.id).pk
-        rows = self._table.query(pk, prefix="MSG#", after=f"MSG#{after}" if after else None, names=("role",))
-        seen = [(keys.last_part(str(row["sk"])), str(row["role"])) for row in rows]
+        seen = self._conversations.logs.roles(tenant, head.id, head.segments, after)
         return [(row_id, role) for row_id, role in seen if head.last_message is not None and row_id <= head.last_message]
 
     def _said(self, tenant: str, head: Head, rows: Sequence[tuple[str, str]]) -> list[str]:

@@ -57,7 +57,7 @@ def agree(house: House, agent: StoredAgent) -> list[str]:
     loaded = house.stores.conversations.load(TENANT, agent.id)
     assert loaded is not None
     expected = [row.id for row in loaded.messages]
-    fresh = WindowIds(house.table, house.stores.conversations)
+    fresh = WindowIds(house.stores.conversations)
     assert fresh.of(TENANT, loaded.head) == house.stores.window_ids.of(TENANT, loaded.head) == expected
     return expected
 
@@ -84,7 +84,7 @@ def test_what_was_said_after_the_head_was_read_is_left_for_the_next_look(house: 
     agent = house.agent(agent_type="memgpt_v2_agent")
     old = head_of(house, agent)
     append(house, agent, [("user", "o1")])
-    fresh = WindowIds(house.table, house.stores.conversations)
+    fresh = WindowIds(house.stores.conversations)
     assert len(fresh.of(TENANT, old)) == 4
     assert len(fresh.of(TENANT, head_of(house, agent))) == 5
     assert len(fresh.of(TENANT, old)) == 4
@@ -101,7 +101,7 @@ def test_rows_that_come_into_sight_one_by_one_are_not_missed_for_ever(tmp_path: 
     looking = False
     with house_in(tmp_path, lambda table: RevealsSlowly(table, order=head_then_newest, meanwhile=look)) as house:
         agent = house.agent()
-        ids, looking = WindowIds(house.table, house.stores.conversations), True
+        ids, looking = WindowIds(house.stores.conversations), True
         append(house, agent, [("user", "o1"), ("user", "o2"), ("user", "o3")])
         looking = False
         assert len(ids.of(TENANT, head_of(house, agent))) == 4

@@ -1,0 +1,53 @@
+"""All that was said to an agent and by it, in whichever conversation: its own log and those of its conversations, merged by id.
+
+A row that several forks share is there once.
+"""
+
+from __future__ import annotations
+
+from hibernaut.schemas.conversation import Head
+from hibernaut.schemas.message import Message
+from hibernaut.store.conversation_records import ConversationRecords
+from hibernaut.store.conversations import Conversations
+from hibernaut.store.logs import Span
+
+
+class AgentLogs:
+    def __init__(self, conversations: Conversations, records: ConversationRecords) -> None:
+        self._conversations = conversations
+        self._logs = conversations.logs
+        self._records = records
+
+    def page(
+        self, tenant: str, agent_id: str, span: Span, *, limit: int | None = None, descending: bool = False
+    ) -> list[Message]:
+        """Rows with after < id < before, in the order of ids, the newest first if `descending`."""
+        others = self._records.ids(tenant, agent_id)
+        if not others:
+            return self._logs.rows(tenant, agent_id, [], span, limit=limit, descending=descending)
+        heads = sorted(self._conversations.heads(tenant, [agent_id, *others]).values(), key=_newest, reverse=True)
+        found: dict[str, Message] = {}
+        for head in heads:
+            if descending and limit is not None and _complete(found, limit, head):
+                break
+            rows = self._logs.rows(tenant, head.id, head.segments, span, limit=limit, descending=descending)
+            found |= {row.id: row for row in rows}
+        return [found[row_id] for row_id in sorted(found, reverse=descending)[:limit]]
+
+    def message(self, tenant: str, agent_id: str, message_id: str) -> Message | None:
+        """A row of any of the agent's logs."""
+        found = self._logs.first(tenant, [agent_id], message_id)
+        if found is None and (others := self._records.ids(tenant, agent_id)):
+            heads = self._conversations.heads(tenant, others).values()
+            shared = {part.conversation for head in heads for part in head.segments}
+            found = self._logs.first(tenant, [*others, *sorted(shared)], message_id)
+        return found
+
+
+def _newest(head: Head) -> str:
+    return head.last_message or ""
+
+
+def _complete(found: dict[str, Message], limit: int, head: Head) -> bool:
+    """Whether no row of this log, or of an older one, can be among the newest `limit` any more."""
+    return len(found) >= limit and sorted(found, reverse=True)[limit - 1 : limit] > [_newest(head)]

@@ -1,0 +1,114 @@
+"""The records of conversations, and their list rows, which hold what lists filter and order by. Heads and logs are `store.conversations`.
+
+Only reads stand here, and the changes that a transaction is made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Delete, Index, Item, Key, Put, Table, Update, Value, eq
+from hibernaut.schemas.base import wire_time
+from hibernaut.schemas.conversation_record import StoredConversation
+from hibernaut.schemas.run import Run
+from hibernaut.store import keys
+from hibernaut.store.codec import Codec
+
+NOUN = "CONVS"
+
+
+class ConversationRecords:
+    def __init__(self, table: Table, codec: Codec) -> None:
+        self._table = table
+        self._codec = codec
+
+    def get(self, tenant: str, conversation_id: str) -> StoredConversation | None:
+        return self.get_many(tenant, [conversation_id]).get(conversation_id)
+
+    def get_many(self, tenant: str, conversation_ids: Sequence[str]) -> dict[str, StoredConversation]:
+        found = self._table.get_many([keys.conversation(tenant, one) for one in conversation_ids])
+        records = [self._read(item) for item in found.values()]
+        return {record.id: record for record in records}
+
+    def _read(self, item: Item) -> StoredConversation:
+        record = self._codec.record(StoredConversation, item)
+        record.version = int(item["version"])
+        return record
+
+    def create(self, tenant: str, record: StoredConversation, token: str) -> list[Change]:
+        """The changes that bring a record and its list row into being, on the condition that the agent exists."""
+        key, row = keys.conversation(tenant, record.id), keys.conversation_row(tenant, record.agent_id, record.id)
+        return [
+            Put(self._codec.item(key, record, version=record.version, wt=token), ABSENT),
+            Put({"pk": row.pk, "sk": row.sk, **keys.listed(tenant, NOUN, record.id), **_listed(record)}),
+            Check(keys.agent(tenant, record.agent_id), PRESENT),
+        ]
+
+    def change(self, tenant: str, before: StoredConversation, after: StoredConversation, token: str) -> list[Change]:
+        """The change from what was read to `after`, on the condition that it is still so; with the list row where it shows the difference."""
+        key = keys.conversation(tenant, after.id)
+        kept = after.model_copy(update={"version": before.version + 1})
+        changed: dict[str, Value] = {**self._codec.body(key, kept), "version": kept.version, "wt": token}
+        changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version))]
+        row = {name: value for name, value in _listed(after).items() if _listed(before)[name] != value}
+        return [*changes, Update(keys.conversation_row(tenant, after.agent_id, after.id), set=row)] if row else changes
+
+    def delete(self, tenant: str, record: StoredConversation) -> list[Change]:
+        """The changes that end a record, on the condition that it is as it was read."""
+        return [
+            Delete(keys.conversation(tenant, record.id), eq(version=record.version)),
+            Delete(keys.conversation_row(tenant, record.agent_id, record.id)),
+        ]
+
+    def set_last_message(self, tenant: str, record: StoredConversation, at: datetime | None) -> Update:
+        row = keys.conversation_row(tenant, record.agent_id, record.id)
+        return Update(row, set={"last_message_at": wire_time(at) if at else ""})
+
+    def ids(self, tenant: str, agent_id: str) -> list[str]:
+        """The conversations of an agent beside its own one, oldest first."""
+        found = self._table.query(keys.agent(tenant, agent_id).pk, prefix="CONV#", names=("created_at",))
+        return [keys.last_part(str(row["sk"])) for row in found if "created_at" in row]
+
+    def rows(self, tenant: str, agent_id: str | None) -> list[Item]:
+        """The list rows of an agent's conversations; of all agents' through the index, which may lag."""
+        if agent_id is not None:
+            found = self._table.query(keys.agent(tenant, agent_id).pk, prefix="CONV#")
+            return [row for row in found if "created_at" in row]
+        places = [
+            Key(str(item["pk"]), str(item["sk"]))
+            for shard in keys.shards()
+            for item in self._table.query(keys.list_partition(tenant, NOUN, shard), index=Index.LISTS)
+        ]
+        return [row for row in self._table.get_many(places).values() if "created_at" in row]
+
+    def row(self, tenant: str, record: StoredConversation) -> Item:
+        """A record's list row; empty where it is not in sight yet."""
+        return self._table.get(keys.conversation_row(tenant, record.agent_id, record.id)) or {}
+
+
+def message_sent(tenant: str, run: Run, at: datetime) -> list[Change]:
+    """What a request changes in the list row of its conversation; a row that is gone becomes one which no list shows."""
+    return _touched(tenant, run, {"last_message_at": wire_time(at)})
+
+
+def run_ended(tenant: str, run: Run, at: datetime, *, followed: bool = False) -> list[Change]:
+    """What the end of a run changes in the list row of its conversation. `followed`: by a request that ended it."""
+    sent = {"last_message_at": wire_time(at)} if followed else {}
+    return _touched(tenant, run, {"last_run_completion": wire_time(at), **sent})
+
+
+def _touched(tenant: str, run: Run, times: dict[str, Value]) -> list[Change]:
+    if run.conversation_id is None:
+        return []
+    return [Update(keys.conversation_row(tenant, run.agent_id, run.conversation_id), set=times)]
+
+
+def _listed(record: StoredConversation) -> dict[str, Value]:
+    """What lists filter and order by; "" where the conversation has nothing."""
+    return {
+        "summary": (record.summary or "").lower(),
+        "created_at": wire_time(record.created_at),
+        "archived": record.archived,
+        "hidden": record.hidden,
+    }

@@ -1,0 +1,161 @@
+"""Reading the rows of a conversation's log, wherever they stand: its own, and for a fork the parts of other logs that it shares.
+
+A fork's log is the union of its segments and its own rows, in the order of ids. Of another log it shares what was said there, not that
+log's prompts and summaries, unless its own window pins them.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from hibernaut.domain.forks import home
+from hibernaut.ports.table import Item, Table
+from hibernaut.schemas.conversation import Segment
+from hibernaut.schemas.message import Message
+from hibernaut.store import keys
+from hibernaut.store.codec import Codec
+
+CHUNK = 200
+"""Rows of a shared part that are read at once where nobody says how many are wanted."""
+
+
+class Span(NamedTuple):
+    """Rows with after < id < before."""
+
+    after: str | None = None
+    before: str | None = None
+
+
+class Logs:
+    def __init__(self, table: Table, codec: Codec) -> None:
+        self._table = table
+        self._codec = codec
+
+    def rows(
+        self,
+        tenant: str,
+        conversation: str,
+        segments: Sequence[Segment],
+        span: Span,
+        *,
+        limit: int | None = None,
+        descending: bool = False,
+    ) -> list[Message]:
+        """In the order of ids, the newest first if `descending`."""
+        if not segments:
+            return [self._row(item) for item in self._query(tenant, conversation, span, limit=limit, descending=descending)]
+        sources: list[Iterator[Message]] = [map(self._row, self._walk(tenant, conversation, span, limit, descending))]
+        for one in segments:
+            sources.append(self._shared(tenant, one, span, limit, descending))
+            sources.append(map(self._row, self._also(tenant, one, span, descending)))
+        return list(islice(heapq.merge(*sources, key=_id, reverse=descending), limit))
+
+    def _shared(self, tenant: str, one: Segment, span: Span, limit: int | None, descending: bool) -> Iterator[Message]:
+        """The rows of a segment's range that were said in it."""
+        if not one.upto:
+            return
+        also = set(one.also)
+        for item in self._walk(tenant, one.conversation, _within(one, span), limit, descending):
+            row = self._row(item)
+            if is_said(row) and row.id not in also:
+                yield row
+
+    def roles(self, tenant: str, conversation: str, segments: Sequence[Segment], after: str | None) -> list[tuple[str, str]]:
+        """Ids and roles of the rows after an id, in order; of shared parts also what is left out of the log: prompts and summaries."""
+        span = Span(after)
+        own = self._query(tenant, conversation, span, names=("role",))
+        if not segments:
+            return list(map(_role, own))
+        found = [own]
+        for one in segments:
+            if one.upto > (after or ""):
+                found.append(self._query(tenant, one.conversation, _within(one, span), names=("role",)))
+            found.append(list(self._also(tenant, one, span)))
+        return sorted({_role(item) for items in found for item in items})
+
+    def messages(
+        self, tenant: str, conversation: str, message_ids: Sequence[str], segments: Callable[[], Sequence[Segment]]
+    ) -> list[Message]:
+        """The rows that exist among these, in the order asked for. `segments` is asked only where one is not the conversation's own."""
+        found = self._table.get_many([keys.message(tenant, conversation, message_id) for message_id in message_ids])
+        rows = {row.id: row for row in map(self._row, found.values())}
+        missing = [message_id for message_id in message_ids if message_id not in rows]
+        parts = segments() if missing else ()
+        homes = {message_id: place for message_id in missing if (place := home(parts, message_id)) is not None}
+        if homes:
+            there = [keys.message(tenant, place.conversation, message_id) for message_id, place in homes.items()]
+            others = map(self._row, self._table.get_many(there).values())
+            rows |= {row.id: row for row in others if row.id in homes[row.id].also or is_said(row)}
+        return [rows[message_id] for message_id in message_ids if message_id in rows]
+
+    def first(self, tenant: str, conversations: Sequence[str], message_id: str) -> Message | None:
+        """A row, in whichever of these logs it stands."""
+        found = self._table.get_many([keys.message(tenant, conversation, message_id) for conversation in conversations])
+        return next(map(self._row, found.values()), None)
+
+    def _query(
+        self,
+        tenant: str,
+        conversation: str,
+        span: Span,
+        *,
+        limit: int | None = None,
+        descending: bool = False,
+        names: Sequence[str] = (),
+    ) -> list[Item]:
+        return self._table.query(
+            keys.head(tenant, conversation).pk,
+            prefix="MSG#",
+            after=f"MSG#{span.after}" if span.after else None,
+            before=f"MSG#{span.before}" if span.before else None,
+            limit=limit,
+            descending=descending,
+            names=names,
+        )
+
+    def _walk(self, tenant: str, conversation: str, span: Span, limit: int | None, descending: bool) -> Iterator[Item]:
+        """The rows of one log, chunk by chunk, as far as they are asked for."""
+        chunk = CHUNK if limit is None else max(1, limit)
+        while span.after is None or span.before is None or span.after < span.before:
+            items = self._query(tenant, conversation, span, limit=chunk, descending=descending)
+            yield from items
+            if len(items) < chunk:
+                return
+            last = keys.last_part(str(items[-1]["sk"]))
+            span = Span(span.after, last) if descending else Span(last, span.before)
+
+    def _also(self, tenant: str, one: Segment, span: Span, descending: bool = False) -> Iterator[Item]:
+        wanted = [message_id for message_id in one.also if (span.after or "") < message_id]
+        wanted = sorted((one for one in wanted if span.before is None or one < span.before), reverse=descending)
+        places = [keys.message(tenant, one.conversation, message_id) for message_id in wanted]
+        found = self._table.get_many(places) if places else {}
+        return (found[key] for key in places if key in found)
+
+    def _row(self, item: Item) -> Message:
+        return self._codec.record(Message, item)
+
+
+def is_said(row: Message) -> bool:
+    """Whether a row belongs to a window without being pinned: prompts and summaries count only where they are.
+
+    A system row that a caller sent was said in the conversation; it bears an otid, the prompts do not.
+    """
+    return row.role not in ("system", "summary") or (row.role == "system" and row.otid is not None)
+
+
+def _within(one: Segment, span: Span) -> Span:
+    """The part of a span that lies in a segment's range."""
+    edge = f"{one.upto}~"
+    after = max(one.after or "", span.after or "")
+    return Span(after or None, min(edge, span.before) if span.before else edge)
+
+
+def _role(item: Item) -> tuple[str, str]:
+    return keys.last_part(str(item["sk"])), str(item["role"])
+
+
+def _id(row: Message) -> str:
+    return row.id
