@@ -104,7 +104,7 @@ def opened(place: Place) -> embedded.Embedded:
 
 
 def sends(house: embedded.Embedded, agent_id: str) -> None:
-    world_of = Sending(house.stores, house.host, house.models)
+    world_of = house.chain.sending
     sender = World(Data(house.table, SystemClock(), ScriptedModels(STORY.script)))
     sender.sending = world_of
     accepted = sender.accept(agent_id, "hello")

@@ -32,7 +32,7 @@ from hibernaut.services.calls import ToolLimits
 from hibernaut.services.following import Following
 from hibernaut.services.host import Host
 from hibernaut.services.prompts import system_row
-from hibernaut.services.sending import Accepted, Request, Sending
+from hibernaut.services.sending import Accepted, Request
 from hibernaut.store.runs import RunState
 from hibernaut.store.stores import stores_over
 from hibernaut.wiring.chain import chain_over
@@ -116,15 +116,21 @@ class World:
     """One process. `wrap` stands between it and the table; `alone`: it may take every other holder for dead."""
 
     def __init__(
-        self, data: Data, *, holder: str = "host:1", alone: bool = True, wrap: Callable[[Table], Table] = lambda t: t
+        self,
+        data: Data,
+        *,
+        holder: str = "host:1",
+        alone: bool = True,
+        wrap: Callable[[Table], Table] = lambda t: t,
+        workflow: Inline | None = None,
     ) -> None:
         self.data, self.clock, self.models, self.runner = data, data.clock, data.models, data.runner
         self.ids = TimeOrderedIds(data.clock)
-        self.workflow = Inline()
+        self.workflow = workflow or Inline()
         self.host = Host(data.clock, self.ids, self.workflow, ProcessSignal(), holder, alone)
         self.stores = stores_over(wrap(data.table), data.blobs, data.clock)
         self.chain = chain_over(self.stores, self.host, data.models, data.runner, ToolLimits())
-        self.sending = Sending(self.stores, self.host, data.models)
+        self.sending = self.chain.sending
         self.following = Following(self.stores, self.host)
         self.workflow.advance = lambda run: self.chain.turns.advance(run.tenant, run.run_id).next
         self.workflow.close = lambda run: self.chain.endings.end(run.tenant, run.run_id, StopReason.ERROR)

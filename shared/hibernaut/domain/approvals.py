@@ -8,14 +8,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from datetime import datetime
 
 from hibernaut.domain.actor import Actor, Call, CallResult
 from hibernaut.domain.tool_returns import as_text, repair_arguments
+from hibernaut.domain.window import tokens_of
 from hibernaut.schemas.approval import PendingApproval, PendingCall, Resolution, Verdict
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.letta_message import ApprovalReturn, WireToolReturn
+from hibernaut.schemas.message import Message
 from hibernaut.schemas.model_call import ModelReply
-from hibernaut.schemas.send import ApprovalCreate, ToolReturnCreate
+from hibernaut.schemas.run import StoredRun
+from hibernaut.schemas.send import ApprovalCreate, ClientTool, ToolReturnCreate
 
 INTERRUPTED = "Nobody approved the call before another message came."
 OVERDUE = "Nobody answered in time."
@@ -118,8 +122,39 @@ def items_of(pending: PendingApproval, given: ApprovalCreate | ToolReturnCreate)
         )
     if len(pending.held) > 1:
         expected = [call.id for call in pending.held]
-        raise InvalidArgument(f"Invalid tool call IDs. Expected '{expected}', but received '[]': answer each call by 'approvals'.")
+        raise InvalidArgument(
+            f"Invalid tool call IDs. Expected '{expected}', but received '[]': answer each call by 'approvals'."
+        )
     return [ApprovalReturn(tool_call_id=pending.held[0].id, approve=given.approve, reason=given.reason)]
+
+
+def refusals(pending: PendingApproval, reason: str) -> ApprovalCreate:
+    """The answer that denies every call."""
+    return ApprovalCreate(approvals=[ApprovalReturn(tool_call_id=call.id, approve=False, reason=reason) for call in pending.held])
+
+
+def answer_row(
+    record: PendingApproval, given: ApprovalCreate | ToolReturnCreate, run: StoredRun, message_id: str, at: datetime
+) -> Message:
+    """The answer as a row of the log; the deprecated fields tell of its first approval."""
+    items = items_of(record, given)
+    first = next((item for item in items if item.type == "approval"), None)
+    row = Message(
+        id=message_id,
+        role="approval",
+        agent_id=run.agent_id,
+        conversation_id=run.conversation_id,
+        run_id=run.id,
+        otid=given.otid,
+        group_id=given.group_id,
+        approvals=[item.model_dump(mode="json") for item in items],
+        approve=first.approve if first else None,
+        denial_reason=first.reason if first else None,
+        approval_request_id=record.request_id,
+        created_at=at,
+    )
+    row.tokens = tokens_of(row)
+    return row
 
 
 def _verdict(call: PendingCall, item: ApprovalReturn | WireToolReturn | None) -> Verdict:
@@ -141,3 +176,15 @@ def fingerprint(resolution: Resolution, further: Sequence[str]) -> str:
     """What two equal answers have in common; `further` are the messages that came with it."""
     said = [verdict.model_dump_json(exclude={"call": {"arguments"}}) for verdict in resolution.verdicts]
     return hashlib.sha256(json.dumps([said, list(further)]).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def check_client_tools(tools: Sequence[ClientTool], names: Sequence[str]) -> None:
+    """Raises: InvalidArgument where two tools of the client, or one of it and one of the agent (`names`), have the same name."""
+    seen = set(names)
+    for tool in tools:
+        if tool.name in seen:
+            owner = "the agent has a tool of this name" if tool.name in names else "the name is given twice"
+            raise InvalidArgument(
+                f"INVALID_ARGUMENT: The client tool '{tool.name}' cannot be used: {owner}. Rename or detach one of them."
+            )
+        seen.add(tool.name)

@@ -16,7 +16,7 @@ from pydantic.warnings import UnsupportedFieldAttributeWarning
 from hibernaut import __version__
 from hibernaut.rest import docs, errors
 from hibernaut.rest.dependencies import Services
-from hibernaut.rest.following import Threads
+from hibernaut.rest.following import USUAL_WAITS, Lanes, Waits
 from hibernaut.rest.frame import MEBIBYTE, BodyLimit, OneSpelling, Unforeseen
 from hibernaut.rest.routers import (
     agent_blocks,
@@ -27,8 +27,10 @@ from hibernaut.rest.routers import (
     jobs,
     messages,
     models,
+    repairs,
     runs,
     steps,
+    streams,
     tags,
     tools,
 )
@@ -36,7 +38,7 @@ from hibernaut.rest.routers import (
 LETTA_WEB_APP = "https://app.letta.com"
 LOCAL_ORIGINS = tuple(f"http://{host}:{port}" for host in ("localhost", "127.0.0.1") for port in (3000, 4200, 8080, 8283))
 """Where development servers of web front ends usually run."""
-ROUTERS = (health, agents, agent_blocks, agent_tools, messages, blocks, tools, runs, steps, jobs, models, tags)
+ROUTERS = (health, agents, repairs, agent_blocks, agent_tools, messages, blocks, tools, runs, streams, steps, jobs, models, tags)
 """Where two routes fit one path, the first router's is taken."""
 DEFAULT_BODY_LIMIT = 50 * MEBIBYTE
 DESCRIPTION = "Stateful LLM agents with self-editing memory, behind the Letta V1 API."
@@ -47,8 +49,12 @@ def create_app(
     *,
     body_limit: int = DEFAULT_BODY_LIMIT,
     cors_origins: Sequence[str] = LOCAL_ORIGINS,
+    waits: Waits = USUAL_WAITS,
 ) -> FastAPI:
-    """The app over these services. `body_limit` in bytes; pages from `cors_origins` (and Letta's own web app) may call it."""
+    """The app over these services. `body_limit` in bytes; pages from `cors_origins` (and Letta's own web app) may call it.
+
+    `waits` says how long followers of runs are kept waiting.
+    """
     # FastAPI names its body fields by an alias and silences pydantic's remark on that while it makes them; ours are built later.
     warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
     app = FastAPI(
@@ -60,7 +66,7 @@ def create_app(
         redirect_slashes=False,
     )
     app.state.services = services
-    app.state.threads = Threads()
+    app.state.lanes = Lanes(waits)
     errors.install(app)
     _pages(app)
     for module in ROUTERS:

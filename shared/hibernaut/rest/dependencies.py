@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 
-from hibernaut.rest.following import Threads
+from hibernaut.rest.following import Lanes
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.ids import DEFAULT_TENANT, DEFAULT_USER, is_id
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hibernaut.services.messages import Messages
     from hibernaut.services.models import Models
     from hibernaut.services.prompts import Prompts
+    from hibernaut.services.repairs import Repairs
     from hibernaut.services.runs import Runs
     from hibernaut.services.sending import Sending
     from hibernaut.services.steps import Steps
@@ -48,6 +49,7 @@ class Services:
     jobs: Jobs
     steps: Steps
     endings: Endings
+    repairs: Repairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +66,8 @@ async def services(request: Request) -> Services:
     return found
 
 
-async def threads(request: Request) -> Threads:
-    found: Threads = request.app.state.threads
+async def lanes(request: Request) -> Lanes:
+    found: Lanes = request.app.state.lanes
     return found
 
 
@@ -87,5 +89,5 @@ def is_1_0_client(request: Request) -> bool:
 
 
 TheServices = Annotated[Services, Depends(services)]
-TheThreads = Annotated[Threads, Depends(threads)]
+TheLanes = Annotated[Lanes, Depends(lanes)]
 TheCaller = Annotated[Caller, Depends(caller)]

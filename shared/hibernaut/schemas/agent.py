@@ -160,6 +160,7 @@ class _AgentRequest(Schema):
     max_files_open: int | None = None
     per_file_view_window_char_limit: int | None = None
     hidden: bool | None = None
+    approval_deadline: int | None = Field(default=None, gt=0)
 
 
 class CreateAgentRequest(_AgentRequest):

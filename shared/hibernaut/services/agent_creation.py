@@ -17,6 +17,7 @@ from hibernaut.domain.window import tokens_of
 from hibernaut.ports.model import Models
 from hibernaut.ports.table import MAX_CHANGES, Change
 from hibernaut.schemas.agent import AgentType, CreateAgentRequest, StoredAgent
+from hibernaut.schemas.approval import DEFAULT_DEADLINE
 from hibernaut.schemas.block import StoredBlock
 from hibernaut.schemas.conversation import Head, Window
 from hibernaut.schemas.errors import InvalidArgument
@@ -129,6 +130,9 @@ class AgentCreation:
             description=request.description,
             metadata=request.metadata,
             timezone=request.timezone or "UTC",
+            approval_deadline=(
+                request.approval_deadline if "approval_deadline" in request.model_fields_set else DEFAULT_DEADLINE
+            ),
             project_id=request.project_id,
             template_id=request.template_id,
             base_template_id=request.base_template_id,

@@ -9,11 +9,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from hibernaut.domain.letta_messages import Rendering, render
 from hibernaut.domain.model_settings import settings_of
 from hibernaut.ports.table import Item
 from hibernaut.schemas.agent import AgentState, Memory, StoredAgent
 from hibernaut.schemas.block import Block, StoredBlock
 from hibernaut.schemas.conversation import Head
+from hibernaut.schemas.letta_message import ApprovalRequestMessage
 from hibernaut.schemas.llm_config import LLMConfig
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.tool import StoredTool
@@ -43,6 +45,7 @@ class _Found:
     heads: dict[str, Head]
     blocks: dict[str, StoredBlock]
     tools: dict[str, StoredTool]
+    asking: dict[str, ApprovalRequestMessage]
 
 
 class AgentStates:
@@ -61,12 +64,26 @@ class AgentStates:
         ids = [agent.id for agent in agents]
         block_ids = _each(agent.block_ids for agent in agents) if "blocks" in shown else []
         tool_ids = _each(agent.tool_ids for agent in agents) if "tools" in shown else []
+        heads = self._records.conversations.heads(tenant, ids)
         return _Found(
             rows=self._records.agents.rows_of(tenant, ids),
-            heads=self._records.conversations.heads(tenant, ids),
+            heads=heads,
             blocks=self._records.blocks.get_many(tenant, block_ids),
             tools=self._records.tools.get_many(tenant, tool_ids),
+            asking=self._asking(tenant, heads) if "pending_approval" in shown else {},
         )
+
+    def _asking(self, tenant: str, heads: dict[str, Head]) -> dict[str, ApprovalRequestMessage]:
+        """What agents wait for in their own conversations, by agent."""
+        asked = {head.pending: head.id for head in heads.values() if head.pending}
+        found = self._records.approvals.get_many(tenant, list(asked)) if asked else {}
+        requests: dict[str, ApprovalRequestMessage] = {}
+        for run_id, record in found.items():
+            row = self._records.conversations.message(tenant, asked[run_id], record.request_id)
+            for shown in render(row, Rendering()) if row is not None and record.consumed_by is None else ():
+                if isinstance(shown, ApprovalRequestMessage):
+                    requests[asked[run_id]] = shown
+        return requests
 
     def _state(self, tenant: str, agent: StoredAgent, found: _Found, shown: frozenset[str]) -> AgentState:
         head = found.heads.get(agent.id)
@@ -91,7 +108,7 @@ class AgentStates:
                 "identity_ids": agent.identity_ids if "identities" in shown else [],
                 "sources": [],
                 "identities": [],
-                "pending_approval": None,
+                "pending_approval": found.asking.get(agent.id),
                 "multi_agent_group": None,
                 "managed_group": None,
                 "tool_exec_environment_variables": secrets,

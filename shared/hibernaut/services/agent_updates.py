@@ -79,6 +79,8 @@ class AgentUpdates:
         for name in ("tags", "identity_ids"):
             if getattr(request, name) is not None:
                 changes[name] = list(dict.fromkeys(getattr(request, name)))
+        if "approval_deadline" in request.model_fields_set:
+            changes["approval_deadline"] = request.approval_deadline  # null is a setting of its own: no deadline
         secrets = request.secrets if request.secrets is not None else request.tool_exec_environment_variables
         if secrets is not None:
             changes["secrets"] = new_secrets(self._records, agent.id, secrets, agent.secrets, self._records.clock.now())

@@ -156,7 +156,7 @@ class Agents:
         for _ in range(MOST_RUNS):
             head = self._records.conversations.head(tenant, agent_id)
             waiting = self._records.conversations.queue(tenant, agent_id)
-            open_run = waiting[-1] if waiting else head.owner if head else None
+            open_run = waiting[-1] if waiting else (head.owner or head.pending) if head else None
             if open_run is None:
                 return
             self._endings.end(tenant, open_run, StopReason.CANCELLED)

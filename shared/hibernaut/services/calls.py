@@ -11,6 +11,7 @@ from hibernaut.domain import memory_edits
 from hibernaut.domain.actor import Call, CallResult
 from hibernaut.domain.approvals import NO_RESULT
 from hibernaut.domain.memory_edits import Edited
+from hibernaut.domain.open_calls import INTERRUPTED
 from hibernaut.domain.tool_returns import as_text
 from hibernaut.ports.table import ConditionFailed
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome, ToolRunner
@@ -26,7 +27,6 @@ from hibernaut.store.stores import Stores
 
 MARGIN = timedelta(seconds=15)
 """What is added to a tool's own time limit until its claim's deadline."""
-INTERRUPTED = "The call was interrupted. It may have happened or not; check before you repeat it."
 TOO_MUCH = "This was too much to be written at once, so nothing of it was done. Do less in one step."
 NOT_STARTED = "The tool could not be started, so nothing of it was done."
 SENT = "The message was sent."

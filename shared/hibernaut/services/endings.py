@@ -1,37 +1,44 @@
-"""Ending a run from outside: cancel, close, and what becomes of a reply whose tools had begun (architecture 3, cancel).
+"""Ending a run from outside: cancel, close, interrupt, and what becomes of calls that had begun (architecture 3, cancel).
 
-One transaction: the journaled reply with a return for every call, the closing events, the release of the conversation or its handing
-over. It is idempotent, and of an ending and a commit exactly one wins.
+One transaction: a return for every call that stands open, the messages that wait on the run, the journaled reply with a return for
+every call, the closing events, the release of the conversation or its handing over. It is idempotent, and of an ending and a commit
+exactly one wins. Cancelling a run that ended with a request for approval withdraws the request.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from hibernaut.domain import step_rows
 from hibernaut.domain.actor import Call, CallResult
+from hibernaut.domain.approvals import CANCELLED, answer_row, denial, refusals, results_of, to_run
 from hibernaut.domain.model_requests import calls_of
+from hibernaut.domain.open_calls import INTERRUPTED, Closing, OpenCall, closed
 from hibernaut.domain.tool_returns import as_text
 from hibernaut.domain.turn import Stepped
 from hibernaut.ports.table import Change, ConditionFailed
 from hibernaut.ports.workflow import RunRef
 from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.errors import Conflict, NotFound
+from hibernaut.schemas.events import RunEvent
 from hibernaut.schemas.message import Message
-from hibernaut.schemas.run import RunError
+from hibernaut.schemas.run import RunError, StoredRun
 from hibernaut.schemas.stop import RunStatus, StopReason
-from hibernaut.schemas.turn import Claim, Journal
+from hibernaut.schemas.turn import Claim, Journal, Stamp
+from hibernaut.services.approvals import Approvals
 from hibernaut.services.asking import Timing, reply_of
 from hibernaut.services.attempts import Stopped
-from hibernaut.services.calls import INTERRUPTED, is_outside
-from hibernaut.services.commits import Commits, MemoryMoved
+from hibernaut.services.calls import is_outside
+from hibernaut.services.commits import Commits, MemoryMoved, Newcomer
 from hibernaut.services.host import Host
 from hibernaut.services.step_records import ended, events_of, step_record
-from hibernaut.services.turn_work import Loader, Work
+from hibernaut.services.turn_work import Loader, Work, answered_by
 from hibernaut.store.runs import RunState
 from hibernaut.store.stores import Stores
-from hibernaut.store.transactions import Ending, Written
+from hibernaut.store.transactions import Consumed, Ending, Written
 
 TRIES = 20
 MOST_CHECKS = 30
@@ -45,8 +52,10 @@ class Endings:
         self,
         stores: Stores,
         host: Host,
+        *,
         loader: Loader,
         commits: Commits,
+        approvals: Approvals,
     ) -> None:
         self._runs = stores.runs
         self._conversations = stores.conversations
@@ -54,6 +63,8 @@ class Endings:
         self._writer = stores.writer
         self._loader = loader
         self._commits = commits
+        self._agents = stores.agents
+        self._approvals = approvals
         self._workflow = host.workflow
         self._clock = host.clock
         self._ids = host.ids
@@ -64,19 +75,70 @@ class Endings:
             state = self._runs.get(tenant, run_id)
             if state is None:
                 raise NotFound(f"Run with ID {run_id} not found")
-            if state.ended:
-                return
             head = self._conversations.head(tenant, state.run.conversation_id or state.run.agent_id)
             try:
+                if state.ended:
+                    return self._withdraw(tenant, state.run, head) if reason is StopReason.CANCELLED else None
                 self._end(tenant, state, head, reason, error)
             except (Stopped, ConditionFailed, MemoryMoved):
                 continue
             logger.info("run ended from outside", extra={"run_id": run_id, "stop_reason": reason.value})
             self._workflow.stop(RunRef(tenant, run_id))
-            return
+            return None
         raise Conflict(f"Run {run_id} cannot be ended: it does not settle. Try again.")
 
-    def _end(self, tenant: str, before: RunState, head: Head | None, reason: StopReason, error: RunError | None) -> None:
+    def interrupt(self, tenant: str, head: Head, newcomer: Newcomer) -> bool:
+        """End the run that owns the conversation, and give it to the newcomer, in one transaction. False: read again, something moved.
+
+        The newcomer's workflow is not started here.
+        """
+        owner = self._runs.get(tenant, head.owner or "")
+        if owner is None or owner.ended:
+            return False
+        try:
+            self._end(tenant, owner, head, StopReason.CANCELLED, None, newcomer)
+        except (Stopped, ConditionFailed, MemoryMoved):
+            return False
+        logger.info("run interrupted", extra={"run_id": owner.run.id, "by": newcomer.state.run.id})
+        self._workflow.stop(RunRef(tenant, owner.run.id))
+        return True
+
+    def _withdraw(self, tenant: str, run: StoredRun, head: Head | None) -> None:
+        """Take back what the ended run asked to be allowed, where nobody has answered it: its calls get their returns."""
+        record = self._approvals.pending(tenant, head) if head is not None and head.pending == run.id else None
+        if head is None or record is None:
+            return
+        now, token = self._clock.now(), self._ids.token()
+        agent = self._agents.get(tenant, run.agent_id)
+        message_id = self._ids.new("message", after=head.last_message)
+        said = answer_row(record, refusals(record, CANCELLED), run, message_id, now)
+        closing = Closing(
+            message_id=self._ids.new("message", after=said.id),
+            agent_id=run.agent_id,
+            conversation_id=run.conversation_id,
+            run_id=run.id,
+            at=now,
+            timezone=agent.timezone if agent else "UTC",
+        )
+        calls = [OpenCall(call.id, call.name, record.step_id) for call in record.calls]
+        rows = [said, closed(calls, denial(CANCELLED), closing)]
+        taken = record.model_copy(update={"consumed_by": run.id, "how": "cancelled"})
+        succession = self._commits.succession(tenant, head, rows, now)
+        changes = self._transactions.withdraw(tenant, head, Consumed(taken, rows), succession, token, now)
+        self._writer.write(*changes, token=token)
+        self._approvals.end_wait(tenant, run.id)
+        if succession.run:
+            self._workflow.start(RunRef(tenant, succession.run.run.id))
+
+    def _end(
+        self,
+        tenant: str,
+        before: RunState,
+        head: Head | None,
+        reason: StopReason,
+        error: RunError | None,
+        newcomer: Newcomer | None = None,
+    ) -> None:
         run = before.run.model_copy(deep=True)
         now = self._clock.now()
         ended(run, reason, now)
@@ -88,10 +150,12 @@ class Endings:
             self._writer.write(*self._transactions.end_alone(tenant, Ending(after, outside=before), now), token=after.token)
         elif before.run.status is RunStatus.CREATED:
             self._writer.write(*self._transactions.cancel_queued(tenant, head, Ending(after), now), token=after.token)
+        elif before.run.resolve is not None:
+            self._end_resolving(tenant, before, after, head, newcomer)
         else:
-            self._end_running(tenant, before, after, head)
+            self._end_running(tenant, before, after, head, newcomer)
 
-    def _end_running(self, tenant: str, before: RunState, after: RunState, head: Head) -> None:
+    def _end_running(self, tenant: str, before: RunState, after: RunState, head: Head, newcomer: Newcomer | None) -> None:
         work, rows, journal, unclaimed = self._journaled(tenant, before)
         written = Written()
         if work is not None and journal is not None:
@@ -99,12 +163,34 @@ class Endings:
             stepped = Stepped(rows, journal.usage, after.run.stop_reason, journal.stamp, error=after.run.error)
             step = step_record(work, stepped, Timing.of(journal, self._clock), self._clock.now(), self._ids)
             step.status = "cancelled" if after.run.stop_reason is StopReason.CANCELLED else "failed"
-            written = Written(rows, step, events_of(work, rows))
+            written = Written(rows, step, events_of(work, rows, journal.stamp))
             after.run.first_message = after.run.first_message or rows[0].id
             after.run.last_message = rows[-1].id
             after.run.steps += 1
             after.run.usage = after.run.usage.plus(journal.usage)
-        self._commits.last_step(tenant, (head, head), after, written, lambda: unclaimed, outside=before)
+        self._commits.last_step(tenant, (head, head), after, written, lambda: unclaimed, outside=before, newcomer=newcomer)
+
+    def _end_resolving(self, tenant: str, before: RunState, after: RunState, head: Head, newcomer: Newcomer | None) -> None:
+        """The calls of an earlier run still stand open: their returns come first, then the messages that wait on the run."""
+        resolution, now, unclaimed = before.run.resolve, self._clock.now(), list[Change]()
+        rows: list[Message] = []
+        events: list[RunEvent] = []
+        with suppress(NotFound):
+            work = self._loader.load(tenant, before)
+            head = work.head
+            results, unclaimed = self._claimed(work, to_run(resolution)) if resolution else ((), [])
+            tool_id = self._ids.new("message", after=head.last_message)
+            stamp = Stamp(
+                step_id=resolution.step_id if resolution else "", assistant_id="", tool_id=tool_id, heartbeat_id="", at=now
+            )
+            if resolution:
+                rows.append(step_rows.returns(work.turn.actor, stamp, results_of(resolution, results)))
+            events = events_of(work, rows)
+        rows += self._commits.input_rows(before.run, rows[-1].id if rows else head.last_message, now)
+        after.run.resolve, after.run.input = None, []
+        after.run.last_message = rows[-1].id if rows else after.run.last_message
+        written = Written(rows, None, events)
+        self._commits.last_step(tenant, (head, head), after, written, lambda: unclaimed, outside=before, newcomer=newcomer)
 
     def _journaled(self, tenant: str, state: RunState) -> tuple[Work | None, tuple[Message, ...], Journal | None, list[Change]]:
         """The rows of the reply that is journaled: each call with its recorded result, or with the word that it may have happened.
@@ -116,21 +202,26 @@ class Endings:
         if journal is None:
             return None, (), None, []
         try:
-            work = self._loader.load(tenant, state)
+            work = answered_by(self._loader.load(tenant, state), journal.stamp.fallback)
         except NotFound:
             return None, (), None, []
         turn, reply = work.turn, reply_of(journal)
         calls = calls_of(turn.actor, reply, turn.history, turn.last_return)
-        claims = {call.id: self._runs.claim(tenant, state, call.id) for call in calls}
-        open_calls = [call.id for call in calls if claims[call.id] is None and is_outside(work, call)]
-        unclaimed: list[Change] = [self._runs.unclaimed(tenant, state, call_id) for call_id in open_calls[:MOST_CHECKS]]
-        unsure = open_calls[MOST_CHECKS:]
-        results = tuple(_result(call, claims[call.id], unsure=call.id in unsure) for call in calls)
+        results, unclaimed = self._claimed(work, calls)
         rows = (
             step_rows.assistant(turn.actor, reply, journal.stamp, calls),
             step_rows.returns(turn.actor, journal.stamp, results),
         )
         return work, rows, journal, unclaimed
+
+    def _claimed(self, work: Work, calls: Sequence[Call]) -> tuple[tuple[CallResult, ...], list[Change]]:
+        """What can be told of calls that may have begun, and the conditions that what is said not to have begun has not."""
+        tenant, state = work.tenant, work.state
+        claims = {call.id: self._runs.claim(tenant, state, call.id) for call in calls}
+        open_calls = [call.id for call in calls if claims[call.id] is None and is_outside(work, call)]
+        unclaimed: list[Change] = [self._runs.unclaimed(tenant, state, call_id) for call_id in open_calls[:MOST_CHECKS]]
+        unsure = open_calls[MOST_CHECKS:]
+        return tuple(_result(call, claims[call.id], unsure=call.id in unsure) for call in calls), unclaimed
 
 
 def _result(call: Call, claim: Claim | None, *, unsure: bool) -> CallResult:

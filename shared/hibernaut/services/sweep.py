@@ -12,6 +12,7 @@ from hibernaut.ports.workflow import RunRef
 from hibernaut.schemas.errors import HibernautError, place_of
 from hibernaut.schemas.run import RunError
 from hibernaut.schemas.stop import RunStatus, StopReason
+from hibernaut.services.approvals import Approvals
 from hibernaut.services.endings import Endings
 from hibernaut.services.host import Host
 from hibernaut.store import keys
@@ -33,10 +34,11 @@ class Swept(NamedTuple):
 
 
 class Sweep:
-    def __init__(self, stores: Stores, host: Host, endings: Endings) -> None:
+    def __init__(self, stores: Stores, host: Host, endings: Endings, approvals: Approvals) -> None:
         self._stores = stores
         self._host = host
         self._endings = endings
+        self._approvals = approvals
 
     def run(self, *, everything: bool = False) -> Swept:
         """Take up every open run that is past due, or, at the start of a host that is alone, every open run."""
@@ -51,6 +53,13 @@ class Sweep:
             logger.info("runs swept", extra={"started": started, "closed": closed})
         return Swept(started, closed)
 
+    def take_up_one(self, tenant: str, run_id: str, *, after: int) -> Swept:
+        """Look at one run before it is due, because its execution did not succeed: the one after so many takings. A run that was
+        taken up again since is left to its newer execution."""
+        state = self._stores.runs.get(tenant, run_id)
+        took = self._take_up(keys.run(tenant, run_id)) if state is not None and state.sweeps == after else "left"
+        return Swept(took == "started", took == "closed")
+
     def _tried(self, place: Key) -> str:
         """One run that cannot be taken up must not keep the others from it."""
         try:
@@ -61,6 +70,8 @@ class Sweep:
 
     def _take_up(self, place: Key) -> str:
         tenant, run_id = keys.tenant_of(place.pk), keys.last_part(place.pk)
+        if place.sk == keys.PENDING:
+            return "left" if self._approvals.deny_overdue(tenant, run_id) is None else "started"
         state = self._stores.runs.get(tenant, run_id)
         if state is None or state.run.status is not RunStatus.RUNNING or self._alive(state):
             return "left"

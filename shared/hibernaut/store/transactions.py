@@ -90,6 +90,17 @@ class Consumed:
     rows: Sequence[Message] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """A conversation as it was found and as it should be; `lost` are places in its queue of which no run waits."""
+
+    before: Head
+    after: Head
+    rows: Sequence[Message]
+    lost: Sequence[str]
+    succession: Succession
+
+
 class Transactions:
     def __init__(self, *, codec: Codec, conversations: Conversations, runs: Runs, agents: Agents, approvals: Approvals) -> None:
         self._codec = codec
@@ -264,6 +275,22 @@ class Transactions:
             self._runs.change(tenant, state, when, None),
             self._runs.end_row(tenant, state.run),
             self._runs.put_events(tenant, state.run.id, ending.state.next_seq, log, now),
+        ]
+
+    def mend(self, tenant: str, mended: Mended, token: str, now: datetime) -> list[Change]:
+        """A conversation is put right: what its log lacks, who owns it, who waits."""
+        before, succession = mended.before, mended.succession
+        rows = [*mended.rows, *succession.rows]
+        owner = succession.run.run.id if succession.run else mended.after.owner
+        after = _grown(mended.after, rows, owner=owner)
+        after.version = before.version + 1
+        if succession.run:
+            after.waiting -= 1
+        return [
+            self._conversations.change_head(tenant, before, after, token, Term("waiting", Op.EQ, before.waiting)),
+            *(self._conversations.put_message(tenant, before.id, row) for row in rows),
+            *(Delete(keys.queued(tenant, before.id, run_id)) for run_id in mended.lost),
+            *self._succeed(tenant, before, succession, token, now),
         ]
 
     def _succeed(self, tenant: str, before: Head, succession: Succession, token: str, now: datetime) -> list[Change]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from hibernaut.ports.model import Models
 from hibernaut.ports.tool_runner import ToolRunner
+from hibernaut.services.approvals import Approvals
 from hibernaut.services.asking import Asking
 from hibernaut.services.attempts import Attempts
 from hibernaut.services.calls import Calls, ToolLimits
@@ -15,6 +16,8 @@ from hibernaut.services.host import Host
 from hibernaut.services.memory_changes import MemoryChanges
 from hibernaut.services.prompts import Prompts
 from hibernaut.services.recall import Recall
+from hibernaut.services.repairs import Repairs
+from hibernaut.services.sending import Sending
 from hibernaut.services.step_commits import StepCommits
 from hibernaut.services.sweep import Sweep
 from hibernaut.services.turn_work import Loader
@@ -28,6 +31,9 @@ class Chain:
 
     turns: Turns
     endings: Endings
+    approvals: Approvals
+    sending: Sending
+    repairs: Repairs
     sweep: Sweep
     prompts: Prompts
     loader: Loader
@@ -40,15 +46,18 @@ def chain_over(stores: Stores, host: Host, models: Models, runner: ToolRunner, l
     prompts = Prompts(stores, host.clock)
     loader = Loader(stores, prompts, models)
     commits = Commits(stores, host)
-    endings = Endings(stores, host, loader, commits)
+    approvals = Approvals(stores, host)
+    endings = Endings(stores, host, loader=loader, commits=commits, approvals=approvals)
     calls = Calls(stores, host, Recall(stores, host), runner, limits)
     parts = Parts(
         attempts=Attempts(stores, host),
         loader=loader,
-        asking=Asking(models, host),
+        asking=Asking(stores, models, host),
         calls=calls,
         landing=StepCommits(stores, host, memory=MemoryChanges(stores, host), commits=commits),
         endings=endings,
     )
     turns = Turns(stores, host, parts)
-    return Chain(turns, endings, Sweep(stores, host, endings), prompts, loader, calls, runner)
+    sending = Sending(stores, host, models, endings=endings, approvals=approvals)
+    repairs = Repairs(stores, host, approvals=approvals, commits=commits)
+    return Chain(turns, endings, approvals, sending, repairs, Sweep(stores, host, endings, approvals), prompts, loader, calls, runner)

@@ -16,7 +16,6 @@ from hibernaut.services.messages import Messages
 from hibernaut.services.models import Models as ModelLists
 from hibernaut.services.records import records_over
 from hibernaut.services.runs import Runs
-from hibernaut.services.sending import Sending
 from hibernaut.services.steps import Steps
 from hibernaut.services.tool_runs import ToolRuns
 from hibernaut.services.tools import Tools
@@ -50,7 +49,8 @@ def services_over(stores: Stores, host: Host, models: Models, chain: Chain) -> S
         models=ModelLists(models),
         prompts=chain.prompts,
         endings=chain.endings,
-        sending=Sending(stores, host, models),
+        sending=chain.sending,
+        repairs=chain.repairs,
         following=Following(stores, host),
         messages=messages,
         runs=runs,

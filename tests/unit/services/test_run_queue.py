@@ -10,7 +10,8 @@ import pytest
 from hibernaut.ports.table import Table
 from hibernaut.schemas.errors import Busy, Conflict, Unprocessable
 from hibernaut.schemas.stop import RunStatus, StopReason
-from hibernaut.services.sending import MOST_MESSAGES, MOST_WAITING
+from hibernaut.services.inputs import MOST_MESSAGES
+from hibernaut.services.sending import MOST_WAITING
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.settled import check_settled
 from tests.support.tables import CountingTable, LosesResponses, RevealsSlowly

@@ -1,0 +1,24 @@
+"""Putting a conversation right that an import, or a hand in the table, has left wrong. Hibernaut's own; the V1 server has no such route."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from hibernaut.rest.dependencies import TheCaller, TheServices
+from hibernaut.rest.replies import reply
+from hibernaut.schemas.errors import NotFound
+from hibernaut.schemas.ids import AgentId
+from hibernaut.schemas.repair import Repair
+from hibernaut.services.messages import DEFAULT_CONVERSATION
+
+router = APIRouter(prefix="/v1", tags=["messages"])
+
+
+@router.post("/agents/{agent_id}/messages/repair", response_model=Repair)
+def repair_messages(services: TheServices, caller: TheCaller, agent_id: AgentId, conversation_id: str | None = None) -> Response:
+    """Look for calls without a return, owners that do not run, approvals without a record; mend what is found, and tell."""
+    services.agents.retrieve(caller.tenant, agent_id, frozenset())
+    conversation = agent_id if conversation_id in (None, DEFAULT_CONVERSATION) else conversation_id or agent_id
+    if services.repairs.agent_of(caller.tenant, conversation) != agent_id:
+        raise NotFound(f"Conversation not found with id='['{conversation_id}']' for agent '{agent_id}'.")
+    return reply(services.repairs.repair(caller.tenant, conversation))

@@ -1,0 +1,95 @@
+"""What a request brings: messages, or the answer to a pending approval with further messages behind it. Refuses what contradicts itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from hibernaut.domain.window import tokens_of
+from hibernaut.schemas.content import TextContent
+from hibernaut.schemas.errors import InvalidArgument, Unprocessable
+from hibernaut.schemas.message import Message
+from hibernaut.schemas.run import StoredRun
+from hibernaut.schemas.send import ApprovalCreate, LettaRequest, MessageCreate, ToolReturnCreate
+
+MOST_MESSAGES = 40
+"""Messages of one request: so many that they fit, with what else belongs into it, into the transaction that brings them into the log."""
+LONGEST_OTID = 1024
+_ONE_ANSWER_FIRST = "The answer to an approval must be the first message of its request, and the only answer in it."
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """`answer` comes first where there is one; then the messages."""
+
+    messages: Sequence[MessageCreate]
+    answer: ApprovalCreate | ToolReturnCreate | None = None
+
+    @property
+    def otids(self) -> list[str | None]:
+        """The otids that recognise a request which is sent again."""
+        return [self.answer.otid if self.answer else None, *(one.otid for one in self.messages)]
+
+
+def inputs_of(body: LettaRequest, now: datetime) -> Inputs:
+    """The messages of a request. Raises: Unprocessable, InvalidArgument."""
+    if (body.messages is None) == (body.input is None):
+        raise Unprocessable("Exactly one of 'input' or 'messages' must be given.")
+    _check_deadline(body, now)
+    if body.input is not None:
+        return Inputs([MessageCreate(role="user", content=body.input)])
+    if not body.messages:
+        raise Unprocessable("Messages must not be empty")
+    if len(body.messages) > MOST_MESSAGES:
+        raise Unprocessable(f"At most {MOST_MESSAGES} messages can be sent at once")
+    for one in body.messages:
+        _check_otid(one.otid)
+    first, rest = body.messages[0], body.messages
+    answer = None
+    if not isinstance(first, MessageCreate):
+        answer, rest = first, body.messages[1:]
+    plain = [one for one in rest if isinstance(one, MessageCreate)]
+    if len(plain) < len(rest):
+        raise InvalidArgument(_ONE_ANSWER_FIRST)
+    return Inputs(plain, answer)
+
+
+def _check_otid(otid: str | None) -> None:
+    if otid is None:
+        return
+    if not otid.strip() or len(otid) > LONGEST_OTID or not otid.isprintable():
+        raise InvalidArgument(
+            f"INVALID_ARGUMENT: An otid must be 1 to {LONGEST_OTID} printable characters, best a UUID; this one is not."
+        )
+
+
+def _check_deadline(body: LettaRequest, now: datetime) -> None:
+    deadline = body.approval_deadline
+    past = deadline <= 0 if isinstance(deadline, int) else deadline is not None and deadline <= now
+    if past:
+        raise InvalidArgument(
+            "INVALID_ARGUMENT: approval_deadline must lie in the future: a number of seconds above 0, a later moment, or null for none."
+        )
+
+
+def row_of(one: MessageCreate, message_id: str, run: StoredRun, now: datetime) -> Message:
+    """A caller's message as a row of the log. Its otid is the caller's, or made from the row's id."""
+    content = [TextContent(text=one.content)] if isinstance(one.content, str) else list(one.content)
+    row = Message(
+        id=message_id,
+        role=one.role,
+        content=content,
+        agent_id=run.agent_id,
+        conversation_id=run.conversation_id,
+        run_id=run.id,
+        name=one.name,
+        otid=one.otid or str(UUID(message_id[-36:])),
+        sender_id=one.sender_id,
+        group_id=one.group_id,
+        batch_item_id=one.batch_item_id,
+        created_at=now,
+    )
+    row.tokens = tokens_of(row)
+    return row
