@@ -38,6 +38,7 @@ from hibernaut.schemas.letta_message import (
     WireToolReturn,
 )
 from hibernaut.schemas.message import Message, ToolCall
+from hibernaut.schemas.send import RequestConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,8 @@ class Rendering:
 
     `legacy`: the agent speaks by a tool, so its text is private reasoning; then `use_assistant_message` shows the call of
     `assistant_tool` as an assistant message made of the argument `assistant_kwarg`, and leaves its return out (digest 5.5).
-    `text_is_reasoning` does the same to the text of any agent. `types`: only messages of these types; a summary is shown as such only
-    where `summary_message` is among them, else as the user's message that the model is given (digest 5.3).
+    `text_is_reasoning` does the same to the text of any agent. `types`: only messages of these types. A summary is shown as such with
+    `summaries`, or where `summary_message` is among the types, else as the user's message that the model is given (digest 5.3).
     """
 
     use_assistant_message: bool = True
@@ -56,6 +57,18 @@ class Rendering:
     text_is_reasoning: bool = False
     types: frozenset[str] | None = None
     legacy: bool = False
+    summaries: bool = False
+
+    @classmethod
+    def of(cls, config: RequestConfig | None, *, legacy: bool) -> Rendering:
+        """How the messages of a run are shown to who asked for it; unfiltered, because events count all of them."""
+        config = config or RequestConfig()
+        return cls(
+            use_assistant_message=config.use_assistant_message,
+            assistant_tool=config.assistant_message_tool_name,
+            assistant_kwarg=config.assistant_message_tool_kwarg,
+            legacy=legacy,
+        )
 
     def maps(self, tool: str | None) -> bool:
         """Whether calls of this tool are shown as assistant messages."""
@@ -121,7 +134,7 @@ def _user_content(message: Message) -> str | list[TextContent | ImageContent]:
 
 def _summary(message: Message, how: Rendering) -> SummaryMessage | UserMessage:
     text = message.text()
-    if how.types is None or "summary_message" not in how.types:
+    if not how.summaries and "summary_message" not in (how.types or ()):
         return UserMessage(content=text, **_common(message))
     packed = json_object(text) or {}
     stats = packed.get("compaction_stats")

@@ -70,7 +70,7 @@ def _embedded(asked: Dev, settings: EmbeddedSettings) -> None:
     app = create_app(services, cors_origins=settings.cors_origins or LOCAL_ORIGINS)
 
     def stopping() -> None:
-        app.state.threads.close()
+        app.state.lanes.close()
         house.workflow.close()
 
     def ready() -> None:

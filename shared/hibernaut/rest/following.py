@@ -6,17 +6,20 @@ Work for messages has threads of its own, and so have the short looks of followe
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import anyio
 from anyio.to_thread import run_sync
 
-from hibernaut.schemas.events import DoneEvent
 from hibernaut.schemas.letta_message import LettaResponse
-from hibernaut.services.following import Followed, Following
+from hibernaut.services.following import Following
+from hibernaut.services.run_log import RunLog
 
 Result = TypeVar("Result")
 
@@ -29,15 +32,32 @@ class ServerStops(Exception):
     """The process ends while somebody waits for a run, which goes on when it is back."""
 
 
-class Threads:
-    """Where the app's blocking work for messages is done, and who waits for it."""
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """How long somebody is kept waiting, in seconds.
 
-    def __init__(self) -> None:
-        self._work = anyio.CapacityLimiter(WORKERS)
-        self._looks = anyio.CapacityLimiter(LOOKERS)
+    `plain`: until then a blocking reply is an ordinary one, after that it is held open. `silence`: after it a sign of life is sent.
+    `longest`: after it a follower is sent away, to come back for the rest (None: never).
+    """
+
+    plain: float = 45.0
+    silence: float = 20.0
+    longest: float | None = None
+
+
+USUAL_WAITS = Waits()
+
+
+class Lanes:
+    """Where the app's blocking work for messages is done, and who waits for it. May be used from several event loops."""
+
+    def __init__(self, waits: Waits = USUAL_WAITS) -> None:
+        self.waits = waits
+        self.closed = False
+        self._lock = threading.Lock()
+        self._limiters: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, anyio.CapacityLimiter]] = WeakKeyDictionary()
         self._waiting: set[_Alarm] = set()
         self._under_way: dict[asyncio.Future[Any], asyncio.AbstractEventLoop] = {}
-        self.closed = False
 
     def close(self, grace: float = 2.0) -> None:
         """Send everybody away who waits for a run that will not end here; work under way has `grace` seconds. From any thread."""
@@ -48,11 +68,11 @@ class Threads:
             with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(partial(loop.call_later, grace, future.cancel))
 
-    def waits(self, alarm: _Alarm) -> None:
+    def enter(self, alarm: _Alarm) -> None:
         """This one wants to know of the end."""
         self._waiting.add(alarm)
 
-    def leaves(self, alarm: _Alarm) -> None:
+    def leave(self, alarm: _Alarm) -> None:
         """No more."""
         self._waiting.discard(alarm)
 
@@ -60,7 +80,7 @@ class Threads:
         """Do what may take as long as a run. Raises: ServerStops, and then it goes on without anybody to tell."""
         if self.closed:
             raise ServerStops
-        future = asyncio.ensure_future(run_sync(job, limiter=self._work, abandon_on_cancel=True))
+        future = asyncio.ensure_future(run_sync(job, limiter=self._limiter(WORKERS), abandon_on_cancel=True))
         self._under_way[future] = asyncio.get_running_loop()
         try:
             return await future
@@ -73,56 +93,52 @@ class Threads:
 
     async def look(self, job: Callable[[], Result]) -> Result:
         """Do a few reads."""
-        return await run_sync(job, limiter=self._looks)
+        return await run_sync(job, limiter=self._limiter(LOOKERS))
+
+    def _limiter(self, most: int) -> anyio.CapacityLimiter:
+        """Its list of those who wait belongs to one loop, so each loop has its own."""
+        with self._lock:
+            own = self._limiters.setdefault(asyncio.get_running_loop(), {})
+            return own.setdefault(most, anyio.CapacityLimiter(most))
 
 
-async def follow(
-    following: Following, threads: Threads, tenant: str, run_id: str, after: int = 0
-) -> AsyncIterator[tuple[Sequence[Followed], float]]:
-    """The run's events after a number, as they come, to the last one: each time some of them, or none and the seconds of silence so far.
-
-    Raises: NotFound.
-    """
-
-    def look() -> tuple[bool, list[Followed]]:
-        # In this order: events that were written before the end was seen are then seen too.
-        ended = following.finished(tenant, run_id)
-        return ended, following.events(tenant, run_id, after)
-
-    silence, looks = 0.0, 0
-    async with _Alarm(following, threads, run_id) as alarm:
+async def follow(following: Following, lanes: Lanes, log: RunLog, read: Callable[[], Sequence[str | None]]) -> AsyncIterator[str]:
+    """What `read` makes of the log's next events, as they come; "" after each silence. Ends with the log, or when it is time to go."""
+    clock = asyncio.get_running_loop().time
+    ends = clock() + lanes.waits.longest if lanes.waits.longest is not None else float("inf")
+    heard, looks = clock(), 0
+    async with _Alarm(following, lanes, log.run_id) as alarm:
         while True:
-            ended, events = await threads.look(look)
-            if events:
-                silence, looks, after = 0.0, 0, events[-1].seq
-                yield events, silence
-                if isinstance(events[-1].event, DoneEvent):
-                    return
-                continue
-            if ended or threads.closed:
+            found = await lanes.look(read)
+            looks = 0 if found else looks + 1
+            text = "".join(one for one in found if one)
+            silent = not text and clock() - heard >= lanes.waits.silence
+            if text or silent:
+                heard = clock()
+                yield text
+            if log.done or lanes.closed or clock() >= ends:
                 return
-            waited = following.patience(looks)
-            silence, looks = silence + waited, looks + 1
-            await alarm.wait(waited)
-            yield (), silence
+            if not found:
+                left = min(heard + lanes.waits.silence, ends) - clock()
+                await alarm.wait(max(0.0, min(following.patience(looks - 1), left)))
 
 
-async def response(following: Following, threads: Threads, tenant: str, run_id: str) -> LettaResponse:
+async def response(following: Following, lanes: Lanes, tenant: str, run_id: str) -> LettaResponse:
     """The whole reply of a run, as soon as it has ended. Raises: NotFound, ServerStops, and the error that the run failed with."""
 
     def look() -> LettaResponse | None:
         return following.response(tenant, run_id) if following.finished(tenant, run_id) else None
 
     looks = 0
-    found = await threads.look(look)
+    found = await lanes.look(look)
     if found is not None:
         return found
-    async with _Alarm(following, threads, run_id) as alarm:
+    async with _Alarm(following, lanes, run_id) as alarm:
         while True:
-            found = await threads.look(look)
+            found = await lanes.look(look)
             if found is not None:
                 return found
-            if threads.closed:
+            if lanes.closed:
                 raise ServerStops
             await alarm.wait(following.patience(looks))
             looks += 1
@@ -131,9 +147,9 @@ async def response(following: Following, threads: Threads, tenant: str, run_id: 
 class _Alarm:
     """Wakes a follower on its loop from whatever thread gives notice. A notice before the wait counts."""
 
-    def __init__(self, following: Following, threads: Threads, run_id: str) -> None:
+    def __init__(self, following: Following, lanes: Lanes, run_id: str) -> None:
         self._following = following
-        self._threads = threads
+        self._lanes = lanes
         self._run_id = run_id
         self._loop = asyncio.get_running_loop()
         self._rung = asyncio.Event()
@@ -145,11 +161,11 @@ class _Alarm:
 
     async def __aenter__(self) -> _Alarm:
         self._leave = self._following.watch(self._run_id, self.ring)
-        self._threads.waits(self)
+        self._lanes.enter(self)
         return self
 
     async def __aexit__(self, *_error: object) -> None:
-        self._threads.leaves(self)
+        self._lanes.leave(self)
         self._leave()
 
     async def wait(self, seconds: float) -> None:

@@ -1,61 +1,88 @@
 """A run as server-sent events (Letta V1 API, digest 6.1 and 6.2).
 
 Each event is one `data:` line of compact JSON. Stop reason and usage bear no id, run or number; an error stands behind `event: error`.
+Numbers are shown by runs in the background only: there they count the events of the log, and 1 is the ping before the first.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from typing import assert_never
 
+from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
 from hibernaut.rest import errors
-from hibernaut.rest.following import Threads, follow
+from hibernaut.rest.following import Lanes, follow
 from hibernaut.schemas.base import message_date
-from hibernaut.schemas.errors import ContextWindowExceeded, InvalidModelResponse, ModelError, rebuilt
+from hibernaut.schemas.errors import ContextWindowExceeded, InvalidModelResponse, ModelError, PendingApproval, rebuilt
 from hibernaut.schemas.events import CompactionEvent, DeltaEvent, DoneEvent, ErrorEvent, MessageEvent, StopEvent, UsageEvent
 from hibernaut.schemas.ids import made_at
 from hibernaut.schemas.letta_message import LettaErrorMessage, LettaStopReason, Ping
-from hibernaut.services.following import Followed, Following
+from hibernaut.schemas.stop import StopReason
+from hibernaut.services.following import Following
+from hibernaut.services.run_log import Followed, RunLog
 
 MEDIA_TYPE = "text/event-stream"
-KEEP_ALIVE = 20.0
-"""Seconds of silence after which a ping is sent."""
 DONE = "data: [DONE]\n\n"
 
 
-async def stream(
-    following: Following, threads: Threads, tenant: str, run_id: str, *, pings: bool, numbered: bool = False
-) -> AsyncIterator[str]:
-    """The whole run, as it goes. `numbered`: messages bear the number that a follower can resume from."""
+def streaming(following: Following, lanes: Lanes, log: RunLog, *, pings: bool) -> StreamingResponse:
+    """The log from where it stands, as it goes."""
+    return StreamingResponse(stream(following, lanes, log, pings=pings), media_type=MEDIA_TYPE)
+
+
+async def stream(following: Following, lanes: Lanes, log: RunLog, *, pings: bool) -> AsyncIterator[str]:
+    """The events, and a ping at once and after each long silence. It breaks off without `[DONE]` where there is more to come."""
     if pings:
-        yield _ping(run_id)
-    quiet = 0.0
-    async for events, silence in follow(following, threads, tenant, run_id):
-        for one in events:
-            text = told(one, run_id, numbered=numbered)
-            if text is not None:
-                yield text
-        quiet = 0.0 if silence == 0.0 else quiet
-        if pings and silence - quiet >= KEEP_ALIVE:
-            quiet = silence
-            yield _ping(run_id)
+        yield _ping(log.run_id, _number(log, log.shown_seq))
+    ended = False
+    async for text in follow(following, lanes, log, partial(_told, log)):
+        ended = text.endswith(DONE)
+        if text:
+            yield text
+        elif pings:
+            yield _ping(log.run_id, _number(log, log.shown_seq))
+    if log.at_end and not ended:
+        yield DONE
 
 
-def told(one: Followed, run_id: str, *, numbered: bool = False) -> str | None:
-    """One event as it goes over the wire; None where the request filtered it out."""
+def refusal(error: PendingApproval, *, pings: bool) -> StreamingResponse:
+    """A stream that only says why there is none: the conversation's pending approval must be answered first (digest 5.4)."""
+
+    def told() -> Iterator[str]:
+        if pings:
+            yield _ping(error.run_id or error.request_id, None)
+        yield _data(LettaStopReason(stop_reason=StopReason.ERROR))
+        told = LettaErrorMessage(
+            run_id=error.run_id or "", error_type="internal_error", message=errors.UNKNOWN_ERROR, detail=error.detail
+        )
+        yield _error(told)
+        yield DONE
+
+    return StreamingResponse(iter(list(told())), media_type=MEDIA_TYPE)
+
+
+def _told(log: RunLog) -> list[str | None]:
+    return [told(one, log.run_id, number=_number(log, one.shown_seq)) for one in log.look()]
+
+
+def _number(log: RunLog, shown: int) -> int | None:
+    return shown if log.numbered else None
+
+
+def told(one: Followed, run_id: str, *, number: int | None = None) -> str | None:
+    """One event as it goes over the wire; None where it shows nothing."""
     match one.event:
-        case MessageEvent():
+        case MessageEvent() | DeltaEvent() | CompactionEvent():
             if one.message is None:
                 return None
-            return _data(one.message.model_copy(update={"seq_id": one.seq}) if numbered else one.message)
-        case DeltaEvent() | CompactionEvent():
-            return None
+            return _data(one.message if number is None else one.message.model_copy(update={"seq_id": number}))
         case StopEvent(stop_reason=reason):
             return _data(LettaStopReason(stop_reason=reason))
         case ErrorEvent():
-            return "event: error\n" + _data(_error(one.event, run_id))
+            return _error(_message_of(one.event, run_id, number))
         case UsageEvent(usage=usage):
             return _data(usage)
         case DoneEvent():
@@ -63,7 +90,7 @@ def told(one: Followed, run_id: str, *, numbered: bool = False) -> str | None:
     assert_never(one.event)
 
 
-def _error(event: ErrorEvent, run_id: str) -> LettaErrorMessage:
+def _message_of(event: ErrorEvent, run_id: str, number: int | None) -> LettaErrorMessage:
     error = rebuilt(event.error_type, event.message)
     kind, message = "internal_error", errors.UNKNOWN_ERROR
     if isinstance(error, ModelError):
@@ -74,11 +101,18 @@ def _error(event: ErrorEvent, run_id: str) -> LettaErrorMessage:
         kind = "llm_empty_response"
     if isinstance(error, ContextWindowExceeded):
         kind = "context_window_overflow_in_system_prompt"
-    return LettaErrorMessage(run_id=run_id, error_type=kind, message=message, detail=event.detail or event.message)
+    detail = event.detail or event.message
+    return LettaErrorMessage(run_id=run_id, error_type=kind, message=message, detail=detail, seq_id=number)
 
 
-def _ping(run_id: str) -> str:
-    return _data(Ping(id=f"ping-{run_id[-36:]}", date=message_date(made_at(run_id)), run_id=run_id))
+def _error(told: LettaErrorMessage) -> str:
+    return "event: error\n" + _data(told)
+
+
+def _ping(whose: str, number: int | None) -> str:
+    run_id = whose if whose.startswith("run-") else None
+    ping = Ping(id=f"ping-{whose[-36:]}", date=message_date(made_at(whose)), seq_id=number, run_id=run_id)
+    return _data(ping)
 
 
 def _data(model: BaseModel) -> str:

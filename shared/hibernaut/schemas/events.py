@@ -28,6 +28,7 @@ class DeltaEvent(Schema):
 
     `message_id` is the row's id if the attempt that wrote this commits; `index` is the place of the message in its row, for the otid.
     `text` is a piece of the text, of the reasoning, or of the arguments of the call `call_id`; `name` stands on the call's first piece.
+    `native`: reasoning of the model's own kind, not text that an agent keeps to itself.
     """
 
     kind: Literal["delta"] = "delta"
@@ -36,6 +37,7 @@ class DeltaEvent(Schema):
     step_id: str
     index: int
     text: str = ""
+    native: bool = False
     name: str | None = None
     call_id: str | None = None
     at: Moment

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, field_serializer
 
 from hibernaut.schemas.base import JsonObject, Schema
 from hibernaut.schemas.content import InputPart
@@ -161,6 +161,37 @@ LettaMessage = Annotated[
     | EventMessage,
     Field(discriminator="message_type"),
 ]
+
+
+class ToolCallDelta(Schema):
+    """A piece of a call as the model writes it: the name with the first one, then `arguments` bit by bit."""
+
+    name: str | None = None
+    arguments: str | None = None
+    tool_call_id: str | None = None
+
+
+class ToolCallDeltaMessage(_Common):
+    """Only in streams of tokens: both fields are the same one object, and what it lacks is left out of it (digest 6.3)."""
+
+    message_type: Literal["tool_call_message"] = "tool_call_message"
+    tool_call: ToolCallDelta
+    tool_calls: ToolCallDelta
+
+    @field_serializer("tool_call", "tool_calls")
+    def _present(self, call: ToolCallDelta) -> JsonObject:
+        return call.model_dump(exclude_none=True)
+
+
+class ApprovalRequestDeltaMessage(_Common):
+    """Only in streams of tokens: as a call's, but what it lacks is null (digest 6.3)."""
+
+    message_type: Literal["approval_request_message"] = "approval_request_message"
+    tool_call: ToolCallDelta
+    tool_calls: ToolCallDelta
+
+
+DeltaMessage = ReasoningMessage | AssistantMessage | ToolCallDeltaMessage | ApprovalRequestDeltaMessage
 
 
 class Ping(_Common):

@@ -52,6 +52,11 @@ class Resends:
         marks.append(Print("fingerprint", digest, BODY_LIFE, retry == 0, _ttl(earlier)))
         return Known(None, tuple(marks))
 
+    def run_of(self, tenant: str, conversation: str, otid: str) -> str | None:
+        """The run that took the message with this otid, as long as that is remembered."""
+        item = self._table.get(keys.otid(tenant, conversation, otid))
+        return None if item is None or _over(item, self._clock.now().timestamp()) else str(item["run"])
+
 
 def _over(item: Item, now: float) -> bool:
     return int(item["ttl"]) <= now

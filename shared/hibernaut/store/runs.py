@@ -19,7 +19,9 @@ from hibernaut.store import keys
 from hibernaut.store.codec import Codec, expired
 
 LOG_LIFE = timedelta(hours=24)
-"""How long a run's event log is kept."""
+"""How long a run's event log is kept after its end."""
+EVENT_LIFE = 2 * LOG_LIFE
+"""How long an event is kept: a run may go on for a day after its first one."""
 WORK_LIFE = timedelta(days=7)
 """How long the journal and the claims of a run are kept."""
 MAX_READS = 20
@@ -198,15 +200,26 @@ class Runs:
 
     # events
 
-    def put_events(self, tenant: str, run_id: str, first_seq: int, events: Sequence[RunEvent], now: datetime) -> Put:
-        """A batch of events at consecutive numbers; put-if-absent, so that two writers never give one number to two events."""
+    def put_events(
+        self, tenant: str, run_id: str, first_seq: int, events: Sequence[RunEvent], now: datetime, *, token: str = ""
+    ) -> Put:
+        """A batch of events at consecutive numbers; put-if-absent, so that two writers never give one number to two events.
+
+        `token`: the writer's, of a batch that is a write of its own.
+        """
         key = keys.events(tenant, run_id, first_seq)
         batch = EventBatch(first_seq=first_seq, events=list(events))
-        return Put(self._codec.item(key, batch, ttl=_ttl(now, LOG_LIFE)), ABSENT)
+        return Put(self._codec.item(key, batch, wt=token, ttl=_ttl(now, EVENT_LIFE)), ABSENT)
 
-    def events(self, tenant: str, run_id: str, after: int, now: datetime) -> list[tuple[int, RunEvent]]:
-        """The events after a number, contiguous from there on: what follows a gap is not shown yet."""
-        items = self._table.query(keys.run(tenant, run_id).pk, prefix="EV#", after=self._batch_before(tenant, run_id, after))
+    def events(
+        self, tenant: str, run_id: str, after: int, now: datetime, *, batches: int | None = None, aligned: bool = False
+    ) -> list[tuple[int, RunEvent]]:
+        """The events after a number, contiguous from there on: what follows a gap is not shown yet.
+
+        At most those of so many `batches`; `aligned`: the number is known to be the last one of its batch.
+        """
+        start = keys.events(tenant, run_id, after).sk if aligned else self._batch_before(tenant, run_id, after)
+        items = self._table.query(keys.run(tenant, run_id).pk, prefix="EV#", after=start, limit=batches)
         found: list[tuple[int, RunEvent]] = []
         wanted = after + 1
         for item in items:
@@ -220,6 +233,14 @@ class Runs:
                     found.append((number, event))
                     wanted += 1
         return found
+
+    def last_event(self, tenant: str, run_id: str) -> int:
+        """The last number of the log as it stands, 0 where nothing is written yet."""
+        items = self._table.query(keys.run(tenant, run_id).pk, prefix="EV#", limit=1, descending=True)
+        if not items:
+            return 0
+        batch = self._codec.record(EventBatch, items[0])
+        return batch.first_seq + len(batch.events) - 1
 
     def _batch_before(self, tenant: str, run_id: str, after: int) -> str | None:
         """The sort key after which the batch with number after+1 stands: batches are keyed by their first number."""

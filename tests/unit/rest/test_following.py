@@ -1,4 +1,4 @@
-"""Followers: woken by a notice, patient without one, and sent home when the server stops."""
+"""Followers: woken by a notice, patient without one, and sent home when the server stops or their time is over."""
 
 from __future__ import annotations
 
@@ -9,37 +9,65 @@ from typing import Any
 
 import pytest
 
-from hibernaut.rest.following import ServerStops, Threads, follow, response
-from hibernaut.rest.streaming import stream
+from hibernaut.rest.following import Lanes, ServerStops, Waits, response
+from hibernaut.rest.streaming import refusal, stream
+from hibernaut.schemas.errors import PendingApproval
 from hibernaut.schemas.events import DoneEvent, ErrorEvent, StopEvent
 from hibernaut.schemas.letta_message import LettaResponse, LettaStopReason
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.usage import LettaUsageStatistics
-from hibernaut.services.following import Followed
+from hibernaut.services.run_log import Followed
 
 RUN = "run-01a20138-85dd-4000-9f77-fb88dc3c3280"
 STOP = Followed(1, StopEvent(stop_reason=StopReason.END_TURN))
 END = Followed(2, DoneEvent())
 REPLY = LettaResponse(messages=[], stop_reason=LettaStopReason(stop_reason=StopReason.END_TURN), usage=LettaUsageStatistics())
+STOPPED = 'data: {"message_type":"stop_reason","stop_reason":"end_turn"}\n\n'
+DONE = "data: [DONE]\n\n"
+
+
+@dataclass
+class Log:
+    """Stands where services.run_log stands: each look gives the next of `looks`, the last one again and again."""
+
+    looks: list[list[Followed]]
+    on_look: Callable[[Log], None] = lambda _self: None
+    numbered: bool = False
+    after: int = 0
+    looked: int = 0
+    run_id: str = RUN
+    at_end: bool = False
+
+    @property
+    def done(self) -> bool:
+        return self.at_end
+
+    @property
+    def shown_seq(self) -> int:
+        return self.after + 1
+
+    def look(self) -> list[Followed]:
+        self.looked += 1
+        self.on_look(self)
+        found = self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
+        if found:
+            self.after = found[-1].seq
+            self.at_end = isinstance(found[-1].event, DoneEvent)
+        return found
 
 
 @dataclass
 class Scripted:
-    """Stands where services.following stands. Each look gives the next of `looks`: has it ended, and its new events."""
+    """Stands where services.following stands. `seconds` is how long a follower waits for a notice that does not come."""
 
-    looks: list[tuple[bool, list[Followed]]]
     seconds: float = 0.0
+    ended: bool = False
     on_look: Callable[[Scripted], None] = lambda _self: None
     watchers: list[Callable[[], None]] = field(default_factory=list)
-    asked_after: list[int] = field(default_factory=list)
 
     def finished(self, _tenant: str, _run_id: str) -> bool:
         self.on_look(self)
-        return self.looks[0][0]
-
-    def events(self, _tenant: str, _run_id: str, after: int) -> list[Followed]:
-        self.asked_after.append(after)
-        return self.looks.pop(0)[1] if len(self.looks) > 1 else self.looks[0][1]
+        return self.ended
 
     def response(self, _tenant: str, _run_id: str) -> LettaResponse:
         return REPLY
@@ -51,93 +79,91 @@ class Scripted:
     def patience(self, _looks: int) -> float:
         return self.seconds
 
-
-def rings(one: Scripted) -> None:
-    for wake in one.watchers:
-        wake()
-
-
-class EndsMeanwhile(Scripted):
-    """A run that writes its last events and ends between two reads of one look."""
-
-    reads = 0
-
-    def finished(self, _tenant: str, _run_id: str) -> bool:
-        self.reads += 1
-        return self.reads > 1
-
-    def events(self, _tenant: str, _run_id: str, _after: int) -> list[Followed]:
-        self.reads += 1
-        return [STOP, END] if self.reads > 1 else []
+    def rings(self) -> None:
+        for wake in tuple(self.watchers):
+            wake()
 
 
-def followed(following: Any, after: int = 0) -> list[int]:
-    async def collect() -> list[int]:
-        found = []
-        async for events, _ in follow(following, Threads(), "default", RUN, after):
-            found += [one.seq for one in events]
-        return found
-
-    return asyncio.run(collect())
-
-
-def streamed(following: Any, *, pings: bool = True) -> str:
-    async def collect() -> str:
-        return "".join([text async for text in stream(following, Threads(), "default", RUN, pings=pings)])
+def streamed(log: Any, following: Any, waits: Waits = Waits(silence=3600), *, pings: bool = False) -> list[str]:
+    async def collect() -> list[str]:
+        return [text async for text in stream(following, Lanes(waits), log, pings=pings)]
 
     return asyncio.run(collect())
 
 
 def test_events_are_followed_to_the_last_and_each_once() -> None:
-    following = Scripted([(False, [STOP]), (False, []), (True, [END])])
-    assert followed(following) == [1, 2]
-    assert following.asked_after == [0, 1, 1]
+    following = Scripted()
+    assert streamed(Log([[STOP], [], [END]]), following) == [STOPPED, DONE]
     assert following.watchers == []
 
 
 def test_a_notice_ends_the_wait() -> None:
     # An hour of patience: only the notice can end this.
-    following = Scripted([(False, []), (True, [STOP, END])], seconds=3600)
-    following.on_look = rings
-    assert followed(following) == [1, 2]
+    following = Scripted(seconds=3600)
+    log = Log([[], [STOP, END]], on_look=lambda _: following.rings())
+    assert streamed(log, following) == [STOPPED + DONE]
 
 
-def test_a_run_that_ends_between_two_reads_loses_no_event() -> None:
-    assert followed(EndsMeanwhile([])) == [1, 2]
+def test_who_has_seen_all_is_told_so_at_once() -> None:
+    assert streamed(Log([[]], after=2, at_end=True), Scripted(seconds=3600)) == [DONE]
 
 
-def test_a_run_whose_events_are_gone_ends_its_followers() -> None:
-    assert followed(Scripted([(True, [])]), after=7) == []
+def test_a_stream_whose_events_are_gone_breaks_off() -> None:
+    class Gone(Log):
+        done = True
+
+    assert streamed(Gone([[STOP], []]), Scripted(seconds=3600)) == [STOPPED]
 
 
 def test_a_reply_waits_for_the_end() -> None:
-    following: Any = Scripted([(False, [])], seconds=3600)
+    following: Any = Scripted(seconds=3600)
 
     def look(one: Scripted) -> None:
-        if one.watchers:
-            one.looks = [(True, [])]
-            rings(one)
+        one.ended = bool(one.watchers)
+        one.rings()
 
     following.on_look = look
-    assert asyncio.run(response(following, Threads(), "default", RUN)) is REPLY
+    assert asyncio.run(response(following, Lanes(), "default", RUN)) is REPLY
 
 
 def test_who_waits_is_sent_home_when_the_server_stops() -> None:
-    threads = Threads()
-    following: Any = Scripted([(False, [])], seconds=3600)
-    following.on_look = lambda one: threads.close() if one.watchers else None
+    lanes = Lanes()
+    following: Any = Scripted(seconds=3600)
+    following.on_look = lambda one: lanes.close() if one.watchers else None
     with pytest.raises(ServerStops):
-        asyncio.run(response(following, threads, "default", RUN))
+        asyncio.run(response(following, lanes, "default", RUN))
 
 
-def test_a_long_silence_is_broken_by_pings() -> None:
-    following = Scripted([(False, []), (False, []), (False, []), (True, [END])], seconds=10)
-    following.on_look = rings
-    text = streamed(following)
-    # One at the beginning, one after twenty seconds of the thirty.
-    assert text.count('"message_type":"ping"') == 2
-    assert text.endswith("data: [DONE]\n\n")
-    assert "ping" not in streamed(Scripted([(True, [END])]), pings=False)
+def test_a_long_silence_is_broken_by_pings_and_only_by_pings() -> None:
+    log = Log([[], [], [STOP], [END]])
+    texts = streamed(log, Scripted(), Waits(silence=0), pings=True)
+    assert [text == DONE or text == STOPPED or '"message_type":"ping"' in text for text in texts] == [True] * 5
+    assert ['"ping"' in text for text in texts] == [True, True, True, False, False]
+
+
+def test_events_that_show_nothing_do_not_keep_a_stream_silent() -> None:
+    from hibernaut.schemas.events import MessageEvent
+
+    hidden = Followed(1, MessageEvent(message_id="message-1", index=0))
+    texts = streamed(Log([[hidden], [hidden], [END]]), Scripted(), Waits(silence=0), pings=True)
+    assert ['"ping"' in text for text in texts] == [True, True, True, False]
+
+
+def test_pings_bear_the_last_number_where_numbers_are_shown() -> None:
+    log = Log([[STOP], [], [END]], numbered=True)
+    texts = streamed(log, Scripted(), Waits(silence=0), pings=True)
+    assert ['"seq_id":1,' in text for text in texts] == [True, False, False, False]
+    assert ['"seq_id":2,' in text for text in texts] == [False, False, True, False]
+
+
+def test_a_stream_without_pings_has_none() -> None:
+    assert "ping" not in "".join(streamed(Log([[], [], [END]]), Scripted(), Waits(silence=0)))
+
+
+def test_a_follower_whose_time_is_over_goes_without_the_end() -> None:
+    log = Log([[STOP], [STOP]])
+    assert streamed(log, Scripted(), Waits(longest=0)) == [STOPPED]
+    assert log.looked == 1
 
 
 @pytest.mark.parametrize(
@@ -155,6 +181,42 @@ def test_a_long_silence_is_broken_by_pings() -> None:
 )
 def test_an_error_is_told_by_one_of_lettas_types(code: str, told: str) -> None:
     error = Followed(1, ErrorEvent(error_type=code, message="why"))
-    text = streamed(Scripted([(True, [error, END])]), pings=False)
+    (text,) = streamed(Log([[error, END]]), Scripted())
     assert text.startswith('event: error\ndata: {"message_type":"error_message"')
     assert f'"error_type":"{told}"' in text
+    assert '"seq_id":null' in text
+    assert '"seq_id":2' in streamed(Log([[error, END]], numbered=True), Scripted())[0]
+
+
+@pytest.mark.parametrize("pings", [True, False])
+def test_a_pending_approval_is_told_by_a_stream_of_its_own(pings: bool) -> None:
+    async def collect() -> str:
+        answer = refusal(PendingApproval("CONFLICT: approve first", "message-" + RUN[4:], RUN), pings=pings)
+        assert (answer.status_code, answer.media_type) == (200, "text/event-stream")
+        return "".join([str(text) async for text in answer.body_iterator])
+
+    text = asyncio.run(collect())
+    assert text.startswith('data: {"id":"ping-') is pings
+    assert 'data: {"message_type":"stop_reason","stop_reason":"error"}\n\nevent: error\ndata: ' in text
+    assert '"error_type":"internal_error"' in text
+    assert '"detail":"CONFLICT: approve first"' in text
+    assert text.endswith(DONE)
+
+
+def test_lanes_serve_several_event_loops_at_once() -> None:
+    """More jobs than there are lanes, from two loops: each waits in its own loop's line."""
+    import threading
+
+    lanes, both = Lanes(), threading.Barrier(2)
+
+    async def many() -> int:
+        both.wait()
+        return sum(await asyncio.gather(*(lanes.look(lambda: 1) for _ in range(200))))
+
+    found: list[int] = []
+    threads = [threading.Thread(target=lambda: found.append(asyncio.run(many()))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [200, 200]

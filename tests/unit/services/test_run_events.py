@@ -10,7 +10,7 @@ import pytest
 from hibernaut.ports.table import Key, Table
 from hibernaut.schemas.events import DoneEvent, UsageEvent
 from hibernaut.schemas.usage import LettaUsageStatistics
-from hibernaut.services.following import Followed
+from hibernaut.services.run_log import Followed
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.settled import check_settled
 from tests.support.tables import RevealsSlowly

@@ -6,19 +6,16 @@ The sending routes are the only asynchronous ones: while a run goes on, its requ
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Response
 from fastapi import Request as HttpRequest
-from fastapi.responses import StreamingResponse
 
 from hibernaut.domain.listing import Page
-from hibernaut.rest import following
-from hibernaut.rest.dependencies import Services, TheCaller, TheServices, TheThreads
+from hibernaut.rest import answers
+from hibernaut.rest.dependencies import Services, TheCaller, TheLanes, TheServices
 from hibernaut.rest.queries import AgentMessageListQuery, MessageListQuery
 from hibernaut.rest.replies import plain, replies, reply
-from hibernaut.rest.streaming import MEDIA_TYPE, stream
 from hibernaut.schemas.base import Schema
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound, Unprocessable
 from hibernaut.schemas.ids import AgentId, MessageId
@@ -75,7 +72,7 @@ ThePrepare = Annotated[Prepare, Depends(prepare)]
 @router.post("/agents/{agent_id}/messages", response_model=LettaResponse)
 async def send_message(
     services: TheServices,
-    threads: TheThreads,
+    lanes: TheLanes,
     caller: TheCaller,
     agent_id: AgentId,
     body: LettaStreamingRequest,
@@ -85,18 +82,17 @@ async def send_message(
     if body.streaming and not caller.is_1_0_client:
         raise Unprocessable(STABLE_CLIENTS_ONLY)
     if body.streaming:
-        return await _streamed(services, threads, caller.tenant, prepared(agent_id, body, "send_message_streaming"), body)
+        asked = prepared(agent_id, body, "send_message_streaming")
+        return await answers.streamed(services, lanes, caller.tenant, asked, pings=body.include_pings)
     if body.stream_tokens or body.background or not body.include_pings:
         raise Unprocessable(NOT_STREAMING)
-    asked = prepared(agent_id, body, "send_message")
-    run_id = await threads.work(partial(_begin, services, caller.tenant, asked, inline=True))
-    return reply(await following.response(services.following, threads, caller.tenant, run_id))
+    return await answers.whole(services, lanes, caller.tenant, prepared(agent_id, body, "send_message"))
 
 
 @router.post("/agents/{agent_id}/messages/stream")
 async def stream_message(
     services: TheServices,
-    threads: TheThreads,
+    lanes: TheLanes,
     caller: TheCaller,
     agent_id: AgentId,
     body: LettaStreamingRequest,
@@ -104,13 +100,13 @@ async def stream_message(
 ) -> Response:
     """Send messages; the answer comes as server-sent events."""
     asked = prepared(agent_id, body, "send_message_streaming")
-    return await _streamed(services, threads, caller.tenant, asked, body)
+    return await answers.streamed(services, lanes, caller.tenant, asked, pings=body.include_pings)
 
 
 @router.post("/agents/{agent_id}/messages/async", response_model=Run)
 async def send_message_async(
     services: TheServices,
-    threads: TheThreads,
+    lanes: TheLanes,
     caller: TheCaller,
     agent_id: AgentId,
     body: LettaAsyncRequest,
@@ -120,11 +116,11 @@ async def send_message_async(
     asked = prepared(agent_id, body, "send_message_async")
 
     def work() -> Run:
-        run = services.runs.get(caller.tenant, _begin(services, caller.tenant, asked))
+        run = services.runs.get(caller.tenant, answers.begin(services, caller.tenant, asked))
         accepted = {"status": RunStatus.CREATED, "completed_at": None, "stop_reason": None}
         return run.model_copy(update=accepted)
 
-    return reply(await threads.work(work))
+    return reply(await lanes.work(work))
 
 
 @router.post("/agents/{agent_id}/messages/cancel")
@@ -155,22 +151,6 @@ def list_messages(services: TheServices, caller: TheCaller, query: MessageListQu
 def retrieve_message(services: TheServices, caller: TheCaller, message_id: MessageId) -> Response:
     """What one row of a log is shown as."""
     return replies(services.messages.get(caller.tenant, message_id))
-
-
-def _begin(services: Services, tenant: str, asked: Request, *, inline: bool = False) -> str:
-    """The id of the request's run, which is under way then. One that was there already, or waits, is driven by somebody else."""
-    accepted = services.sending.accept(tenant, asked)
-    if not accepted.attached and not accepted.waits:
-        services.sending.start(tenant, accepted.run_id, inline=inline)
-    return accepted.run_id
-
-
-async def _streamed(
-    services: Services, threads: following.Threads, tenant: str, asked: Request, body: LettaStreamingRequest
-) -> Response:
-    run_id = await threads.work(partial(_begin, services, tenant, asked))
-    events = stream(services.following, threads, tenant, run_id, pings=body.include_pings, numbered=body.background)
-    return StreamingResponse(events, media_type=MEDIA_TYPE)
 
 
 def _cancelled(services: Services, tenant: str, agent_id: str, run_id: str) -> str:

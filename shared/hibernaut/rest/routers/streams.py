@@ -1,0 +1,25 @@
+"""Coming back to a run's stream (Letta V1 API, digest 6.5)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Response
+
+from hibernaut.rest import answers
+from hibernaut.rest.dependencies import TheCaller, TheLanes, TheServices
+from hibernaut.schemas.send import RetrieveStreamRequest
+
+router = APIRouter(prefix="/v1/runs", tags=["runs"])
+
+
+@router.post("/{run_id}/stream")
+async def retrieve_run_stream(
+    services: TheServices,
+    lanes: TheLanes,
+    caller: TheCaller,
+    run_id: str,
+    body: Annotated[RetrieveStreamRequest, Body(default_factory=RetrieveStreamRequest)],
+) -> Response:
+    """What came after the event that the caller has seen last, and what still comes, as server-sent events."""
+    return await answers.resumed(services, lanes, caller.tenant, run_id, body)
