@@ -18,6 +18,7 @@ from hibernaut.schemas.ids import DEFAULT_TENANT, DEFAULT_USER, is_id
 if TYPE_CHECKING:
     from hibernaut.services.agents import Agents
     from hibernaut.services.blocks import Blocks
+    from hibernaut.services.cancelling import Cancelling
     from hibernaut.services.endings import Endings
     from hibernaut.services.following import Following
     from hibernaut.services.jobs import Jobs
@@ -50,6 +51,7 @@ class Services:
     steps: Steps
     endings: Endings
     repairs: Repairs
+    cancelling: Cancelling
 
 
 @dataclass(frozen=True, slots=True)

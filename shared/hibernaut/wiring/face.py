@@ -9,6 +9,7 @@ from hibernaut.services.agent_updates import AgentUpdates
 from hibernaut.services.agent_windows import AgentWindows
 from hibernaut.services.agents import Agents
 from hibernaut.services.blocks import Blocks
+from hibernaut.services.cancelling import Cancelling
 from hibernaut.services.following import Following
 from hibernaut.services.host import Host
 from hibernaut.services.jobs import Jobs
@@ -51,6 +52,7 @@ def services_over(stores: Stores, host: Host, models: Models, chain: Chain) -> S
         endings=chain.endings,
         sending=chain.sending,
         repairs=chain.repairs,
+        cancelling=Cancelling(stores, chain.endings),
         following=Following(stores, host),
         messages=messages,
         runs=runs,
