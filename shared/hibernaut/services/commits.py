@@ -7,18 +7,20 @@ what stands there now: a longer queue, taken event numbers. A moved block or age
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from hibernaut.ports.table import Change, ConditionFailed
+from hibernaut.ports.table import Change, ConditionFailed, TableError
 from hibernaut.ports.workflow import RunRef
 from hibernaut.schemas.approval import PendingApproval
 from hibernaut.schemas.conversation import Head
-from hibernaut.schemas.errors import Conflict
+from hibernaut.schemas.errors import Conflict, HibernautError
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.run import StoredRun
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.attempts import Stopped
+from hibernaut.services.callbacks import Callbacks
 from hibernaut.services.host import Host
 from hibernaut.store.runs import RunState
 from hibernaut.store.stores import Stores
@@ -56,6 +58,7 @@ class Commits:
         self._signal = host.signal
         self._clock = host.clock
         self._ids = host.ids
+        self._callbacks = Callbacks(stores, host)
 
     def step(
         self,
@@ -103,6 +106,13 @@ class Commits:
         for run in next_run:
             if newcomer is None:
                 self._workflow.start(RunRef(tenant, run.id))
+        self.call_back(tenant, state.run)
+
+    def call_back(self, tenant: str, run: StoredRun) -> None:
+        """Call who asked for it at the run's end; where this fails, the sweep does it."""
+        if run.callback_url:
+            with suppress(HibernautError, TableError):
+                self._callbacks.send(tenant, run.id)
 
     def _write(
         self,

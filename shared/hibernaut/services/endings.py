@@ -84,6 +84,7 @@ class Endings:
                 continue
             logger.info("run ended from outside", extra={"run_id": run_id, "stop_reason": reason.value})
             self._workflow.stop(RunRef(tenant, run_id))
+            self._commits.call_back(tenant, state.run)
             return None
         raise Conflict(f"Run {run_id} cannot be ended: it does not settle. Try again.")
 

@@ -6,12 +6,17 @@ from dataclasses import dataclass
 
 from hibernaut.ports.clock import Clock, Ids
 from hibernaut.ports.signal import RunSignal
+from hibernaut.ports.web import NO_WEB, Web
 from hibernaut.ports.workflow import Workflow
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """`holder` names this process on leases and claims. `alone`: no other process can hold one, so that of another holder is dead."""
+    """`holder` names this process on leases and claims. `alone`: no other process can hold one, so that of another holder is dead.
+
+    `gather` is for how many seconds the pieces of a reply are gathered into one write; `look` after how many a worker that waits for its
+    model looks whether the run is still its own.
+    """
 
     clock: Clock
     ids: Ids
@@ -19,3 +24,6 @@ class Host:
     signal: RunSignal
     holder: str
     alone: bool = False
+    gather: float = 0.02
+    look: float = 0.5
+    web: Web = NO_WEB

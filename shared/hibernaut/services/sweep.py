@@ -13,6 +13,7 @@ from hibernaut.schemas.errors import HibernautError, place_of
 from hibernaut.schemas.run import RunError
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.approvals import Approvals
+from hibernaut.services.callbacks import Callbacks
 from hibernaut.services.endings import Endings
 from hibernaut.services.host import Host
 from hibernaut.store import keys
@@ -39,6 +40,7 @@ class Sweep:
         self._host = host
         self._endings = endings
         self._approvals = approvals
+        self._callbacks = Callbacks(stores, host)
 
     def run(self, *, everything: bool = False) -> Swept:
         """Take up every open run that is past due, or, at the start of a host that is alone, every open run."""
@@ -73,6 +75,8 @@ class Sweep:
         if place.sk == keys.PENDING:
             return "left" if self._approvals.deny_overdue(tenant, run_id) is None else "started"
         state = self._stores.runs.get(tenant, run_id)
+        if state is not None and state.ended:
+            self._callbacks.send(tenant, run_id)
         if state is None or state.run.status is not RunStatus.RUNNING or self._alive(state):
             return "left"
         age = self._host.clock.now() - state.run.created_at

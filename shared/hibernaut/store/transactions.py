@@ -239,7 +239,7 @@ class Transactions:
         chosen = (Term("waiting", Op.EQ, before.waiting),) if ending.asks is None and succession.fresh is None else ()
         return [
             self._conversations.change_head(tenant, before, grown, state.token, *chosen),
-            self._runs.change(tenant, state, when, None),
+            self._runs.change(tenant, state, when, _call_ms(state.run, now)),
             *([self._approvals.create(tenant, ending.asks)] if ending.asks else []),
             self._runs.end_row(tenant, state.run),
             *(self._conversations.put_message(tenant, before.id, row) for row in rows),
@@ -260,7 +260,7 @@ class Transactions:
         key = keys.head(tenant, before.id)
         return [
             Update(key, set={"wt": state.token}, add={"waiting": -1}, when=(Term("waiting", Op.EQ, before.waiting),)),
-            self._runs.change(tenant, state, (Term("status", Op.EQ, RunStatus.CREATED.value),), None),
+            self._runs.change(tenant, state, (Term("status", Op.EQ, RunStatus.CREATED.value),), _call_ms(state.run, now)),
             self._runs.end_row(tenant, state.run),
             Delete(keys.queued(tenant, before.id, state.run.id), PRESENT),
             self._runs.put_events(tenant, state.run.id, 1, log, now),
@@ -272,7 +272,7 @@ class Transactions:
         state = replace(state, next_seq=state.next_seq + len(log), last_seq=state.next_seq + len(log) - 1, lease=0, journal="")
         when = unchanged(ending.outside) if ending.outside else running(state.attempt)
         return [
-            self._runs.change(tenant, state, when, None),
+            self._runs.change(tenant, state, when, _call_ms(state.run, now)),
             self._runs.end_row(tenant, state.run),
             self._runs.put_events(tenant, state.run.id, ending.state.next_seq, log, now),
         ]
@@ -325,6 +325,11 @@ def statistics(run: StoredRun) -> LettaUsageStatistics:
     if not run.options.stream_tokens:
         usage = {name: figure or 0 for name, figure in usage.items()}
     return LettaUsageStatistics(**usage, step_count=run.steps, context_tokens=run.context_tokens)
+
+
+def _call_ms(run: StoredRun, now: datetime) -> int | None:
+    """When the sweep looks whether whoever asked for it was called at the end of the run; None where nobody did."""
+    return _ms(now) + OPEN_FOR_MS if run.callback_url else None
 
 
 def _grown(head: Head, rows: Sequence[Message], *, owner: str | None) -> Head:

@@ -20,6 +20,7 @@ from hibernaut.adapters.secrets.environment import EnvironmentSecrets
 from hibernaut.adapters.signal import ProcessSignal
 from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.adapters.tool_runner.child_process import ChildProcessRunner
+from hibernaut.adapters.web.http import HttpWeb
 from hibernaut.adapters.workflow.threads import Drive, Threads
 from hibernaut.ports.model import Models
 from hibernaut.ports.table import Table
@@ -63,7 +64,7 @@ class Embedded:
         clock = SystemClock()
         ids = TimeOrderedIds(clock)
         self.workflow = Threads()
-        self.host = Host(clock, ids, self.workflow, ProcessSignal(), holder=f"host:{ids.token()}", alone=True)
+        self.host = Host(clock, ids, self.workflow, ProcessSignal(), holder=f"host:{ids.token()}", alone=True, web=HttpWeb())
         self.stores: Stores = stores_over(self.table, DiskBlobs(settings.data / "blobs"), clock)
         secrets = EnvironmentSecrets(settings.providers)
         self.models: Models = overrides.models or Catalogue(secrets, default_model=settings.default_model)

@@ -13,6 +13,7 @@ On AWS (set by the stack):
     HIBERNAUT_BUCKET          name of the bucket for large bodies
     HIBERNAUT_STATE_MACHINE   ARN of the heartbeat state machine
     HIBERNAUT_RUN_TOOL        name of the function that runs custom tools
+    HIBERNAUT_LONGEST_FOLLOW  seconds after which a stream is ended, for its client to resume it (default: 840)
     HIBERNAUT_PARAMETERS      path in the Parameter Store under which the providers' keys lie
 """
 
@@ -26,6 +27,8 @@ from pathlib import Path
 PROVIDER_NAMES = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
 DEFAULT_TOOL_TIMEOUT = 60.0
 """Seconds."""
+LONGEST_FOLLOW = 840.0
+"""Seconds: the gateway ends a reply after 15 minutes."""
 
 
 class BadSetting(ValueError):
@@ -65,6 +68,7 @@ class AwsSettings:
     state_machine: str = ""
     run_tool: str = ""
     parameters: str = ""
+    longest_follow: float = LONGEST_FOLLOW
     default_model: str | None = None
     tool_timeout: float = DEFAULT_TOOL_TIMEOUT
     cors_origins: tuple[str, ...] = ()
@@ -82,6 +86,7 @@ class AwsSettings:
             state_machine=variables.get("HIBERNAUT_STATE_MACHINE", ""),
             run_tool=variables.get("HIBERNAUT_RUN_TOOL", ""),
             parameters=variables.get("HIBERNAUT_PARAMETERS", ""),
+            longest_follow=_seconds(variables, "HIBERNAUT_LONGEST_FOLLOW", LONGEST_FOLLOW),
             default_model=variables.get("HIBERNAUT_DEFAULT_MODEL") or None,
             tool_timeout=_seconds(variables, "HIBERNAUT_TOOL_TIMEOUT", DEFAULT_TOOL_TIMEOUT),
             cors_origins=_list(variables, "HIBERNAUT_CORS_ORIGINS"),

@@ -1,0 +1,1 @@
+"""The engine of the `Web` port: HTTP."""
