@@ -23,6 +23,7 @@ from hibernaut.rest.routers import (
     agent_tools,
     agents,
     blocks,
+    conversations,
     health,
     jobs,
     messages,
@@ -38,7 +39,23 @@ from hibernaut.rest.routers import (
 LETTA_WEB_APP = "https://app.letta.com"
 LOCAL_ORIGINS = tuple(f"http://{host}:{port}" for host in ("localhost", "127.0.0.1") for port in (3000, 4200, 8080, 8283))
 """Where development servers of web front ends usually run."""
-ROUTERS = (health, agents, repairs, agent_blocks, agent_tools, messages, blocks, tools, runs, streams, steps, jobs, models, tags)
+ROUTERS = (
+    health,
+    agents,
+    repairs,
+    agent_blocks,
+    agent_tools,
+    messages,
+    conversations,
+    blocks,
+    tools,
+    runs,
+    streams,
+    steps,
+    jobs,
+    models,
+    tags,
+)
 """Where two routes fit one path, the first router's is taken."""
 DEFAULT_BODY_LIMIT = 50 * MEBIBYTE
 DESCRIPTION = "Stateful LLM agents with self-editing memory, behind the Letta V1 API."

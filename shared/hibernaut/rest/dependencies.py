@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hibernaut.services.agents import Agents
     from hibernaut.services.blocks import Blocks
     from hibernaut.services.cancelling import Cancelling
+    from hibernaut.services.conversations import Conversations
     from hibernaut.services.endings import Endings
     from hibernaut.services.following import Following
     from hibernaut.services.jobs import Jobs
@@ -52,6 +53,7 @@ class Services:
     endings: Endings
     repairs: Repairs
     cancelling: Cancelling
+    conversations: Conversations
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ AgentId = Annotated[str, StringConstraints(pattern=pattern("agent"))]
 ArchiveId = Annotated[str, StringConstraints(pattern=pattern("archive"))]
 BlockId = Annotated[str, StringConstraints(pattern=pattern("block"))]
 ConversationId = Annotated[str, StringConstraints(pattern=pattern("conv"))]
+AnyConversationId = Annotated[str, StringConstraints(pattern=f"^(conv-{_UUID4}|agent-{_UUID4}|default)$")]
+"""A conversation, or an agent's own one: by the agent's id, or as `default` where that id comes along (digest 1.3)."""
 FileId = Annotated[str, StringConstraints(pattern=pattern("file"))]
 FolderId = Annotated[str, StringConstraints(pattern=pattern("source"))]
 IdentityId = Annotated[str, StringConstraints(pattern=pattern("identity"))]

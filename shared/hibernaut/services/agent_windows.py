@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from hibernaut.domain.agent_types import spec_of
 from hibernaut.domain.first_messages import boot_sequence
 from hibernaut.domain.system_prompt import core_memory_section
-from hibernaut.domain.window import estimate, tokens_of
+from hibernaut.domain.tokens import count as estimate
+from hibernaut.domain.window import tokens_of
 from hibernaut.ports.table import Change
 from hibernaut.schemas.agent import ContextWindowOverview, StoredAgent
 from hibernaut.schemas.base import JsonObject
@@ -20,6 +21,7 @@ from hibernaut.schemas.errors import Busy, InvalidArgument, NotFound
 from hibernaut.schemas.ids import is_id
 from hibernaut.services.agent_parts import opening_of
 from hibernaut.services.prompts import Compiled, Prompts, system_row
+from hibernaut.services.recompiling import Recompiling, Seen
 from hibernaut.services.records import Records
 from hibernaut.store.conversations import Loaded, explicit_window
 
@@ -83,32 +85,14 @@ class AgentWindows:
         return [self._records.conversations.change_head(tenant, head, after, self._records.ids.token())]
 
     def recompile(self, tenant: str, agent_id: str, *, update_time: bool = False, dry_run: bool = False) -> str:
-        """The system message as memory is now. It is stored unless `dry_run`, or while a run owns the conversation: a run's prompt
-        stays as it is, and the next run compiles anew. Raises: NotFound.
-        """
+        """The system message as memory is now, stored unless `dry_run`. Raises: NotFound."""
 
-        def attempt() -> str:
-            agent, loaded = self._records.agent(tenant, agent_id), self._loaded(tenant, agent_id)
-            compiled = self._compiled(tenant, agent, loaded, update_time=update_time)
-            if not dry_run and loaded.head.owner is None:
-                self._store_prompt(tenant, agent, loaded, compiled)
-            return compiled.text
+        def see() -> Seen:
+            agent = self._records.agent(tenant, agent_id)
+            return Seen(agent, self._prompts.blocks_of(tenant, agent))
 
-        return self._records.until_settled(attempt)
-
-    def _store_prompt(self, tenant: str, agent: StoredAgent, loaded: Loaded, compiled: Compiled) -> None:
-        old, head = loaded.messages[0], loaded.head
-        if old.text() == compiled.text and not compiled.changed:
-            return
-        conversations, token = self._records.conversations, self._records.ids.token()
-        row = system_row(old.id, agent, compiled.text, old.created_at)
-        after = head.model_copy(update={"compiled": compiled.source, "version": head.version + 1})
-        self._records.writer.write(
-            conversations.change_head(tenant, head, after, token),
-            conversations.put_message(tenant, head.id, row, rewrite=True),
-            token=token,
-        )
-        conversations.keep(tenant, Loaded(after, (row, *loaded.messages[1:])))
+        recompiling = Recompiling(self._records, self._prompts)
+        return recompiling.recompile(tenant, agent_id, see, update_time=update_time, dry_run=dry_run)
 
     def overview(self, tenant: str, agent_id: str) -> ContextWindowOverview:
         """How the context window is filled, by a system message compiled for the purpose; sizes as stored or estimated. Raises: NotFound."""

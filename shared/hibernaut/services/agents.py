@@ -10,18 +10,15 @@ from hibernaut.domain.listing import Page, page
 from hibernaut.ports.table import Change, Item
 from hibernaut.schemas.agent import AgentState, StoredAgent
 from hibernaut.schemas.block import StoredBlock
-from hibernaut.schemas.errors import Conflict, NotFound
-from hibernaut.schemas.stop import StopReason
+from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.tool import StoredTool
 from hibernaut.services.agent_creation import AgentCreation
 from hibernaut.services.agent_states import LOADED, AgentStates
 from hibernaut.services.agent_updates import AgentUpdates
 from hibernaut.services.agent_windows import AgentWindows
+from hibernaut.services.conversation_ends import ConversationEnds
 from hibernaut.services.endings import Endings
 from hibernaut.services.records import Records
-
-MOST_RUNS = 10_000
-"""How many runs of an agent are ended before deleting it is given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +72,7 @@ class Agents:
         self, records: Records, *, creation: AgentCreation, updates: AgentUpdates, windows: AgentWindows, endings: Endings
     ) -> None:
         self._records = records
-        self._endings = endings
+        self._ends = ConversationEnds(records, endings=endings)
         self.creation = creation
         self.updates = updates
         self.windows = windows
@@ -134,15 +131,21 @@ class Agents:
         return page(tools, asked, id_of=lambda tool: tool.id, place=lambda tool: str(tool.created_at or ""))
 
     def delete(self, tenant: str, agent_id: str) -> None:
-        """End its runs, then itself with its links, then what lies under it. Its blocks and tools stay. Raises: NotFound, Conflict."""
+        """End its conversations and runs, then itself with its links, then what lies under it. Its blocks and tools stay.
+
+        Raises: NotFound, Conflict.
+        """
+        self._records.agent(tenant, agent_id)
+        self._end_conversations(tenant, agent_id)
         self._records.until_settled(lambda: self._delete(tenant, agent_id))
+        self._end_conversations(tenant, agent_id)
         self._records.conversations.forget(tenant, agent_id)
         self._records.erasure.agent(tenant, agent_id)
 
     def _delete(self, tenant: str, agent_id: str) -> None:
         records = self._records
         agent = records.agent(tenant, agent_id)
-        self._end_runs(tenant, agent_id)
+        self._ends.end_runs(tenant, agent_id)
         head = records.conversations.head(tenant, agent_id)
         parents = records.agents.delete(tenant, agent)
         records.write(
@@ -151,16 +154,11 @@ class Agents:
             records.ids.token(),
         )
 
-    def _end_runs(self, tenant: str, agent_id: str) -> None:
-        """Those that wait first, so that none of them becomes the owner by the end of the one before it."""
-        for _ in range(MOST_RUNS):
-            head = self._records.conversations.head(tenant, agent_id)
-            waiting = self._records.conversations.queue(tenant, agent_id)
-            open_run = waiting[-1] if waiting else (head.owner or head.pending) if head else None
-            if open_run is None:
-                return
-            self._endings.end(tenant, open_run, StopReason.CANCELLED)
-        raise Conflict(f"CONFLICT: Agent {agent_id} cannot be deleted: it keeps being sent messages.")
+    def _end_conversations(self, tenant: str, agent_id: str) -> None:
+        """Once before the agent goes and once after: without an agent no conversation is made any more."""
+        records = self._records.conversation_records
+        for record in records.get_many(tenant, records.ids(tenant, agent_id)).values():
+            self._ends.delete(tenant, record)
 
 
 def _links(records: Records, tenant: str, agent: StoredAgent) -> Sequence[Change]:

@@ -15,8 +15,10 @@ from hibernaut.schemas.agent import AgentType
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.letta_message import LettaMessage
 from hibernaut.schemas.message import Message
+from hibernaut.store.agent_logs import AgentLogs
 from hibernaut.store.agents import Agents
 from hibernaut.store.conversations import Conversations
+from hibernaut.store.logs import Span
 from hibernaut.store.messages import Messages as Log
 
 DEFAULT_CONVERSATION = "default"
@@ -24,7 +26,7 @@ DEFAULT_CONVERSATION = "default"
 
 @dataclass(frozen=True, slots=True)
 class MessageQuery:
-    """Which rows, and how they are shown. `conversation_id` None or "default": the agent's own conversation."""
+    """Which rows, and how they are shown. `conversation_id` "default": the agent's own conversation; None: all of its conversations."""
 
     limit: int | None = 100
     before: str | None = None
@@ -40,9 +42,10 @@ class MessageQuery:
 
 
 class Messages:
-    def __init__(self, *, agents: Agents, conversations: Conversations, log: Log) -> None:
+    def __init__(self, *, agents: Agents, conversations: Conversations, agent_logs: AgentLogs, log: Log) -> None:
         self._agents = agents
         self._conversations = conversations
+        self._agent_logs = agent_logs
         self._log = log
 
     def page(self, tenant: str, agent_id: str, query: MessageQuery) -> list[LettaMessage]:
@@ -50,17 +53,41 @@ class Messages:
         agent = self._agents.get(tenant, agent_id)
         if agent is None:
             raise NotFound(f"Agent with ID {agent_id} not found")
-        conversation = query.conversation_id
-        if conversation in (None, DEFAULT_CONVERSATION):
-            conversation = agent_id
         for cursor in (query.before, query.after):
-            if cursor is not None and self._conversations.message(tenant, conversation, cursor) is None:
+            if cursor is not None and self._row(tenant, agent_id, query.conversation_id, cursor) is None:
                 raise NotFound(f"No message found with id '{cursor}' for agent '{agent_id}'.")
-        rows = self._conversations.page(
-            tenant, conversation, after=query.after, before=query.before, limit=query.limit, descending=query.descending
-        )
-        ours = [row for row in rows if row.agent_id == agent_id]
+        ours = [row for row in self._rows(tenant, agent_id, query) if row.agent_id == agent_id]
         return _shown(ours, query, lambda _row: agent.agent_type)
+
+    def _row(self, tenant: str, agent_id: str, conversation: str | None, message_id: str) -> Message | None:
+        if conversation is None:
+            return self._agent_logs.message(tenant, agent_id, message_id)
+        return self._conversations.message(tenant, _log_of(agent_id, conversation), message_id)
+
+    def _rows(self, tenant: str, agent_id: str, query: MessageQuery) -> list[Message]:
+        if query.conversation_id is None:
+            span = Span(query.after, query.before)
+            return self._agent_logs.page(tenant, agent_id, span, limit=query.limit, descending=query.descending)
+        return self._conversations.page(
+            tenant,
+            _log_of(agent_id, query.conversation_id),
+            after=query.after,
+            before=query.before,
+            limit=query.limit,
+            descending=query.descending,
+        )
+
+    def conversation_page(self, tenant: str, agent_id: str, conversation: str, query: MessageQuery) -> list[LettaMessage]:
+        """A page of one conversation, really in the order asked for; a cursor that is none of its messages counts as none (digest 1.5)."""
+        agent = self._agents.get(tenant, agent_id)
+        given = [cursor for cursor in (query.before, query.after) if cursor is not None]
+        known = {row.id for row in self._conversations.messages(tenant, conversation, given)} if given else set()
+        before, after = (cursor if cursor in known else None for cursor in (query.before, query.after))
+        rows = self._conversations.page(
+            tenant, conversation, after=after, before=before, limit=query.limit, descending=query.descending
+        )
+        shown = _shown(rows, query, lambda _row: agent.agent_type if agent else AgentType.LETTA_V1)
+        return shown[::-1] if query.descending else shown
 
     def page_of_all(self, tenant: str, query: MessageQuery) -> list[LettaMessage]:
         """A page of the messages of all agents, through an index that may lag. Raises: NotFound for a cursor."""
@@ -104,6 +131,10 @@ class Messages:
             return agent.agent_type if agent else AgentType.LETTA_V1
 
         return _shown(rows, query, type_of)
+
+
+def _log_of(agent_id: str, conversation: str) -> str:
+    return agent_id if conversation == DEFAULT_CONVERSATION else conversation
 
 
 def _shown(rows: Sequence[Message], query: MessageQuery, type_of: Callable[[Message], AgentType]) -> list[LettaMessage]:

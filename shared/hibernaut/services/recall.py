@@ -18,6 +18,7 @@ from hibernaut.schemas.message import Message
 from hibernaut.schemas.passage import Passage, default_archive_id
 from hibernaut.services.host import Host
 from hibernaut.services.turn_work import Work
+from hibernaut.store.logs import Span
 from hibernaut.store.stores import Stores
 
 MOST_ROWS = 20_000
@@ -41,7 +42,7 @@ class _Refused(ValueError):
 
 class Recall:
     def __init__(self, stores: Stores, host: Host) -> None:
-        self._conversations = stores.conversations
+        self._agent_logs = stores.agent_logs
         self._passages = stores.passages
         self._clock = host.clock
         self._ids = host.ids
@@ -76,8 +77,8 @@ class Recall:
         return {"message": f"Showing {len(found)} results:", "results": [_shown(row, now, work.agent.timezone) for row in found]}
 
     def _rows(self, work: Work) -> Iterator[Message]:
-        """The log, newest first."""
-        return iter(self._conversations.page(work.tenant, work.head.id, limit=MOST_ROWS, descending=True))
+        """What was said in all conversations of the agent, newest first."""
+        return iter(self._agent_logs.page(work.tenant, work.agent.id, Span(), limit=MOST_ROWS, descending=True))
 
     def _insert(self, work: Work, args: JsonObject) -> Answer:
         content = _text(args, "content")

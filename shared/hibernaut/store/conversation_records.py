@@ -5,7 +5,7 @@ Only reads stand here, and the changes that a transaction is made of.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Delete, Index, Item, Key, Put, Table, Update, Value, eq
@@ -45,13 +45,26 @@ class ConversationRecords:
             Check(keys.agent(tenant, record.agent_id), PRESENT),
         ]
 
-    def change(self, tenant: str, before: StoredConversation, after: StoredConversation, token: str) -> list[Change]:
-        """The change from what was read to `after`, on the condition that it is still so; with the list row where it shows the difference."""
+    def change(
+        self,
+        tenant: str,
+        before: StoredConversation,
+        after: StoredConversation,
+        token: str,
+        *,
+        last_message_at: Iterable[datetime | None] = (),
+    ) -> list[Change]:
+        """The change from what was read to `after`, on the condition that it is still so; with the list row where it shows the difference.
+
+        `last_message_at` holds the time to be set there, if it is to be set.
+        """
         key = keys.conversation(tenant, after.id)
         kept = after.model_copy(update={"version": before.version + 1})
         changed: dict[str, Value] = {**self._codec.body(key, kept), "version": kept.version, "wt": token}
         changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version))]
         row = {name: value for name, value in _listed(after).items() if _listed(before)[name] != value}
+        for at in last_message_at:
+            row["last_message_at"] = wire_time(at) if at else ""
         return [*changes, Update(keys.conversation_row(tenant, after.agent_id, after.id), set=row)] if row else changes
 
     def delete(self, tenant: str, record: StoredConversation) -> list[Change]:
@@ -60,10 +73,6 @@ class ConversationRecords:
             Delete(keys.conversation(tenant, record.id), eq(version=record.version)),
             Delete(keys.conversation_row(tenant, record.agent_id, record.id)),
         ]
-
-    def set_last_message(self, tenant: str, record: StoredConversation, at: datetime | None) -> Update:
-        row = keys.conversation_row(tenant, record.agent_id, record.id)
-        return Update(row, set={"last_message_at": wire_time(at) if at else ""})
 
     def ids(self, tenant: str, agent_id: str) -> list[str]:
         """The conversations of an agent beside its own one, oldest first."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from hibernaut.ports.blobs import Blobs
 from hibernaut.ports.table import MAX_CHANGES, Delete, Item, Key, Table, eq
-from hibernaut.schemas.conversation import Head
+from hibernaut.schemas.conversation import Head, Segment
 from hibernaut.schemas.run import Run
 from hibernaut.store import keys
 from hibernaut.store.writes import Writer
@@ -24,12 +24,18 @@ class Erasure:
 
     def head(self, tenant: str, head: Head) -> Delete:
         """The change that ends a conversation, on the condition that no run owns it or waits, and nothing was said meanwhile."""
-        free = eq(owner="", waiting=0, version=head.version)
+        free = eq(owner="", pending="", waiting=0, version=head.version)
         return Delete(keys.head(tenant, head.id), free)
 
     def message(self, tenant: str, conversation: str, message_id: str) -> Delete:
         """The change that takes one row out of a log: the system message that another one replaces."""
         return Delete(keys.message(tenant, conversation, message_id))
+
+    def log(self, tenant: str, conversation: str, kept: Sequence[Segment]) -> None:
+        """Everything of a conversation that has ended, but the rows that living forks refer to, and their marks."""
+        pk = keys.head(tenant, conversation).pk
+        items = self._table.query(pk, names=("blob",))
+        self._delete(pk, [item for item in items if not _referred(str(item["sk"]), kept)])
 
     def agent(self, tenant: str, agent_id: str) -> None:
         """Everything under an agent's id: first the runs that its rows lead to, then its log, then the rows."""
@@ -61,3 +67,11 @@ class Erasure:
         for item in items:
             if blob := str(item.get("blob", "")):
                 self._blobs.delete(blob)
+
+
+def _referred(sk: str, kept: Sequence[Segment]) -> bool:
+    """Whether a fork needs this item of the log that it shares."""
+    noun, _, name = sk.partition("#")
+    if noun == "FORK":
+        return bool(kept)
+    return noun == "MSG" and any(name in one.also or (one.after or "") < name <= one.upto for one in kept)

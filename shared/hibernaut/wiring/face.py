@@ -10,6 +10,9 @@ from hibernaut.services.agent_windows import AgentWindows
 from hibernaut.services.agents import Agents
 from hibernaut.services.blocks import Blocks
 from hibernaut.services.cancelling import Cancelling
+from hibernaut.services.conversation_ends import ConversationEnds
+from hibernaut.services.conversation_openings import ConversationOpenings
+from hibernaut.services.conversations import Conversations
 from hibernaut.services.following import Following
 from hibernaut.services.host import Host
 from hibernaut.services.jobs import Jobs
@@ -29,7 +32,9 @@ def services_over(stores: Stores, host: Host, models: Models, chain: Chain) -> S
     records = records_over(stores, host.clock, host.ids)
     windows = AgentWindows(records, prompts=chain.prompts)
     tool_runs = ToolRuns(stores, host, records, loader=chain.loader, calls=chain.calls, runner=chain.runner)
-    messages = Messages(agents=stores.agents, conversations=stores.conversations, log=stores.messages)
+    messages = Messages(
+        agents=stores.agents, conversations=stores.conversations, agent_logs=stores.agent_logs, log=stores.messages
+    )
     runs = Runs(
         runs=stores.runs,
         steps=stores.steps,
@@ -53,6 +58,13 @@ def services_over(stores: Stores, host: Host, models: Models, chain: Chain) -> S
         sending=chain.sending,
         repairs=chain.repairs,
         cancelling=Cancelling(stores, chain.endings),
+        conversations=Conversations(
+            records,
+            prompts=chain.prompts,
+            models=models,
+            openings=ConversationOpenings(records, prompts=chain.prompts, models=models),
+            ends=ConversationEnds(records, endings=chain.endings),
+        ),
         following=Following(stores, host),
         messages=messages,
         runs=runs,

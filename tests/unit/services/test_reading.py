@@ -44,7 +44,9 @@ def stores(table: SqliteTable, blobs: DiskBlobs) -> Stores:
 
 
 def reading(stores: Stores) -> tuple[Messages, Steps]:
-    messages = Messages(agents=stores.agents, conversations=stores.conversations, log=stores.messages)
+    messages = Messages(
+        agents=stores.agents, conversations=stores.conversations, agent_logs=stores.agent_logs, log=stores.messages
+    )
     return messages, Steps(steps=stores.steps, messages=messages, writer=stores.writer)
 
 

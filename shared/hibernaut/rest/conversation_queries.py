@@ -1,0 +1,62 @@
+"""The query strings of conversations (Letta V1 API, digest 1.5 and 2.16)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import Query
+
+from hibernaut.rest.queries import Limit, MessageList, Order
+from hibernaut.schemas.base import Schema
+from hibernaut.schemas.conversation_record import ForkQuery
+from hibernaut.schemas.ids import AgentId
+from hibernaut.services.conversations import ConversationQuery
+from hibernaut.services.messages import MessageQuery
+
+
+class ConversationList(Schema):
+    """A page of conversations."""
+
+    agent_id: AgentId | None = None
+    limit: Limit = 50
+    after: str | None = None
+    summary_search: str | None = None
+    archive_status: Literal["unarchived", "archived", "all"] = "unarchived"
+    order: Order = "desc"
+    order_by: Literal["created_at", "last_run_completion", "last_message_at"] = "created_at"
+
+    def query(self) -> ConversationQuery:
+        return ConversationQuery(
+            agent_id=self.agent_id,
+            limit=self.limit,
+            after=self.after,
+            summary_search=self.summary_search,
+            archived=self.archive_status,
+            order_by=self.order_by,
+            descending=self.order == "desc",
+        )
+
+
+class ConversationMessageList(MessageList):
+    """A page of the messages of one conversation, in the order asked for. `agent_id` goes with the id `default`."""
+
+    agent_id: AgentId | None = None
+    group_id: str | None = None
+    include_err: bool | None = None
+
+    def query(self) -> MessageQuery:
+        types = self.include_return_message_types
+        return MessageQuery(
+            limit=self.limit,
+            before=self.before,
+            after=self.after,
+            descending=self.order == "desc",
+            group_id=self.group_id,
+            include_err=bool(self.include_err),
+            types=None if types is None else frozenset(types),
+        )
+
+
+ConversationListQuery = Annotated[ConversationList, Query()]
+ConversationMessageListQuery = Annotated[ConversationMessageList, Query()]
+ForkOptions = Annotated[ForkQuery, Query()]

@@ -1,0 +1,149 @@
+"""Conversations and their messages (Letta V1 API, digest 2.16).
+
+Where a path takes `AnyConversationId`, it also means an agent's own conversation: `default` with the agent's id, or that id in its place.
+A message to a conversation that is busy is refused unless the request wants it otherwise (digest 7).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Query, Response
+
+from hibernaut.rest import answers
+from hibernaut.rest.conversation_queries import ConversationListQuery, ConversationMessageListQuery, ForkOptions
+from hibernaut.rest.dependencies import TheCaller, TheLanes, TheServices
+from hibernaut.rest.replies import plain, replies, reply
+from hibernaut.rest.routers.messages import NOT_STREAMING, ThePrepare
+from hibernaut.schemas.conversation_record import Conversation, CreateConversation, DirectRequest, UpdateConversation
+from hibernaut.schemas.errors import Unprocessable
+from hibernaut.schemas.ids import AgentId, AnyConversationId, ConversationId
+from hibernaut.schemas.letta_message import LettaMessage, LettaResponse
+from hibernaut.schemas.send import ConversationMessageRequest, RetrieveStreamRequest
+
+router = APIRouter(prefix="/v1/conversations", tags=["conversations"])
+OptionalCreate = Annotated[CreateConversation, Body(default_factory=CreateConversation)]
+OptionalDirect = Annotated[DirectRequest, Body(default_factory=DirectRequest)]
+OptionalStream = Annotated[RetrieveStreamRequest, Body(default_factory=RetrieveStreamRequest)]
+
+
+@router.post("", response_model=Conversation)
+def create_conversation(
+    services: TheServices, caller: TheCaller, agent_id: Annotated[AgentId, Query()], body: OptionalCreate
+) -> Response:
+    """Begin a conversation with an agent."""
+    conversations = services.conversations
+    made = conversations.openings.create(caller.tenant, agent_id, body, user=caller.user_id)
+    return reply(conversations.shown(caller.tenant, made))
+
+
+@router.get("", response_model=list[Conversation])
+def list_conversations(services: TheServices, caller: TheCaller, query: ConversationListQuery) -> Response:
+    """A page of conversations, of one agent or of all; the cursor follows the order asked for."""
+    return replies(services.conversations.list(caller.tenant, query.query()))
+
+
+@router.get("/{conversation_id}", response_model=Conversation)
+def retrieve_conversation(services: TheServices, caller: TheCaller, conversation_id: ConversationId) -> Response:
+    """One conversation."""
+    return reply(services.conversations.retrieve(caller.tenant, conversation_id))
+
+
+@router.patch("/{conversation_id}", response_model=Conversation)
+def update_conversation(
+    services: TheServices, caller: TheCaller, conversation_id: ConversationId, body: UpdateConversation
+) -> Response:
+    """Change what the request names; null clears it."""
+    return reply(services.conversations.update(caller.tenant, conversation_id, body, user=caller.user_id))
+
+
+@router.delete("/{conversation_id}")
+def delete_conversation(services: TheServices, caller: TheCaller, conversation_id: ConversationId) -> Response:
+    """End its run and delete it; forks of it keep what they share."""
+    services.conversations.delete(caller.tenant, conversation_id)
+    return plain(None)
+
+
+@router.post("/{conversation_id}/cancel")
+def cancel_conversation(
+    services: TheServices, caller: TheCaller, conversation_id: AnyConversationId, agent_id: AgentId | None = None
+) -> Response:
+    """End what is under way in the conversation: what it has written stays."""
+    target = services.conversations.target(caller.tenant, conversation_id, agent_id)
+    return plain(services.cancelling.conversation(caller.tenant, target.agent_id, target.head_id))
+
+
+@router.post("/{conversation_id}/fork", response_model=Conversation)
+def fork_conversation(
+    services: TheServices, caller: TheCaller, conversation_id: AnyConversationId, options: ForkOptions
+) -> Response:
+    """A new conversation that begins with what is in this one's context."""
+    conversations = services.conversations
+    target = conversations.target(caller.tenant, conversation_id, options.agent_id)
+    made = conversations.openings.fork(
+        caller.tenant,
+        target.head_id,
+        parent=target.record,
+        message_id=options.message_id,
+        hidden=options.hidden,
+        user=caller.user_id,
+    )
+    return reply(conversations.shown(caller.tenant, made))
+
+
+@router.post("/{conversation_id}/recompile", response_model=str)
+def recompile_conversation(
+    services: TheServices, caller: TheCaller, conversation_id: AnyConversationId, body: OptionalDirect, dry_run: bool = False
+) -> Response:
+    """The system message as memory is now; stored unless it is a dry run."""
+    target = services.conversations.target(caller.tenant, conversation_id, body.agent_id)
+    return plain(services.conversations.recompile(caller.tenant, target, dry_run=dry_run))
+
+
+@router.get("/{conversation_id}/messages", response_model=list[LettaMessage])
+def list_conversation_messages(
+    services: TheServices, caller: TheCaller, conversation_id: AnyConversationId, query: ConversationMessageListQuery
+) -> Response:
+    """A page of its messages in the order asked for; cursors are chronological, and an unknown one counts as none."""
+    target = services.conversations.target(caller.tenant, conversation_id, query.agent_id)
+    return replies(services.messages.conversation_page(caller.tenant, target.agent_id, target.head_id, query.query()))
+
+
+@router.post("/{conversation_id}/messages", response_model=LettaResponse)
+async def send_conversation_message(
+    services: TheServices,
+    lanes: TheLanes,
+    caller: TheCaller,
+    conversation_id: AnyConversationId,
+    body: ConversationMessageRequest,
+    prepared: ThePrepare,
+) -> Response:
+    """Send messages; the answer comes as server-sent events, or whole if `streaming` is false."""
+    find = partial(services.conversations.target, caller.tenant, conversation_id, body.agent_id)
+    target = await lanes.look(find)
+    asked = replace(
+        prepared(target.agent_id, body, "send_conversation_message"),
+        conversation_id=target.record.id if target.record else None,
+        background=body.background,
+        when_busy="reject",
+    )
+    if body.streaming:
+        return await answers.streamed(services, lanes, caller.tenant, asked, pings=body.include_pings)
+    if body.stream_tokens or body.background or not body.include_pings:
+        raise Unprocessable(NOT_STREAMING)
+    return await answers.whole(services, lanes, caller.tenant, asked)
+
+
+@router.post("/{conversation_id}/stream")
+async def resume_conversation_stream(
+    services: TheServices, lanes: TheLanes, caller: TheCaller, conversation_id: AnyConversationId, body: OptionalStream
+) -> Response:
+    """What came after the event that the caller has seen last, and what still comes: of the run named, of the message's, or under way."""
+
+    def find() -> str:
+        target = services.conversations.target(caller.tenant, conversation_id, body.agent_id)
+        return services.following.run_for(caller.tenant, target.head_id, run_id=body.run_id, otid=body.otid)
+
+    return await answers.resumed(services, lanes, caller.tenant, await lanes.look(find), body)

@@ -1,0 +1,72 @@
+"""Ending the runs of one conversation, and the conversation itself with what nobody refers to any more (Letta V1 API, digest 2.16)."""
+
+from __future__ import annotations
+
+from hibernaut.ports.table import Change
+from hibernaut.schemas.conversation import Head
+from hibernaut.schemas.conversation_record import StoredConversation
+from hibernaut.schemas.errors import Conflict
+from hibernaut.schemas.stop import StopReason
+from hibernaut.services.endings import Endings
+from hibernaut.services.records import Records
+
+MOST_RUNS = 10_000
+"""How many runs of a conversation are ended before deleting it is given up."""
+
+
+class ConversationEnds:
+    def __init__(self, records: Records, *, endings: Endings) -> None:
+        self._records = records
+        self._endings = endings
+
+    def end_runs(self, tenant: str, conversation: str) -> None:
+        """Those that wait first, so that none of them becomes the owner by the end of the one before it. Raises: Conflict."""
+        for _ in range(MOST_RUNS):
+            head = self._records.conversations.head(tenant, conversation)
+            waiting = self._records.conversations.queue(tenant, conversation)
+            open_run = waiting[-1] if waiting else (head.owner or head.pending) if head else None
+            if open_run is None:
+                return
+            self._endings.end(tenant, open_run, StopReason.CANCELLED)
+        raise Conflict(f"CONFLICT: {conversation} cannot be deleted: it keeps being sent messages.")
+
+    def delete(self, tenant: str, record: StoredConversation) -> None:
+        """End its runs, then the conversation, then what was said in it as far as no living fork refers to it. Raises: Conflict."""
+        sources = self._records.until_settled(lambda: self._delete(tenant, record.id))
+        self._records.conversations.forget(tenant, record.id)
+        for conversation in (record.id, *sources):
+            if self._records.conversations.head(tenant, conversation) is None:
+                self._erase(tenant, conversation)
+
+    def _delete(self, tenant: str, conversation_id: str) -> list[str]:
+        """The logs that it shared. Nothing happens where it is gone already."""
+        records = self._records
+        record = records.conversation_records.get(tenant, conversation_id)
+        if record is None:
+            return []
+        self.end_runs(tenant, conversation_id)
+        head = records.conversations.head(tenant, conversation_id)
+        sources = _sources(head)
+        blocks = records.blocks.get_many(tenant, record.isolated_block_ids).values()
+        copies: list[Change] = [change for block in blocks for change in records.blocks.delete(tenant, block)]
+        parents: list[Change] = [
+            *records.conversation_records.delete(tenant, record),
+            *(records.conversations.unshare(tenant, source, conversation_id) for source in sources),
+            *([records.erasure.head(tenant, head)] if head else []),
+        ]
+        records.write(copies, parents, records.ids.token())
+        return sources
+
+    def _erase(self, tenant: str, conversation: str) -> None:
+        """Nobody can fork a conversation that has ended, so what its forks refer to only becomes less."""
+        kept = [
+            one
+            for fork in self._records.conversations.forks(tenant, conversation)
+            for one in fork.segments
+            if one.conversation == conversation
+        ]
+        self._records.erasure.log(tenant, conversation, kept)
+
+
+def _sources(head: Head | None) -> list[str]:
+    return list(dict.fromkeys(one.conversation for one in head.segments)) if head else []
