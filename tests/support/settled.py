@@ -12,26 +12,33 @@ from hibernaut.store import keys
 from tests.support.world import TENANT, World
 
 
-def check_valid(log: Sequence[Message]) -> None:
-    """Invariant 6: each call has exactly one return, in order, before anything else is said; every prefix but inside a pair is valid."""
+def check_valid(log: Sequence[Message], *, waits: bool = False) -> None:
+    """Invariant 6: each call has exactly one return, in order, before anything else is said; every prefix but inside a pair is valid.
+
+    An approval row belongs to the reply before it, and its calls are returned first. `waits`: calls may stand open at the end.
+    """
     open_calls: list[str] = []
-    for row in log:
+    for place, row in enumerate(log):
         if row.role == "tool":
             returned = [answer.tool_call_id for answer in row.tool_returns]
             assert returned == open_calls, f"{row.id} returns {returned} where {open_calls} were called"
             open_calls = []
             continue
-        assert not open_calls, f"{row.role} row {row.id} follows calls without returns: {open_calls}"
-        open_calls = [call.id for call in row.tool_calls or ()]
+        if row.role == "approval" and not row.tool_calls:
+            assert open_calls, f"{row.id} answers nothing"
+            continue
+        asks = row.role == "approval" and log[place - 1].role == "assistant" and log[place - 1].step_id == row.step_id
+        assert asks or not open_calls, f"{row.role} row {row.id} follows calls without returns: {open_calls}"
+        open_calls = [call.id for call in row.tool_calls or ()] + open_calls
         assert len(set(open_calls)) == len(open_calls)
-    assert not open_calls, f"calls stand open at the end: {open_calls}"
+    assert waits or not open_calls, f"calls stand open at the end: {open_calls}"
 
 
 def check_settled(world: World, *agent_ids: str) -> None:
     """Everything that was accepted has ended well, and nobody waits or owns."""
     for agent_id in agent_ids:
         log, head = world.log(agent_id), world.head(agent_id)
-        check_valid(log)
+        check_valid(log, waits=head.pending is not None)
         check_events(world, agent_id)
         assert (head.owner, head.waiting) == (None, 0), "somebody still owns or waits"
         assert world.stores.conversations.queue(TENANT, agent_id) == []
@@ -52,7 +59,8 @@ def check_events(world: World, agent_id: str) -> None:
         said = [row.text() for row in log if row.run_id == run.id and row.role == "user" and row.step_id is None]
         kept = [row.text() for row in run.input]
         assert said + kept == world.data.sent.get(run.id, said or kept), f"the log has {said}, the run {kept}"
-        assert said + kept, f"the input of {run.id} is lost"
+        answers = any(row.run_id == run.id and row.role == "approval" and not row.tool_calls for row in log)
+        assert said + kept or answers, f"the input of {run.id} is lost"
         assert state.ended, f"{run.id} is {run.status}"
         assert run.stop_reason is not None
         assert listed["status"] == run.status

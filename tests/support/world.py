@@ -42,6 +42,8 @@ from tests.support.scripted_model import Script, ScriptedModels, ScriptedRunner
 TENANT = "default"
 TRIES = 3
 MOST_STEPS = 500
+NEVER = 3600.0
+"""Seconds that no test lasts."""
 
 
 class MemoryBlobs:
@@ -113,7 +115,10 @@ def data_in(folder: Path, script: Script, **model: object) -> Data:
 
 
 class World:
-    """One process. `wrap` stands between it and the table; `alone`: it may take every other holder for dead."""
+    """One process. `wrap` stands between it and the table; `alone`: it may take every other holder for dead.
+
+    `look`: after how many seconds it looks at a run whose model it waits for; of what happens in it, it is told at once.
+    """
 
     def __init__(
         self,
@@ -123,11 +128,12 @@ class World:
         alone: bool = True,
         wrap: Callable[[Table], Table] = lambda t: t,
         workflow: Inline | None = None,
+        look: float = NEVER,
     ) -> None:
         self.data, self.clock, self.models, self.runner = data, data.clock, data.models, data.runner
         self.ids = TimeOrderedIds(data.clock)
         self.workflow = workflow or Inline()
-        self.host = Host(data.clock, self.ids, self.workflow, ProcessSignal(), holder, alone)
+        self.host = Host(data.clock, self.ids, self.workflow, ProcessSignal(), holder, alone, look=look)
         self.stores = stores_over(wrap(data.table), data.blobs, data.clock)
         self.chain = chain_over(self.stores, self.host, data.models, data.runner, ToolLimits())
         self.sending = self.chain.sending
@@ -229,6 +235,25 @@ class World:
         run_id = self.begin(agent_id, *texts, **options)
         self.workflow.drive()
         return run_id
+
+    def answer(
+        self,
+        agent_id: str,
+        *items: Mapping[str, object],
+        texts: Sequence[str] = (),
+        otid: str | None = None,
+        body: Mapping[str, object] | None = None,
+        **options: object,
+    ) -> Accepted:
+        """Answer what is pending, with further messages behind it; nothing is driven yet."""
+        said = {"type": "approval", "approvals": list(items), "otid": otid, **(body or {})}
+        messages = [said, *({"role": "user", "content": text} for text in texts)]
+        asked = LettaRequest.model_validate({"messages": messages, **options})
+        accepted = self.sending.accept(TENANT, Request(agent_id, asked, "send_message", self.ids.token()))
+        if not accepted.attached:
+            self.data.sent[accepted.run_id] = list(texts)
+            self.sending.start(TENANT, accepted.run_id)
+        return accepted
 
     def advance(self, run_id: str) -> str:
         return self.chain.turns.advance(TENANT, run_id).next

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from hibernaut.domain import tool_rules
 from hibernaut.domain.actor import Actor, Call
+from hibernaut.domain.tokens import count_again
 from hibernaut.domain.tool_arguments import check_prefill
 from hibernaut.domain.tool_returns import repair_arguments
-from hibernaut.domain.window import estimate
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.message import Message
@@ -23,6 +24,9 @@ THINKING: JsonObject = {
     "type": "string",
     "description": "What you think before you make this call, in a few words. The user does not see it.",
 }
+
+TOOL_TOKENS = 8
+"""What a provider's wrapping adds to each tool."""
 
 
 def plan(actor: Actor, history: Sequence[str], last_return: str | None) -> tuple[tuple[str, ...], ToolChoice, bool]:
@@ -90,7 +94,12 @@ def specification(actor: Actor, tool: Tool) -> ToolSpec:
 
 def tools_size(actor: Actor) -> int:
     """The size of the tool definitions, in tokens."""
-    return sum(estimate(str(tool.json_schema)) for tool in actor.tools)
+    return sum(size_of(specification(actor, tool)) for tool in actor.tools)
+
+
+def size_of(tool: ToolSpec) -> int:
+    """The size of one tool's definition, in tokens."""
+    return TOOL_TOKENS + count_again(json.dumps([tool.name, tool.description, tool.parameters], ensure_ascii=False))
 
 
 def calls_of(actor: Actor, reply: ModelReply, history: Sequence[str], last_return: str | None) -> tuple[Call, ...]:

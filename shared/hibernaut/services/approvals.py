@@ -87,12 +87,12 @@ class Approvals:
         resolution = decisions.denied(record, reason)
         self._consume(tenant, head, Consumed(_taken(record, run.id, how), [row]), resolution, run, marks)
 
-    def deny_overdue(self, tenant: str, run_id: str) -> str | None:
+    def deny_overdue(self, tenant: str, run_id: str, *, early: timedelta = EARLY) -> str | None:
         """The deadline of what this run asked for has passed: a run of its own tells the model. Its id, or None where there is nothing
-        to deny (any more, or yet)."""
+        to deny (any more, or yet). `early`: how much before our clock the caller's may have said so."""
         state = self._approvals.get(tenant, run_id)
         now = self._host.clock.now()
-        if state is None or state.record.consumed_by or state.record.deadline is None or state.record.deadline > now + EARLY:
+        if state is None or state.record.consumed_by or state.record.deadline is None or state.record.deadline > now + early:
             return None
         record, asking = state.record, self._runs.get(tenant, run_id)
         head = self._conversations.head(tenant, record.conversation_id or record.agent_id)
