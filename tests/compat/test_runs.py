@@ -14,6 +14,16 @@ from tests.compat.holding import PATIENCE, holding
 UNKNOWN = "run-00000000-0000-4000-8000-000000000000"
 INSERT = ("memory_insert", {"label": "human", "new_string": "Likes tea."})
 
+LETTER = '''
+def send_letter(text: str) -> str:
+    """Sends a letter.
+
+    Args:
+        text: What it says.
+    """
+    return "sent"
+'''
+
 
 def talk(client: Letta, agent_id: str, times: int = 1) -> list[str]:
     """The ids of the runs, oldest first."""
@@ -177,6 +187,27 @@ def test_a_run_that_goes_on_or_waits_is_not_deleted(client: Letta, http: httpx.C
         assert [run.id for run in client.runs.list(agent_id=agent.id, statuses=["created"])] == [waiting]
     client.agents.messages.create(agent.id, input="3")
     assert http.delete(f"/v1/runs/{going}").status_code == 200
+
+
+@pytest.mark.manifest("runs.delete.open")
+def test_a_run_that_waits_for_an_approval_is_not_deleted(client: Letta, http: httpx.Client, new_agent: Make, said: Said) -> None:
+    tool = client.tools.create(source_code=LETTER, default_requires_approval=True)
+    agent = new_agent(tool_ids=[tool.id])
+    said.next(calls(("send_letter", {"text": "Dear Ann"})), {"content": "As you like."})
+    asked = client.agents.messages.create(agent.id, input="Write to Ann")
+    run_id = client.runs.list(agent_id=agent.id).items[0].id
+    assert asked.stop_reason.stop_reason == "requires_approval"
+    refused = http.delete(f"/v1/runs/{run_id}")
+    assert refused.status_code == 409
+    assert refused.json()["detail"].startswith(f"CONFLICT: Run {run_id} waits for an approval.")
+    call_id = asked.messages[-1].tool_call.tool_call_id  # type: ignore[union-attr]
+    denied: Any = {"type": "approval", "approvals": [{"type": "approval", "tool_call_id": call_id, "approve": False}]}
+    client.agents.messages.create(agent.id, messages=[denied])
+    assert http.delete(f"/v1/runs/{run_id}").status_code == 200
+    # The answer again finds no question that it fits; a message goes on as ever.
+    with pytest.raises(BadRequestError, match="No tool call is currently awaiting approval"):
+        client.agents.messages.create(agent.id, messages=[denied], extra_headers={"x-stainless-retry-count": "0"})
+    assert client.agents.messages.create(agent.id, input="Well?").stop_reason.stop_reason == "end_turn"
 
 
 @pytest.mark.manifest("runs.list.cursors")
