@@ -172,6 +172,19 @@ def _verdict(call: PendingCall, item: ApprovalReturn | WireToolReturn | None) ->
             return Verdict(call=call, decision="run")
 
 
+def first_of(messages: Sequence[Message], first: str | None) -> str | None:
+    """The row with which a run begins that begins with `first`: what it answers belongs to it."""
+    rows = {row.id: row for row in messages}
+    row = rows.get(first or "")
+    while row is not None and row.role == "approval" and row.approval_request_id in rows:
+        asking = rows[row.approval_request_id].run_id
+        before = next(each for each in messages if each.run_id == asking)
+        if before.id >= row.id:
+            break
+        row, first = before, before.id
+    return first
+
+
 def fingerprint(resolution: Resolution, further: Sequence[str]) -> str:
     """What two equal answers have in common; `further` are the messages that came with it."""
     said = [verdict.model_dump_json(exclude={"call": {"arguments"}}) for verdict in resolution.verdicts]

@@ -179,7 +179,8 @@ def test_the_same_answer_again_attaches_and_the_model_is_not_asked_again(tmp_pat
     late = world.answer(agent_id, yes(), texts=["go on"])
     world.workflow.drive()
     assert (early.run_id, late.run_id) == (first.run_id, first.run_id)
-    assert early.attached and late.attached
+    assert early.attached
+    assert late.attached
     assert len(world.models.requests) == asked_so_far
     check_settled(world, agent_id)
 
@@ -311,9 +312,10 @@ def test_without_a_deadline_an_approval_waits_for_ever(tmp_path: Path) -> None:
 
 
 def test_the_agents_own_deadline_counts_where_the_request_gives_none(tmp_path: Path) -> None:
-    world, agent_id, run_id = asked(tmp_path)
+    world, _agent_id, run_id = asked(tmp_path)
     record = world.stores.approvals.get(TENANT, run_id)
-    assert record is not None and record.record.deadline is not None
+    assert record is not None
+    assert record.record.deadline is not None
     assert record.record.deadline - record.record.asked_at == timedelta(days=7)
 
 
@@ -388,7 +390,7 @@ def test_an_interrupting_request_that_is_sent_again_attaches(tmp_path: Path) -> 
 
 def orphaned(folder: Path) -> tuple[World, str]:
     """A log that ends with a call which nobody will ever answer, as an import may bring it."""
-    world, agent_id, run_id = asked(folder)
+    world, agent_id, _run_id = asked(folder)
     head = world.head(agent_id)
     after = head.model_copy(update={"pending": None, "version": head.version + 1})
     world.stores.writer.write(world.stores.conversations.change_head(TENANT, head, after, "by hand"))
@@ -432,3 +434,17 @@ def test_a_repair_releases_a_conversation_from_a_run_that_is_not_there(tmp_path:
     world.workflow.drive()
     assert world.run(second.run_id).run.stop_reason == StopReason.END_TURN
     assert world.head(agent_id).owner is None
+
+
+def test_an_agent_that_clears_its_buffer_still_sees_what_it_asked(tmp_path: Path) -> None:
+    world, agent_id = opened(tmp_path, says("first"), ASK)
+    agent = world.stores.agents.get(TENANT, agent_id)
+    assert agent is not None
+    cleared = agent.model_copy(update={"message_buffer_autoclear": True, "version": agent.version + 1})
+    world.stores.writer.write(*world.stores.agents.change(TENANT, agent, cleared, "t"), token="t")
+    world.send(agent_id, "forgotten")
+    world.send(agent_id, "hello")
+    world.answer(agent_id, yes())
+    world.workflow.drive()
+    seen = [row.role for row in world.models.requests[-1].messages]
+    assert seen == ["user", "approval", "approval", "tool"]
