@@ -1,22 +1,56 @@
-"""What the functions are called with, and the errors that the state machine knows by name."""
+"""What the functions are called with and answer, and the errors that the state machine knows by name."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Protocol, TypedDict
 
 from hibernaut.ports.table import Contended, OutcomeUnknown
+from hibernaut.ports.workflow import Next
 from hibernaut.schemas.base import Schema
 from hibernaut.schemas.errors import Conflict
+from hibernaut.services.attempts import Advanced
 
 
 class Heartbeat(Schema):
-    """What the state machine passes: which run, and (to `close_run`) the name of the error that ended its steps."""
+    """What the state machine passes: which run; to `close_run` the name of the error that ended its steps; to `request_approval` the
+    name of the wait; to `advance_turn` whether old turns are to be dropped, or the approval denied whose deadline has passed."""
 
     tenant: str
     run_id: str
     error: str | None = None
+    token: str | None = None
+    drop: bool = False
+    deny: bool = False
+
+
+class Receipt(TypedDict):
+    """The state machine's next state: ids and counters only. `seconds`: how long an approval is waited for. `drop` stays with a step
+    that is held by another attempt, until it is made."""
+
+    tenant: str
+    run_id: str
+    next: Next
+    steps: int
+    seconds: int
+    drop: bool
+
+
+LONGEST_WAIT = 360 * 24 * 3600
+"""Seconds: an execution lasts a year at most. A later deadline is the sweep's."""
+
+
+def receipt_of(beat: Heartbeat, advanced: Advanced) -> Receipt:
+    """What a function answers that went on with a run."""
+    return {
+        "tenant": beat.tenant,
+        "run_id": beat.run_id,
+        "next": advanced.next,
+        "steps": advanced.steps,
+        "seconds": min(max(advanced.seconds, 1), LONGEST_WAIT),
+        "drop": beat.drop and advanced.next == "busy",
+    }
 
 
 class LambdaContext(Protocol):

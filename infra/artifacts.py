@@ -68,7 +68,7 @@ def _copy(files: Iterable[tuple[str, Path]], target: Path) -> None:
     for name, path in files:
         place = target / name
         place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, place)
+        shutil.copy(path, place)  # with its mode: Lambda executes what starts the web server
 
 
 def _layer(layer: Path, wanted: str, *, bundle: bool) -> None:

@@ -11,22 +11,38 @@ from constructs import Construct
 
 from infra.artifacts import Artifacts
 from infra.constructs.alarms import Alarms
+from infra.constructs.failures import OnFailure
 from infra.constructs.findings import Grant
 from infra.constructs.functions import Code, OurFunction
 from infra.constructs.gateway import Gateway
 from infra.constructs.schedule import EveryMinute, dead_letters
 from infra.constructs.storage import Storage
-from infra.constructs.workflow import Workflow, machine_arn, start_access, stop_access
-from infra.settings import Settings
+from infra.constructs.workflow import Workflow, end_wait_access, machine_arn, start_access, stop_access
+from infra.settings import WEB_ADAPTER, Settings
+
+ADAPTED = {
+    "AWS_LAMBDA_EXEC_WRAPPER": "/opt/bootstrap",
+    "AWS_LWA_INVOKE_MODE": "response_stream",
+    "AWS_LWA_PORT": "8080",
+    "AWS_LWA_READINESS_CHECK_PATH": "/v1/health/",
+}
+"""What the Web Adapter is told (github.com/awslabs/aws-lambda-web-adapter); `functions/stream/run.sh` starts what it waits for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Functions:
     api: OurFunction
+    stream: OurFunction
     advance_turn: OurFunction
+    summarize: OurFunction
+    request_approval: OurFunction
     close_run: OurFunction
     run_tool: OurFunction
     sweep_runs: OurFunction
+
+
+TASKS = ("advance_turn", "summarize", "request_approval", "close_run")
+"""What the state machine calls."""
 
 
 class HibernautStack(cdk.Stack):
@@ -44,18 +60,21 @@ class HibernautStack(cdk.Stack):
         self._letters = dead_letters(self)
         functions = self._functions(artifacts)
         self._grant(functions)
-        workflow = Workflow(
-            self, "Workflow", settings=settings, advance_turn=functions.advance_turn, close_run=functions.close_run
-        )
-        gateway = Gateway(self, "Gateway", settings=settings, api=functions.api)
+        workflow = Workflow(self, "Workflow", settings=settings, tasks={name: getattr(functions, name) for name in TASKS})
+        gateway = Gateway(self, "Gateway", settings=settings, api=functions.api, stream=functions.stream)
         EveryMinute(self, "EveryMinute", sweep_runs=functions.sweep_runs, letters=self._letters)
+        OnFailure(self, "OnFailure", workflow=workflow, sweep_runs=functions.sweep_runs, letters=self._letters)
         Alarms(self, "Alarms", workflow=workflow, sweep_runs=functions.sweep_runs, letters=self._letters)
         self._outputs(gateway, workflow)
 
     def _functions(self, artifacts: Artifacts) -> Functions:
         settings = self._settings
-        code = Code(lambda_.Code.from_asset(str(artifacts.code)), self._layer("Dependencies", str(artifacts.layer)))
-        cage = Code(lambda_.Code.from_asset(str(artifacts.cage_code)), self._layer("CageDependencies", str(artifacts.cage_layer)))
+        source = lambda_.Code.from_asset(str(artifacts.code))
+        code = Code(source, (self._layer("Dependencies", str(artifacts.layer)),))
+        served = Code(source, (*code.layers, self._web_adapter()), start="functions/stream/run.sh")
+        cage = Code(
+            lambda_.Code.from_asset(str(artifacts.cage_code)), (self._layer("CageDependencies", str(artifacts.cage_layer)),)
+        )
         run_tool = OurFunction(self, "run_tool", code=cage, settings=settings, environment={}, caged=True)
         environment = {
             "HIBERNAUT_ENV": settings.name,
@@ -65,22 +84,31 @@ class HibernautStack(cdk.Stack):
             "HIBERNAUT_RUN_TOOL": run_tool.function.function_name,
             "HIBERNAUT_PARAMETERS": settings.parameters,
         }
-        api, advance_turn, close_run, sweep_runs = (
-            OurFunction(self, name, code=code, settings=settings, environment=environment, dead_letters=letters)
-            for name, letters in (("api", None), ("advance_turn", None), ("close_run", None), ("sweep_runs", self._letters))
+        stream = OurFunction(self, "stream", code=served, settings=settings, environment={**environment, **ADAPTED})
+        made = {
+            name: OurFunction(self, name, code=code, settings=settings, environment=environment)
+            for name in ("api", "advance_turn", "summarize", "request_approval", "close_run")
+        }
+        sweep_runs = OurFunction(
+            self, "sweep_runs", code=code, settings=settings, environment=environment, dead_letters=self._letters
         )
-        return Functions(api, advance_turn, close_run, run_tool, sweep_runs)
+        return Functions(**made, stream=stream, run_tool=run_tool, sweep_runs=sweep_runs)
 
     def _grant(self, functions: Functions) -> None:
-        """All but the cage read and write records, may start the run that is next in a queue, and resolve the models of an agent,
-        which needs the providers' keys. Tools are run by two; an execution is stopped only from outside of it."""
-        for function in (functions.api, functions.advance_turn, functions.close_run, functions.sweep_runs):
-            function.allow(*self._storage.table_access(), *self._storage.blob_access())
-            function.allow(start_access(self, self._settings), self._secret_access())
-        for function in (functions.api, functions.sweep_runs):
-            function.allow(stop_access(self, self._settings))
-        for function in (functions.api, functions.advance_turn):
-            functions.run_tool.allow_invoke_by(function.role)
+        """All but the cage read and write records. Whoever may end a run may start the one that is next in its queue; an execution is
+        stopped only from outside of it. Tools are run by two. Approvals are answered, denied and withdrawn by those who end waits."""
+        f = functions
+        storage, settings = self._storage, self._settings
+        for function in (f.api, f.stream, f.advance_turn, f.summarize, f.request_approval, f.close_run, f.sweep_runs):
+            function.allow(*storage.table_access(), *storage.blob_access())
+        for function in (f.api, f.stream, f.advance_turn, f.summarize, f.close_run, f.sweep_runs):
+            function.allow(start_access(self, settings), self._secret_access())
+        for function in (f.api, f.stream, f.sweep_runs):
+            function.allow(stop_access(self, settings))
+        for function in (f.api, f.stream, f.advance_turn, f.request_approval, f.sweep_runs):
+            function.allow(end_wait_access(self, settings))
+        for function in (f.api, f.advance_turn):
+            f.run_tool.allow_invoke_by(function.role)
 
     def _secret_access(self) -> Grant:
         path = self._settings.parameters.lstrip("/")
@@ -89,6 +117,13 @@ class HibernautStack(cdk.Stack):
             for name in self._settings.secrets
         ]
         return Grant(iam.PolicyStatement(actions=["ssm:GetParameters"], resources=names))
+
+    def _web_adapter(self) -> lambda_.ILayerVersion:
+        account, name = WEB_ADAPTER
+        arn = self.format_arn(
+            service="lambda", account=account, resource="layer", resource_name=name, arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME
+        )
+        return lambda_.LayerVersion.from_layer_version_arn(self, "WebAdapter", arn)
 
     def _layer(self, id: str, folder: str) -> lambda_.LayerVersion:
         return lambda_.LayerVersion(

@@ -18,14 +18,15 @@ from infra.settings import Settings, Size
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """What a function carries."""
+    """What a function carries. `start`: the program in it that the Web Adapter starts in place of a handler (None: it has a handler)."""
 
     source: lambda_.Code
-    layer: lambda_.LayerVersion
+    layers: tuple[lambda_.ILayerVersion, ...]
+    start: str | None = None
 
 
 class OurFunction(Construct):
-    """`functions/<name>/handler.py` on Python 3.13 for arm64. `caged`: its role denies everything, logs and traces included."""
+    """`functions/<name>` on Python 3.13 for arm64. `caged`: its role denies everything, logs and traces included."""
 
     def __init__(
         self,
@@ -51,12 +52,13 @@ class OurFunction(Construct):
             "Function",
             runtime=lambda_.Runtime.PYTHON_3_13,
             architecture=lambda_.Architecture.ARM_64,
-            handler=f"functions.{name}.handler.handler",
+            handler=code.start or f"functions.{name}.handler.handler",
             code=code.source,
-            layers=[code.layer],
+            layers=list(code.layers),
             role=self.role,
             memory_size=size.memory,
             timeout=cdk.Duration.seconds(size.timeout),
+            reserved_concurrent_executions=size.at_once,
             environment={**environment, "POWERTOOLS_LOG_LEVEL": settings.log_level},
             log_group=self.log_group,
             tracing=lambda_.Tracing.DISABLED if caged else lambda_.Tracing.ACTIVE,

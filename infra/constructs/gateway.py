@@ -1,6 +1,7 @@
-"""The REST API in front of the `api` function: everything is passed through, and refusals speak in the server's own words.
+"""The REST API in front of `api` and `stream`: everything is passed through, and refusals speak in the server's own words.
 
-Knows: who may call, how fast, and what the gateway says when the function cannot. Routes are the app's affair, CORS included.
+Knows: who may call, how fast, which routes may take as long as a model, and what the gateway says when a function cannot answer.
+All else about routes is the app's affair, CORS included: both functions serve the same app.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from constructs import Construct
 from infra.constructs.findings import accept
 from infra.constructs.functions import OurFunction
 from infra.constructs.logs import log_group
-from infra.settings import GATEWAY_SECONDS, Settings
+from infra.settings import GATEWAY_SECONDS, STREAM_SECONDS, Settings
 
 BODY_LIMIT = "6 MB (6291456 bytes)"
 """Lambda's payload, which the whole event must fit."""
@@ -23,21 +24,34 @@ BODY_LIMIT = "6 MB (6291456 bytes)"
 # Bodies of these types reach the app as bytes. Not `*/*`: base64 would take a third of the payload from every JSON body.
 BINARY = ["multipart/form-data", "application/octet-stream"]
 
+VERSIONS = ("v1", "latest")
+STREAMED = (
+    "agents/{agent_id}/messages",
+    "agents/{agent_id}/messages/stream",
+    "agents/{agent_id}/summarize",
+    "conversations/{conversation_id}/messages",
+    "conversations/{conversation_id}/stream",
+    "conversations/{conversation_id}/compact",
+    "runs/{run_id}/stream",
+)
+"""What a POST may wait for a model in: replies, whole or as events, and summaries."""
+
 REFUSALS = (
     (apigateway.ResponseType.REQUEST_TOO_LARGE, "413", f"The request body is over the limit of {BODY_LIMIT}."),
     (
         apigateway.ResponseType.INTEGRATION_TIMEOUT,
         "504",
-        f"No reply within {GATEWAY_SECONDS} seconds; the run goes on in the background.",
+        "No reply in time; what was asked for goes on in the background.",
     ),
     (apigateway.ResponseType.DEFAULT_5_XX, None, "An internal server error occurred"),
     (apigateway.ResponseType.THROTTLED, "429", "Too many requests."),
+    (apigateway.ResponseType.MISSING_AUTHENTICATION_TOKEN, "404", "Not Found"),
     (apigateway.ResponseType.ACCESS_DENIED, "403", "This address may not call the API."),
 )
 
 
 class Gateway(Construct):
-    def __init__(self, scope: Construct, id: str, *, settings: Settings, api: OurFunction) -> None:
+    def __init__(self, scope: Construct, id: str, *, settings: Settings, api: OurFunction, stream: OurFunction) -> None:
         super().__init__(scope, id)
         access_log = log_group(self, "AccessLog", settings)
         self.rest = apigateway.RestApi(
@@ -64,11 +78,7 @@ class Gateway(Construct):
                 ),
             ),
         )  # fmt: skip
-        integration = apigateway.LambdaIntegration(
-            api.function, proxy=True, allow_test_invoke=False, timeout=cdk.Duration.seconds(GATEWAY_SECONDS)
-        )
-        self.rest.root.add_method("ANY", integration)
-        self.rest.root.add_proxy(any_method=True, default_integration=integration)
+        self._routes(_integration(api, GATEWAY_SECONDS), _integration(stream, STREAM_SECONDS, streams=True))
         for kind, status, detail in REFUSALS:
             self.rest.add_gateway_response(
                 f"Refusal{kind.response_type}",
@@ -79,6 +89,23 @@ class Gateway(Construct):
             )
         self._accepted()
 
+    def _routes(self, whole: apigateway.Integration, streamed: apigateway.Integration) -> None:
+        """Every resource that leads to a streamed route answers whole, and so does whatever else lies below it: the gateway does not
+        look further up for a path that it has a resource for."""
+        made: dict[str, apigateway.IResource] = {"": self.rest.root}
+        paths = [f"/{version}/{route}" for version in VERSIONS for route in STREAMED]
+        for path in sorted({one[:place] for one in paths for place in _ends(one)}):
+            parent, _, part = path.rpartition("/")
+            made[path] = made[parent].add_resource(part)
+        for path, resource in made.items():
+            resource.add_method("ANY", whole)
+            if path in paths:
+                resource.add_method("POST", streamed)
+            below = [other[len(path) + 1 :] for other in made if other.startswith(f"{path}/")]
+            # Below one resource the gateway takes one variable part.
+            if below and not any(part.startswith("{") for part in below):
+                resource.add_resource("{proxy+}").add_method("ANY", whole)
+
     def _accepted(self) -> None:
         accept(self.rest, "APIG2", "The app validates requests by its schemas and answers as the Letta API does.")
         accept(self.rest, "APIG3", "Callers are limited by address; a web ACL costs while nobody calls.")
@@ -86,6 +113,24 @@ class Gateway(Construct):
             accept(self.rest, rule, "The app itself reads the bearer key, as Letta clients send it; addresses are limited here.")
         policy = "Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs"
         accept(self.rest, f"IAM4[{policy}]", "API Gateway writes its logs by this AWS-managed policy, account-wide.")
+
+
+def _ends(path: str) -> list[int]:
+    """Where the parts of a path end."""
+    return [place for place in range(1, len(path) + 1) if place == len(path) or path[place] == "/"]
+
+
+def _integration(function: OurFunction, seconds: int, *, streams: bool = False) -> apigateway.Integration:
+    """One permission for the whole API: one for each method would not fit into the function's policy."""
+    mode = apigateway.ResponseTransferMode.STREAM if streams else None
+    return apigateway.LambdaIntegration(
+        function.function,
+        proxy=True,
+        allow_test_invoke=False,
+        scope_permission_to_method=False,
+        timeout=cdk.Duration.seconds(seconds),
+        response_transfer_mode=mode,
+    )
 
 
 def _callers(ranges: tuple[str, ...]) -> iam.PolicyDocument:

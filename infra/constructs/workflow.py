@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_stepfunctions as sfn
@@ -33,14 +35,13 @@ def machine_arn(stack: cdk.Stack, settings: Settings) -> str:
 class Workflow(Construct):
     """Standard: an execution may sleep for free. The log holds states and errors, never the data that passes."""
 
-    def __init__(
-        self, scope: Construct, id: str, *, settings: Settings, advance_turn: OurFunction, close_run: OurFunction
-    ) -> None:
+    def __init__(self, scope: Construct, id: str, *, settings: Settings, tasks: Mapping[str, OurFunction]) -> None:
+        """`tasks`: the functions that the definition names, by their folders."""
         super().__init__(scope, id)
         # Under this prefix the delivery needs no room in the account's one resource policy.
         states_log = log_group(self, "Logs", settings, name=f"/aws/vendedlogs/states/{machine_name(settings)}")
         role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("states.amazonaws.com"))
-        for function in (advance_turn, close_run):
+        for function in tasks.values():
             function.allow_invoke_by(role)
         self.machine = sfn.StateMachine(
             self,
@@ -49,8 +50,7 @@ class Workflow(Construct):
             state_machine_type=sfn.StateMachineType.STANDARD,
             definition_body=sfn.DefinitionBody.from_string(DEFINITION.read_text(encoding="utf-8")),
             definition_substitutions={
-                "AdvanceTurn": advance_turn.function.function_arn,
-                "CloseRun": close_run.function.function_arn,
+                name.title().replace("_", ""): function.function.function_arn for name, function in tasks.items()
             },
             role=role,
             tracing_enabled=True,
@@ -62,6 +62,11 @@ class Workflow(Construct):
 def start_access(stack: cdk.Stack, settings: Settings) -> Grant:
     """Starting executions of the machine."""
     return Grant(iam.PolicyStatement(actions=["states:StartExecution"], resources=[machine_arn(stack, settings)]))
+
+
+def end_wait_access(stack: cdk.Stack, settings: Settings) -> Grant:
+    """Answering for tasks of the machine that wait with a token."""
+    return Grant(iam.PolicyStatement(actions=["states:SendTaskSuccess"], resources=[machine_arn(stack, settings)]))
 
 
 def stop_access(stack: cdk.Stack, settings: Settings) -> Grant:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from typing import get_args
 
+from functions.events import Receipt
+from hibernaut.ports.workflow import Next
 from infra.constructs.workflow import DEFINITION
 from tests.infra.reading import texts
 
@@ -36,13 +39,30 @@ def test_only_named_errors_are_tried_again_and_never_in_step() -> None:
             assert retry["MaxDelaySeconds"] <= 60
 
 
-def test_every_error_of_a_step_ends_in_closing_the_run() -> None:
-    for name, state in MACHINE["States"].items():
-        if state["Type"] == "Task" and name != "CloseRun":
-            (caught,) = state["Catch"]
-            assert (caught["ErrorEquals"], caught["Next"]) == (["States.ALL"], "CloseRun")
+def test_whatever_goes_wrong_has_a_state_to_go_to() -> None:
+    caught = {
+        name: [(catch["ErrorEquals"], catch["Next"]) for catch in state.get("Catch", [])]
+        for name, state in MACHINE["States"].items()
+        if state["Type"] == "Task"
+    }
+    assert caught == {
+        "Advance": [(["States.ALL"], "CloseRun")],
+        "Summarize": [(["States.ALL"], "DropInstead")],
+        "AwaitApproval": [(["States.Timeout"], "DenyApproval")],
+        "DenyApproval": [],
+        "CloseRun": [],
+    }
 
 
 def test_tasks_are_given_ids_only() -> None:
     given = {text for state in MACHINE["States"].values() for text in texts(state.get("Parameters", {}))}
-    assert given == {"$.tenant", "$.run_id", "$.failure.Error"}
+    assert {text for text in given if text.startswith("$")} == {"$.tenant", "$.run_id", "$.failure.Error", "$$.Task.Token"}
+
+
+def test_a_receipt_is_ids_and_counters() -> None:
+    assert set(Receipt.__annotations__) == {"tenant", "run_id", "next", "steps", "seconds", "drop"}
+
+
+def test_every_next_of_a_step_has_a_state() -> None:
+    known = {choice["StringEquals"] for choice in MACHINE["States"]["Next?"]["Choices"]}
+    assert known == set(get_args(Next))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from typing import NamedTuple, cast
 
 import pytest
 
-from functions.events import Retryable
+from functions.events import LONGEST_WAIT, Heartbeat, Retryable, receipt_of
 from hibernaut.adapters.workflow.step_functions import StepFunctions
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.resources import client
@@ -19,7 +20,7 @@ from hibernaut.schemas.stop import StopReason
 from hibernaut.services.attempts import Advanced
 
 RUN = RunRef("default", "run-00000000-0000-4000-8000-000000000001")
-Answer = Next | Exception | Callable[[], Next]
+Answer = Next | Advanced | Exception | Callable[[], Next]
 
 
 class ScriptedTurns:
@@ -29,14 +30,64 @@ class ScriptedTurns:
         self.answers = list(answers)
         self.calls: list[tuple[str, str]] = []
         self.seconds: list[float] = []
+        self.dropped: list[bool] = []
 
-    def advance(self, tenant: str, run_id: str, *, time_left: Callable[[], float]) -> Advanced:
+    def advance(self, tenant: str, run_id: str, *, time_left: Callable[[], float], drop: bool) -> Advanced:
         self.calls.append((tenant, run_id))
         self.seconds.append(time_left())
+        self.dropped.append(drop)
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
+        if isinstance(answer, Advanced):
+            return answer
         return Advanced(answer() if callable(answer) else answer, len(self.calls))
+
+
+class ScriptedCompactions:
+    """Answers each call as it was told to, the last answer again and again."""
+
+    def __init__(self, *answers: Advanced | Exception) -> None:
+        self.answers = list(answers) or [Advanced("advance", 1)]
+        self.calls: list[tuple[str, str]] = []
+        self.seconds: list[float] = []
+
+    def compact(self, tenant: str, run_id: str, *, time_left: Callable[[], float]) -> Advanced:
+        self.calls.append((tenant, run_id))
+        self.seconds.append(time_left())
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+class NotedApprovals:
+    """Keeps the names of waits as they come, and the denials."""
+
+    def __init__(self, *errors: Exception, answered: Callable[[str], None] | None = None) -> None:
+        self.errors = list(errors)
+        self.answered = answered
+        self.tokens: list[str] = []
+        self.denied: list[tuple[str, str]] = []
+
+    def wait(self, tenant: str, run_id: str, token: str) -> None:
+        assert (tenant, run_id) == RUN
+        if self.errors:
+            raise self.errors.pop(0)
+        self.tokens.append(token)
+        if self.answered is not None:
+            self.answered(token)
+
+    def deny_overdue(self, tenant: str, run_id: str) -> str | None:
+        self.denied.append((tenant, run_id))
+        return None
+
+
+class Steps(NamedTuple):
+    """What `advance_turn` is given."""
+
+    turns: ScriptedTurns
+    approvals: NotedApprovals
 
 
 class NotedEndings:
@@ -53,9 +104,23 @@ class NotedEndings:
 def driven(offline: OfflineAws, *answers: Answer, endings: NotedEndings | None = None) -> tuple[str, ScriptedTurns, NotedEndings]:
     """Start the run, and wait for the execution's end."""
     turns, endings = ScriptedTurns(answers), endings or NotedEndings()
-    offline.lambdas.deps |= {"advance_turn": turns, "close_run": endings}
+    offline.lambdas.deps |= {"advance_turn": Steps(turns, NotedApprovals()), "close_run": endings}
     StepFunctions(offline.state_machine).start(RUN)
     return offline.wait_for_run(RUN.run_id), turns, endings
+
+
+def compacted(offline: OfflineAws, compactions: ScriptedCompactions, *answers: Answer) -> tuple[str, ScriptedTurns, NotedEndings]:
+    """As `driven`, with these summaries."""
+    offline.lambdas.deps["summarize"] = compactions
+    return driven(offline, *answers)
+
+
+def asked(offline: OfflineAws, seconds: int, approvals: NotedApprovals) -> tuple[str, NotedApprovals]:
+    """Start a run that asks for an approval, and wait until its execution ends or rests."""
+    turns = ScriptedTurns(["advance", Advanced("approval", 1, seconds)])
+    offline.lambdas.deps |= {"advance_turn": Steps(turns, approvals), "request_approval": approvals}
+    StepFunctions(offline.state_machine).start(RUN)
+    return offline.wait_for_all()[RUN.run_id], approvals
 
 
 def test_a_run_is_advanced_until_it_is_finished(offline: OfflineAws) -> None:
@@ -94,7 +159,7 @@ def test_any_other_error_closes_the_run_at_once(offline: OfflineAws) -> None:
 
 
 def test_a_next_that_the_machine_does_not_know_closes_the_run(offline: OfflineAws) -> None:
-    _, _, endings = driven(offline, "compact")
+    _, _, endings = driven(offline, cast("Next", "unheard"))
     assert endings.ended == [(*RUN, StopReason.ERROR)]
 
 
@@ -121,10 +186,75 @@ def test_a_long_run_keeps_its_state_small(offline: OfflineAws) -> None:
     assert len(described["input"]) + len(described["output"]) < 400
 
 
+def test_a_window_is_summarised_before_the_step_goes_on(offline: OfflineAws) -> None:
+    compactions = ScriptedCompactions()
+    status, turns, endings = compacted(offline, compactions, "compact", "finished")
+    assert (status, compactions.calls, turns.calls, turns.dropped) == ("SUCCEEDED", [RUN], [RUN] * 2, [False] * 2)
+    assert 390 < compactions.seconds[0] <= 400
+    assert endings.ended == []
+
+
+def test_a_summary_that_fails_lets_the_step_drop_old_turns_once(offline: OfflineAws) -> None:
+    compactions = ScriptedCompactions(MemoryError("too much"))
+    status, turns, endings = compacted(offline, compactions, "advance", "compact", "advance", "finished")
+    assert (status, len(compactions.calls), turns.dropped) == ("SUCCEEDED", 1, [False, False, True, False])
+    assert endings.ended == []
+
+
+def test_old_turns_are_dropped_also_where_the_dead_summary_still_holds_the_step(offline: OfflineAws) -> None:
+    compactions = ScriptedCompactions(MemoryError("too much"))
+    _, turns, _ = compacted(offline, compactions, "compact", "busy", "busy", "advance", "finished")
+    assert turns.dropped == [False, True, True, True, False]
+
+
+def test_a_summary_that_time_cures_is_tried_again(offline: OfflineAws) -> None:
+    compactions = ScriptedCompactions(Contended("busy table"), Contended("busy table"), Advanced("advance", 1))
+    _, turns, _ = compacted(offline, compactions, "compact", "finished")
+    assert (len(compactions.calls), turns.dropped) == (3, [False] * 2)
+
+
+def test_a_run_that_asks_for_an_approval_waits_and_an_answer_ends_the_wait(offline: OfflineAws) -> None:
+    status, approvals = asked(offline, 604_800, NotedApprovals())
+    assert (status, len(approvals.tokens)) == ("RUNNING", 1)
+    StepFunctions(offline.state_machine).end_wait(RUN, approvals.tokens[0])
+    assert (offline.wait_for_run(RUN.run_id), approvals.denied) == ("SUCCEEDED", [])
+
+
+def test_an_approval_that_was_answered_before_the_wait_began_is_not_waited_for(offline: OfflineAws) -> None:
+    workflow = StepFunctions(offline.state_machine)
+    _, approvals = asked(offline, 604_800, NotedApprovals(answered=lambda token: workflow.end_wait(RUN, token)))
+    assert (offline.wait_for_run(RUN.run_id), approvals.denied) == ("SUCCEEDED", [])
+
+
+def test_an_approval_that_nobody_answers_is_denied_at_its_deadline(offline: OfflineAws) -> None:
+    _, approvals = asked(offline, 100, NotedApprovals())
+    assert offline.wait_for_run(RUN.run_id) == "SUCCEEDED"
+    assert approvals.denied == [RUN]
+    StepFunctions(offline.state_machine).end_wait(RUN, approvals.tokens[0])
+
+
+def test_a_wait_that_time_cures_is_begun_again(offline: OfflineAws) -> None:
+    status, approvals = asked(offline, 604_800, NotedApprovals(Contended("busy table")))
+    assert (status, len(approvals.tokens)) == ("RUNNING", 1)
+
+
+def test_a_wait_that_cannot_begin_denies_nothing(offline: OfflineAws) -> None:
+    endings = NotedEndings()
+    offline.lambdas.deps["close_run"] = endings
+    status, approvals = asked(offline, 604_800, NotedApprovals(ZeroDivisionError("ours")))
+    assert (status, approvals.denied, endings.ended) == ("FAILED", [], [])
+
+
+def test_a_deadline_beyond_the_life_of_an_execution_is_waited_for_as_long_as_it_lives() -> None:
+    beat = Heartbeat(tenant="default", run_id="run-1")
+    assert receipt_of(beat, Advanced("approval", 1, 10**9))["seconds"] == LONGEST_WAIT < 366 * 24 * 3600
+    assert receipt_of(beat, Advanced("approval", 1, 0))["seconds"] == 1
+
+
 def test_starting_a_run_again_starts_nothing(offline: OfflineAws) -> None:
     driven(offline, "finished")
     turns = ScriptedTurns([])
-    offline.lambdas.deps["advance_turn"] = turns
+    offline.lambdas.deps["advance_turn"] = Steps(turns, NotedApprovals())
     StepFunctions(offline.state_machine).start(RUN)
     executions = client("stepfunctions").list_executions(stateMachineArn=offline.state_machine)["executions"]
     assert [execution["name"] for execution in executions] == [RUN.run_id]
@@ -133,7 +263,7 @@ def test_starting_a_run_again_starts_nothing(offline: OfflineAws) -> None:
 def test_the_sweep_starts_a_run_under_another_name(offline: OfflineAws) -> None:
     driven(offline, "advance", ZeroDivisionError("lost"))
     turns = ScriptedTurns(["finished"])
-    offline.lambdas.deps["advance_turn"] = turns
+    offline.lambdas.deps["advance_turn"] = Steps(turns, NotedApprovals())
     StepFunctions(offline.state_machine).start(RUN, name=f"{RUN.run_id}.1")
     assert offline.wait_for_run(f"{RUN.run_id}.1") == "SUCCEEDED"
     assert turns.calls == [RUN]
@@ -148,7 +278,7 @@ def test_a_stopped_execution_takes_no_further_step(offline: OfflineAws) -> None:
         return "advance"
 
     turns = ScriptedTurns([held, "finished"])
-    offline.lambdas.deps["advance_turn"] = turns
+    offline.lambdas.deps["advance_turn"] = Steps(turns, NotedApprovals())
     workflow = StepFunctions(offline.state_machine)
     workflow.start(RUN)
     assert began.wait(10)
@@ -160,7 +290,7 @@ def test_a_stopped_execution_takes_no_further_step(offline: OfflineAws) -> None:
 def test_stopping_what_never_ran_and_ending_a_wait_do_no_harm(offline: OfflineAws) -> None:
     workflow = StepFunctions(offline.state_machine)
     workflow.stop(RUN)
-    workflow.end_wait(RUN)
+    workflow.end_wait(RUN, "no such token")
 
 
 def test_a_start_that_aws_refuses_is_left_to_the_sweep(offline: OfflineAws, caplog: pytest.LogCaptureFixture) -> None:

@@ -17,16 +17,17 @@ from hibernaut.adapters.secrets.ssm import SsmSecrets
 from hibernaut.adapters.signal import PollingSignal
 from hibernaut.adapters.table.dynamodb import DynamoDbTable
 from hibernaut.adapters.tool_runner.lambda_function import LambdaRunner
+from hibernaut.adapters.web.http import HttpWeb
 from hibernaut.adapters.workflow.step_functions import StepFunctions
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.model import Models
 from hibernaut.ports.table import Table
 from hibernaut.ports.tool_runner import ToolRunner
+from hibernaut.services.approvals import Approvals
 from hibernaut.services.calls import ToolLimits
 from hibernaut.services.endings import Endings
 from hibernaut.services.host import Host
 from hibernaut.services.sweep import Sweep
-from hibernaut.services.turns import Turns
 from hibernaut.store.stores import Stores, stores_over
 from hibernaut.wiring.chain import Chain, chain_over
 from hibernaut.wiring.settings import PROVIDER_NAMES, AwsSettings
@@ -34,6 +35,10 @@ from hibernaut.wiring.settings import PROVIDER_NAMES, AwsSettings
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from hibernaut.services.compaction import Compactions
+
+GATHER_SECONDS = 0.1
+"""For how long the pieces of a reply are gathered into one write: each is paid for."""
 BODY_LIMIT = 6 * 1024 * 1024
 """Bytes: Lambda's payload. The gateway refuses the same with the same words, since its event is larger than the body."""
 
@@ -61,22 +66,37 @@ class House:
 
 def house(settings: AwsSettings, overrides: Overrides = Overrides(), *, in_execution: bool = False) -> House:
     """`in_execution`: called by a run's own execution, which must not be stopped from within."""
-    clock = overrides.clock or SystemClock()
-    ids = TimeOrderedIds(clock)
-    own = DynamoDbTable(settings.table)
-    workflow = StepFunctions(settings.state_machine, stops=not in_execution)
-    host = Host(clock, ids, workflow, PollingSignal(), holder=f"lambda:{ids.token()}")
-    stores = stores_over(overrides.table(own) if overrides.table else own, S3Blobs(settings.bucket), clock)
-    secrets = SsmSecrets(settings.parameters, clock=clock, together=PROVIDER_NAMES)
+    host, stores = _base(settings, overrides, in_execution=in_execution)
+    secrets = SsmSecrets(settings.parameters, clock=host.clock, together=PROVIDER_NAMES)
     models = overrides.models or Catalogue(secrets, default_model=settings.default_model, only_configured=True)
     runner = overrides.runner or LambdaRunner(settings.run_tool)
     chain = chain_over(stores, host, models, runner, ToolLimits(timeout=settings.tool_timeout))
     return House(settings, host, stores, models, chain)
 
 
-def turns() -> Turns:
+def _base(settings: AwsSettings, overrides: Overrides, *, in_execution: bool) -> tuple[Host, Stores]:
+    """What lies under every use case."""
+    clock = overrides.clock or SystemClock()
+    ids = TimeOrderedIds(clock)
+    own = DynamoDbTable(settings.table)
+    workflow = StepFunctions(settings.state_machine, stops=not in_execution)
+    host = Host(clock, ids, workflow, PollingSignal(), holder=f"lambda:{ids.token()}", gather=GATHER_SECONDS, web=HttpWeb())
+    return host, stores_over(overrides.table(own) if overrides.table else own, S3Blobs(settings.bucket), clock)
+
+
+def chain() -> Chain:
     """For `advance_turn`."""
-    return _in_execution(AwsSettings.from_environment()).chain.turns
+    return _in_execution(AwsSettings.from_environment()).chain
+
+
+def compactions() -> Compactions:
+    """For `summarize`."""
+    return _in_execution(AwsSettings.from_environment()).chain.compactions
+
+
+def approvals() -> Approvals:
+    """For `request_approval`, which needs neither models nor tools."""
+    return _approvals(AwsSettings.from_environment())
 
 
 def endings() -> Endings:
@@ -94,15 +114,21 @@ def api_app() -> FastAPI:
     return _app(AwsSettings.from_environment())
 
 
+def stream_app() -> FastAPI:
+    """For `stream`: the same."""
+    return _app(AwsSettings.from_environment())
+
+
 def app_of(house: House) -> FastAPI:
     """The REST face of a house."""
-    from hibernaut.rest.app import create_app
+    from hibernaut.rest.app import LOCAL_ORIGINS, create_app
+    from hibernaut.rest.following import Waits
     from hibernaut.wiring.face import services_over
 
     services = services_over(house.stores, house.host, house.models, house.chain)
-    if house.settings.cors_origins:
-        return create_app(services, body_limit=BODY_LIMIT, cors_origins=house.settings.cors_origins)
-    return create_app(services, body_limit=BODY_LIMIT)
+    origins = house.settings.cors_origins or LOCAL_ORIGINS
+    waits = Waits(longest=house.settings.longest_follow)
+    return create_app(services, body_limit=BODY_LIMIT, cors_origins=origins, waits=waits)
 
 
 @cache
@@ -113,6 +139,12 @@ def _house(settings: AwsSettings) -> House:
 @cache
 def _in_execution(settings: AwsSettings) -> House:
     return house(settings, in_execution=True)
+
+
+@cache
+def _approvals(settings: AwsSettings) -> Approvals:
+    host, stores = _base(settings, Overrides(), in_execution=True)
+    return Approvals(stores, host)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The gateway: for each request the method that the template has for its path, the real handler behind it, and the template's refusals.
+"""The gateway: for each request the method that the template has for its path, the real function behind it, and the template's refusals.
 
 Knows: API Gateway's resources in the template, its limits, and ASGI. Must not know: the routes of the app.
 """
@@ -8,23 +8,34 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable, MutableMapping
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from functools import cached_property
+from typing import NamedTuple
 
 from hibernaut.local.aws_offline.gateway_events import Headers, MalformedReply, Request, Response, event_of, response_of
-from hibernaut.local.aws_offline.lambdas import Lambdas, Reply
+from hibernaut.local.aws_offline.lambdas import PAYLOAD_LIMIT, Lambdas, Reply
+from hibernaut.local.aws_offline.routes import Route, Routes
 from hibernaut.local.aws_offline.stack import Stack
+from hibernaut.local.aws_offline.streams import Broken, Message, Send, Streams
 from hibernaut.schemas.base import JsonObject
 
 BODY_LIMIT = 10 * 1024 * 1024
 """Bytes that API Gateway takes at all; Lambda's own limit, which every event must fit, is nearer."""
 AT_ONCE = 16
-"""Requests in flight. Each has an event loop of its own, as each environment of Lambda has, but they share one app: so few
+"""Buffered requests in flight. Each has an event loop of its own, as each environment of Lambda has, but they share one app: so few
 of them never reach its limits on threads, whose waiting lists belong to one loop."""
-_LAMBDA = re.compile(r":lambda:path/2015-03-31/functions/(.+)/invocations$")
+_LAMBDA = re.compile(r":lambda:path/[0-9-]+/functions/(.+)/(?:response-streaming-)?invocations$")
 
-Message = MutableMapping[str, Any]
+
+class Way(NamedTuple):
+    """Where a request goes."""
+
+    route: Route
+    function: str
+    seconds: float
+    streams: bool
 
 
 class Gateway:
@@ -36,12 +47,13 @@ class Gateway:
         self._lambdas = lambdas
         self._binary = api.properties.get("BinaryMediaTypes", [])
         self._stage = stage.ref
-        self._paths = {f"{api.ref}-root": "/"}
+        paths = {f"{api.ref}-root": "/"}
         for part in stack.of_type("AWS::ApiGateway::Resource"):
-            parent = self._paths[part.properties["ParentId"]].rstrip("/")
-            self._paths[part.ref] = f"{parent}/{part.properties['PathPart']}"
+            parent = paths[part.properties["ParentId"]].rstrip("/")
+            paths[part.ref] = f"{parent}/{part.properties['PathPart']}"
+        self._routes = Routes(paths.values())
         self._methods = {
-            (self._paths[method.properties["ResourceId"]], method.properties["HttpMethod"]): method.properties["Integration"]
+            (paths[method.properties["ResourceId"]], method.properties["HttpMethod"]): method.properties["Integration"]
             for method in stack.of_type("AWS::ApiGateway::Method")
         }
         self._refusals = {
@@ -49,23 +61,77 @@ class Gateway:
             for refusal in stack.of_type("AWS::ApiGateway::GatewayResponse")
         }
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="gateway")
+        self._streams = Streams(lambdas)
 
     def answer(self, request: Request) -> Response:
-        """What the gateway answers to a request, refusals included."""
-        resource = "/" if request.path.strip("/") == "" else "/{proxy+}"
-        integration = self._methods.get((resource, "ANY")) or self._methods.get((resource, request.method))
-        if integration is None:
+        """What the gateway answers to a request in the end, refusals included. A stream that breaks is a 502 here."""
+        way = self._way(request)
+        if isinstance(way, Response):
+            return way
+        if not way.streams:
+            return self._whole(way, request)
+        return self._own.ask(self._collected(way, request))
+
+    def close(self) -> None:
+        """Nobody is answered any more."""
+        self._threads.shutdown(wait=False)
+        if "_own" in self.__dict__:
+            self._own.close()
+
+    @cached_property
+    def _own(self) -> _Loop:
+        return _Loop()
+
+    def _way(self, request: Request) -> Way | Response:
+        route = self._routes.of(request.path)
+        methods = [self._methods.get((route.resource, method)) for method in (request.method, "ANY")] if route else []
+        integration = next((one for one in methods if one is not None), None)
+        if route is None or integration is None:
             return self._refusal("MISSING_AUTHENTICATION_TOKEN", 403)
         if len(request.body) > BODY_LIMIT:
             return self._refusal("REQUEST_TOO_LARGE", 413)
-        event = event_of(request, resource=resource, stage=self._stage, binary=self._binary)
-        return self._outcome(self._invoke(integration, event), request)
-
-    def _invoke(self, integration: JsonObject, event: JsonObject) -> Reply:
         address = _LAMBDA.search(integration["Uri"])
         if address is None:
             raise ValueError(f"not a Lambda integration: {integration['Uri']}")
-        return self._lambdas.invoke(address[1], event, timeout=integration["TimeoutInMillis"] / 1000)
+        streams = integration.get("ResponseTransferMode") == "STREAM"
+        return Way(route, address[1], integration["TimeoutInMillis"] / 1000, streams)
+
+    def _event(self, way: Way, request: Request) -> JsonObject:
+        return event_of(request, way.route, stage=self._stage, binary=self._binary)
+
+    def _whole(self, way: Way, request: Request) -> Response:
+        return self._outcome(self._lambdas.invoke(way.function, self._event(way, request), timeout=way.seconds), request)
+
+    async def _stream(self, way: Way, request: Request, receive: Callable[[], Awaitable[Message]], send: Send) -> None:
+        """Pass the reply on as it comes. Raises: Broken where it ends too early."""
+        begun = False
+
+        async def passed(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        if len(json.dumps(self._event(way, request))) > PAYLOAD_LIMIT:
+            return await _send(self._refusal("REQUEST_TOO_LARGE", 413), send)
+        try:
+            await self._streams.ask(way.function, request, receive, passed, seconds=way.seconds)
+        except Broken:
+            if begun:
+                raise
+            await _send(self._refusal("DEFAULT_5XX", 502), send)
+
+    async def _collected(self, way: Way, request: Request) -> Response:
+        messages: list[Message] = []
+
+        async def send(message: Message) -> None:
+            messages.append(message)
+
+        try:
+            await self._stream(way, request, _never, send)
+        except Broken:
+            return self._refusal("DEFAULT_5XX", 502)
+        headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in messages[0]["headers"]]
+        return Response(messages[0]["status"], headers, b"".join(message.get("body", b"") for message in messages[1:]))
 
     def _outcome(self, reply: Reply, request: Request) -> Response:
         match reply.error:
@@ -88,18 +154,57 @@ class Gateway:
         headers = [(name.removeprefix("gatewayresponse.header."), str(value).strip("'")) for name, value in marks.items()]
         return Response(int(written.get("StatusCode", status)), [("content-type", "application/json"), *headers], body.encode())
 
-    async def __call__(
-        self, scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
-    ) -> None:
+    async def __call__(self, scope: Message, receive: Callable[[], Awaitable[Message]], send: Send) -> None:
         if scope["type"] != "http":
             raise ValueError(f"API Gateway does not take {scope['type']}")
         request = await _request(scope, receive)
-        response = await asyncio.get_running_loop().run_in_executor(self._threads, self.answer, request)
-        headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in response.headers]
-        length = (b"content-length", str(len(response.body)).encode())
-        headers = [pair for pair in headers if pair[0] not in (b"content-length", b"transfer-encoding")]
-        await send({"type": "http.response.start", "status": response.status, "headers": [*headers, length]})
-        await send({"type": "http.response.body", "body": response.body if request.method != "HEAD" else b""})
+        way = self._way(request)
+        if isinstance(way, Way) and way.streams:
+            # On AWS a client that leaves is not told to the function; here nobody needs it to go on.
+            await self._stream(way, request, receive, send)
+            return
+        if isinstance(way, Way):
+            way = await asyncio.get_running_loop().run_in_executor(self._threads, self._whole, way, request)
+        await _send(way, send, empty=request.method == "HEAD")
+
+
+class _Loop:
+    """A loop on a thread of its own, for who waits on a thread."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True, name="streams")
+        self._thread.start()
+
+    def ask(self, question: Coroutine[None, None, Response]) -> Response:
+        return asyncio.run_coroutine_threadsafe(question, self._loop).result()
+
+    def close(self) -> None:
+        asyncio.run_coroutine_threadsafe(_ended(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+async def _ended() -> None:
+    """Whatever is under way on this loop ends."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _never() -> Message:
+    await asyncio.Event().wait()
+    return {"type": "http.disconnect"}
+
+
+async def _send(response: Response, send: Send, *, empty: bool = False) -> None:
+    headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in response.headers]
+    length = (b"content-length", str(len(response.body)).encode())
+    headers = [pair for pair in headers if pair[0] not in (b"content-length", b"transfer-encoding")]
+    await send({"type": "http.response.start", "status": response.status, "headers": [*headers, length]})
+    await send({"type": "http.response.body", "body": b"" if empty else response.body})
 
 
 async def _request(scope: Message, receive: Callable[[], Awaitable[Message]]) -> Request:

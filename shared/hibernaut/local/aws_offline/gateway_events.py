@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from urllib.parse import parse_qsl
 
 from hibernaut.local.aws_offline.place import ACCOUNT
+from hibernaut.local.aws_offline.routes import Route
 from hibernaut.schemas.base import Json, JsonObject
 
 Headers = list[tuple[str, str]]
@@ -44,22 +45,22 @@ class MalformedReply(Exception):
     """The handler answered something that is no proxy response; the gateway answers 502."""
 
 
-def event_of(request: Request, *, resource: str, stage: str, binary: Sequence[str]) -> JsonObject:
-    """The event of a proxy integration. `resource` is the template of the path, `binary` the media types passed on in base64."""
+def event_of(request: Request, route: Route, *, stage: str, binary: Sequence[str]) -> JsonObject:
+    """The event of a proxy integration. `binary`: the media types passed on in base64."""
     query = parse_qsl(request.query, keep_blank_values=True)
     is_binary = _media_type(request.header("content-type")) in binary
     text = base64.b64encode(request.body).decode() if is_binary else request.body.decode("utf-8", errors="replace")
     return {
-        "resource": resource,
+        "resource": route.resource,
         "path": request.path,
         "httpMethod": request.method,
         "headers": dict(request.headers) or None,
         "multiValueHeaders": _grouped(request.headers) or None,
         "queryStringParameters": dict(query) or None,
         "multiValueQueryStringParameters": _grouped(query) or None,
-        "pathParameters": {"proxy": request.path.strip("/")} if "{proxy+}" in resource else None,
+        "pathParameters": route.parameters or None,
         "stageVariables": None,
-        "requestContext": _context(request, resource, stage),
+        "requestContext": _context(request, route.resource, stage),
         "body": text or None,
         "isBase64Encoded": is_binary and bool(text),
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
+import re
 import threading
 import time
 import traceback
@@ -46,8 +47,8 @@ class Function:
 
     @property
     def folder(self) -> str:
-        """Its name in the repository: `functions/<folder>`."""
-        return self.handler.split(".")[1]
+        """Its name in the repository: `functions/<folder>`. A handler is a path in Python, or that of a program."""
+        return re.split(r"[./]", self.handler)[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,7 @@ class _Invocation:
     lock: threading.Lock = field(default_factory=threading.Lock)
     reply: Reply | None = None
     aws_over: threading.Event = field(default_factory=threading.Event)
+    told: Callable[[], None] | None = None
 
     def end(self, reply: Reply) -> None:
         """The first end counts: a zombie that comes back is not heard."""
@@ -98,6 +100,8 @@ class _Invocation:
             if self.reply is None:
                 self.reply = reply
         self.over.set()
+        if self.told is not None:
+            self.told()
 
     @property
     def ended(self) -> Reply:
@@ -147,6 +151,15 @@ class Lambdas:
         if not invocation.over.wait(min(function.timeout, timeout or function.timeout)):
             invocation.end(_report("Sandbox.Timedout", f"Task timed out after {function.timeout:.2f} seconds"))
         return invocation.ended
+
+    @contextmanager
+    def served(self, name: str, died: Callable[[], None]) -> Iterator[None]:
+        """What begins in here is done by a function that serves HTTP. `died` is called, by whatever thread, if it is abandoned."""
+        mark = _current.set(_Invocation(self.of(name).folder, aws_over=self._over, told=died))
+        try:
+            yield
+        finally:
+            _current.reset(mark)
 
     def over(self) -> None:
         """AWS ends: abandoned threads end too."""

@@ -6,7 +6,7 @@ Without these fixes
 - a stopped execution stays RUNNING while it waits for a token, forgets error and cause, and runs through if it is stopped as it
   starts; its history ends with the failure of the task that the stop woke up;
 - two starts of one name at the same moment both run, and a start without a name has an ARN that ends in `None`;
-- the end of an execution can only be asked for, again and again.
+- the end of an execution can only be asked for, again and again, and EventBridge hears nothing of it; so with the wait for a token.
 """
 
 from __future__ import annotations
@@ -15,12 +15,26 @@ import datetime
 import functools
 import threading
 import uuid
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 from hibernaut.local.aws_offline.patching import put, replace
 
-_ENDED = "hibernaut_ended"
+_ENDED, _RESTS, _LISTENER = "hibernaut_ended", "hibernaut_rests", "hibernaut_listener"
+
+
+class Ended(NamedTuple):
+    """How an execution ended; times in milliseconds since 1970, the input as it was given."""
+
+    arn: str
+    machine: str
+    status: str
+    began_ms: int
+    ended_ms: int
+    input: str
+    error: str | None
+    cause: str | None
 
 
 def install() -> None:
@@ -29,22 +43,97 @@ def install() -> None:
     _fix_early_stops()
     _fix_late_stops()
     _fix_starts()
+    _notice_rests()
+
+
+@contextmanager
+def told_of_ends(listener: Callable[[Ended], None]) -> Iterator[None]:
+    """Meanwhile `listener` is told of the end of every execution, before those who wait for it."""
+    from moto.stepfunctions.parser.backend.execution import Execution
+
+    put(Execution, _LISTENER, staticmethod(listener))
+    try:
+        yield
+    finally:
+        delattr(Execution, _LISTENER)
 
 
 def wait_execution(arn: str, timeout: float) -> str:
     """Block until the execution has ended, or `timeout` seconds have passed; its status."""
-    from moto.stepfunctions.parser.models import stepfunctions_parser_backends
-
-    _, _, _, region, account, *_ = arn.split(":")
-    execution = stepfunctions_parser_backends[account][region].describe_execution(arn)
-    _ended(execution).wait(timeout)
+    execution = _execution(arn)
+    _event(execution, _ENDED).wait(timeout)
     return str(execution.status)
 
 
-def _ended(execution: Any) -> threading.Event:
-    """The execution's own event; setdefault of a dict is one step, so all who ask get the same one."""
-    event: threading.Event = execution.__dict__.setdefault(_ENDED, threading.Event())
+def wait_rest(arn: str, timeout: float) -> str:
+    """Block until the execution has ended, or waits for a token, or `timeout` seconds have passed; its status."""
+    execution = _execution(arn)
+    _event(execution, _RESTS).wait(timeout)
+    return str(execution.status)
+
+
+def _execution(arn: str) -> Any:
+    from moto.stepfunctions.parser.models import stepfunctions_parser_backends
+
+    _, _, _, region, account, *_ = arn.split(":")
+    return stepfunctions_parser_backends[account][region].describe_execution(arn)
+
+
+def _event(execution: Any, name: str) -> threading.Event:
+    """An event of the execution's own; setdefault of a dict is one step, so all who ask get the same one."""
+    event: threading.Event = execution.__dict__.setdefault(name, threading.Event())
     return event
+
+
+def _over(execution: Any) -> None:
+    """The execution has ended: tell who listens, then wake who waits."""
+    listener = getattr(type(execution), _LISTENER, None)
+    if listener is not None:
+        listener(
+            Ended(
+                arn=execution.exec_arn,
+                machine=execution.state_machine.arn,
+                status=str(execution.status),
+                began_ms=int(execution.start_date.timestamp() * 1000),
+                ended_ms=int(execution.stop_date.timestamp() * 1000),
+                input=execution.execution_input,
+                error=execution.error,
+                cause=execution.cause,
+            )
+        )
+    for name in (_ENDED, _RESTS):
+        _event(execution, name).set()
+
+
+def _notice_rests() -> None:
+    from moto.stepfunctions.parser.asl.component.state.exec.state_task.service.state_task_service_callback import (
+        StateTaskServiceCallback,
+    )
+    from moto.stepfunctions.parser.asl.eval.callback.callback import CallbackEndpoint
+
+    def wait_for_task_token(original: Callable[..., Any]) -> Callable[..., Any]:
+        def wait(task: Any, env: Any, timeout_seconds: float, callback_endpoint: Any, heartbeat_endpoint: Any) -> Any:
+            arn = env.states.context_object.context_object_data["Execution"]["Id"]
+            rests = _event(_execution(arn), _RESTS)
+            put(callback_endpoint, _RESTS, rests)
+            if not callback_endpoint._notify_event.is_set():
+                rests.set()
+            outcome = original(task, env, timeout_seconds, callback_endpoint, heartbeat_endpoint)
+            rests.clear()
+            return outcome
+
+        return wait
+
+    def notify(original: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
+        def woken(endpoint: Any, outcome: Any) -> None:
+            if (rests := getattr(endpoint, _RESTS, None)) is not None:
+                rests.clear()
+            original(endpoint, outcome)
+
+        return woken
+
+    replace(StateTaskServiceCallback, "_eval_wait_for_task_token", wait_for_task_token)
+    replace(CallbackEndpoint, "notify", notify)
 
 
 def _fix_ends() -> None:
@@ -57,7 +146,7 @@ def _fix_ends() -> None:
         def told(communication: Any) -> None:
             if communication.execution.exec_status != ExecutionStatus.ABORTED:
                 original(communication)
-            _ended(communication.execution).set()
+                _over(communication.execution)
 
         return told
 
@@ -69,7 +158,7 @@ def _fix_ends() -> None:
             environment.set_stop(stop_date=stop_date, cause=cause, error=error)
             for waiting in list(environment.callback_pool_manager._pool.values()):
                 waiting.interrupt_all()
-        _ended(execution).set()
+        _over(execution)
 
     def stop_execution(response: Any) -> Any:
         execution = response.stepfunction_backend.describe_execution(response._get_param("executionArn"))

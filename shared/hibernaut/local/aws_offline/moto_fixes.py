@@ -7,6 +7,10 @@ The modules of fixes say, fix by fix, what moto does without it; the tests show 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from hibernaut.local.aws_offline.moto_executions import Ended
 
 MOTO_VERSION = "5.2.5"
 """The version whose insides are replaced. Another one needs every fix looked at again."""
@@ -31,3 +35,17 @@ def wait_execution(arn: str, timeout: float = 30.0) -> str:
     from hibernaut.local.aws_offline import moto_executions
 
     return moto_executions.wait_execution(arn, timeout)
+
+
+def wait_rest(arn: str, timeout: float = 30.0) -> str:
+    """As `wait_execution`, or until it waits for an approval."""
+    from hibernaut.local.aws_offline import moto_executions
+
+    return moto_executions.wait_rest(arn, timeout)
+
+
+def told_of_ends(listener: Callable[[Ended], None]) -> AbstractContextManager[None]:
+    """Meanwhile the listener is told of the end of every execution."""
+    from hibernaut.local.aws_offline import moto_executions
+
+    return moto_executions.told_of_ends(listener)

@@ -8,7 +8,7 @@ Without these fixes
 - the history ignores maxResults, reverseOrder and nextToken;
 - each task makes a boto3 client of its own (some ten milliseconds each);
 - JSONata, and Assign, always fail;
-- Wait and Retry take their real time.
+- Wait, Retry and a TimeoutSecondsPath take their real time.
 """
 
 from __future__ import annotations
@@ -104,6 +104,7 @@ def _share_clients() -> None:
 
 def _scale_time(scale: float) -> None:
     from moto.stepfunctions.parser.asl.component.common.retry import retrier_decl
+    from moto.stepfunctions.parser.asl.component.common.timeouts.timeout import TimeoutSecondsPath
     from moto.stepfunctions.parser.asl.component.state.wait.wait_function.wait_function import WaitFunction
 
     class Scaled:
@@ -122,7 +123,11 @@ def _scale_time(scale: float) -> None:
 
         return wait
 
+    def seconds_of_path(original: Callable[[Any, Any], int]) -> Callable[[Any, Any], float]:
+        return lambda path, env: original(path, env) if scale == 1 else original(path, env) * scale
+
     put(retrier_decl, "time", Scaled)
+    replace(TimeoutSecondsPath, "_eval_seconds", seconds_of_path)
     replace(WaitFunction, "_wait_interval", wait_interval)
 
 

@@ -23,6 +23,7 @@ from hibernaut.local.aws_offline.gateway import Gateway
 from hibernaut.local.aws_offline.lambdas import Function, Lambdas, Reply, moto_invoke
 from hibernaut.local.aws_offline.place import VARIABLES
 from hibernaut.local.aws_offline.resources import Resource, client
+from hibernaut.local.aws_offline.rules import Rules, invoke_unawaited
 from hibernaut.local.aws_offline.stack import Stack
 from hibernaut.local.aws_offline.template import checkout, template_of
 from hibernaut.local.server import LocalServer, address, listening
@@ -93,6 +94,8 @@ class OfflineAws:
             functions = self.stack.of_type("AWS::Lambda::Function")
             self.lambdas = Lambdas([Function.of(function) for function in functions])
             starting.callback(self.lambdas.over)
+            self.rules = Rules(self.stack, self.lambdas)
+            starting.enter_context(moto_fixes.told_of_ends(self.rules.execution_ended))
             starting.enter_context(_invoking(self.lambdas))
             environments = [function.properties["Environment"]["Variables"] for function in functions]
             starting.enter_context(exported({**union(environments), **self._variables}))
@@ -100,14 +103,18 @@ class OfflineAws:
             self._running = starting.pop_all()
 
     def stop(self) -> None:
-        """Forget everything: moto keeps nothing."""
+        """Forget everything: moto keeps nothing. Executions that wait end first, and nobody is told of it."""
+        self.lambdas.over()
+        self.rules.close()
+        for name in self.executions("RUNNING"):
+            client("stepfunctions").stop_execution(executionArn=self._execution(name))
         self._running.close()
 
     @cached_property
     def url(self) -> str:
         """Where the gateway answers, on a free loopback port; it is started by the first look."""
-        listener = listening("127.0.0.1", 0)
-        where, server = address(listener), LocalServer(self.gateway, listener)
+        gateway, listener = self.gateway, listening("127.0.0.1", 0)
+        where, server = address(listener), LocalServer(gateway, listener)
         thread = threading.Thread(target=server.serve, daemon=True, name="gateway")
         self._running.callback(thread.join)
         self._running.callback(server.stop)
@@ -116,7 +123,9 @@ class OfflineAws:
 
     @cached_property
     def gateway(self) -> Gateway:
-        return Gateway(self.stack, self.lambdas)
+        gateway = Gateway(self.stack, self.lambdas)
+        self._running.callback(gateway.close)
+        return gateway
 
     @cached_property
     def table(self) -> DynamoDbTable:
@@ -144,24 +153,33 @@ class OfflineAws:
         text = schedule.properties["Target"]["Input"]
         for mark, value in marks.items():
             text = text.replace(mark, value)
-        event = json.loads(text)
-        reply = self.lambdas.invoke(function, event)
-        letters = self.lambdas.of(function).dead_letters
-        if reply.failed and letters is not None:
-            queue = client("sqs").get_queue_url(QueueName=letters.rsplit(":", 1)[1])["QueueUrl"]
-            client("sqs").send_message(QueueUrl=queue, MessageBody=json.dumps(event))
-        return reply
+        return invoke_unawaited(self.lambdas, function, json.loads(text))
 
     def wait_for_run(self, name: str, timeout: float = 30.0) -> str:
         """Wait for the end of the execution of this name, without asking again and again; its status."""
         from hibernaut.local.aws_offline import moto_fixes
 
-        return moto_fixes.wait_execution(f"{self.state_machine.replace(':stateMachine:', ':execution:')}:{name}", timeout)
+        return moto_fixes.wait_execution(self._execution(name), timeout)
 
     def wait_for_all(self) -> dict[str, str]:
-        """Wait until no execution runs; the status of each, by its name."""
-        executions = client("stepfunctions").list_executions(stateMachineArn=self.state_machine)["executions"]
-        return {execution["name"]: self.wait_for_run(execution["name"]) for execution in executions}
+        """Wait until no execution runs but those that wait for an approval, and until what the rules had to tell is told; the status of
+        each, by its name."""
+        from hibernaut.local.aws_offline import moto_fixes
+
+        while True:
+            statuses = {name: moto_fixes.wait_rest(self._execution(name)) for name in self.executions()}
+            self.rules.wait()
+            if set(statuses) == set(self.executions()):
+                return statuses
+
+    def executions(self, status: str | None = None) -> list[str]:
+        """The names of the machine's executions, or of those with this status."""
+        asked = {"statusFilter": status} if status else {}
+        listed = client("stepfunctions").list_executions(stateMachineArn=self.state_machine, **asked)["executions"]
+        return [execution["name"] for execution in listed]
+
+    def _execution(self, name: str) -> str:
+        return f"{self.state_machine.replace(':stateMachine:', ':execution:')}:{name}"
 
     def _schedule_of(self, function: str) -> Resource:
         address = self.lambdas.of(function).arn

@@ -138,6 +138,12 @@ def _schedule(properties: JsonObject, physical: str) -> Made:
     return name, {"Arn": arn}
 
 
+def _rule(properties: JsonObject, physical: str) -> Made:
+    """moto's bus hears nothing of executions; `rules` reads the rule from the template."""
+    name = properties.get("Name") or physical
+    return name, {"Arn": f"arn:aws:events:{REGION}:{ACCOUNT}:rule/{name}"}
+
+
 def _of_the_front(properties: JsonObject, physical: str) -> Made:
     """Parts of the gateway that the front reads from the template itself."""
     return properties.get("StageName") or physical, {"RootResourceId": f"{physical}-root"}
@@ -156,6 +162,7 @@ MAKERS: dict[str, Callable[[JsonObject, str], Made]] = {
     "AWS::ApiGateway::RestApi": _of_the_front,
     "AWS::ApiGateway::Stage": _of_the_front,
     "AWS::DynamoDB::Table": _table,
+    "AWS::Events::Rule": _rule,
     "AWS::IAM::Role": _role,
     "AWS::Lambda::Function": _function,
     "AWS::Logs::LogGroup": _log_group,

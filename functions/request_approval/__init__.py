@@ -1,0 +1,1 @@
+"""The function that begins the wait for an approval."""

@@ -1,0 +1,40 @@
+"""The fast path after an execution that did not succeed: EventBridge tells the sweep of it, which looks at that one run at once.
+
+It makes nothing possible that the sweep alone does not do a minute later; so what is lost here is lost on nobody.
+"""
+
+from __future__ import annotations
+
+import aws_cdk as cdk
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from infra.constructs.functions import OurFunction
+from infra.constructs.workflow import Workflow
+
+UNSUCCESSFUL = ["FAILED", "TIMED_OUT", "ABORTED"]
+
+
+class OnFailure(Construct):
+    def __init__(self, scope: Construct, id: str, *, workflow: Workflow, sweep_runs: OurFunction, letters: sqs.Queue) -> None:
+        super().__init__(scope, id)
+        events.Rule(
+            self,
+            "Rule",
+            event_pattern=events.EventPattern(
+                source=["aws.states"],
+                detail_type=["Step Functions Execution Status Change"],
+                detail={"status": UNSUCCESSFUL, "stateMachineArn": [workflow.machine.state_machine_arn]},
+            ),
+            targets=[
+                targets.LambdaFunction(
+                    sweep_runs.function,
+                    dead_letter_queue=letters,
+                    # After that the sweep has long been there.
+                    retry_attempts=5,
+                    max_event_age=cdk.Duration.minutes(10),
+                )
+            ],
+        )

@@ -1,0 +1,103 @@
+"""EventBridge's rules on executions: their end is told to the rule's target, as an event of AWS's own shape.
+
+Knows: the rules of the template, and how EventBridge writes events. Must not know: what the target does.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import UTC, datetime
+
+from hibernaut.local.aws_offline.lambdas import Lambdas, Reply
+from hibernaut.local.aws_offline.moto_executions import Ended
+from hibernaut.local.aws_offline.place import ACCOUNT, REGION
+from hibernaut.local.aws_offline.resources import client
+from hibernaut.local.aws_offline.stack import Stack
+from hibernaut.schemas.base import Json, JsonObject
+
+
+class Rules:
+    """`deliveries` is how often each event is delivered: EventBridge promises once or more, and a test may lose them all (0)."""
+
+    def __init__(self, stack: Stack, lambdas: Lambdas) -> None:
+        self.deliveries = 1
+        self._lambdas = lambdas
+        self._rules = [rule.properties for rule in stack.of_type("AWS::Events::Rule")]
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="rules")
+        self._under_way: list[Future[Reply]] = []
+        self._closed = False
+
+    def execution_ended(self, ended: Ended) -> None:
+        """Tell those whose pattern it fits; on a thread of ours."""
+        event = status_change(ended)
+        for rule in self._rules:
+            if self._closed or not fits(rule["EventPattern"], event):
+                continue
+            for target in rule["Targets"] * self.deliveries:
+                self._under_way.append(self._pool.submit(invoke_unawaited, self._lambdas, target["Arn"], event))
+
+    def wait(self) -> None:
+        """Until all that was to be told is told."""
+        while self._under_way:
+            self._under_way.pop().result()
+
+    def close(self) -> None:
+        """What happens from now on is told nobody."""
+        self._closed = True
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+def invoke_unawaited(lambdas: Lambdas, function: str, event: JsonObject) -> Reply:
+    """An invocation that nobody waits for: where it fails, the event is kept as a dead letter."""
+    reply = lambdas.invoke(function, event)
+    letters = lambdas.of(function).dead_letters
+    if reply.failed and letters is not None:
+        queue = client("sqs").get_queue_url(QueueName=letters.rsplit(":", 1)[1])["QueueUrl"]
+        client("sqs").send_message(QueueUrl=queue, MessageBody=json.dumps(event))
+    return reply
+
+
+def fits(pattern: JsonObject, event: Json) -> bool:
+    """Whether an event has one of the values that the pattern lists, wherever it lists some."""
+    if not isinstance(event, dict):
+        return False
+    return all(
+        fits(wanted, event.get(name)) if isinstance(wanted, dict) else event.get(name) in wanted
+        for name, wanted in pattern.items()
+    )
+
+
+def status_change(ended: Ended) -> JsonObject:
+    """The event that Step Functions sends when an execution ends."""
+    return {
+        "version": "0",
+        "id": str(uuid.uuid4()),
+        "detail-type": "Step Functions Execution Status Change",
+        "source": "aws.states",
+        "account": ACCOUNT,
+        "time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "region": REGION,
+        "resources": [ended.arn],
+        "detail": {
+            "executionArn": ended.arn,
+            "stateMachineArn": ended.machine,
+            "name": ended.arn.rsplit(":", 1)[1],
+            "status": ended.status,
+            "startDate": ended.began_ms,
+            "stopDate": ended.ended_ms,
+            "input": ended.input,
+            "output": None,
+            "stateMachineVersionArn": None,
+            "stateMachineAliasArn": None,
+            "redriveCount": 0,
+            "redriveDate": None,
+            "redriveStatus": "REDRIVABLE",
+            "redriveStatusReason": None,
+            "inputDetails": {"included": True},
+            "outputDetails": None,
+            "error": ended.error,
+            "cause": ended.cause,
+        },
+    }

@@ -1,0 +1,94 @@
+"""Functions that serve HTTP and stream: the app that their server would serve, asked on a loop of this process.
+
+Knows: ASGI, and how Lambda treats what streams. Must not know: the gateway's routes, or what the app does. The Web Adapter, which on
+AWS turns events into requests, is left out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+from urllib.parse import unquote
+
+from hibernaut.local.aws_offline.gateway_events import Request
+from hibernaut.local.aws_offline.lambdas import Lambdas
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Message, Receive, Send], Awaitable[None]]
+
+
+class Broken(Exception):
+    """The function died, or its time was over, before its reply was whole."""
+
+
+class Streams:
+    """Use one for each loop: what is left of a dead function stays on the loop."""
+
+    def __init__(self, lambdas: Lambdas) -> None:
+        self._lambdas = lambdas
+        self._left: set[asyncio.Future[None]] = set()
+
+    async def ask(self, function: str, request: Request, receive: Receive, send: Send, *, seconds: float) -> None:
+        """Answer the request, chunk by chunk. `receive` is asked after the body, for the client's leaving. Raises: Broken."""
+        loop, death = asyncio.get_running_loop(), asyncio.Event()
+        body = iter([request.body])
+
+        async def received() -> Message:
+            for whole in body:
+                return {"type": "http.request", "body": whole, "more_body": False}
+            return await receive()
+
+        async def sent(message: Message) -> None:
+            if not death.is_set():
+                await send(message)
+
+        with self._lambdas.served(function, lambda: loop.call_soon_threadsafe(death.set)):
+            reply = asyncio.ensure_future(self._app(function)(_scope(request), received, sent))
+        died = asyncio.ensure_future(death.wait())
+        limit = min(seconds, self._lambdas.of(function).timeout)
+        done, _ = await asyncio.wait({reply, died}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+        died.cancel()
+        if reply in done:
+            return reply.result()
+        death.set()
+        self._leave(reply)
+        raise Broken(function)
+
+    def _app(self, function: str) -> App:
+        """What the function's start serves: `app` in its folder makes it."""
+        folder = self._lambdas.of(function).folder
+        given: App | None = self._lambdas.deps.get(folder)  # type: ignore[assignment]
+        made: App = given or importlib.import_module(f"functions.{folder}.handler").app()
+        return made
+
+    def _leave(self, reply: asyncio.Future[None]) -> None:
+        """A zombie: what becomes of it is nobody's affair."""
+        self._left.add(reply)
+
+        def gone(future: asyncio.Future[None]) -> None:
+            self._left.discard(future)
+            if not future.cancelled():
+                future.exception()
+
+        reply.add_done_callback(gone)
+
+
+def _scope(request: Request) -> Message:
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": request.method,
+        "scheme": "http",
+        "path": unquote(request.path),
+        "raw_path": request.path.encode("ascii"),
+        "root_path": "",
+        "query_string": request.query.encode("ascii"),
+        "headers": [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in request.headers],
+        "client": ("127.0.0.1", 0),
+        "server": ("127.0.0.1", 8080),
+    }
