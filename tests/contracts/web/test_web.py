@@ -1,0 +1,87 @@
+"""The port `Web`: one post, one status, and nothing else of the answer."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from hibernaut.adapters.web.http import HttpWeb
+from hibernaut.ports.web import NO_WEB, WebFailure
+
+
+@dataclass
+class Other:
+    """The other side. `hangs`: it takes the request and says nothing until the test is over."""
+
+    status: int = 200
+    hangs: bool = False
+    heard: list[tuple[str, str, Any]] = field(default_factory=list)
+    over: threading.Event = field(default_factory=threading.Event)
+    url: str = ""
+
+
+@contextmanager
+def listening(other: Other) -> Iterator[Other]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            other.heard.append((self.path, self.headers["content-type"], body))
+            if other.hangs:
+                other.over.wait()
+                return
+            self.send_response(other.status)
+            self.send_header("location", other.url + "/elsewhere")
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Quiet."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        other.url = f"http://127.0.0.1:{server.server_address[1]}"
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield other
+        finally:
+            other.over.set()
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize("status", [204, 500, 307])
+def test_a_post_gives_the_status_whatever_it_is_and_follows_nothing(status: int) -> None:
+    with listening(Other(status)) as other:
+        assert HttpWeb().post(other.url + "/done?x=1", {"run": "é"}, seconds=5) == status
+    assert other.heard == [("/done?x=1", "application/json", {"run": "é"})]
+
+
+def test_who_does_not_answer_in_time_is_a_failure() -> None:
+    with listening(Other(hangs=True)) as other, pytest.raises(WebFailure, match=r"no answer within 0\.05 seconds"):
+        HttpWeb().post(other.url, {}, seconds=0.05)
+
+
+def test_who_is_not_there_is_a_failure() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        with pytest.raises(WebFailure, match="no connection"):
+            HttpWeb().post(f"http://127.0.0.1:{free.getsockname()[1]}", {}, seconds=5)
+
+
+@pytest.mark.parametrize("url", ["http://exa mple", "http://[::1", "ftp://127.0.0.1/x", "http://127.0.0.1:99999/", "http://\x00"])
+def test_what_is_no_address_is_a_failure(url: str) -> None:
+    with pytest.raises(WebFailure):
+        HttpWeb().post(url, {}, seconds=1)
+
+
+def test_where_nothing_is_connected_every_post_fails() -> None:
+    with pytest.raises(WebFailure):
+        NO_WEB.post("http://127.0.0.1", {}, seconds=1)
