@@ -8,18 +8,30 @@ Knows: the ports. Must not know: runs, steps, the table.
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hibernaut.ports.model import Delta, Model, ModelReply, ModelRequest, ModelToolCall
+from hibernaut.ports.model import Delta, Model, ModelReply, ModelRequest, ModelToolCall, OnOpen
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.llm_config import EmbeddingModelDescription, LLMConfig, ModelDescription
 from hibernaut.schemas.usage import Usage
 
 USAGE = Usage(prompt_tokens=10, completion_tokens=5, total_tokens=15)
-Script = Callable[[ModelRequest, int], ModelReply]
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """A reply that is told in these pieces; `before` is called with the number of each, from 1. Then it ends, well or not."""
+
+    deltas: Sequence[Delta]
+    end: ModelReply | Exception
+    before: Callable[[int], None] = lambda _: None
+
+
+Script = Callable[[ModelRequest, int], ModelReply | Streamed]
 """What the model answers to a request; the number counts the requests from 1. What it raises is the provider's failure."""
 
 
@@ -35,10 +47,26 @@ def calls(*made: tuple[str, Mapping[str, object]], text: str = "") -> ModelReply
     return ModelReply(text=text, tool_calls=tool_calls, finish_reason="tool_calls", usage=USAGE)
 
 
-def in_turn(*replies: ModelReply | Exception) -> Script:
+def in_pieces(reply: ModelReply, size: int = 7) -> list[Delta]:
+    """The reply as it would be told, piece by piece."""
+    thoughts = "".join(part.reasoning for part in reply.reasoning if part.type == "reasoning")
+    told = [Delta("reasoning", piece) for piece in _cut(thoughts, size)] + [
+        Delta("text", piece) for piece in _cut(reply.text, size)
+    ]
+    for place, call in enumerate(reply.tool_calls):
+        told.append(Delta("tool_name", call.name, place, call.id))
+        told += [Delta("tool_arguments", piece, place, call.id) for piece in _cut(call.arguments, size)]
+    return told
+
+
+def _cut(text: str, size: int) -> list[str]:
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+def in_turn(*replies: ModelReply | Streamed | Exception) -> Script:
     """One after the other, over all runs; the last one for ever."""
 
-    def script(request: ModelRequest, number: int) -> ModelReply:
+    def script(request: ModelRequest, number: int) -> ModelReply | Streamed:
         reply = replies[min(number, len(replies)) - 1]
         if isinstance(reply, Exception):
             raise reply
@@ -53,13 +81,17 @@ def nothing(place: str) -> None:
 
 @dataclass
 class ScriptedModels:
-    """The catalogue and its only provider. `at` is told before and after each call; what it raises goes to the caller."""
+    """The catalogue and its only provider. `at` is told before and after each call; what it raises goes to the caller.
+
+    A reply is told in pieces to who listens. `broken_off` is set by who hangs up on a call.
+    """
 
     script: Script
     context_window: int = 100_000
     parallel: bool = True
     at: Callable[[str], None] = nothing
     requests: list[ModelRequest] = field(default_factory=list)
+    broken_off: threading.Event = field(default_factory=threading.Event)
 
     def of(self, config: LLMConfig) -> Model:
         return self
@@ -73,12 +105,23 @@ class ScriptedModels:
             parallel_tool_calls=self.parallel,
         )
 
-    def complete(self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None) -> ModelReply:
+    def complete(
+        self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None, on_open: OnOpen | None = None
+    ) -> ModelReply:
         self.at("before model")
         self.requests.append(request)
-        reply = self.script(request, len(self.requests))
+        if on_open is not None:
+            on_open(self.broken_off.set)
+        said = self.script(request, len(self.requests))
+        streamed = said if isinstance(said, Streamed) else Streamed(in_pieces(said), said)
+        for number, delta in enumerate(streamed.deltas, 1):
+            streamed.before(number)
+            if on_delta is not None:
+                on_delta(delta)
+        if isinstance(streamed.end, Exception):
+            raise streamed.end
         self.at("after model")
-        return reply
+        return streamed.end
 
     def payload(self, request: ModelRequest) -> JsonObject:
         from hibernaut.adapters.model.openai_messages import payload

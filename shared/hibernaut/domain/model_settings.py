@@ -191,6 +191,16 @@ def reasoning_defaults(config: LLMConfig, agent_type: AgentType) -> LLMConfig:
     return _with_native(config.model_copy(update={"put_inner_thoughts_in_kwargs": False}), native=native)
 
 
+def standing_in(config: LLMConfig, own: LLMConfig, agent_type: AgentType) -> LLMConfig:
+    """The configuration of a model that answers in place of an agent's own: it is to speak in the form that the agent was given."""
+    wishes: JsonObject = {
+        "enable_reasoner": own.enable_reasoner,
+        "parallel_tool_calls": own.parallel_tool_calls,
+        "response_format": own.response_format,
+    }
+    return reasoning_defaults(config.model_copy(update=wishes), agent_type)
+
+
 def _with_native(config: LLMConfig, *, native: bool) -> LLMConfig:
     match config.model_endpoint_type:
         case "openai" if native:

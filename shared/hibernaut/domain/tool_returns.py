@@ -53,6 +53,20 @@ def clip(text: str, limit: int) -> str:
     return f"{text[:limit]}... [cut off here: this tool may return {limit} characters, and it returned {len(text)}]"
 
 
+def cut_off(packed: str, limit: int) -> str:
+    """A packed return of which the model is sent about `limit` characters: an envelope stays one."""
+    envelope = json_object(packed)
+    if envelope is None or not isinstance(envelope.get("message"), str):
+        return f"{packed[:limit]}{_rest(len(packed) - limit)}"
+    message = envelope["message"]
+    keep = max(0, limit - (len(packed) - len(message)))
+    return json.dumps({**envelope, "message": message[:keep] + _rest(len(message) - keep)}, indent=2, ensure_ascii=False)
+
+
+def _rest(number: int) -> str:
+    return f"... [{number} more characters are left out: they do not fit your context]"
+
+
 def heartbeat(reason: str, now: datetime, timezone: str) -> str:
     """The notice by which a legacy agent's run goes on (digest 14.3)."""
     return _event("heartbeat", now, timezone, reason=HIDDEN + reason)
@@ -122,7 +136,7 @@ def repair_arguments(raw: str) -> Arguments:
         if isinstance(value, str):
             value = _decoded(value)
         if "\\ud" in raw.lower():  # an escaped half of a pair
-            value = _all_storable(value)
+            value = all_storable(value)
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
@@ -156,13 +170,14 @@ def _truth(flag: Json) -> bool:
     return flag.lower() == "true" if isinstance(flag, str) else bool(flag)
 
 
-def _all_storable(value: Json) -> Json:
+def all_storable(value: Json) -> Json:
+    """The value with all its texts and keys `storable`."""
     match value:
         case str():
             return storable(value)
         case list():
-            return [_all_storable(item) for item in value]
+            return [all_storable(item) for item in value]
         case dict():
-            return {storable(key): _all_storable(item) for key, item in value.items()}
+            return {storable(key): all_storable(item) for key, item in value.items()}
         case _:
             return value

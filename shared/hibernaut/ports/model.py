@@ -12,16 +12,22 @@ from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.llm_config import EmbeddingModelDescription, LLMConfig, ModelDescription
 from hibernaut.schemas.model_call import Delta, ModelReply, ModelRequest, ModelToolCall, ToolChoice, ToolSpec
 
-__all__ = ["Delta", "Model", "ModelReply", "ModelRequest", "ModelToolCall", "Models", "ToolChoice", "ToolSpec"]
+__all__ = ["Delta", "Model", "ModelReply", "ModelRequest", "ModelToolCall", "Models", "OnOpen", "ToolChoice", "ToolSpec"]
+
+
+OnOpen = Callable[[Callable[[], None]], None]
 
 
 class Model(Protocol):
     """One provider. Thread-safe."""
 
-    def complete(self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None) -> ModelReply:
-        """Ask once. With `on_delta` the reply is streamed through it as it arrives; the return is the whole either way.
+    def complete(
+        self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None, on_open: OnOpen | None = None
+    ) -> ModelReply:
+        """Ask once. With `on_delta` the reply is streamed through it as it arrives, if the provider can; the return is the whole either way.
 
-        Raises: ModelError and its kin. An exception from `on_delta` closes the connection and is passed on.
+        `on_open` is given, as soon as an answer has begun, what breaks it off from another thread; a model that is in this process has
+        nothing to give. Raises: ModelError and its kin. An exception from either closes the connection and is passed on.
         """
 
     def payload(self, request: ModelRequest) -> JsonObject:

@@ -87,6 +87,7 @@ class _AgentFields(Schema):
     per_file_view_window_char_limit: int | None = None
     hidden: bool | None = None
     approval_deadline: int | None = DEFAULT_DEADLINE
+    fallback_model: str | None = None
     tags: list[str] = Field(default_factory=list)
     identity_ids: list[str] = Field(default_factory=list)
 
@@ -161,6 +162,7 @@ class _AgentRequest(Schema):
     per_file_view_window_char_limit: int | None = None
     hidden: bool | None = None
     approval_deadline: int | None = Field(default=None, gt=0)
+    fallback_model: str | None = None
 
 
 class CreateAgentRequest(_AgentRequest):

@@ -8,6 +8,8 @@ from pydantic import Field
 
 from hibernaut.schemas.base import Json, JsonObject, Moment, Schema
 from hibernaut.schemas.content import Part
+from hibernaut.schemas.events import DeltaType
+from hibernaut.schemas.llm_config import LLMConfig
 from hibernaut.schemas.model_call import FinishReason
 from hibernaut.schemas.usage import Usage
 
@@ -23,7 +25,8 @@ class JournaledCall(Schema):
 class Stamp(Schema):
     """The ids and the time that a step's rows bear: given once, before the model is asked, and kept by every replay of its reply.
 
-    `streamed`: the reply was shown piece by piece to those who follow tokens, under these ids.
+    `streamed`: the reply was shown piece by piece to those who follow tokens, under these ids; `shown` are the types of its messages
+    that were. `fallback` is the model that answered in place of the one that was asked.
     """
 
     step_id: str
@@ -33,6 +36,8 @@ class Stamp(Schema):
     heartbeat_id: str
     at: Moment
     streamed: bool = False
+    shown: list[DeltaType] = Field(default_factory=list)
+    fallback: LLMConfig | None = None
 
 
 class Journal(Schema):

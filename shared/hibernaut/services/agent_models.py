@@ -53,6 +53,11 @@ def changed_model(agent: StoredAgent, request: UpdateAgent, models: Models) -> M
     return _folded(base, request, agent.agent_type)
 
 
+def checked_fallback(handle: str | None, models: Models) -> str | None:
+    """The handle of the model that answers when the agent's own cannot. Raises: InvalidArgument and NotFound for the handle."""
+    return None if handle is None else models.config(handle).handle or handle
+
+
 def _from_catalogue(handle: str, models: Models) -> LLMConfig:
     config = models.config(handle)
     return config.model_copy(update={"context_window": min(config.context_window, LARGEST_DEFAULT_WINDOW)})

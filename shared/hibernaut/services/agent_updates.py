@@ -16,7 +16,7 @@ from hibernaut.schemas.agent import StoredAgent, UpdateAgent
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.tool_rule import RequiresApprovalToolRule, ToolRule
-from hibernaut.services.agent_models import changed_compaction, changed_model, embedding_of
+from hibernaut.services.agent_models import changed_compaction, changed_model, checked_fallback, embedding_of
 from hibernaut.services.agent_parts import (
     approval_rules,
     checked_files_open,
@@ -81,6 +81,8 @@ class AgentUpdates:
                 changes[name] = list(dict.fromkeys(getattr(request, name)))
         if "approval_deadline" in request.model_fields_set:
             changes["approval_deadline"] = request.approval_deadline  # null is a setting of its own: no deadline
+        if "fallback_model" in request.model_fields_set:
+            changes["fallback_model"] = checked_fallback(request.fallback_model, self._models)  # null takes it away
         secrets = request.secrets if request.secrets is not None else request.tool_exec_environment_variables
         if secrets is not None:
             changes["secrets"] = new_secrets(self._records, agent.id, secrets, agent.secrets, self._records.clock.now())

@@ -1,31 +1,43 @@
-"""Asking the model: the request of a step, the one retry policy, and what a failure means for the run (architecture 3, no hidden retries)."""
+"""Asking the model: the request of a step, the one retry policy, and what a failure means for the run (architecture 3, no hidden retries).
+
+The call is on a thread of its own (`services.model_calls`). The worker's thread writes what it hears into the run's log, where the run
+streams tokens, and stops as soon as the run has ended or is another's.
+"""
 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from hibernaut.domain import retries
-from hibernaut.domain.model_requests import model_request
+from hibernaut.domain import model_requests, retries
+from hibernaut.domain.deltas import Telling, as_kept
+from hibernaut.domain.letta_messages import Rendering
+from hibernaut.domain.model_settings import standing_in
 from hibernaut.domain.turn import Asked, CallModel, Failed, Replied, Turn
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.model import Models
+from hibernaut.ports.model import Delta, Model, ModelReply, ModelRequest, Models, ModelToolCall
 from hibernaut.schemas.errors import (
     ContextWindowExceeded,
     HibernautError,
     InvalidModelResponse,
     ModelCredits,
     ModelError,
+    ModelTimeout,
 )
-from hibernaut.schemas.model_call import ModelReply, ModelRequest, ModelToolCall
+from hibernaut.schemas.llm_config import LLMConfig
 from hibernaut.schemas.run import RunError
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.turn import Journal, JournaledCall, Stamp
+from hibernaut.services.deltas import Hearing
 from hibernaut.services.host import Host
-from hibernaut.services.turn_work import Work
+from hibernaut.services.model_calls import Ended, ModelCall, Nudge
+from hibernaut.services.turn_work import Work, answered_by
+from hibernaut.store.stores import Stores
 
 LONGEST_CALL = 720.0
 """Seconds that one model call may take (architecture 3, long steps)."""
+SHORTEST_CALL = 1.0
+"""Seconds that a call is given however little time the worker has left."""
 logger = logging.getLogger(__name__)
 
 
@@ -47,46 +59,114 @@ class Timing:
 
 
 class Asking:
-    def __init__(self, models: Models, host: Host) -> None:
+    def __init__(self, stores: Stores, models: Models, host: Host) -> None:
+        self._stores = stores
         self._models = models
+        self._host = host
         self._clock = host.clock
         self._ids = host.ids
 
-    def ask(self, work: Work, turn: Turn, action: CallModel, timing: Timing, seconds: float) -> Replied | Failed:
-        """The model's reply with the ids of its rows, or why there is none. `seconds` is what the worker has left for it."""
+    def ask(self, work: Work, turn: Turn, action: CallModel, timing: Timing, seconds: float) -> tuple[Work, Replied | Failed]:
+        """The model's reply with the ids of its rows, or why there is none; and the work, with the log's next number and who answered.
+
+        `seconds` is what the worker has left for it. Raises: Stopped.
+        """
         began = self._clock.monotonic()
         timing.llm_start_ns = int(self._clock.now().timestamp() * 1e9)
-        request = model_request(
-            turn.actor,
-            turn.messages,
-            work.system_text,
-            action.offered,
-            choice=action.choice,
-            parallel=action.parallel,
-            timeout=max(1.0, min(LONGEST_CALL, seconds)),
-        )
+        stamp = self._stamp(work)
+        hearing = Hearing(self._stores, self._host, work, self._telling(work, turn, stamp, action))
+        deadline = began + seconds
         try:
-            reply = self._complete(request, began + seconds)
+            config, reply = self._answered(work, turn, action, hearing, deadline)
         except HibernautError as error:
             logger.warning("model call failed", extra={"run_id": turn.actor.run_id, "code": error.code})
-            return failure_of(error)
+            return replace(work, state=hearing.state), failure_of(error)
         timing.llm_ns = int((self._clock.monotonic() - began) * 1e9)
-        return Replied(reply, self._stamp(work))
+        shown = sorted(hearing.telling.shown) if hearing.telling else []
+        stamp = stamp.model_copy(update={"streamed": bool(shown), "shown": shown, "fallback": config})
+        return answered_by(replace(work, state=hearing.state), config), Replied(as_kept(turn.actor, reply), stamp)
 
-    def _complete(self, request: ModelRequest, deadline: float) -> ModelReply:
-        """Ask, and ask again where it may help and there is time. Raises: ModelError, NotFound."""
+    def _telling(self, work: Work, turn: Turn, stamp: Stamp, action: CallModel) -> Telling | None:
+        if not work.state.run.options.stream_tokens:
+            return None
+        how = Rendering.of(work.state.run.request_config, legacy=turn.actor.spec.heartbeats)
+        return Telling(turn.actor, stamp, how, parallel=action.parallel)
+
+    def _answered(
+        self, work: Work, turn: Turn, action: CallModel, hearing: Hearing, deadline: float
+    ) -> tuple[LLMConfig | None, ModelReply]:
+        """The reply; where the agent's own model cannot answer, of its fallback, whose configuration comes with it.
+
+        Raises: HibernautError, the first model's where both fail before a word is heard; Stopped.
+        """
+        try:
+            return None, self._complete(_request(work, turn, action), hearing, deadline)
+        except HibernautError as error:
+            config = self._fallback(work, turn, error, hearing, deadline)
+            if config is None:
+                raise
+            told = {"run_id": turn.actor.run_id, "code": error.code, "fallback": config.handle}
+            logger.warning("fallback model is asked", extra=told)
+            turn = replace(turn, actor=replace(turn.actor, config=config))
+            action = CallModel(*model_requests.plan(turn.actor, turn.history, turn.last_return))
+            try:
+                return config, self._complete(_request(work, turn, action), hearing, deadline)
+            except HibernautError as second:
+                if hearing.heard:
+                    raise
+                logger.warning("fallback model failed", extra=told | {"code": second.code})
+                raise error from second
+
+    def _fallback(self, work: Work, turn: Turn, error: HibernautError, hearing: Hearing, deadline: float) -> LLMConfig | None:
+        """The model to be asked instead, if there is one, and time for it, and nobody has heard a word yet."""
+        handle = work.agent.fallback_model
+        if handle in (None, turn.actor.config.handle) or hearing.heard or not retries.another_model_may_help(error):
+            return None
+        if self._clock.monotonic() + SHORTEST_CALL > deadline:
+            return None
+        try:
+            return standing_in(self._models.config(handle or ""), turn.actor.config, work.agent.agent_type)
+        except HibernautError:
+            logger.warning("fallback model is unknown", extra={"run_id": turn.actor.run_id, "fallback": handle})
+            return None
+
+    def _complete(self, request: ModelRequest, hearing: Hearing, deadline: float) -> ModelReply:
+        """Ask, and ask again where it may help and there is time. Raises: ModelError, NotFound, Stopped."""
         model = self._models.of(request.config)
         attempt = 0
         while True:
             attempt += 1
+            left = deadline - self._clock.monotonic()
+            limited = replace(request, timeout=max(SHORTEST_CALL, min(LONGEST_CALL, left)))
             try:
-                return model.complete(request)
+                return self._attended(model, limited, hearing)
             except ModelError as error:
-                wait = retries.delay(attempt, error, self._chance())
+                wait = None if hearing.heard else retries.delay(attempt, error, self._chance())
                 if wait is None or self._clock.monotonic() + wait >= deadline:
                     raise
                 logger.info("model call is tried again", extra={"code": error.code, "attempt": attempt, "seconds": wait})
-                self._clock.sleep(wait)
+                hearing.rest(wait)
+
+    def _attended(self, model: Model, request: ModelRequest, hearing: Hearing) -> ModelReply:
+        """The reply to one call; what is heard of it is written meanwhile, and the run is looked at. Raises: ModelError, Stopped."""
+        now = self._clock.monotonic()
+        until = now + request.timeout
+        with ModelCall(model, request, tells=hearing.telling is not None) as call, hearing.watched(call.nudge):
+            while True:
+                due = min(hearing.due(), until)
+                news = call.news(due - now)
+                now = self._clock.monotonic() if news else max(due, self._clock.monotonic())
+                hearing.heard |= call.heard
+                hearing.hear([one for one in news if isinstance(one, Delta)])
+                for one in news:
+                    if isinstance(one, Ended):
+                        hearing.end(whole=isinstance(one.outcome, ModelReply))
+                        return one.reply()
+                if any(isinstance(one, Nudge) for one in news):
+                    hearing.look()
+                hearing.see_to(now)
+                if now >= until:
+                    raise ModelTimeout(f"{request.config.handle or request.config.model}: the answer did not end in time")
 
     def _chance(self) -> float:
         """A number from 0 to 1, for jitter."""
@@ -104,6 +184,18 @@ class Asking:
             heartbeat_id=self._ids.new("message", after=tool),
             at=self._clock.now(),
         )
+
+
+def _request(work: Work, turn: Turn, action: CallModel) -> ModelRequest:
+    return model_requests.model_request(
+        turn.actor,
+        turn.messages,
+        work.system_text,
+        action.offered,
+        choice=action.choice,
+        parallel=action.parallel,
+        timeout=LONGEST_CALL,
+    )
 
 
 def failure_of(error: HibernautError) -> Failed:

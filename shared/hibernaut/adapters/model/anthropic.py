@@ -15,7 +15,7 @@ from hibernaut.adapters.model import anthropic_messages, anthropic_replies
 from hibernaut.adapters.model.context_windows import ContextWindows, Limits, Place
 from hibernaut.adapters.model.refusals import model_error, read_refusal
 from hibernaut.adapters.model.wire import Answer, limits, shown
-from hibernaut.ports.model import Delta, ModelReply, ModelRequest
+from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import ModelConnection, ModelError, ModelTimeout
 from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
@@ -43,18 +43,19 @@ class AnthropicModel:
         self._lock = threading.Lock()
         self._made: Anthropic | None = None
 
-    def complete(self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None) -> ModelReply:
+    def complete(
+        self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None, on_open: OnOpen | None = None
+    ) -> ModelReply:
         body = self.payload(request)
         if on_delta is not None:
             body["stream"] = True
-        answer = self._ask("/v1/messages", body, request.timeout)
-        request_id = answer.response.headers.get("request-id") or answer.response.headers.get("x-request-id")
-        try:
-            if on_delta is None:
+        with self._ask("/v1/messages", body, request.timeout) as answer:
+            if on_open is not None:
+                on_open(answer.hang_up)
+            request_id = answer.response.headers.get("request-id") or answer.response.headers.get("x-request-id")
+            if on_delta is None or not answer.streams:
                 return anthropic_replies.whole(self._place.name, answer.body(), request_id)
             return anthropic_replies.streamed(self._place.name, answer.events(), on_delta, request_id)
-        finally:
-            answer.close()
 
     def payload(self, request: ModelRequest) -> JsonObject:
         return anthropic_messages.payload(request)

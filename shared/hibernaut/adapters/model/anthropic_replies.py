@@ -147,6 +147,8 @@ def streamed(provider: str, events: Iterable[JsonObject], say: Callable[[Delta],
                 delta = event.get("delta")
                 gathered.stop = (_text(delta, "stop_reason") if isinstance(delta, dict) else "") or gathered.stop
                 gathered.take_usage(event.get("usage"))
+            case "message_stop":
+                break
             case "error":
                 raise model_error(read_refusal(provider, 200, event, {}))
             case _:  # pings, the ends of blocks, and what later versions add

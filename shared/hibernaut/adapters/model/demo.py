@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from hibernaut.adapters.model.demo_script import INTRODUCTION, SIGNATURE, Call, Say, answer, minimal
 from hibernaut.adapters.model.demo_view import view
-from hibernaut.ports.model import Delta, ModelReply, ModelRequest, ModelToolCall, ToolSpec
+from hibernaut.ports.model import Delta, ModelReply, ModelRequest, ModelToolCall, OnOpen, ToolSpec
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
 from hibernaut.schemas.usage import Usage
@@ -27,7 +27,12 @@ _WORD = re.compile(r"\S+\s*|\s+")
 class DemoModel:
     """The scripted model. Has no state."""
 
-    def complete(self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None) -> ModelReply:
+    def complete(
+        self,
+        request: ModelRequest,
+        on_delta: Callable[[Delta], None] | None = None,
+        on_open: OnOpen | None = None,  # noqa: ARG002 - there is no connection
+    ) -> ModelReply:
         """Never fails; an exception from `on_delta` is passed on."""
         tools = {} if request.choice.mode == "none" else {tool.name: tool for tool in request.tools}
         seen = view(request, SIGNATURE)

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, cast
 
 from hibernaut.adapters.model import openai_messages, openai_replies
 from hibernaut.adapters.model.context_windows import ContextWindows, Limits, Place
-from hibernaut.adapters.model.refusals import model_error, read_refusal
+from hibernaut.adapters.model.refusals import model_error, read_refusal, refuses_streams
 from hibernaut.adapters.model.wire import Answer, limits, shown
-from hibernaut.ports.model import Delta, ModelReply, ModelRequest
+from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import Json, JsonObject
-from hibernaut.schemas.errors import ModelConnection, ModelError, ModelTimeout
+from hibernaut.schemas.errors import ModelBadRequest, ModelConnection, ModelError, ModelTimeout
 from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
 
 if TYPE_CHECKING:
@@ -49,19 +49,35 @@ class OpenAIModel:
         self._place = Place(name, "openai", self._url)
         self._lock = threading.Lock()
         self._made: OpenAI | None = None
+        self._whole_only: set[str] = set()
 
-    def complete(self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None) -> ModelReply:
+    def complete(
+        self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None, on_open: OnOpen | None = None
+    ) -> ModelReply:
+        """As the port says. A model whose streams are refused here is asked for whole replies from then on."""
+        model = request.config.model
+        if model in self._whole_only:
+            on_delta = None
+        try:
+            return self._complete(request, on_delta, on_open)
+        except ModelBadRequest as error:
+            if on_delta is None or not refuses_streams(error):
+                raise
+            reply = self._complete(request, None, on_open)
+        self._whole_only.add(model)
+        return reply
+
+    def _complete(self, request: ModelRequest, on_delta: Callable[[Delta], None] | None, on_open: OnOpen | None) -> ModelReply:
         body = self.payload(request)
         if on_delta is not None:
             body |= {"stream": True, "stream_options": {"include_usage": True}}
-        answer = self._ask("/chat/completions", body, request.timeout)
-        request_id = answer.response.headers.get("x-request-id")
-        try:
-            if on_delta is None or "event-stream" not in answer.response.headers.get("content-type", "event-stream"):
+        with self._ask("/chat/completions", body, request.timeout) as answer:
+            if on_open is not None:
+                on_open(answer.hang_up)
+            request_id = answer.response.headers.get("x-request-id")
+            if on_delta is None or not answer.streams:
                 return openai_replies.whole(self._place.name, answer.body(), request_id)
             return openai_replies.streamed(self._place.name, answer.events(), on_delta, request_id)
-        finally:
-            answer.close()
 
     def payload(self, request: ModelRequest) -> JsonObject:
         return openai_messages.payload(request, official=self._official)

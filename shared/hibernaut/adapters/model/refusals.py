@@ -31,6 +31,7 @@ _TOO_LONG = re.compile(
 _NO_CREDIT = re.compile(
     r"insufficient[ _](?:quota|credits?|balance|funds)|credit balance|exceeded your current quota|out of credits", re.IGNORECASE
 )
+_NO_STREAMS = re.compile(r"\bstream(?:s|ed|ing|_options)?\b", re.IGNORECASE)
 _STATUS_OF_KIND = {
     "authentication_error": 401,
     "billing_error": 402,
@@ -75,6 +76,11 @@ def model_error(refusal: Refusal) -> ModelError:
     kind, said = _kind(refusal), _shown(refusal.message)
     why = "the API key was refused" if kind is ModelAuthentication else said or "no reason given"
     return kind(f"{refusal.provider}: {why} (status {refusal.status})", retry_after=refusal.retry_after)
+
+
+def refuses_streams(error: ModelBadRequest) -> bool:
+    """Whether what the provider has against a request is that it asks for a stream."""
+    return _NO_STREAMS.search(error.detail) is not None
 
 
 def _kind(refusal: Refusal) -> type[ModelError]:

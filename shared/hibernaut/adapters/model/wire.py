@@ -7,10 +7,14 @@ types nor fails in ways of its own: it gives JSON, or an error of ours.
 from __future__ import annotations
 
 import json
+import socket
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 from hibernaut.schemas.base import JsonObject
@@ -20,6 +24,8 @@ if TYPE_CHECKING:
     from httpx2 import Response, Timeout
 
 CONNECT_SECONDS = 10.0
+END_SECONDS = 0.25
+"""How long the end of a stream is waited for, behind its last event: a connection whose stream has ended can be used again."""
 
 
 def shown(url: str) -> str:
@@ -43,6 +49,12 @@ class Answer:
     provider: str
     response: Response
     deadline: float
+    _incoming: Iterator[bytes] | None = None
+
+    @property
+    def streams(self) -> bool:
+        """Whether the answer may be server-sent events: some servers give the whole whatever they are asked."""
+        return "event-stream" in self.response.headers.get("content-type", "event-stream")
 
     def body(self) -> JsonObject:
         """The whole as a JSON object. Raises: ModelConnection, ModelTimeout, InvalidModelResponse."""
@@ -55,8 +67,34 @@ class Answer:
                 return
             yield _object(self.provider, data)
 
-    def close(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Give the connection back: where the answer was read well, what stands behind its last event is read first, if it comes soon."""
+        if error is None and not self.response.is_closed:
+            self._read_on()
         self.response.close()
+
+    def hang_up(self) -> None:
+        """End the connection from another thread: who reads from it finds it broken. An answer that is read to its end stays so."""
+        stream = self.response.extensions.get("network_stream")
+        connection = stream.get_extra_info("socket") if stream is not None else None
+        if isinstance(connection, socket.socket) and not self.response.is_closed:
+            with suppress(OSError):
+                # Not the method of a TLS socket, which would take it from under whoever reads.
+                socket.socket.shutdown(connection, socket.SHUT_RDWR)
+
+    def _read_on(self) -> None:
+        from httpx2 import DecodingError, TransportError
+
+        patience = threading.Timer(END_SECONDS, self.hang_up)
+        patience.daemon = True
+        patience.start()
+        with suppress(TransportError, DecodingError):
+            for _ in self._incoming or ():
+                pass
+        patience.cancel()
 
     def _lines(self) -> Iterator[str]:
         rest = b""
@@ -70,7 +108,7 @@ class Answer:
     def _chunks(self) -> Iterator[bytes]:
         from httpx2 import DecodingError, TimeoutException, TransportError
 
-        chunks = self.response.iter_bytes()
+        chunks = self._incoming = self.response.iter_bytes()
         while True:
             try:
                 chunk = next(chunks, None)

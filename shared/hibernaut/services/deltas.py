@@ -1,0 +1,124 @@
+"""A reply on its way into the run's event log, and the eye on the run while its model writes (architecture 5).
+
+Pieces are gathered for a moment, so that a stream is tens of small writes. Each write is put-if-absent at the next number; whoever finds
+it taken looks where the log ends, and whether he may still write, in this order: then no piece ever stands behind the closing events.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
+
+from hibernaut.domain.deltas import Telling, merged
+from hibernaut.ports.table import ConditionFailed
+from hibernaut.schemas.errors import Conflict
+from hibernaut.schemas.events import DeltaEvent, DoneEvent
+from hibernaut.schemas.model_call import Delta
+from hibernaut.schemas.stop import RunStatus
+from hibernaut.services.attempts import Stopped
+from hibernaut.services.host import Host
+from hibernaut.services.turn_work import Work
+from hibernaut.store.runs import RunState
+from hibernaut.store.stores import Stores
+
+TRIES = 100
+NEVER = float("inf")
+
+
+class Hearing:
+    """What one attempt hears of its step's reply. `telling` None: the run's followers see whole messages only.
+
+    `heard`: a piece of the reply has arrived, so that it may not be asked for again.
+    """
+
+    def __init__(self, stores: Stores, host: Host, work: Work, telling: Telling | None) -> None:
+        self.heard = False
+        self.telling = telling
+        self.state: RunState = work.state
+        self._tenant = work.tenant
+        self._runs = stores.runs
+        self._writer = stores.writer
+        self._host = host
+        self._clock = host.clock
+        self._gathered: list[DeltaEvent] = []
+        self._written_at = -NEVER
+        self._looked_at = host.clock.monotonic()
+
+    def watched(self, wake: Callable[[], None]) -> AbstractContextManager[object]:
+        """Call `wake` (from any thread) when somebody else wrote to the run's log, until the context is left."""
+        own = threading.get_ident()
+
+        def woken() -> None:
+            if threading.get_ident() != own:
+                wake()
+
+        leaving = ExitStack()
+        leaving.callback(self._host.signal.watch(self.state.run.id, woken))
+        return leaving
+
+    def due(self) -> float:
+        """When, on the monotonic clock, `see_to` has something to do."""
+        writes = self._written_at + self._host.gather if self._gathered else NEVER
+        return min(writes, self._looked_at + self._host.look)
+
+    def hear(self, deltas: Sequence[Delta]) -> None:
+        """Take these pieces; they are written when it is time."""
+        if self.telling is not None:
+            for delta in deltas:
+                self._gathered = merged(self._gathered, self.telling.hear(delta))
+
+    def see_to(self, now: float) -> None:
+        """Do what is due at this time. Raises: Stopped."""
+        if self._gathered and now >= self._written_at + self._host.gather:
+            self._write()
+        if now >= self._looked_at + self._host.look:
+            self.look()
+
+    def end(self, *, whole: bool) -> None:
+        """Write all that was heard, of a reply that is `whole` or that broke off. Raises: Stopped."""
+        if self.telling is not None and whole and self.telling.shown:
+            self._gathered = merged(self._gathered, self.telling.end())
+        if self._gathered:
+            self._write()
+
+    def look(self) -> None:
+        """Raises: Stopped where the run has ended or another attempt has taken its step."""
+        self._looked_at = self._clock.monotonic()
+        seen = self._runs.get(self._tenant, self.state.run.id)
+        if seen is None or seen.run.status is not RunStatus.RUNNING or seen.attempt != self.state.attempt:
+            raise Stopped
+
+    def rest(self, seconds: float) -> None:
+        """Let so much time pass, with an eye on the run. Raises: Stopped."""
+        until = self._clock.monotonic() + seconds
+        while (left := until - self._clock.monotonic()) > 0:
+            self._clock.sleep(min(left, self._host.look))
+            self.look()
+
+    def _write(self) -> None:
+        events = self._gathered
+        for _ in range(TRIES):
+            first = self.state.next_seq
+            token = f"{self.state.token}.{first}"
+            put = self._runs.put_events(self._tenant, self.state.run.id, first, events, self._clock.now(), token=token)
+            try:
+                self._writer.write(put, token=token)
+            except ConditionFailed:
+                self._renumber()
+                continue
+            self.state = replace(self.state, next_seq=first + len(events))
+            self._gathered, self._written_at = [], self._clock.monotonic()
+            self._host.signal.notify(self.state.run.id)
+            return
+        raise Conflict(f"The event log of run {self.state.run.id} does not settle; try again.")
+
+    def _renumber(self) -> None:
+        """Go on behind the newest event: read first, so that a run which is seen to go on after that was not closed in what was read."""
+        written = self._runs.events(self._tenant, self.state.run.id, self.state.next_seq - 1, self._clock.now())
+        if any(isinstance(event, DoneEvent) for _, event in written):
+            raise Stopped
+        self.look()
+        if written:
+            self.state = replace(self.state, next_seq=written[-1][0] + 1)

@@ -1,0 +1,105 @@
+"""One model call in flight, on a thread of its own, so that whoever waits for it can do other things and can hang up.
+
+Knows the port `Model`. Must not know runs, or what a reply is for.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from contextvars import copy_context
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from types import TracebackType
+from typing import Self
+
+from hibernaut.ports.model import Delta, Model, ModelReply, ModelRequest
+
+
+class HungUp(Exception):
+    """Nobody listens to the call any more: raised inside of it, between two pieces of its reply."""
+
+
+class Nudge:
+    """Somebody says that there may be something to see to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How the call ended."""
+
+    outcome: ModelReply | BaseException
+
+    def reply(self) -> ModelReply:
+        """Raises: what the model's adapter raised."""
+        if isinstance(self.outcome, BaseException):
+            raise self.outcome
+        return self.outcome
+
+
+News = Delta | Nudge | Ended
+
+
+class ModelCall:
+    """Begun by entering it; leaving it hangs up. `tells`: the pieces of the reply are news; else they only set `heard`.
+
+    A call that is hung up before its answer has begun is left to itself on its thread: its own time limits end it, and nobody hears.
+    """
+
+    def __init__(self, model: Model, request: ModelRequest, *, tells: bool) -> None:
+        self.heard = False
+        self._model = model
+        self._request = request
+        self._tells = tells
+        self._inbox: SimpleQueue[News] = SimpleQueue()
+        self._lock = threading.Lock()
+        self._hung_up = False
+        self._close: Callable[[], None] | None = None
+
+    def __enter__(self) -> Self:
+        # Its thread bears the caller's name and context: what is logged in it belongs to the caller.
+        body, name = copy_context(), threading.current_thread().name
+        threading.Thread(target=body.run, args=(self._ask,), name=name, daemon=True).start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        with self._lock:
+            self._hung_up, close = True, self._close
+        if close is not None:
+            close()
+
+    def nudge(self) -> None:
+        """Wake whoever waits for news. From any thread."""
+        self._inbox.put(Nudge())
+
+    def news(self, seconds: float) -> list[News]:
+        """All that has come in since the last time; waits for the first for so long. Empty: nothing came."""
+        found: list[News] = []
+        with suppress(Empty):
+            found.append(self._inbox.get(timeout=max(0.0, seconds)))
+            while True:
+                found.append(self._inbox.get_nowait())
+        return found
+
+    def _ask(self) -> None:
+        try:
+            ended = Ended(self._model.complete(self._request, self._hear, self._opened))
+        except BaseException as error:  # noqa: BLE001  the thread's outermost line: raised again by whoever waits
+            ended = Ended(error)
+        self._close = None
+        self._inbox.put(ended)
+
+    def _hear(self, delta: Delta) -> None:
+        if self._hung_up:
+            raise HungUp
+        self.heard = True
+        if self._tells:
+            self._inbox.put(delta)
+
+    def _opened(self, close: Callable[[], None]) -> None:
+        with self._lock:
+            self._close = close
+            if not self._hung_up:
+                return
+        raise HungUp
