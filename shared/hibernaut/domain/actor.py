@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hibernaut.domain.agent_types import AgentTypeSpec
+from hibernaut.domain.agent_types import AgentTypeSpec, spec_of
+from hibernaut.schemas.agent import StoredAgent
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.llm_config import LLMConfig
 from hibernaut.schemas.tool import Tool
@@ -35,6 +37,21 @@ class Actor:
 
     def tool(self, name: str) -> Tool | None:
         return next((tool for tool in self.tools if tool.name == name), None)
+
+
+def actor_of(agent: StoredAgent, tools: Sequence[Tool], conversation_id: str | None = None) -> Actor:
+    """The agent as a run would see it that asks for nothing of its own. `tools` are those attached."""
+    return Actor(
+        agent_id=agent.id,
+        conversation_id=conversation_id,
+        run_id="",
+        spec=spec_of(agent.agent_type),
+        config=agent.llm_config,
+        rules=tuple(agent.tool_rules or ()),
+        tools=tuple(tools),
+        client_tools=frozenset(),
+        timezone=agent.timezone,
+    )
 
 
 @dataclass(frozen=True, slots=True)

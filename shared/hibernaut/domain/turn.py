@@ -181,7 +181,8 @@ State = Ready | Asked | Resolving | Stepped
 class Turn:
     """`messages` is the window, the system message first; `steps` counts the committed steps; `history` the tools called in the run.
 
-    `fixed_tokens` is the size of what is sent besides the messages (tool definitions).
+    `fixed_tokens` is the size of what is sent besides the messages (tool definitions); `correction` by how much the provider counts more
+    than we do.
     """
 
     actor: Actor
@@ -191,6 +192,7 @@ class Turn:
     history: tuple[str, ...] = ()
     last_return: str | None = None
     fixed_tokens: int = 0
+    correction: float = 1.0
     compactions: int = 0
     overflowed: bool = False
     state: State = Ready()
@@ -244,7 +246,7 @@ def absorb(turn: Turn, outcome: Outcome) -> Turn:
 def _begin(turn: Turn) -> Action:
     if turn.steps >= turn.max_steps:
         return Finish(StopReason.MAX_STEPS)
-    limit = turn.actor.config.context_window
+    limit = int(turn.actor.config.context_window / turn.correction)
     size = window.tokens(turn.messages) + turn.fixed_tokens
     if turn.overflowed or (turn.compactions < MAX_COMPACTIONS and size > window.threshold(limit)):
         return Compact(window.goal(min(limit, size)) - turn.fixed_tokens)

@@ -18,6 +18,7 @@ from hibernaut.schemas.ids import DEFAULT_TENANT, DEFAULT_USER, is_id
 if TYPE_CHECKING:
     from hibernaut.services.agents import Agents
     from hibernaut.services.blocks import Blocks
+    from hibernaut.services.compaction import Compactions
     from hibernaut.services.cancelling import Cancelling
     from hibernaut.services.conversations import Conversations
     from hibernaut.services.endings import Endings
@@ -54,6 +55,7 @@ class Services:
     repairs: Repairs
     cancelling: Cancelling
     conversations: Conversations
+    compactions: Compactions
 
 
 @dataclass(frozen=True, slots=True)

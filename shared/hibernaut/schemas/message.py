@@ -41,7 +41,7 @@ class ToolReturn(Schema):
 
 
 class Message(Schema):
-    """A row of a conversation's log. `tokens` is counted once, when the row is made; None where nothing has counted it."""
+    """A row of a conversation's log. `tokens` is counted once: as a step makes the row, or where a step first sees it (None until then)."""
 
     id: str
     role: Role

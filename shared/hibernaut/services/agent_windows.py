@@ -5,24 +5,20 @@ Such a change takes the conversation as a run would: while a run owns it, it is 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from hibernaut.domain.agent_types import spec_of
 from hibernaut.domain.first_messages import boot_sequence
-from hibernaut.domain.system_prompt import core_memory_section
-from hibernaut.domain.tokens import count as estimate
-from hibernaut.domain.window import tokens_of
 from hibernaut.ports.table import Change
 from hibernaut.schemas.agent import ContextWindowOverview, StoredAgent
-from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.conversation import Head, Window
 from hibernaut.schemas.errors import Busy, InvalidArgument, NotFound
 from hibernaut.schemas.ids import is_id
 from hibernaut.services.agent_parts import opening_of
-from hibernaut.services.prompts import Compiled, Prompts, system_row
+from hibernaut.services.prompts import Prompts, system_row
 from hibernaut.services.recompiling import Recompiling, Seen
 from hibernaut.services.records import Records
+from hibernaut.services.window_overviews import WindowOverviews
 from hibernaut.store.conversations import Loaded, explicit_window
 
 
@@ -43,8 +39,6 @@ class AgentWindows:
         agent, head = records.agent(tenant, agent_id), self._free(tenant, agent_id)
         system_id, token = records.ids.new("message", after=head.last_message), records.ids.token()
         said = boot_sequence(opening_of(records, agent, system_id)) if opening and spec_of(agent.agent_type).boot_sequence else []
-        for row in said:
-            row.tokens = tokens_of(row)
         after = head.model_copy(
             update={
                 "window": Window(pinned=[system_id], cut=system_id),
@@ -95,43 +89,9 @@ class AgentWindows:
         return recompiling.recompile(tenant, agent_id, see, update_time=update_time, dry_run=dry_run)
 
     def overview(self, tenant: str, agent_id: str) -> ContextWindowOverview:
-        """How the context window is filled, by a system message compiled for the purpose; sizes as stored or estimated. Raises: NotFound."""
+        """How the context window is filled. Raises: NotFound."""
         agent, loaded = self._records.agent(tenant, agent_id), self._loaded(tenant, agent_id)
-        compiled = self._compiled(tenant, agent, loaded, update_time=True)
-        functions = [_function(tool.json_schema or {}) for tool in self._records.tools_of(tenant, agent)]
-        said = loaded.messages[1:]
-        summaries = [row for row in said if row.role == "summary"]
-        memory, rules = core_memory_section(compiled.inputs), compiled.inputs.rules_section
-        outside = _section(compiled.text, "memory_metadata")
-        summary = "\n".join(row.text() for row in summaries) or None
-        sizes = {
-            "num_tokens_external_memory_summary": _size(outside),
-            "num_tokens_system": _size(agent.system),
-            "num_tokens_core_memory": _size(memory),
-            "num_tokens_tool_usage_rules": _size(rules),
-            "num_tokens_summary_memory": sum(tokens_of(row) for row in summaries),
-            "num_tokens_functions_definitions": estimate(json.dumps(functions)) if functions else 0,
-            "num_tokens_messages": sum(tokens_of(row) for row in said if row.role != "summary"),
-        }
-        return ContextWindowOverview(
-            **sizes,
-            context_window_size_max=agent.llm_config.context_window,
-            context_window_size_current=sum(sizes.values()),
-            num_messages=len(loaded.messages),
-            num_archival_memory=compiled.inputs.archival_memories,
-            num_recall_memory=loaded.head.messages,
-            external_memory_summary=outside,
-            system_prompt=agent.system,
-            core_memory=memory,
-            tool_usage_rules=rules,
-            summary_memory=summary,
-            functions_definitions=functions or None,
-            messages=[row.model_dump(mode="json", exclude={"tokens"}) for row in loaded.messages],
-        )
-
-    def _compiled(self, tenant: str, agent: StoredAgent, loaded: Loaded, *, update_time: bool) -> Compiled:
-        in_window = len(loaded.messages)
-        return self._prompts.compiled(tenant, agent, loaded.head, in_window=in_window, update_time=update_time)
+        return WindowOverviews(self._records, self._prompts).of(tenant, agent, loaded)
 
     def _loaded(self, tenant: str, agent_id: str) -> Loaded:
         loaded = self._records.conversations.load(tenant, agent_id)
@@ -150,16 +110,3 @@ class AgentWindows:
                 holder,
             )
         return head
-
-
-def _size(text: str | None) -> int:
-    return estimate(text) if text else 0
-
-
-def _section(text: str, tag: str) -> str:
-    start, end = text.rfind(f"<{tag}>"), text.rfind(f"</{tag}>")
-    return text[start : end + len(tag) + 3] if -1 < start < end else ""
-
-
-def _function(schema: JsonObject) -> JsonObject:
-    return {"type": "function", "function": schema}

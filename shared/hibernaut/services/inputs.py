@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from hibernaut.domain.window import tokens_of
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.errors import InvalidArgument, Unprocessable
 from hibernaut.schemas.message import Message
@@ -77,7 +76,7 @@ def _check_deadline(body: LettaRequest, now: datetime) -> None:
 def row_of(one: MessageCreate, message_id: str, run: StoredRun, now: datetime) -> Message:
     """A caller's message as a row of the log. Its otid is the caller's, or made from the row's id."""
     content = [TextContent(text=one.content)] if isinstance(one.content, str) else list(one.content)
-    row = Message(
+    return Message(
         id=message_id,
         role=one.role,
         content=content,
@@ -91,5 +90,3 @@ def row_of(one: MessageCreate, message_id: str, run: StoredRun, now: datetime) -
         batch_item_id=one.batch_item_id,
         created_at=now,
     )
-    row.tokens = tokens_of(row)
-    return row

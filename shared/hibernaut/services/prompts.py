@@ -9,7 +9,6 @@ from datetime import datetime
 from hibernaut.domain import system_prompt, tool_rules
 from hibernaut.domain.agent_types import spec_of
 from hibernaut.domain.system_prompt import PromptInputs
-from hibernaut.domain.window import tokens_of
 from hibernaut.ports.clock import Clock
 from hibernaut.schemas.agent import StoredAgent
 from hibernaut.schemas.block import StoredBlock
@@ -117,7 +116,7 @@ def overlaid(block_ids: Sequence[str], isolated: Mapping[str, str]) -> list[str]
 
 def system_row(message_id: str, agent: StoredAgent, text: str, at: datetime, conversation_id: str | None = None) -> Message:
     """The system message as a row of the log. It bears no otid: that marks what a caller said."""
-    row = Message(
+    return Message(
         id=message_id,
         role="system",
         content=[TextContent(text=text)],
@@ -126,5 +125,3 @@ def system_row(message_id: str, agent: StoredAgent, text: str, at: datetime, con
         model=agent.llm_config.model,
         created_at=at,
     )
-    row.tokens = tokens_of(row)
-    return row

@@ -59,6 +59,7 @@ class Conversations:
         head.last_message = str(item["last_message"]) or None
         head.messages = int(item["messages"])
         head.newest = str(item.get("newest", "")).split()
+        head.counted, head.reported = int(item.get("counted", 0)), int(item.get("reported", 0))
         return head
 
     def load(self, tenant: str, conversation: str) -> Loaded | None:
@@ -189,6 +190,8 @@ def _state(head: Head) -> dict[str, Value]:
         "answered": head.answered or "",
         "last_message": head.last_message or "",
         "newest": " ".join(head.newest),
+        "counted": head.counted,
+        "reported": head.reported,
         "messages": head.messages,
     }
 

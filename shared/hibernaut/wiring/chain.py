@@ -11,6 +11,8 @@ from hibernaut.services.asking import Asking
 from hibernaut.services.attempts import Attempts
 from hibernaut.services.calls import Calls, ToolLimits
 from hibernaut.services.commits import Commits
+from hibernaut.services.compaction import Compactions
+from hibernaut.services.compaction import Parts as CompactionParts
 from hibernaut.services.endings import Endings
 from hibernaut.services.host import Host
 from hibernaut.services.memory_changes import MemoryChanges
@@ -35,6 +37,7 @@ class Chain:
     sending: Sending
     repairs: Repairs
     sweep: Sweep
+    compactions: Compactions
     prompts: Prompts
     loader: Loader
     calls: Calls
@@ -49,8 +52,9 @@ def chain_over(stores: Stores, host: Host, models: Models, runner: ToolRunner, l
     approvals = Approvals(stores, host)
     endings = Endings(stores, host, loader=loader, commits=commits, approvals=approvals)
     calls = Calls(stores, host, Recall(stores, host), runner, limits)
+    attempts = Attempts(stores, host)
     parts = Parts(
-        attempts=Attempts(stores, host),
+        attempts=attempts,
         loader=loader,
         asking=Asking(stores, models, host),
         calls=calls,
@@ -60,4 +64,19 @@ def chain_over(stores: Stores, host: Host, models: Models, runner: ToolRunner, l
     turns = Turns(stores, host, parts)
     sending = Sending(stores, host, models, endings=endings, approvals=approvals)
     repairs = Repairs(stores, host, approvals=approvals, commits=commits)
-    return Chain(turns, endings, approvals, sending, repairs, Sweep(stores, host, endings, approvals), prompts, loader, calls, runner)
+    compactions = Compactions(
+        stores, host, models, CompactionParts(attempts=attempts, loader=loader, prompts=prompts, commits=commits)
+    )
+    return Chain(
+        turns=turns,
+        endings=endings,
+        approvals=approvals,
+        sending=sending,
+        repairs=repairs,
+        sweep=Sweep(stores, host, endings, approvals),
+        compactions=compactions,
+        prompts=prompts,
+        loader=loader,
+        calls=calls,
+        runner=runner,
+    )

@@ -22,6 +22,7 @@ from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.adapters.tool_runner.child_process import ChildProcessRunner
 from hibernaut.adapters.web.http import HttpWeb
 from hibernaut.adapters.workflow.threads import Drive, Threads
+from hibernaut.domain.tokens import get_ready
 from hibernaut.ports.model import Models
 from hibernaut.ports.table import Table
 from hibernaut.ports.tool_runner import ToolRunner
@@ -72,7 +73,7 @@ class Embedded:
         self.runner: ToolRunner = overrides.runner or self._children
         limits = ToolLimits(timeout=settings.tool_timeout)
         self.chain: Chain = chain_over(self.stores, self.host, self.models, self.runner, limits)
-        self.workflow.bind(Drive(self._advance, self._close_run))
+        self.workflow.bind(Drive(self._advance, self._close_run, self._compact, self._drop))
         self._stopping = threading.Event()
         self._ticker = threading.Thread(target=self._tick, name="sweep", daemon=True)
 
@@ -80,6 +81,7 @@ class Embedded:
         """Take up what the last process left, and sweep once a minute from now on."""
         self.chain.sweep.run(everything=True)
         self._ticker.start()
+        threading.Thread(target=get_ready, name="vocabulary", daemon=True).start()
         return self
 
     def close(self) -> None:
@@ -100,6 +102,12 @@ class Embedded:
 
     def _advance(self, run: RunRef) -> Next:
         return self.chain.turns.advance(run.tenant, run.run_id, steps=STEPS_PER_WAKE).next
+
+    def _compact(self, run: RunRef) -> Next:
+        return self.chain.compactions.compact(run.tenant, run.run_id).next
+
+    def _drop(self, run: RunRef) -> Next:
+        return self.chain.turns.advance(run.tenant, run.run_id, drop=True).next
 
     def _close_run(self, run: RunRef) -> None:
         self.chain.endings.end(run.tenant, run.run_id, StopReason.ERROR)

@@ -69,5 +69,6 @@ def services_over(stores: Stores, host: Host, models: Models, chain: Chain) -> S
         messages=messages,
         runs=runs,
         jobs=Jobs(runs=runs, endings=chain.endings),
+        compactions=chain.compactions,
         steps=Steps(steps=stores.steps, messages=messages, writer=stores.writer),
     )

@@ -28,10 +28,15 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Drive:
-    """What drives a run: one step, and the closing of a run whose steps fail."""
+    """What drives a run: one step, the closing of a run whose steps fail, and the compaction of a window that is too full.
+
+    `drop` is a step that makes room by itself, without a summary: what is done where `compact` fails.
+    """
 
     advance: Callable[[RunRef], Next]
     close: Callable[[RunRef], None]
+    compact: Callable[[RunRef], Next]
+    drop: Callable[[RunRef], Next]
 
 
 class Threads:
@@ -73,19 +78,26 @@ class Threads:
         if self._drive is None:
             raise RuntimeError("the workflow must be bound before a run is started")
         failures = looks = 0
+        step = self._drive.advance
         while not self._stopping.is_set():
             try:
-                follows = self._drive.advance(run)
+                follows = step(run)
             except Exception as error:  # noqa: BLE001  the thread ends here, and its run must end too (invariant 7)
                 failures += 1
                 logger.error("step failed", extra={"run_id": run.run_id, "failures": failures, **_told(error)})
                 if failures == TRIES:
                     return self._close(self._drive, run)
-                self._stopping.wait(self._pause)
+                if step is self._drive.compact:
+                    step = self._drive.drop
+                else:
+                    self._stopping.wait(self._pause)
                 continue
+            step = self._drive.advance
             match follows:
                 case "advance":
                     failures = looks = 0
+                case "compact":
+                    step = self._drive.compact
                 case "busy" if looks < LOOKS:
                     looks += 1
                     self._stopping.wait(self._pause)

@@ -1,0 +1,19 @@
+"""Compacting an agent's conversation by request (Letta V1 API, digest 2.3). Conversations of their own have a route of their own."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from hibernaut.rest.dependencies import TheCaller, TheServices
+from hibernaut.rest.replies import reply
+from hibernaut.schemas.compaction import CompactionRequest, CompactionResponse
+from hibernaut.schemas.ids import AgentId
+
+router = APIRouter(prefix="/v1/agents", tags=["agents"])
+
+
+@router.post("/{agent_id}/summarize", response_model=CompactionResponse)
+def summarize(services: TheServices, caller: TheCaller, agent_id: AgentId, request: CompactionRequest | None = None) -> Response:
+    """Put a summary in the place of the oldest messages in context."""
+    settings = request.compaction_settings if request else None
+    return reply(services.compactions.on_request(caller.tenant, agent_id, settings))
