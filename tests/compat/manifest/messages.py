@@ -139,18 +139,6 @@ ROWS = (
         "A cancel closes the model call in flight; it takes effect at the end of the step until then.",
         RUNS,
     ),
-    todo(
-        "messages.approvals",
-        "API 5.4",
-        "Tools that need an approval end the run with `requires_approval`, and an answer goes on from there.",
-        RUNS,
-    ),
-    todo(
-        "messages.client_tools",
-        "API 5.4",
-        "Calls of `client_tools` are handed to the client; the field is stored until then.",
-        RUNS,
-    ),
     todo("messages.compact", "API 2.3", "Compacts the window into a summary.", RUNS, "POST /v1/agents/{agent_id}/summarize"),
     done("messages.list", "API 2.3", "An agent's messages, each row as what it shows.", "GET /v1/agents/{agent_id}/messages"),
     done(
