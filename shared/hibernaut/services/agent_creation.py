@@ -13,7 +13,6 @@ from hibernaut.domain import agent_types, tool_rules
 from hibernaut.domain.agent_names import check_name, default_name
 from hibernaut.domain.agent_types import spec_of
 from hibernaut.domain.first_messages import boot_sequence, given_sequence
-from hibernaut.domain.window import tokens_of
 from hibernaut.ports.model import Models
 from hibernaut.ports.table import MAX_CHANGES, Change
 from hibernaut.schemas.agent import AgentType, CreateAgentRequest, StoredAgent
@@ -24,7 +23,7 @@ from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.tool import StoredTool
 from hibernaut.schemas.tool_rule import ToolRule
-from hibernaut.services.agent_models import chosen_compaction, chosen_embedding, chosen_model
+from hibernaut.services.agent_models import checked_fallback, chosen_compaction, chosen_embedding, chosen_model
 from hibernaut.services.agent_parts import (
     approval_rules,
     checked_files_open,
@@ -133,6 +132,7 @@ class AgentCreation:
             approval_deadline=(
                 request.approval_deadline if "approval_deadline" in request.model_fields_set else DEFAULT_DEADLINE
             ),
+            fallback_model=checked_fallback(request.fallback_model, self._models),
             project_id=request.project_id,
             template_id=request.template_id,
             base_template_id=request.base_template_id,
@@ -158,8 +158,6 @@ class AgentCreation:
             said = given_sequence(request.initial_message_sequence, opening)
         else:
             said = boot_sequence(opening) if spec_of(agent.agent_type).boot_sequence else []
-        for row in said:
-            row.tokens = tokens_of(row)
         head = Head(
             id=agent.id,
             agent_id=agent.id,

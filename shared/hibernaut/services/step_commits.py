@@ -14,7 +14,7 @@ from hibernaut.services.attempts import Advanced
 from hibernaut.services.commits import Commits
 from hibernaut.services.host import Host
 from hibernaut.services.memory_changes import MemoryChanges
-from hibernaut.services.step_records import events_of, progressed, step_record
+from hibernaut.services.step_records import events_of, measured, progressed, step_record
 from hibernaut.services.turn_work import Work
 from hibernaut.store.stores import Stores
 from hibernaut.store.transactions import Written
@@ -39,7 +39,8 @@ class StepCommits:
         written = self._written(work, stepped, timing, now)
         if written.rows:
             state.run.last_message = written.rows[-1].id
-        heads = (work.head, _outdated(work.after) if work.effects.passages else work.after)
+        after = measured(work, turn)
+        heads = (work.head, _outdated(after) if work.effects.passages else after)
 
         def memory() -> list[Change]:
             return self._edits(work, state.token)
@@ -55,7 +56,7 @@ class StepCommits:
 
     def _written(self, work: Work, stepped: Stepped, timing: Timing, now: datetime) -> Written:
         """The returns of an earlier run's calls are followed by the messages that came with the answer."""
-        events = events_of(work, stepped.rows)
+        events = events_of(work, stepped.rows, stepped.stamp)
         if not stepped.resolved:
             return Written(stepped.rows, step_record(work, stepped, timing, now, self._ids), events)
         return Written([*stepped.rows, *self._commits.input_rows(work.state.run, stepped.rows[-1].id, now)], None, events)

@@ -5,39 +5,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from hibernaut.domain import window
 from hibernaut.domain.letta_messages import Rendering, render
-from hibernaut.domain.turn import Stepped
+from hibernaut.domain.turn import Stepped, Turn
 from hibernaut.ports.clock import Ids
+from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.events import MessageEvent, RunEvent
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.run import StoredRun
 from hibernaut.schemas.send import RequestConfig
 from hibernaut.schemas.step import StoredStep
 from hibernaut.schemas.stop import StopReason, status_after
+from hibernaut.schemas.turn import Stamp
 from hibernaut.schemas.usage import CompletionTokensDetails, PromptTokensDetails
 from hibernaut.services.asking import Timing
 from hibernaut.services.turn_work import Work
 
 
 def rendering(config: RequestConfig | None, *, legacy: bool) -> Rendering:
-    """How the messages of a run are shown to who asked for it; unfiltered, because events count all of them."""
-    config = config or RequestConfig()
-    return Rendering(
-        use_assistant_message=config.use_assistant_message,
-        assistant_tool=config.assistant_message_tool_name,
-        assistant_kwarg=config.assistant_message_tool_kwarg,
-        legacy=legacy,
-    )
+    """How the messages of a run are shown to who asked for it."""
+    return Rendering.of(config, legacy=legacy)
 
 
-def events_of(work: Work, rows: Sequence[Message]) -> list[RunEvent]:
-    """The message events of a step's rows; what the server says as the user (heartbeats) is not shown (run-time digest 2.3)."""
-    how = rendering(work.state.run.request_config, legacy=work.turn.actor.spec.heartbeats)
+def events_of(work: Work, rows: Sequence[Message], stamp: Stamp | None = None) -> list[RunEvent]:
+    """The message events of a step's rows; what the server says as the user (heartbeats) is not shown (run-time digest 2.3).
+
+    `stamp` is that of the rows' reply, which knows what of it was shown in pieces already.
+    """
+    how = Rendering.of(work.state.run.request_config, legacy=work.turn.actor.spec.heartbeats)
+    told: frozenset[str] = frozenset(stamp.shown) if stamp else frozenset()
     return [
-        MessageEvent(message_id=row.id, index=place)
+        MessageEvent(message_id=row.id, index=place, streamed=message.message_type in told)
         for row in rows
         if row.role != "user"
-        for place in range(len(render(row, how)))
+        for place, message in enumerate(render(row, how))
     ]
 
 
@@ -61,6 +62,15 @@ def progressed(work: Work, stepped: Stepped, now: datetime) -> StoredRun:
         ended(run, stepped.stop, now)
         run.error = stepped.error
     return run
+
+
+def measured(work: Work, turn: Turn) -> Head:
+    """The head after the step, with what its request counted by us and by its provider, where that says."""
+    stepped = turn.stepped
+    if stepped is None or stepped.resolved or stepped.usage.prompt_tokens <= 0:
+        return work.after
+    counted = window.tokens(turn.messages) + turn.fixed_tokens
+    return work.after.model_copy(update={"counted": counted, "reported": stepped.usage.prompt_tokens})
 
 
 def ended(run: StoredRun, reason: StopReason, now: datetime) -> None:

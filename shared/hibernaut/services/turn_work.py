@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from hibernaut.domain import model_requests
+from hibernaut.domain import approvals, model_requests, window
 from hibernaut.domain.actor import Actor
 from hibernaut.domain.agent_types import spec_of
 from hibernaut.domain.system_prompt import skills_section
+from hibernaut.domain.tokens import count
 from hibernaut.domain.turn import Turn
 from hibernaut.ports.model import Models
 from hibernaut.schemas.agent import StoredAgent
@@ -88,7 +89,10 @@ class Loader:
         messages = (system, *loaded.messages[1:]) if system else loaded.messages
         actor = self._actor(tenant, met, state)
         if actor.spec.clears_buffer or agent.message_buffer_autoclear:
-            messages = (messages[0], *(row for row in messages[1:] if run.first_message and row.id >= run.first_message))
+            first = approvals.first_of(messages, run.first_message)
+            messages = (messages[0], *(row for row in messages[1:] if first and row.id >= first))
+        window.measured(messages)
+        messages = window.as_sent(messages, actor.config.context_window)
         turn = Turn(
             actor=actor,
             messages=messages,
@@ -97,12 +101,15 @@ class Loader:
             history=tuple(run.tool_history),
             last_return=run.last_return,
             fixed_tokens=model_requests.tools_size(actor),
+            correction=window.correction(loaded.head.counted, loaded.head.reported),
             compactions=run.compactions,
             overflowed=run.compact_for == "context_window_exceeded",
         )
         text = run.options.override_system or messages[0].text()
         if run.options.client_skills and not run.options.override_system:
             text = f"{text}\n\n{skills_section(run.options.client_skills)}"
+        if text != messages[0].text():
+            turn = replace(turn, fixed_tokens=turn.fixed_tokens + count(text) - window.tokens(messages[:1]))
         return Work(tenant, state, agent, tuple(blocks), loaded.head, head, turn, system, text, Effects(tuple(blocks)), record)
 
     def refreshed(self, work: Work) -> Work:

@@ -42,7 +42,7 @@ from hibernaut.services.commits import MemoryMoved
 from hibernaut.services.endings import Endings
 from hibernaut.services.host import Host
 from hibernaut.services.step_commits import StepCommits
-from hibernaut.services.turn_work import Loader, Work
+from hibernaut.services.turn_work import Loader, Work, answered_by
 from hibernaut.store.runs import RunState, running
 from hibernaut.store.stores import Stores
 
@@ -135,12 +135,13 @@ class Turns:
     def _step(self, work: Work, left: Callable[[], float], *, drop: bool) -> Advanced:
         journal = self._runs.journal_of(work.tenant, work.state)
         timing = Timing.of(journal, self._clock)
+        work = answered_by(work, journal.stamp.fallback if journal else None)
         turn = self._begun(work, journal)
         while turn.stepped is None:
             match decide(turn):
                 case CallModel() as asked:
-                    outcome = self._asking.ask(work, turn, asked, timing, left() - MARGIN)
-                    turn = absorb(turn, outcome)
+                    work, outcome = self._asking.ask(work, turn, asked, timing, left() - MARGIN)
+                    turn = absorb(replace(turn, actor=work.turn.actor), outcome)
                     if isinstance(turn.state, Asked) and isinstance(decide(turn), RunTools):
                         self._journal(work, turn.state, timing)
                         if left() < self._calls.limits.timeout + MARGIN:
@@ -148,8 +149,7 @@ class Turns:
                 case Compact() if not drop:
                     return self._asks_for_room(work, turn)
                 case Compact(goal=goal):
-                    pinned = sum(row.id in work.head.window.pinned for row in turn.messages)
-                    messages = window.drop_oldest_turns(turn.messages, goal, pinned)
+                    messages = window.drop_oldest_turns(turn.messages, goal, work.state.run.id)
                     turn = absorb(turn, Compacted(messages))
                     work = replace(work, after=_after_cut(work, messages))
                 case RunTools(calls=calls):
@@ -235,9 +235,7 @@ class Turns:
 
 
 def _after_cut(work: Work, messages: tuple[Message, ...]) -> Head:
-    """The head with a window that begins behind the newest row that was dropped."""
-    kept = {row.id for row in messages}
-    dropped = [row.id for row in work.turn.messages if row.id not in kept]
-    if not dropped:
+    """The head with a window of which only these messages are left."""
+    if len(messages) == len(work.turn.messages):
         return work.after
-    return work.after.model_copy(update={"window": work.after.window.model_copy(update={"cut": dropped[-1]})})
+    return work.after.model_copy(update={"window": window.narrowed(work.head.window, work.turn.messages, messages)})
