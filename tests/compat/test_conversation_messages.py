@@ -207,3 +207,29 @@ def test_an_agent_recalls_what_was_said_in_its_other_conversations(client: Letta
     said.next(calls(("conversation_search", {"query": "Otto"})), {"content": "Otto."})
     answer = client.agents.messages.create(agent, input="What is its name?")
     assert "My cat is called Otto" in str([one for one in answer.messages if one.message_type == "tool_return_message"])
+
+
+@pytest.mark.manifest("conversations.compact", "conversations.compact.nothing")
+def test_a_conversation_is_compacted_and_its_fork_begins_with_the_summary(client: Letta, new_agent: Make, said: Said) -> None:
+    agent, made = new_conversation(client, new_agent)
+    with pytest.raises(BadRequestError):
+        client.conversations.messages.compact(made)
+    for number in range(4):
+        say(client, made, f"Question {number}")
+    said.next({"content": "They talked."})
+    settings: Any = {"mode": "all", "model": HANDLE}
+    done = client.conversations.messages.compact(made, compaction_settings=settings)
+    assert (done.summary, done.num_messages_before, done.num_messages_after) == ("They talked.", 9, 2)
+    kept = client.conversations.retrieve(made).in_context_message_ids or []
+    assert len(kept) == 2
+    assert len(client.conversations.messages.list(made).items) == 10, "the log keeps everything"
+    fork = client.conversations.fork(made)
+    assert (fork.in_context_message_ids or [])[1:] == kept[1:]
+    assert len(client.conversations.messages.list(fork.id).items) == 2
+    said.next({"content": "Yes."})
+    say(client, fork.id, "Do you remember?")
+    _, summary, question = said.server.requests[-1].body["messages"]
+    assert "They talked." in summary["content"]
+    assert question["content"] == "Do you remember?"
+    with pytest.raises(BadRequestError):
+        client.conversations.messages.compact("default", agent_id=agent)

@@ -17,6 +17,7 @@ from hibernaut.rest.conversation_queries import ConversationListQuery, Conversat
 from hibernaut.rest.dependencies import TheCaller, TheLanes, TheServices
 from hibernaut.rest.replies import plain, replies, reply
 from hibernaut.rest.routers.messages import NOT_STREAMING, ThePrepare
+from hibernaut.schemas.compaction import CompactionResponse
 from hibernaut.schemas.conversation_record import Conversation, CreateConversation, DirectRequest, UpdateConversation
 from hibernaut.schemas.errors import Unprocessable
 from hibernaut.schemas.ids import AgentId, AnyConversationId, ConversationId
@@ -100,6 +101,15 @@ def recompile_conversation(
     """The system message as memory is now; stored unless it is a dry run."""
     target = services.conversations.target(caller.tenant, conversation_id, body.agent_id)
     return plain(services.conversations.recompile(caller.tenant, target, dry_run=dry_run))
+
+
+@router.post("/{conversation_id}/compact", response_model=CompactionResponse)
+def compact_conversation(
+    services: TheServices, caller: TheCaller, conversation_id: AnyConversationId, body: OptionalDirect
+) -> Response:
+    """Put a summary in the place of the oldest messages in context."""
+    target = services.conversations.target(caller.tenant, conversation_id, body.agent_id)
+    return reply(services.compactions.on_request(caller.tenant, target.head_id, body.compaction_settings))
 
 
 @router.get("/{conversation_id}/messages", response_model=list[LettaMessage])
