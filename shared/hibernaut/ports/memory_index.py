@@ -1,0 +1,42 @@
+"""The index of memory: words and vectors, ranked. Derived from the table, so that it may lag, sleep, be dropped and be built again.
+
+A space is all documents whose vectors were made by one model (`Embedder.space`); documents that nobody embeds are in the space "words".
+An engine never tries again by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from hibernaut.schemas.search import IndexDocument, IndexedState, IndexFound, IndexQuery, Tombstone
+
+WORDS = "words"
+"""The space of documents without vectors."""
+
+
+class IndexAsleep(Exception):
+    """The index cannot be reached, or is not ready: nothing was done, or nobody knows. The table still knows everything."""
+
+
+class MemoryIndex(Protocol):
+    """The engine. Thread-safe. Every call may raise IndexAsleep."""
+
+    def put(self, space: str, documents: Sequence[IndexDocument]) -> None:
+        """Write them; one that stands there in the same or a higher version (or as a tombstone of one) stays as it is. Found by the
+        next search of this process's own, and by everybody's soon."""
+
+    def remove(self, space: str, tombstones: Sequence[Tombstone]) -> None:
+        """Take them away; what was never there is fine. A document of a lower or the same version cannot come back for an hour."""
+
+    def search(self, space: str, query: IndexQuery) -> IndexFound:
+        """Both lists in one request. A space that does not exist has no hits. Raises: ValueError for a vector of another dimension."""
+
+    def states(self, space: str, tenant: str) -> Iterator[IndexedState]:
+        """All documents of a tenant, in the order of their ids."""
+
+    def spaces(self) -> list[str]:
+        """The spaces that exist."""
+
+    def drop(self, space: str) -> None:
+        """The space and all its documents are gone; a missing one is fine."""

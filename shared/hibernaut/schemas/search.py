@@ -1,0 +1,87 @@
+"""What memory search speaks in: documents of an index, queries, and ranked hits. Knows no engine."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from hibernaut.schemas.base import Frozen, Moment
+
+Kind = Literal["passage", "message", "file"]
+"""A piece of archival memory, a row of a log, a piece of a file."""
+SearchMode = Literal["hybrid", "vector", "fts"]
+TagMatch = Literal["any", "all"]
+
+
+class IndexDocument(Frozen):
+    """One piece of memory as an index holds it. The table is the truth; what an index gives back is looked up there.
+
+    `place` is where it is searched in: the archive of a passage, the agent of a message, the folder of a file's piece. `conversation`
+    is "" in an agent's own conversation. `vector` None: not embedded (yet). `version` grows with every writing of the document.
+    """
+
+    id: str
+    kind: Kind
+    tenant: str
+    place: str
+    conversation: str = ""
+    file_id: str = ""
+    role: str = ""
+    tags: tuple[str, ...] = ()
+    created_at: Moment
+    text: str
+    vector: tuple[float, ...] | None = None
+    version: int = 1
+
+
+class Tombstone(Frozen):
+    """A document that is gone: nothing of a lower version may come back."""
+
+    id: str
+    tenant: str
+    version: int
+
+
+class IndexQuery(Frozen):
+    """What is looked for, and where. Filters hold inside the engine, before any cut: all that are given.
+
+    `places` may not be empty but by intention: None means everywhere in the tenant. `text` None or `vector` None leaves that list of
+    hits empty. `start` and `end` are inclusive. `limit` counts the hits of each list.
+    """
+
+    tenant: str
+    kind: Kind
+    places: tuple[str, ...] | None = None
+    conversation: str | None = None
+    file_ids: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    tag_match: TagMatch = "any"
+    start: Moment | None = None
+    end: Moment | None = None
+    text: str | None = None
+    vector: tuple[float, ...] | None = None
+    limit: int = Field(default=50, ge=1, le=1000)
+
+
+class IndexHit(Frozen):
+    """A document that was found, with the engine's own score (only its order means anything)."""
+
+    id: str
+    score: float
+
+
+class IndexFound(Frozen):
+    """Both lists, best first, as the engine ranked them; they are fused in `domain.ranks`."""
+
+    lexical: tuple[IndexHit, ...] = ()
+    vector: tuple[IndexHit, ...] = ()
+
+
+class IndexedState(Frozen):
+    """What an index holds of one document, for comparing it with the table."""
+
+    id: str
+    version: int
+    embedded: bool
