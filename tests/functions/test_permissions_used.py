@@ -25,6 +25,9 @@ SOURCE = 'def knock(door: str) -> str:\n    """Knock.\n\n    Args:\n        door
 WRITES = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem", "ConditionCheck": "ConditionCheckItem"}
 
 
+MACHINE = "the machine whose task the token names"
+
+
 class Call(NamedTuple):
     """What a handler asked of AWS, as roles name it."""
 
@@ -63,10 +66,9 @@ def named(service: str, operation: str, asked: JsonObject) -> Iterator[tuple[str
             yield f"dynamodb:{operation}", table(asked["TableName"]) + index
         case "s3", _:
             yield f"s3:{operation}", f"arn:aws:s3:::{asked['Bucket']}/{asked['Key']}"
-        case "sfn", "StartExecution":
-            yield "states:StartExecution", asked["stateMachineArn"]
-        case "sfn", "StopExecution":
-            yield "states:StopExecution", asked["executionArn"]
+        case "sfn", _:
+            resource = {"StartExecution": "stateMachineArn", "StopExecution": "executionArn"}.get(operation)
+            yield f"states:{operation}", asked[resource] if resource else MACHINE
         case "lambda", "Invoke":
             yield "lambda:InvokeFunction", f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{asked['FunctionName']}"
         case "ssm", "GetParameters":
@@ -82,9 +84,9 @@ def table(name: str) -> str:
 
 def allowed(aws: OfflineAws, call: Call) -> bool:
     """Whether the role of the function allows it, by the statements of the loaded template."""
-    (function,) = (
-        one for one in aws.stack.of_type("AWS::Lambda::Function") if one.properties["Handler"].split(".")[1] == call.function
-    )
+    address = aws.lambdas.of(call.function).arn
+    (function,) = (one for one in aws.stack.of_type("AWS::Lambda::Function") if one.attributes["Arn"] == address)
+    wanted = aws.state_machine if call.resource == MACHINE else call.resource
     role = function.properties["Role"].rsplit("/", 1)[1]
     statements = [
         statement
@@ -95,7 +97,7 @@ def allowed(aws: OfflineAws, call: Call) -> bool:
     return any(
         statement["Effect"] == "Allow"
         and call.action in listed(statement["Action"])
-        and any(fnmatchcase(call.resource, resource) for resource in listed(statement["Resource"]))
+        and any(fnmatchcase(wanted, resource) for resource in listed(statement["Resource"]))
         for statement in statements
     )
 
@@ -126,37 +128,80 @@ def watched(provider: ScriptedOpenAI) -> Iterator[tuple[OfflineAws, Watch]]:
 class NeverDone:
     """A step that another attempt holds for ever."""
 
+    def __init__(self) -> None:
+        self.turns = self
+
     def advance(self, *_: object, **__: object) -> Advanced:
         return Advanced("busy", 0)
 
 
-def live(aws: OfflineAws, provider: ScriptedOpenAI) -> None:
-    def ask(method: str, path: str, body: Any = None) -> Any:
+class Life:
+    """What a deployment is asked, in the words of its clients."""
+
+    def __init__(self, aws: OfflineAws, provider: ScriptedOpenAI) -> None:
+        self.aws, self.provider = aws, provider
+        provider.script = self._say
+
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
         headers = [("Content-Type", "application/json"), ("Host", "offline")]
-        answer = aws.gateway.answer(Request(method, path, "", headers, json.dumps(body).encode() if body else b""))
+        answer = self.aws.gateway.answer(Request(method, path, "", headers, json.dumps(body).encode() if body else b""))
         assert answer.status == 200, answer.body
         return json.loads(answer.body)
 
-    def say(messages: list[JsonObject], _tools: list[JsonObject]) -> JsonObject:
-        if messages[-1]["role"] == "user":
-            return {"tool_calls": [{"id": "call_1", "name": "knock", "arguments": {"door": "front"}}]}
-        return {"content": "Knocked."}
+    def _say(self, messages: list[JsonObject], tools: list[JsonObject]) -> JsonObject:
+        sent = len(json.dumps(messages)) // 5  # most of what is sent are words of five characters
+        usage = {"prompt_tokens": sent, "completion_tokens": 5, "total_tokens": sent + 5}
+        if tools and messages[-1]["role"] == "user":
+            return {"tool_calls": [{"id": "call_1", "name": "knock", "arguments": {"door": "front"}}], "usage": usage}
+        return {"content": "Knocked.", "usage": usage}
 
-    provider.script = say
-    tool = ask("POST", "/v1/tools/", {"source_code": SOURCE})
-    agent = ask("POST", "/v1/agents/", {"model": "openai/test-model", "tool_ids": [tool["id"]], "name": "a"})["id"]
-    reply = ask("POST", f"/v1/agents/{agent}/messages", {"messages": [{"role": "user", "content": "long " * 20_000}]})
+    def agent(self, **fields: Any) -> str:
+        tool = self.ask("PUT", "/v1/tools/", {"source_code": SOURCE})
+        made = self.ask("POST", "/v1/agents/", {"model": "openai/test-model", "tool_ids": [tool["id"]], "name": "a", **fields})
+        return str(made["id"])
+
+    def send(self, agent: str, *messages: JsonObject, way: str = "messages", **fields: Any) -> Any:
+        return self.ask("POST", f"/v1/agents/{agent}/{way}", {"messages": list(messages), **fields})
+
+
+def live(aws: OfflineAws, provider: ScriptedOpenAI) -> None:
+    life = Life(aws, provider)
+    agent = life.agent()
+    reply = life.send(agent, {"role": "user", "content": "long " * 20_000})
     assert [one["message_type"] for one in reply["messages"]][1:] == ["tool_return_message", "assistant_message"]
-    ask("GET", f"/v1/agents/{agent}/messages")
-    ask("PATCH", f"/v1/agents/{agent}", {"name": "b"})
+    life.ask("GET", f"/v1/agents/{agent}/messages")
+    life.ask("PATCH", f"/v1/agents/{agent}", {"name": "b"})
     aws.lambdas.deps["advance_turn"] = NeverDone()
-    ask("POST", f"/v1/agents/{agent}/messages/async", {"messages": [{"role": "user", "content": "Stay."}]})
-    ask("POST", f"/v1/agents/{agent}/messages/cancel")
+    life.send(agent, {"role": "user", "content": "Stay."}, way="messages/async")
+    life.ask("POST", f"/v1/agents/{agent}/messages/cancel")
     del aws.lambdas.deps["advance_turn"]
     aws.wait_for_all()
+    approve(life)
+    compact(life, agent)
     assert not aws.fire_schedule().failed
     aws.invoke("close_run", {"tenant": "default", "run_id": "run-00000000-0000-4000-8000-000000000001", "error": "X"})
-    ask("DELETE", f"/v1/agents/{agent}")
+    life.ask("DELETE", f"/v1/agents/{agent}")
+
+
+def approve(life: Life) -> None:
+    """An approval that is given, and one that nobody answers."""
+    guarded = life.agent(tool_rules=[{"type": "requires_approval", "tool_name": "knock"}])
+    for deadline in ({}, {"approval_deadline": 1}):
+        asked = life.send(guarded, {"role": "user", "content": "Anybody?"}, **deadline)
+        assert asked["stop_reason"]["stop_reason"] == "requires_approval"
+        if not deadline:
+            life.aws.wait_for_all()
+            call = {"type": "approval", "tool_call_id": "call_1", "approve": True}
+            life.send(guarded, {"type": "approval", "approvals": [call]})
+        life.aws.wait_for_all()
+
+
+def compact(life: Life, agent: str) -> None:
+    """The window is made shorter, between two steps and by request."""
+    narrow = life.agent(context_window_limit=6000)
+    for _ in range(5):
+        life.send(narrow, {"role": "user", "content": "long " * 1000})
+    life.ask("POST", f"/v1/agents/{agent}/summarize")
 
 
 def test_every_call_that_a_handler_makes_is_allowed_to_it(watched: tuple[OfflineAws, Watch]) -> None:
@@ -166,10 +211,11 @@ def test_every_call_that_a_handler_makes_is_allowed_to_it(watched: tuple[Offline
 
 def test_the_life_that_was_watched_used_what_roles_are_for(watched: tuple[OfflineAws, Watch]) -> None:
     _, watch = watched
-    assert {"dynamodb:PutItem", "dynamodb:Query", "states:StartExecution", "states:StopExecution", "s3:PutObject"} <= watch.by(
-        "api"
-    )
+    assert {"dynamodb:PutItem", "dynamodb:Query", "states:StopExecution"} <= watch.by("api")
+    assert {"dynamodb:PutItem", "states:StartExecution", "states:SendTaskSuccess", "s3:PutObject"} <= watch.by("stream")
     assert {"dynamodb:UpdateItem", "lambda:InvokeFunction", "ssm:GetParameters", "s3:GetObject"} <= watch.by("advance_turn")
+    assert "dynamodb:UpdateItem" in watch.by("request_approval")
+    assert {"dynamodb:UpdateItem", "dynamodb:PutItem"} <= watch.by("summarize")
     assert "dynamodb:Query" in watch.by("sweep_runs")
 
 

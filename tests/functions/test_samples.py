@@ -6,15 +6,19 @@ import json
 
 import pytest
 
+from functions.sweep_runs.handler import takings
 from hibernaut.local.aws_offline.lambdas import Reply
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.schemas.base import Json
 from tests.functions.conftest import EVENTS, sample
 
-OTHERS = {"run_tool"}
+OTHERS = {"run_tool", "stream"}
 """Functions whose samples have tests of their own."""
 ANSWERS = {
+    ("advance_turn", "approval_overdue"): None,
+    ("advance_turn", "drops_old_turns"): "NotFound",
     ("advance_turn", "first_step"): "NotFound",
+    ("advance_turn", "next_step"): "NotFound",
     ("advance_turn", "unknown_run"): "NotFound",
     ("api", "create_agent"): 200,
     ("api", "health"): 200,
@@ -23,7 +27,11 @@ ANSWERS = {
     ("api", "root"): 307,
     ("api", "unknown_agent"): 404,
     ("close_run", "timed_out"): None,
+    ("request_approval", "asked"): None,
+    ("summarize", "long_window"): "NotFound",
     ("sweep_runs", "every_minute"): None,
+    ("sweep_runs", "execution_failed"): None,
+    ("sweep_runs", "execution_stopped"): None,
 }
 """The HTTP status, or the name of the error, that each sample's handler answers over an empty table."""
 
@@ -58,6 +66,19 @@ def test_a_preflight_is_answered_by_the_app(aws: OfflineAws) -> None:
 
 def test_a_sweep_tells_what_it_did(aws: OfflineAws) -> None:
     assert aws.invoke("sweep_runs", sample("sweep_runs", "every_minute")) == {"started": 0, "closed": 0}
+
+
+def test_a_run_that_is_gone_is_not_taken_up(aws: OfflineAws) -> None:
+    assert aws.invoke("sweep_runs", sample("sweep_runs", "execution_failed")) == {"started": 0, "closed": 0}
+
+
+@pytest.mark.parametrize(("name", "number"), [("execution_failed", 0), ("execution_stopped", 2)])
+def test_an_execution_s_name_tells_how_often_its_run_was_taken_up(name: str, number: int) -> None:
+    assert takings(sample("sweep_runs", name)["detail"]["name"]) == number
+
+
+def test_an_approval_that_nobody_asked_for_is_not_denied(aws: OfflineAws) -> None:
+    assert aws.invoke("advance_turn", sample("advance_turn", "approval_overdue"))["next"] == "finished"
 
 
 def test_closing_a_run_that_is_gone_is_an_answer(aws: OfflineAws) -> None:

@@ -63,7 +63,7 @@ class Deployment:
         self.models = ScriptedModels(self.say, at=self.fate.at)
         self.runner = ScriptedRunner(self.knock, at=self.fate.at)
         self.outside = self.house()
-        aws.lambdas.deps["api"] = wiring.app_of(self.outside)
+        aws.lambdas.deps |= dict.fromkeys(("api", "stream"), wiring.app_of(self.outside))
         self.replace_environments()
 
     def say(self, request: ModelRequest, _number: int) -> ModelReply:
@@ -86,7 +86,9 @@ class Deployment:
     def replace_environments(self) -> None:
         inside = self.house(in_execution=True)
         self.aws.lambdas.deps |= {
-            "advance_turn": inside.chain.turns,
+            "advance_turn": inside.chain,
+            "summarize": inside.chain.compactions,
+            "request_approval": inside.chain.approvals,
             "close_run": inside.chain.endings,
             "sweep_runs": self.outside.chain.sweep,
         }

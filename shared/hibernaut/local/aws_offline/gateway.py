@@ -82,8 +82,12 @@ class Gateway:
     def _own(self) -> _Loop:
         return _Loop()
 
+    def route_of(self, path: str) -> Route | None:
+        """Which resource answers a path, if one does."""
+        return self._routes.of(path)
+
     def _way(self, request: Request) -> Way | Response:
-        route = self._routes.of(request.path)
+        route = self.route_of(request.path)
         methods = [self._methods.get((route.resource, method)) for method in (request.method, "ANY")] if route else []
         integration = next((one for one in methods if one is not None), None)
         if route is None or integration is None:
