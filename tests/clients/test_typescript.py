@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from tools.engines import TYPESCRIPT_CLIENT
 PROGRAMS = Path(__file__).parent / "typescript"
 PATIENCE = 120.0
 """Seconds after which a program is stuck."""
+STORY = "Once upon a time there was a kettle that nobody had ever put on a fire, and it was content."
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -47,13 +49,22 @@ def url(request: pytest.FixtureRequest, provider: ScriptedOpenAI, tmp_path_facto
         yield address
 
 
-def ran(program: str, sdk: Path, place: Path, *arguments: str) -> Any:
-    """What the program printed. It lies beside `node_modules`, as in its user's project."""
+def ran(program: str, sdk: Path, place: Path, *arguments: str, heard: Callable[[], None] | None = None) -> Any:
+    """What the program printed last; `heard` is called for each line before. It lies beside `node_modules`, as in its user's project."""
     shutil.copy2(PROGRAMS / program, place)
     (place / "node_modules").symlink_to(sdk, target_is_directory=True)
-    done = subprocess.run(["node", program, *arguments], cwd=place, capture_output=True, text=True, timeout=PATIENCE, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    told = "null"
+    with (place / "errors").open("w+") as errors:
+        process = subprocess.Popen(["node", program, *arguments], cwd=place, stdout=subprocess.PIPE, stderr=errors, text=True)
+        stuck = threading.Timer(PATIENCE, process.kill)
+        stuck.start()
+        with process:
+            for told in process.stdout or ():
+                if heard is not None and json.loads(told) == "heard":
+                    heard()
+        stuck.cancel()
+        assert process.returncode == 0, (place / "errors").read_text()
+    return json.loads(told)
 
 
 def test_it_talks_to_an_agent(sdk: Path, url: str, provider: ScriptedOpenAI, tmp_path: Path) -> None:
@@ -77,3 +88,34 @@ def test_it_talks_to_an_agent(sdk: Path, url: str, provider: ScriptedOpenAI, tmp
     assert told["steps"] == [told["events"][4]["step_id"], told["events"][1]["step_id"]]
     assert told["human"].strip() == "Likes tea."
     assert told["missing"] == 404
+
+
+def test_it_resumes_a_stream_of_tokens_where_it_left_off(sdk: Path, url: str, provider: ScriptedOpenAI, tmp_path: Path) -> None:
+    go_on = threading.Semaphore(0)
+
+    def before(piece: int) -> None:
+        """The model stops after its first words until they have been heard."""
+        if piece == 2:
+            assert go_on.acquire(timeout=PATIENCE)
+
+    provider.says(content=STORY, before=before)
+    told = ran("resume.mjs", sdk, tmp_path, url, HANDLE, heard=go_on.release)
+    cut, rest, uncut = (shown(told[name]) for name in ("before", "after", "uncut"))
+    assert cut[-1]["message_type"] == "assistant_message"
+    assert STORY.startswith(cut[-1]["content"])
+    assert cut + rest == uncut
+    numbers = [event["seq_id"] for event in uncut if "seq_id" in event]
+    assert numbers == sorted(set(numbers))
+    assert shown(told["foreground"]) == shown(told["again"])
+    for stream in (uncut, shown(told["foreground"])):
+        pieces = [event["content"] for event in stream if event["message_type"] == "assistant_message"]
+        assert len(pieces) > 1
+        assert "".join(pieces) == STORY
+        assert [event["message_type"] for event in stream[-2:]] == ["stop_reason", "usage_statistics"]
+    assert [message["content"] for message in told["whole"]] == ["Tell me a story", STORY]
+    assert {event["id"] for event in uncut if "content" in event} == {told["whole"][1]["id"]}
+
+
+def shown(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The events but for pings, which come whenever it is quiet."""
+    return [event for event in events if event["message_type"] != "ping"]
