@@ -12,6 +12,7 @@ A script is given the messages and tools as they stood on the wire, and returns 
     {"hang": True}    no answer until the server is closed
     {"stall": True}   the head of an answer, and then nothing
     {"drip": True}    bytes arrive for ever, and the answer never ends
+    {"before": f} with a reply    f is told the number of each event of the stream before it is sent, and may keep it waiting
 """
 
 from __future__ import annotations
@@ -173,6 +174,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _stream(self, pieces: Any, say: Wire) -> None:
         self._head_of_stream()
         for number, piece in enumerate(pieces):
+            if "before" in say:
+                say["before"](number)
             if say.get("cut") and number >= 3:
                 self._break()
                 return

@@ -51,7 +51,7 @@ async def streamed(services: Services, lanes: Lanes, tenant: str, asked: Request
 async def resumed(services: Services, lanes: Lanes, tenant: str, run_id: str, body: RetrieveStreamRequest) -> Response:
     """What an uninterrupted client got after the event that this one has seen last. Raises: InvalidArgument, NotFound, LogExpired."""
     log = await lanes.look(partial(services.following.resumed, tenant, run_id, body.starting_after))
-    return streaming(services.following, lanes, log, pings=body.include_pings)
+    return streaming(services.following, lanes, log, pings=bool(body.include_pings))
 
 
 def begin(services: Services, tenant: str, asked: Request) -> str:

@@ -52,8 +52,8 @@ def refusal(error: PendingApproval, *, pings: bool) -> StreamingResponse:
     """A stream that only says why there is none: the conversation's pending approval must be answered first (digest 5.4)."""
 
     def told() -> Iterator[str]:
-        if pings:
-            yield _ping(error.run_id or error.request_id, None)
+        if pings and (whose := error.run_id or error.request_id):
+            yield _ping(whose, None)
         yield _data(LettaStopReason(stop_reason=StopReason.ERROR))
         told = LettaErrorMessage(
             run_id=error.run_id or "", error_type="internal_error", message=errors.UNKNOWN_ERROR, detail=error.detail

@@ -140,9 +140,9 @@ class RetrieveStreamRequest(Schema):
     run_id: str | None = None
     otid: str | None = None
     starting_after: int = Field(default=0, ge=0)
-    include_pings: bool = True
-    poll_interval: float = 0.1
-    batch_size: int = 100
+    include_pings: bool | None = True
+    poll_interval: float | None = 0.1
+    batch_size: int | None = 100
 
 
 class RequestConfig(Schema):

@@ -163,7 +163,7 @@ class Sending:
             self._approvals.deny(tenant, head, arrival.run, arrival.marks, how="interrupted", reason=reason)
             return Accepted(arrival.run.id)
         record = self._approvals.pending(tenant, head)
-        raise PendingApproval(_PENDING, record.request_id if record else "")
+        raise PendingApproval(_PENDING, record.request_id if record else "", record.run_id if record else head.pending)
 
     def _taken(self, arrival: _Arrival) -> Accepted:
         """The conversation is free: the run owns it, and its messages stand in the log."""

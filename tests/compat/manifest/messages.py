@@ -107,24 +107,42 @@ ROWS = (
         "A failed run ends its stream with the stop reason, `event: error`, and `[DONE]`; the SDK raises it.",
     ),
     done("messages.stream.refused", "API 6.2", "What is wrong before the stream begins is an ordinary HTTP error."),
-    todo(
+    done(
         "messages.stream.tokens",
         "API 6.3",
-        "`stream_tokens` gives pieces of messages as the model writes them; whole messages until then.",
-        RUNS,
+        "`stream_tokens` gives pieces of messages as the model writes them: text, reasoning, and calls by name and arguments.",
     ),
-    todo("messages.stream.background", "API 6.4", "A background stream can be resumed by its numbers.", RUNS),
+    done(
+        "messages.stream.whole",
+        "API 6.3",
+        "Blocking requests that attach to a stream of tokens get whole messages; who resumes it sees the pieces again.",
+    ),
+    done(
+        "messages.stream.usage",
+        "API 4.7",
+        "Figures that the provider does not report are 0, and null in a stream of tokens.",
+    ),
+    done(
+        "messages.stream.background",
+        "API 6.4",
+        "The events of a background stream are numbered, the first ping is 1; they may be resumed after any number.",
+    ),
     done(
         "messages.async",
         "API 2.3",
         "Answers the run at once, with the status `created`; the work goes on.",
         "POST /v1/agents/{agent_id}/messages/async",
     ),
-    todo(
+    done(
         "messages.async.callback",
         "API 2.3",
-        "`callback_url` is called at the end of the run; it is stored and shown until then.",
-        RUNS,
+        "`callback_url` is called once at the end of the run, and the run keeps what came of it; only http and https (else 400).",
+    ),
+    diverging(
+        "messages.async.client_tools",
+        "API 5.4",
+        "`client_tools` count here too: the run ends with `requires_approval`, and any later request may answer.",
+        "V1 forgets them on this route.",
     ),
     done(
         "messages.cancel",

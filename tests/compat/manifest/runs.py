@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.compat.manifest.form import RUNS, diverging, done, todo
+from tests.compat.manifest.form import diverging, done
 
 ROWS = (
     done("runs.retrieve", "API 2.15", "One run, with its status and stop reason.", "GET /v1/runs/{run_id}"),
@@ -36,7 +36,19 @@ ROWS = (
     ),
     done("runs.metrics", "API 3", "GET /v1/runs/{id}/metrics tells its times, its number of steps and its tools."),
     done("runs.active", "API 3", "GET /v1/runs/active lists the runs that have not ended."),
-    todo("runs.stream", "API 6.5", "Resumes the events of a run.", RUNS, "POST /v1/runs/{path_run_id}/stream"),
+    done(
+        "runs.stream",
+        "API 6.5",
+        "Resumes the events of a run after any number: exactly what an uninterrupted client got from there, then what still comes.",
+        "POST /v1/runs/{path_run_id}/stream",
+    ),
+    diverging(
+        "runs.stream.every",
+        "API 6.5",
+        "Every run can be resumed, with the numbers of the background, for 24 hours after its end (then 410).",
+        "V1 resumes only runs in the background (else 400), with Redis (else 503), for 3 hours and 10,000 events.",
+    ),
+    done("runs.stream.refused", "API 6.5", "An unknown run is 404; what is no run id, or a number beyond the stream, is 400."),
     diverging(
         "runs.delete",
         "API 3",
