@@ -79,6 +79,22 @@ def test_runs_are_found_by_what_they_are(client: Letta, http: httpx.Client, new_
     assert http.get("/v1/runs/active", params={"agent_id": agent.id}).json() == []
 
 
+@pytest.mark.manifest("runs.list.filters")
+def test_runs_of_a_conversation(client: Letta, http: httpx.Client, new_agent: Make) -> None:
+    agent = new_agent()
+    talk(client, agent.id)
+    made = client.conversations.create(agent_id=agent.id)
+    http.post(f"/v1/conversations/{made.id}/messages", json={"input": "Here", "streaming": False}).raise_for_status()
+    run = client.runs.list(conversation_id=made.id).items[0]
+    assert (run.conversation_id, run.agent_id) == (made.id, agent.id)
+    assert [one.id for one in client.runs.list(agent_id=agent.id, conversation_id=made.id)] == [run.id]
+    assert [one.message_type for one in client.runs.messages.list(run.id)] == ["user_message", "assistant_message"]
+    said = client.conversations.messages.list(made.id).items
+    assert http.delete(f"/v1/runs/{run.id}").status_code == 200
+    assert client.conversations.messages.list(made.id).items == said
+    assert client.runs.list(conversation_id=made.id).items == []
+
+
 @pytest.mark.manifest("runs.list.cursors", "runs.list.limit")
 @pytest.mark.parametrize("order", ["asc", "desc"])
 def test_the_sdk_pages_through_every_run_once(client: Letta, new_agent: Make, order: Any) -> None:
