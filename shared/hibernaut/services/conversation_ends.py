@@ -59,12 +59,12 @@ class ConversationEnds:
 
     def _erase(self, tenant: str, conversation: str) -> None:
         """Nobody can fork a conversation that has ended, so what its forks refer to only becomes less."""
-        kept = [
-            one
-            for fork in self._records.conversations.forks(tenant, conversation)
-            for one in fork.segments
-            if one.conversation == conversation
-        ]
+        conversations = self._records.conversations
+        shared = [one for fork in conversations.forks(tenant, conversation) for one in fork.segments]
+        kept: set[str] = set()
+        for one in shared:
+            if one.conversation == conversation:
+                kept |= conversations.logs.shared(tenant, one)
         self._records.erasure.log(tenant, conversation, kept)
 
 

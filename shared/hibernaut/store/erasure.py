@@ -6,11 +6,11 @@ goes the other way round, its parts first: as long as it is shown it can be dele
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from hibernaut.ports.blobs import Blobs
 from hibernaut.ports.table import MAX_CHANGES, Delete, Item, Key, Table, eq
-from hibernaut.schemas.conversation import Head, Segment
+from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.run import Run
 from hibernaut.store import keys
 from hibernaut.store.writes import Writer
@@ -31,8 +31,8 @@ class Erasure:
         """The change that takes one row out of a log: the system message that another one replaces."""
         return Delete(keys.message(tenant, conversation, message_id))
 
-    def log(self, tenant: str, conversation: str, kept: Sequence[Segment]) -> None:
-        """Everything of a conversation that has ended, but the rows that living forks refer to, and their marks."""
+    def log(self, tenant: str, conversation: str, kept: Set[str]) -> None:
+        """Everything of a conversation that has ended, but the rows that living forks refer to (`kept`, their ids), and the forks' marks."""
         pk = keys.head(tenant, conversation).pk
         items = self._table.query(pk, names=("blob",))
         self._delete(pk, [item for item in items if not _referred(str(item["sk"]), kept)])
@@ -69,9 +69,7 @@ class Erasure:
                 self._blobs.delete(blob)
 
 
-def _referred(sk: str, kept: Sequence[Segment]) -> bool:
+def _referred(sk: str, kept: Set[str]) -> bool:
     """Whether a fork needs this item of the log that it shares."""
     noun, _, name = sk.partition("#")
-    if noun == "FORK":
-        return bool(kept)
-    return noun == "MSG" and any(name in one.also or (one.after or "") < name <= one.upto for one in kept)
+    return bool(kept) if noun == "FORK" else noun == "MSG" and name in kept

@@ -53,6 +53,10 @@ class Logs:
             sources.append(map(self._row, self._also(tenant, one, span, descending)))
         return list(islice(heapq.merge(*sources, key=_id, reverse=descending), limit))
 
+    def shared(self, tenant: str, one: Segment) -> set[str]:
+        """The ids of the rows that a fork has by this segment."""
+        return {row.id for row in self._shared(tenant, one, Span(), None, False)}.union(one.also)
+
     def _shared(self, tenant: str, one: Segment, span: Span, limit: int | None, descending: bool) -> Iterator[Message]:
         """The rows of a segment's range that were said in it."""
         if not one.upto:

@@ -1,0 +1,170 @@
+"""Forks equal naive copies: whatever is said, compacted, forked and deleted, in any order (architecture 6).
+
+The model beside the table is a list of ids per conversation, copied at each fork.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from hibernaut.store.logs import Span
+from hibernaut.store.window_ids import WindowIds
+from tests.support.conversations import append, compact, conversations_of, row, talk, window_of
+from tests.support.scripted_model import says
+from tests.support.world import TENANT, World, data_in
+
+MOST = 8
+WHICH = st.integers(0, MOST)
+
+
+@dataclass
+class Copy:
+    """What a conversation holds if forks copy: its log in order, and its window; the system message is in both."""
+
+    log: list[str] = field(default_factory=list)
+    window: list[str] = field(default_factory=list)
+
+    def say(self, ids: list[str]) -> None:
+        self.log += ids
+        self.window += ids
+
+
+class Forks(RuleBasedStateMachine):
+    @initialize()
+    def opens(self) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        self.world = World(data_in(Path(self.folder.name), lambda *_: says("done")))
+        self.conversations = conversations_of(self.world)
+        self.agent = self.world.make_agent()
+        self.copies: dict[str, Copy] = {}
+        self._known(self.agent, [])
+        self.seen: set[str] = set()
+
+    def _known(self, conversation: str, shared: list[str]) -> None:
+        """A new conversation: its system message comes after what it shares, by id, and first in its window."""
+        system = self.world.head(conversation).window.pinned[0]
+        self.copies[conversation] = Copy(sorted([*shared, system]), [system, *shared])
+
+    def _one(self, which: int) -> str:
+        return list(self.copies)[which % len(self.copies)]
+
+    @rule(which=WHICH, calls=st.booleans())
+    def talks(self, which: int, calls: bool) -> None:
+        conversation = self._one(which)
+        self.copies[conversation].say(talk(self.world, conversation, calls=calls))
+
+    @rule(which=WHICH)
+    def is_told_by_the_system(self, which: int) -> None:
+        """A system row that a caller sent was said; it bears an otid."""
+        conversation = self._one(which)
+        said = row(self.world, conversation, "system", otid="otid-1")
+        append(self.world, conversation, [said])
+        self.copies[conversation].say([said.id])
+
+    @rule(which=WHICH, keep=st.integers(0, 5))
+    def is_compacted(self, which: int, keep: int) -> None:
+        conversation = self._one(which)
+        copy = self.copies[conversation]
+        kept = copy.window[max(1, len(copy.window) - keep) :]
+        summary = compact(self.world, conversation, keep)
+        copy.log.append(summary)
+        copy.window = [copy.window[0], summary, *kept]
+
+    @precondition(lambda self: len(self.copies) < MOST)
+    @rule()
+    def begins_another(self) -> None:
+        from hibernaut.schemas.conversation_record import CreateConversation
+
+        made = self.conversations.openings.create(TENANT, self.agent, CreateConversation())
+        self._known(made.id, [])
+
+    @precondition(lambda self: len(self.copies) < MOST)
+    @rule(which=WHICH, place=st.none() | st.integers(0, 20))
+    def is_forked(self, which: int, place: int | None) -> None:
+        conversation = self._one(which)
+        shared = self.copies[conversation].window[1:]
+        at = None if place is None or not shared else shared[place % len(shared)]
+        made = self.conversations.openings.fork(TENANT, conversation, message_id=at)
+        head = self.world.head(made.id)
+        wanted = shared if at is None else shared[: shared.index(at) + 1]
+        if wanted and self._calls(conversation, wanted[-1]):
+            wanted = wanted[:-1]
+        self._known(made.id, wanted)
+        assert head.messages == 1 + len(wanted)
+
+    def _calls(self, conversation: str, message_id: str) -> bool:
+        found = self.world.stores.conversations.message(TENANT, conversation, message_id)
+        assert found is not None
+        return bool(found.tool_calls)
+
+    @precondition(lambda self: len(self.copies) > 1)
+    @rule(which=WHICH)
+    def is_deleted(self, which: int) -> None:
+        conversation = list(self.copies)[1 + which % (len(self.copies) - 1)]
+        self.conversations.delete(TENANT, conversation)
+        self.seen.add(conversation)
+        del self.copies[conversation]
+
+    @invariant()
+    def windows_are_those_of_copies(self) -> None:
+        ids = WindowIds(self.world.stores.conversations)
+        for conversation, copy in self.copies.items():
+            head = self.world.head(conversation)
+            assert window_of(self.world, conversation) == copy.window, "to a worker that was there"
+            assert window_of(self.world, conversation, fresh=True) == copy.window
+            assert self.world.stores.window_ids.of(TENANT, head) == ids.of(TENANT, head) == copy.window
+
+    @invariant()
+    def rows_are_left_as_long_as_somebody_needs_them(self) -> None:
+        """And not longer: a dead log holds what living ones share of it."""
+        living = {message_id for copy in self.copies.values() for message_id in copy.log}
+        for conversation in self.seen:
+            left = self.world.stores.conversations.logs.rows(TENANT, conversation, [], Span())
+            assert {one.id for one in left} <= living
+
+    @rule(which=WHICH, low=st.integers(-1, 20), high=st.integers(-1, 20), limit=st.integers(0, 9), descending=st.booleans())
+    def is_read_page_by_page(self, which: int, low: int, high: int, limit: int, descending: bool) -> None:
+        conversation = self._one(which)
+        log = self.copies[conversation].log
+        after, before = (log[place % len(log)] if place >= 0 else None for place in (low, high))
+        found = self.world.stores.conversations.page(
+            TENANT, conversation, after=after, before=before, limit=limit, descending=descending
+        )
+        between = [one for one in log if (after is None or one > after) and (before is None or one < before)]
+        assert [one.id for one in found] == (between[::-1] if descending else between)[:limit]
+        whole = self.world.stores.agent_logs.page(TENANT, self.agent, Span(after, before), limit=limit, descending=descending)
+        every = sorted({one for copy in self.copies.values() for one in copy.log})
+        between = [one for one in every if (after is None or one > after) and (before is None or one < before)]
+        assert [one.id for one in whole] == (between[::-1] if descending else between)[:limit]
+
+    @rule(which=WHICH, other=WHICH)
+    def is_asked_for_single_rows(self, which: int, other: int) -> None:
+        mine, theirs = self.copies[self._one(which)].log, self.copies[self._one(other)].log
+        asked = list(dict.fromkeys([*mine, *theirs]))
+        found = self.world.stores.conversations.messages(TENANT, self._one(which), asked)
+        assert [one.id for one in found] == mine
+        last = theirs[-1]
+        assert self.world.stores.agent_logs.message(TENANT, self.agent, last) is not None
+
+    def teardown(self) -> None:
+        if not hasattr(self, "world"):
+            return
+        for conversation in list(self.copies)[1:]:
+            self.conversations.delete(TENANT, conversation)
+            self.seen.add(conversation)
+        for conversation in self.seen:
+            pk = f"{TENANT}#CONV#{conversation}"
+            assert self.world.data.table.query(pk) == [], "nothing is left of the dead"
+        own = f"{TENANT}#CONV#{self.agent}"
+        assert self.world.data.table.query(own, prefix="FORK#") == []
+        self.folder.cleanup()
+
+
+TestForks = Forks.TestCase
+TestForks.settings = settings(max_examples=60, stateful_step_count=25)

@@ -1,0 +1,96 @@
+"""Conversations over a test's world: what makes, forks and ends them, and rows that are simply said, without a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hibernaut.domain import window
+from hibernaut.schemas.content import TextContent
+from hibernaut.schemas.conversation import Window
+from hibernaut.schemas.message import FunctionCall, Message, Role, ToolCall, ToolReturn
+from hibernaut.services.conversation_ends import ConversationEnds
+from hibernaut.services.conversation_openings import ConversationOpenings
+from hibernaut.services.conversations import Conversations
+from hibernaut.services.records import Records, records_over
+from tests.support.world import TENANT, World
+
+
+def records_of(world: World) -> Records:
+    return records_over(world.stores, world.clock, world.ids)
+
+
+def conversations_of(world: World) -> Conversations:
+    """The use cases, as wiring builds them."""
+    records = records_of(world)
+    return Conversations(
+        records,
+        prompts=world.chain.prompts,
+        models=world.models,
+        openings=ConversationOpenings(records, prompts=world.chain.prompts, models=world.models),
+        ends=ConversationEnds(records, endings=world.chain.endings),
+    )
+
+
+def append(world: World, conversation: str, rows: Sequence[Message], narrowed: Window | None = None) -> None:
+    """Rows behind a log, in one transaction; the window becomes `narrowed`, if that is given."""
+    head = world.head(conversation)
+    after = head.model_copy(
+        update={
+            "version": head.version + 1,
+            "last_message": rows[-1].id,
+            "newest": [row.id for row in rows],
+            "messages": head.messages + len(rows),
+            "window": narrowed or head.window,
+        }
+    )
+    store = world.stores.conversations
+    puts = [store.put_message(TENANT, conversation, row) for row in rows]
+    world.stores.writer.write(store.change_head(TENANT, head, after, "t"), *puts, token="t")
+
+
+def row(world: World, conversation: str, role: Role, *, after: str | None = None, **fields: object) -> Message:
+    """A row that nobody has written yet."""
+    head = world.head(conversation)
+    text = [TextContent(text="said")]
+    own = None if conversation == head.agent_id else conversation
+    last = after or head.last_message
+    return Message(
+        id=world.ids.new("message", after=last),
+        role=role,
+        agent_id=head.agent_id,
+        conversation_id=own,
+        created_at=world.clock.now(),
+        **{"content": text, **fields},  # type: ignore[arg-type]
+    )
+
+
+def talk(world: World, conversation: str, *, calls: bool = False, returned: bool = True) -> list[str]:
+    """A turn behind the log: a message and its answer, which calls a tool if `calls`; the ids of its rows."""
+    rows = [row(world, conversation, "user")]
+    call = ToolCall(id=f"call-{rows[0].id}", function=FunctionCall(name="ring", arguments="{}"))
+    rows.append(row(world, conversation, "assistant", after=rows[-1].id, tool_calls=[call] if calls else None))
+    if calls and returned:
+        answers = [ToolReturn(tool_call_id=call.id, status="success")]
+        rows.append(row(world, conversation, "tool", after=rows[-1].id, tool_returns=answers))
+    append(world, conversation, rows)
+    return [one.id for one in rows]
+
+
+def compact(world: World, conversation: str, keep: int) -> str:
+    """A summary in the place of all but the newest `keep` rows of the window; its id."""
+    loaded = world.stores.conversations.load(TENANT, conversation)
+    assert loaded is not None
+    summary = row(world, conversation, "summary")
+    messages = loaded.messages
+    kept = [messages[0], *messages[max(1, len(messages) - keep) :]]
+    append(world, conversation, [summary], window.narrowed(loaded.head.window, messages, kept, summary.id))
+    return summary.id
+
+
+def window_of(world: World, conversation: str, *, fresh: bool = False) -> list[str]:
+    """The ids in context, as a load finds them; `fresh`: by a worker that has not seen the conversation before."""
+    if fresh:
+        world.stores.conversations.forget(TENANT, conversation)
+    loaded = world.stores.conversations.load(TENANT, conversation)
+    assert loaded is not None
+    return [one.id for one in loaded.messages]
