@@ -181,6 +181,24 @@ def test_a_stream_of_a_plain_message_is_an_error_while_an_approval_waits(client:
     assert refused.value.body["error_type"] == "internal_error"
 
 
+@pytest.mark.manifest("messages.approval_ids")
+def test_a_stream_of_tokens_shows_the_request_by_an_id_of_its_own(client: Letta, new_agent: Make, said: Said) -> None:
+    agent = new_agent(tool_rules=held("memory_insert"))
+    said.next(calls(INSERT, content="May I?"), {"content": "Thank you."})
+    seen = list(client.agents.messages.create(agent.id, input="I like tea", streaming=True, stream_tokens=True))
+    texts = {event.id for event in seen if event.message_type == "assistant_message"}
+    requests = [event for event in seen if event.message_type == "approval_request_message"]
+    stored = list(client.agents.messages.list(agent.id, order="asc"))
+    assert (len(texts), len({event.id for event in requests})) == (1, 1)
+    assert texts | {requests[0].id} == {message.id for message in stored[-2:]}
+    assert texts != {requests[0].id}
+    pieces = [getattr(event.tool_call, "arguments", None) or "" for event in requests]
+    assert "".join(pieces) == stored[-1].tool_call.arguments
+    assert seen[-2].stop_reason == "requires_approval"
+    answer(client, agent.id, says("call_1", approve=True))
+    assert "tea" in client.agents.blocks.retrieve("human", agent_id=agent.id).value
+
+
 @pytest.mark.manifest("approvals.interrupt")
 def test_a_message_may_interrupt_what_waits(client: Letta, asking: tuple[str, Any]) -> None:
     agent_id, _ = asking

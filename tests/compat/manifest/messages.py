@@ -196,10 +196,10 @@ ROWS = (
         "Editing a stored message.",
         "Messages are immutable; the SDK has no call for it, and V1 answers 405.",
     ),
-    todo(
+    diverging(
         "messages.approval_ids",
         "API 5.4",
-        "An approval request has an id of its own in every mode (V1 lowers the text's id by one in token streams).",
-        RUNS,
+        "In a stream of tokens an approval request has an id of its own, and stands under it in the log.",
+        "V1 lowers the text's id by one there; ids of one log are increasing here.",
     ),
 )
