@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,7 +25,7 @@ class Template:
     def functions(self) -> dict[str, JsonObject]:
         """Folder of the function -> its properties."""
         return {
-            resource["Properties"]["Handler"].split(".")[1]: resource["Properties"]
+            re.split(r"[./]", resource["Properties"]["Handler"])[1]: resource["Properties"]
             for resource in self.of_type("AWS::Lambda::Function").values()
         }
 

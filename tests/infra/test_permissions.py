@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.infra.reading import Template, listed, texts
 
 # X-Ray and log delivery have no resources to name; the rest is named at run time, below a name of ours.
@@ -59,21 +61,46 @@ def test_nobody_scans_the_table_or_touches_it_as_a_whole(dev: Template) -> None:
     assert actions == {f"dynamodb:{name}" for name in (*items, "Query")}
 
 
+def who_may(dev: Template, action: str) -> set[str]:
+    return {
+        function
+        for function in dev.functions()
+        for statement in dev.statements(dev.role_of(function))
+        if statement["Effect"] == "Allow" and action in listed(statement["Action"])
+    }
+
+
 def test_an_execution_is_stopped_from_outside_only(dev: Template) -> None:
-    stoppers = {
+    assert who_may(dev, "states:StopExecution") == {"api", "stream", "sweep_runs"}
+
+
+def test_who_answers_denies_or_withdraws_an_approval_ends_its_wait(dev: Template) -> None:
+    functions = {"api", "stream", "advance_turn", "request_approval", "sweep_runs"}
+    assert who_may(dev, "states:SendTaskSuccess") == functions
+
+
+def test_a_run_is_started_by_whoever_may_end_the_one_before_it(dev: Template) -> None:
+    functions = set(dev.functions()) - {"run_tool", "request_approval"}
+    assert who_may(dev, "states:StartExecution") == functions
+
+
+def test_keys_are_read_by_those_who_resolve_models(dev: Template) -> None:
+    assert who_may(dev, "ssm:GetParameters") == set(dev.functions()) - {"run_tool", "request_approval"}
+
+
+def test_tools_are_run_by_two(dev: Template) -> None:
+    cage = next(
+        name for name, made in dev.of_type("AWS::Lambda::Function").items() if "run_tool" in made["Properties"]["Handler"]
+    )
+    callers = {
         function
         for function in dev.functions()
         for statement in dev.statements(dev.role_of(function))
-        if "states:StopExecution" in listed(statement["Action"])
+        if "lambda:InvokeFunction" in listed(statement["Action"]) and [cage, "Arn"] in nested(statement["Resource"])
     }
-    assert stoppers == {"api", "sweep_runs"}
+    assert callers == {"api", "advance_turn"}
 
 
-def test_the_cage_may_not_read_keys(dev: Template) -> None:
-    readers = {
-        function
-        for function in dev.functions()
-        for statement in dev.statements(dev.role_of(function))
-        if "ssm:GetParameters" in listed(statement["Action"])
-    }
-    assert readers == set(dev.functions()) - {"run_tool"}
+def nested(value: Any) -> list[Any]:
+    """What the references inside point at."""
+    return [one["Fn::GetAtt"] for one in listed(value) if isinstance(one, dict) and "Fn::GetAtt" in one]

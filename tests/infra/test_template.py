@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
+import re
+from pathlib import Path
 
 import pytest
 
 from hibernaut.adapters.table.definition import TTL_ATTRIBUTE, table_definition
-from infra.artifacts import ROOT
-from tests.infra.reading import Template
+from hibernaut.local.aws_offline.routes import Routes
+from hibernaut.rest.app import ROUTERS
+from hibernaut.rest.following import USUAL_WAITS
+from hibernaut.schemas.base import JsonObject
+from hibernaut.wiring.settings import LONGEST_FOLLOW
+from infra.artifacts import ROOT, stage
+from infra.constructs.gateway import STREAMED
+from infra.settings import FOLLOWERS, STREAM_SECONDS, WEB_ADAPTER
+from tests.infra.reading import Template, texts
 
-FUNCTIONS = {"api", "advance_turn", "close_run", "run_tool", "sweep_runs"}
+FUNCTIONS = {"api", "stream", "advance_turn", "summarize", "request_approval", "close_run", "run_tool", "sweep_runs"}
 
 
 def test_the_table_is_the_one_that_the_adapter_speaks_to(dev: Template) -> None:
@@ -42,9 +52,35 @@ def test_development_goes_away_whole(dev: Template) -> None:
 
 def test_each_function_has_a_handler_in_the_repository(dev: Template) -> None:
     assert set(dev.functions()) == FUNCTIONS
-    for properties in dev.functions().values():
-        module, name = properties["Handler"].rsplit(".", 1)
-        assert callable(getattr(importlib.import_module(module), name))
+    for folder, properties in dev.functions().items():
+        if folder != "stream":
+            module, name = properties["Handler"].rsplit(".", 1)
+            assert callable(getattr(importlib.import_module(module), name))
+
+
+def test_what_starts_the_streaming_server_can_be_executed_and_serves_our_app(dev: Template, tmp_path: Path) -> None:
+    start = stage(tmp_path, bundle=False).code / dev.functions()["stream"]["Handler"]
+    assert os.access(start, os.X_OK)
+    served = re.search(r"--factory (\S+):(\S+)", start.read_text())
+    assert served is not None
+    assert callable(getattr(importlib.import_module(served[1]), served[2]))
+
+
+def test_the_streaming_server_runs_behind_the_web_adapter(dev: Template) -> None:
+    stream = dev.functions()["stream"]
+    variables = stream["Environment"]["Variables"]
+    assert variables["AWS_LAMBDA_EXEC_WRAPPER"] == "/opt/bootstrap"
+    assert variables["AWS_LWA_INVOKE_MODE"] == "response_stream"
+    account, layer = WEB_ADAPTER
+    assert any(f":{account}:layer:{layer}" in text for text in texts(stream["Layers"]))
+    assert [name for name, made in dev.functions().items() if name != "stream" and len(made.get("Layers", [])) > 1] == []
+
+
+def test_followers_in_production_have_room_of_their_own(dev: Template, prod: Template) -> None:
+    reserved = {name: made.get("ReservedConcurrentExecutions") for name, made in prod.functions().items()}
+    assert reserved == {**dict.fromkeys(FUNCTIONS), "stream": FOLLOWERS}
+    # An account may have room for ten in all: a trial must not ask for more.
+    assert dev.functions()["stream"].get("ReservedConcurrentExecutions") is None
 
 
 def test_functions_run_on_python_for_arm(dev: Template) -> None:
@@ -79,11 +115,54 @@ def test_the_cage_is_told_nothing_of_the_stack(dev: Template) -> None:
     assert cage["TenancyConfig"] == {"TenantIsolationMode": "PER_TENANT"}
 
 
-def test_a_blocking_reply_has_as_long_as_the_gateway_waits(dev: Template) -> None:
-    methods = dev.of_type("AWS::ApiGateway::Method").values()
-    assert {method["Properties"]["Integration"]["TimeoutInMillis"] for method in methods} == {29_000}
-    assert {method["Properties"]["HttpMethod"] for method in methods} == {"ANY"}
-    assert dev.functions()["api"]["Timeout"] == 29
+def test_what_may_wait_for_a_model_is_streamed_and_all_else_is_whole(dev: Template) -> None:
+    methods = [method["Properties"] for method in dev.of_type("AWS::ApiGateway::Method").values()]
+    streamed = [method for method in methods if method["Integration"].get("ResponseTransferMode") == "STREAM"]
+    assert {path_of(dev, method) for method in streamed} == {f"/{v}/{route}" for v in ("v1", "latest") for route in STREAMED}
+    for method in methods:
+        streams = method in streamed
+        assert method["HttpMethod"] == ("POST" if streams else "ANY")
+        assert method["Integration"]["TimeoutInMillis"] == (900_000 if streams else 29_000)
+        (uri,) = (text for text in texts(method["Integration"]["Uri"]) if text.endswith("invocations"))
+        assert uri.endswith("/response-streaming-invocations" if streams else "/invocations")
+    assert (dev.functions()["api"]["Timeout"], dev.functions()["stream"]["Timeout"]) == (29, 900)
+
+
+def test_streams_end_by_themselves_before_the_gateway_ends_them() -> None:
+    assert LONGEST_FOLLOW < STREAM_SECONDS - 30
+    assert USUAL_WAITS.silence < 30
+
+
+def test_every_resource_of_the_gateway_answers_every_method(dev: Template) -> None:
+    answered = {path_of(dev, one["Properties"]) for one in dev.of_type("AWS::ApiGateway::Method").values() if whole(one)}
+    assert answered == {"/"} | {path_of(dev, {"ResourceId": {"Ref": name}}) for name in dev.of_type("AWS::ApiGateway::Resource")}
+
+
+def test_every_route_of_the_app_has_a_place_at_the_gateway(dev: Template) -> None:
+    tree = Routes({"/"} | {path_of(dev, {"ResourceId": {"Ref": name}}) for name in dev.of_type("AWS::ApiGateway::Resource")})
+    routes = {path for module in ROUTERS for route in module.router.routes if (path := getattr(route, "path", None))}
+    assert len(routes) > 50
+    assert [path for path in routes if tree.of(re.sub(r"{\w+}", "x", path)) is None] == []
+
+
+def test_the_functions_policies_have_room_for_their_permissions(dev: Template) -> None:
+    # Lambda takes 20 KB of them for a function: one for each method would not fit.
+    permissions = [one["Properties"]["FunctionName"]["Fn::GetAtt"][0] for one in dev.of_type("AWS::Lambda::Permission").values()]
+    assert max(map(permissions.count, permissions)) == 1
+
+
+def path_of(dev: Template, method: JsonObject) -> str:
+    """The path of the resource that a method is of."""
+    reference = method["ResourceId"].get("Ref")
+    if reference is None:
+        return "/"
+    resource = dev.resources[reference]["Properties"]
+    parent = path_of(dev, {"ResourceId": resource["ParentId"]})
+    return f"{parent.rstrip('/')}/{resource['PathPart']}"
+
+
+def whole(method: JsonObject) -> bool:
+    return bool(method["Properties"]["HttpMethod"] == "ANY")
 
 
 def test_a_body_that_is_too_large_is_refused_in_the_server_s_words(dev: Template) -> None:
@@ -109,6 +188,18 @@ def test_the_sweep_is_fired_every_minute_and_its_failures_are_kept(dev: Template
     assert schedule["ScheduleExpression"] == "rate(1 minute)"
     assert schedule["Target"]["DeadLetterConfig"]["Arn"] == queue
     assert dev.functions()["sweep_runs"]["DeadLetterConfig"]["TargetArn"] == queue
+
+
+def test_the_sweep_is_told_of_executions_that_did_not_succeed(dev: Template) -> None:
+    rule = dev.only("AWS::Events::Rule")["Properties"]
+    pattern, (target,) = rule["EventPattern"], rule["Targets"]
+    assert pattern["source"] == ["aws.states"]
+    assert pattern["detail"]["status"] == ["FAILED", "TIMED_OUT", "ABORTED"]
+    assert pattern["detail"]["stateMachineArn"] == [{"Ref": next(iter(dev.of_type("AWS::StepFunctions::StateMachine")))}]
+    sweep = next(name for name, made in dev.of_type("AWS::Lambda::Function").items() if "sweep" in made["Properties"]["Handler"])
+    assert target["Arn"] == {"Fn::GetAtt": [sweep, "Arn"]}
+    assert target["DeadLetterConfig"]["Arn"] == {"Fn::GetAtt": [*dev.of_type("AWS::SQS::Queue"), "Arn"]}
+    assert 0 < target["RetryPolicy"]["MaximumRetryAttempts"] < 10
 
 
 @pytest.mark.parametrize("name", ["ApiUrl", "TableName", "BucketName", "StateMachineArn", "SecretsPath"])
