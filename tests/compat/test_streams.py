@@ -290,10 +290,10 @@ def test_the_end_of_a_run_is_told_to_who_asked_for_it(
 
 
 @pytest.mark.manifest("messages.async.callback")
-@pytest.mark.parametrize("url", ["ftp://example.test/x", "example.test", "http://", "file:///etc/passwd", "http://[::1"])
-def test_what_cannot_be_called_is_refused_at_once(client: Letta, new_agent: Make, url: str) -> None:
+@pytest.mark.parametrize("address", ["ftp://example.test/x", "example.test", "http://", "file:///etc/passwd", "http://[::1"])
+def test_what_cannot_be_called_is_refused_at_once(client: Letta, new_agent: Make, address: str) -> None:
     with pytest.raises(BadRequestError, match="callback_url must be an http or https address"):
-        client.agents.messages.create_async(new_agent().id, input="hi", callback_url=url)
+        client.agents.messages.create_async(new_agent().id, input="hi", callback_url=address)
 
 
 @pytest.mark.manifest("messages.async.client_tools")
