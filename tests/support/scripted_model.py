@@ -98,9 +98,9 @@ class ScriptedModels:
 
     def config(self, handle: str) -> LLMConfig:
         return LLMConfig(
-            model="scripted",
+            model=handle.partition("/")[2],
             model_endpoint_type="openai",
-            handle="test/scripted",
+            handle=handle,
             context_window=self.context_window,
             parallel_tool_calls=self.parallel,
         )

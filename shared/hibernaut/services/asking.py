@@ -151,7 +151,8 @@ class Asking:
         """The reply to one call; what is heard of it is written meanwhile, and the run is looked at. Raises: ModelError, Stopped."""
         now = self._clock.monotonic()
         until = now + request.timeout
-        with ModelCall(model, request, tells=hearing.telling is not None) as call, hearing.watched(call.nudge):
+        call = ModelCall(model, request, tells=hearing.telling is not None)
+        with hearing.watched(call.nudge), call:
             while True:
                 due = min(hearing.due(), until)
                 news = call.news(due - now)

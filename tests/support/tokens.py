@@ -1,0 +1,54 @@
+"""Runs that stream tokens, over a `World`: how they are asked for, and what stands in their logs."""
+
+from __future__ import annotations
+
+import threading
+
+from hibernaut.schemas.events import DeltaEvent, RunEvent
+from hibernaut.schemas.send import LettaStreamingRequest, MessageCreate
+from hibernaut.services.sending import Request
+from tests.support.world import TENANT, World
+
+PATIENCE = 20.0
+"""Seconds after which something that should have happened will not."""
+
+
+def begun(world: World, agent_id: str, text: str = "hello") -> str:
+    """Accept and start a request for a stream of tokens; the run's id. Nothing is driven yet."""
+    body = LettaStreamingRequest(messages=[MessageCreate(role="user", content=text)], streaming=True, stream_tokens=True)
+    accepted = world.sending.accept(TENANT, Request(agent_id, body, "send_message_streaming", world.ids.token()))
+    world.data.sent[accepted.run_id] = [text]
+    if not accepted.waits:
+        world.sending.start(TENANT, accepted.run_id)
+    return accepted.run_id
+
+
+def streamed(world: World, agent_id: str, text: str = "hello") -> str:
+    """The same, driven to its end."""
+    run_id = begun(world, agent_id, text)
+    world.workflow.drive()
+    return run_id
+
+
+def events(world: World, run_id: str) -> list[RunEvent]:
+    """The log as it stands; its numbers have no gap."""
+    numbered = world.stores.runs.events(TENANT, run_id, 0, world.clock.now())
+    assert [seq for seq, _ in numbered] == list(range(1, len(numbered) + 1))
+    return [event for _, event in numbered]
+
+
+def deltas(world: World, run_id: str) -> list[DeltaEvent]:
+    return [event for event in events(world, run_id) if isinstance(event, DeltaEvent)]
+
+
+class Notices:
+    """Waits, in a test, until somebody wrote to the run's log."""
+
+    def __init__(self, world: World, run_id: str) -> None:
+        self._came = threading.Event()
+        self.leave = world.host.signal.watch(run_id, self._came.set)
+
+    def wait(self) -> None:
+        """Until the next one that has not been waited for."""
+        assert self._came.wait(PATIENCE)
+        self._came.clear()
