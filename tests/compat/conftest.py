@@ -22,6 +22,7 @@ from letta_client import Letta
 
 from hibernaut.local.server import LocalServer, address, listening
 from hibernaut.rest.app import create_app
+from hibernaut.rest.following import USUAL_WAITS, Waits
 from hibernaut.wiring.embedded import Embedded
 from hibernaut.wiring.face import services_over
 from hibernaut.wiring.settings import EmbeddedSettings
@@ -62,11 +63,11 @@ def calls(*named: tuple[str, dict[str, Any]], content: str | None = None) -> dic
 
 
 @contextmanager
-def serving_embedded(data: Path, provider: ScriptedOpenAI) -> Iterator[str]:
-    """The embedded profile on a free port; its address."""
+def serving_embedded(data: Path, provider: ScriptedOpenAI, waits: Waits = USUAL_WAITS) -> Iterator[str]:
+    """The embedded profile on a free port; its address. `waits`: how long who asks is kept waiting there."""
     settings = EmbeddedSettings(data=data, providers={"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": provider.url})
     with Embedded(settings) as house, ExitStack() as running:
-        app = create_app(services_over(house.stores, house.host, house.models, house.chain))
+        app = create_app(services_over(house.stores, house.host, house.models, house.chain), waits=waits)
         listener = listening("127.0.0.1", 0)
         server = LocalServer(app, listener)
         thread = threading.Thread(target=server.serve, daemon=True)

@@ -1,0 +1,114 @@
+"""Many who follow runs at once, and some who wait long: with the SDK, at the embedded server, whose patience a test may shorten."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from letta_client import Letta
+
+from hibernaut.rest.following import LOOKERS, Waits
+from tests.compat.conftest import HANDLE, serving_embedded
+from tests.support.provider_servers import ScriptedOpenAI
+
+# The SDK calls its own stream() deprecated.
+pytestmark = pytest.mark.filterwarnings("ignore:deprecated:DeprecationWarning")
+MANY = 64
+LONGEST = 120.0
+"""Seconds after which a barrier that nobody comes to is a failure."""
+AT_ONCE = Waits(plain=0, silence=0.01)
+
+
+@pytest.fixture
+def provider() -> Iterator[ScriptedOpenAI]:
+    with ScriptedOpenAI() as server:
+        yield server
+
+
+def agents(url: str, count: int) -> list[str]:
+    with Letta(base_url=url, api_key="any", max_retries=0) as client:
+        return [client.agents.create(model=HANDLE, include_base_tools=False).id for _ in range(count)]
+
+
+def lines(url: str, agent: str) -> Iterator[dict[str, Any]]:
+    """The events of a stream of tokens, as they come."""
+    body = {"input": "hi", "stream_tokens": True}
+    with httpx.stream("POST", f"{url}/v1/agents/{agent}/messages/stream", json=body, timeout=LONGEST) as answer:
+        for line in answer.iter_lines():
+            if line.startswith("data: {"):
+                yield json.loads(line.removeprefix("data: "))
+
+
+def test_sixty_four_streams_go_on_together_and_none_is_starved(tmp_path: Path, provider: ScriptedOpenAI) -> None:
+    """No model begins before all are asked, and none goes on before every client has read the beginning of its own reply."""
+    assert MANY > LOOKERS
+    asked, begun = threading.Barrier(MANY), threading.Barrier(MANY + 1)
+    begun_reading = [threading.Event() for _ in range(MANY)]
+
+    def script(_messages: list[dict[str, Any]], _tools: list[dict[str, Any]]) -> dict[str, Any]:
+        asked.wait(LONGEST)
+        return {"content": "Hello, and goodbye.", "before": lambda number: begun.wait(LONGEST) if number == 3 else None}
+
+    provider.script = script
+
+    def follow(place: int, url: str, agent: str) -> str:
+        text = ""
+        for event in lines(url, agent):
+            if event["message_type"] == "assistant_message":
+                text += event["content"]
+                begun_reading[place].set()
+        return text
+
+    with serving_embedded(tmp_path, provider) as url, ThreadPoolExecutor(MANY) as clients:
+        places = list(enumerate(agents(url, MANY)))
+        texts = [clients.submit(follow, place, url, agent) for place, agent in places]
+        assert all([one.wait(LONGEST) for one in begun_reading])
+        # All wait for their models now, and hold no thread: the server answers others.
+        assert httpx.get(f"{url}/v1/agents/count", timeout=LONGEST).json() == MANY
+        begun.wait(LONGEST)
+        assert [text.result(LONGEST) for text in texts] == ["Hello, and goodbye."] * MANY
+
+
+def test_the_sdk_takes_a_reply_that_was_held_open(tmp_path: Path, provider: ScriptedOpenAI) -> None:
+    provider.says(content="Hello.")
+    with serving_embedded(tmp_path, provider, AT_ONCE) as url, Letta(base_url=url, api_key="any", max_retries=0) as client:
+        (agent,) = agents(url, 1)
+        raw = client.agents.messages.with_raw_response.create(agent, input="hi")
+        reply: Any = raw.parse()
+        assert raw.headers["content-type"] == "application/json"
+        assert raw.text().startswith(" ")
+        assert [one.content for one in reply.messages] == ["Hello."]
+        assert reply.usage.run_ids == [client.runs.list(agent_id=agent).items[0].id]
+
+
+def test_a_failure_after_the_reply_was_begun_is_a_stop_reason(tmp_path: Path, provider: ScriptedOpenAI) -> None:
+    provider.says(status=401, body={"error": {"message": "bad key"}})
+    with serving_embedded(tmp_path, provider, AT_ONCE) as url, Letta(base_url=url, api_key="any", max_retries=0) as client:
+        (agent,) = agents(url, 1)
+        reply = client.agents.messages.create(agent, input="hi")
+        assert (reply.messages, reply.stop_reason.stop_reason) == ([], "llm_api_error")
+        assert reply.usage.run_ids
+        assert client.runs.retrieve(reply.usage.run_ids[0]).status == "failed"
+
+
+def test_a_stream_whose_time_is_over_ends_and_is_resumed(tmp_path: Path, provider: ScriptedOpenAI) -> None:
+    waits = Waits(longest=0)
+    with serving_embedded(tmp_path, provider, waits) as url, Letta(base_url=url, api_key="any", max_retries=0) as client:
+        (agent,) = agents(url, 1)
+        first: Any = list(client.agents.messages.stream(agent, input="hi", background=True))
+        seen = list(first)
+        while getattr(seen[-1], "message_type", "") != "usage_statistics":
+            last = max(getattr(one, "seq_id", None) or 0 for one in seen)
+            more: Any = list(client.runs.messages.stream(first[0].run_id, starting_after=last, include_pings=False))
+            seen += more
+        assert [one.message_type for one in seen if one.message_type != "ping"] == [
+            "assistant_message",
+            "stop_reason",
+            "usage_statistics",
+        ]
