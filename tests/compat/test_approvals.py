@@ -254,6 +254,23 @@ def test_tools_of_the_client_and_of_the_server_may_be_called_together(client: Le
     assert "tea" in client.agents.blocks.retrieve("human", agent_id=agent.id).value
 
 
+@pytest.mark.manifest("approvals.client_tools.images")
+def test_a_client_tool_may_return_text_and_images(client: Letta, new_agent: Make, said: Said) -> None:
+    agent = new_agent()
+    said.next(calls(("lamp", {"on": True})), {"content": "Bright."})
+    client.agents.messages.create(agent.id, input="Light!", client_tools=[LAMP])
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}
+    parts = [{"type": "text", "text": "lit"}, picture]
+    result = {"type": "tool", "tool_call_id": "call_1", "tool_return": parts, "status": "success"}
+    answered = answer(client, agent.id, result, client_tools=[LAMP])
+    returned = answered.messages[0]
+    assert returned.tool_return == "lit"
+    assert [part.type for part in returned.tool_returns[0].tool_return] == ["text", "image"]
+    given, shown = said.server.requests[-1].body["messages"][-2:]
+    assert (given["role"], "lit" in given["content"]) == ("tool", True)
+    assert shown["content"][1] == {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
+
+
 @pytest.mark.manifest("approvals.client_tools.names")
 def test_a_client_tool_may_not_shadow_a_tool_of_the_agent(client: Letta, new_agent: Make) -> None:
     agent = new_agent()

@@ -9,6 +9,7 @@ from typing import Literal
 from hibernaut.domain.agent_types import AgentTypeSpec, spec_of
 from hibernaut.schemas.agent import StoredAgent
 from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.content import ImageContent
 from hibernaut.schemas.llm_config import LLMConfig
 from hibernaut.schemas.tool import Tool
 from hibernaut.schemas.tool_rule import ToolRule
@@ -76,3 +77,4 @@ class CallResult:
     text: str | None = None
     stdout: tuple[str, ...] = ()
     stderr: tuple[str, ...] = ()
+    images: tuple[ImageContent, ...] = ()

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from hibernaut.domain.actor import Actor, Call, CallResult
-from hibernaut.domain.tool_returns import as_text, repair_arguments
+from hibernaut.domain.tool_returns import repair_arguments
 from hibernaut.domain.window import tokens_of
 from hibernaut.schemas.approval import PendingApproval, PendingCall, Resolution, Verdict
+from hibernaut.schemas.content import ImageContent, TextContent
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.letta_message import ApprovalReturn, WireToolReturn
 from hibernaut.schemas.message import Message
@@ -73,15 +74,12 @@ def _result(verdict: Verdict) -> CallResult:
     if given is None:
         text = denial(verdict.reason)
         return CallResult(call, "error", text, text)
-    text = given.tool_return if isinstance(given.tool_return, str) else as_text(_said(given))
-    return CallResult(call, given.status, text, text, tuple(given.stdout or ()), tuple(given.stderr or ()))
-
-
-def _said(given: WireToolReturn) -> str:
-    """A return in parts, as text: an image cannot stand in it and is named instead."""
-    if isinstance(given.tool_return, str):
-        return given.tool_return
-    return "\n".join(part.text if part.type == "text" else "[an image that cannot be shown here]" for part in given.tool_return)
+    parts = given.tool_return
+    if isinstance(parts, str):
+        return CallResult(call, given.status, parts, parts, tuple(given.stdout or ()), tuple(given.stderr or ()))
+    text = "\n".join(part.text for part in parts if isinstance(part, TextContent))
+    images = tuple(part for part in parts if isinstance(part, ImageContent))
+    return CallResult(call, given.status, text, text, tuple(given.stdout or ()), tuple(given.stderr or ()), images)
 
 
 def denial(reason: str | None) -> str:

@@ -37,7 +37,7 @@ from hibernaut.schemas.letta_message import (
     WireToolCall,
     WireToolReturn,
 )
-from hibernaut.schemas.message import Message, ToolCall
+from hibernaut.schemas.message import Message, ToolCall, ToolReturn
 from hibernaut.schemas.send import RequestConfig
 
 
@@ -207,7 +207,7 @@ def _wire_calls(calls: Sequence[ToolCall]) -> list[WireToolCall]:
 def _tool(message: Message, how: Rendering) -> list[LettaMessage]:
     returns = [
         WireToolReturn(
-            tool_return=unpack(one.func_response or ""),
+            tool_return=_returned(one),
             status=one.status,
             tool_call_id=one.tool_call_id,
             stdout=one.stdout,
@@ -221,7 +221,7 @@ def _tool(message: Message, how: Rendering) -> list[LettaMessage]:
         return []
     return [
         ToolReturnMessage(
-            tool_return=as_text(first.tool_return),
+            tool_return=_plain(first.tool_return),
             status=first.status,
             tool_call_id=first.tool_call_id,
             stdout=first.stdout,
@@ -230,6 +230,19 @@ def _tool(message: Message, how: Rendering) -> list[LettaMessage]:
             **_common(message, name=message.name if len(returns) == 1 else None),
         )
     ]
+
+
+def _returned(one: ToolReturn) -> str | list[TextContent | ImageContent]:
+    """A return as its caller sent it: its text, or text and images."""
+    text = unpack(one.func_response or "")
+    return [*([TextContent(text=text)] if text else []), *one.images] if one.images else text
+
+
+def _plain(returned: str | list[TextContent | ImageContent]) -> str:
+    """The text of a return, for the deprecated field."""
+    if isinstance(returned, str):
+        return returned
+    return "\n".join(part.text for part in returned if isinstance(part, TextContent))
 
 
 def _old_return(message: Message) -> WireToolReturn:

@@ -76,7 +76,14 @@ def returns(actor: Actor, stamp: Stamp, results: Sequence[CallResult]) -> Messag
         packed = pack(result.status, message, stamp.at, actor.timezone)
         stdout, stderr = list(result.stdout) or None, list(result.stderr) or None
         answers.append(
-            ToolReturn(tool_call_id=result.call.id, status=result.status, func_response=packed, stdout=stdout, stderr=stderr)
+            ToolReturn(
+                tool_call_id=result.call.id,
+                status=result.status,
+                func_response=packed,
+                stdout=stdout,
+                stderr=stderr,
+                images=list(result.images),
+            )
         )
         content.append(TextContent(text=packed))
     row = _row(actor, stamp, stamp.tool_id, "tool", list(content))

@@ -43,6 +43,7 @@ def tokens_of(row: Message) -> int:
     for call in row.tool_calls or ():
         size += CALL_TOKENS + count(call.function.name) + count(call.function.arguments)
     for answer in row.tool_returns:
+        size += IMAGE_TOKENS * len(answer.images)
         size += count(answer.func_response or "") if row.role != "tool" or not row.content else 0
     return size
 

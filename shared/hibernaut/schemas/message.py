@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import Field
 
 from hibernaut.schemas.base import JsonObject, Moment, Schema
-from hibernaut.schemas.content import Part
+from hibernaut.schemas.content import ImageContent, Part
 
 Role = Literal["system", "user", "assistant", "tool", "approval", "summary"]
 
@@ -31,13 +31,14 @@ class ToolCall(Schema):
 
 
 class ToolReturn(Schema):
-    """What one call gave. `func_response` is the text given to the model, packed as JSON (run-time digest 5.1)."""
+    """What one call gave. `func_response` is the text given to the model, packed as JSON (run-time digest 5.1); `images` go with it."""
 
     tool_call_id: str
     status: Literal["success", "error"]
     func_response: str | None = None
     stdout: list[str] | None = None
     stderr: list[str] | None = None
+    images: list[ImageContent] = Field(default_factory=list)
 
 
 class Message(Schema):

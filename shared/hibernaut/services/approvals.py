@@ -97,7 +97,8 @@ class Approvals:
         record, asking = state.record, self._runs.get(tenant, run_id)
         head = self._conversations.head(tenant, record.conversation_id or record.agent_id)
         if asking is None or head is None or head.pending != run_id:
-            return self._forget(tenant, record)
+            self._forget(tenant, record)
+            return None
         run = StoredRun(
             id=self._host.ids.new("run"),
             agent_id=record.agent_id,

@@ -105,6 +105,17 @@ def test_an_empty_text_is_not_sent(anthropic: Spoken) -> None:
     assert [block["type"] for message in sent[1:] for block in message["content"]] == ["tool_use", "tool_result"]
 
 
+def test_a_return_may_hold_images(anthropic: Spoken) -> None:
+    rows = Rows()
+    picture = ImageContent(source=UrlImage(url="https://example.com/a.png"))
+    given = gave("c", "lit").model_copy(update={"images": [picture]})
+    sent = payload(anthropic, rows.user("hi"), rows.assistant("", called("c", "t")), rows.tool(given))["messages"]
+    assert sent[-1]["content"][0]["content"] == [
+        {"type": "text", "text": given.func_response},
+        {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}},
+    ]
+
+
 def test_arguments_that_were_no_json_object_are_sent_as_an_empty_one(anthropic: Spoken) -> None:
     rows = Rows()
     broken = called("c", "t")

@@ -160,9 +160,16 @@ def _result(returned: ToolReturn) -> JsonObject:
     result: JsonObject = {
         "type": "tool_result",
         "tool_use_id": wire_id(returned.tool_call_id),
-        "content": returned.func_response or "",
+        "content": _returned(returned),
     }
     return result | ({"is_error": True} if returned.status == "error" else {})
+
+
+def _returned(returned: ToolReturn) -> str | list[JsonObject]:
+    text = returned.func_response or ""
+    if not returned.images:
+        return text
+    return [{"type": "text", "text": text or _NOTHING}, *(_image(image.source) for image in returned.images)]
 
 
 def _heard(row: Message) -> list[JsonObject]:

@@ -14,7 +14,7 @@ from hibernaut.domain.model_settings import is_openai_reasoning
 from hibernaut.ports.model import ModelRequest, ToolChoice, ToolSpec
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.content import Base64Image, ImageSource, LettaImage, Part, UrlImage
-from hibernaut.schemas.message import Message
+from hibernaut.schemas.message import Message, ToolCall, ToolReturn
 
 
 def payload(request: ModelRequest, *, official: bool) -> JsonObject:
@@ -77,7 +77,14 @@ def _spoken(turn: Turn) -> list[JsonObject]:
             {"role": "tool", "tool_call_id": wire_id(call.id), "content": returns[call.id].func_response or ""}
             for call in turn.calls
         ),
+        *(_shown(call, returns[call.id]) for call in turn.calls if returns[call.id].images),
     ]
+
+
+def _shown(call: ToolCall, returned: ToolReturn) -> JsonObject:
+    """A tool's message holds only text, so the images that it gave follow as the user's."""
+    words = {"type": "text", "text": f"[images given by the call {wire_id(call.id)} of {call.function.name}]"}
+    return {"role": "user", "content": [words, *(_image(image.source) for image in returned.images)]}
 
 
 def _words(rows: Sequence[Message]) -> str:
