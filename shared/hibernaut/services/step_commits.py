@@ -20,6 +20,10 @@ from hibernaut.store.stores import Stores
 from hibernaut.store.transactions import Written
 
 
+LONGEST_WAIT = 300 * 24 * 3600
+"""Seconds that an execution is asked to wait at most, for it may live a year; later deadlines are the sweep's."""
+
+
 class StepCommits:
     def __init__(self, stores: Stores, host: Host, *, memory: MemoryChanges, commits: Commits) -> None:
         self._conversations = stores.conversations
@@ -52,7 +56,8 @@ class StepCommits:
         self._commits.last_step(work.tenant, heads, state, written, memory, asks=asks)
         if asks is None or asks.deadline is None:
             return Advanced("finished", state.run.steps)
-        return Advanced("approval", state.run.steps, max(1, int((asks.deadline - now).total_seconds())))
+        seconds = int((asks.deadline - now).total_seconds())
+        return Advanced("approval", state.run.steps, min(max(1, seconds), LONGEST_WAIT))
 
     def _written(self, work: Work, stepped: Stepped, timing: Timing, now: datetime) -> Written:
         """The returns of an earlier run's calls are followed by the messages that came with the answer."""
