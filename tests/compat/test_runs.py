@@ -162,6 +162,28 @@ def test_a_trace_tells_what_took_how_long(client: Letta, new_agent: Make, said: 
     assert len(client.runs.trace.retrieve(run_id, limit=2)) == 2
 
 
+@pytest.mark.manifest("runs.first_token")
+def test_a_stream_of_tokens_tells_when_its_first_words_came(client: Letta, new_agent: Make, said: Said) -> None:
+    agent = new_agent()
+    said.next(calls(INSERT, content="Noting."), {"content": "Noted."})
+    list(client.agents.messages.create(agent.id, input="I like tea", streaming=True, stream_tokens=True))
+    plain = talk(client, agent.id)[0]
+    run = client.runs.list(agent_id=agent.id).items[1]
+    steps = [step.id for step in client.runs.steps.list(run.id, order="asc")]
+    metrics = client.steps.metrics.retrieve(steps[0])
+    assert run.ttft_ns is not None
+    assert run.total_duration_ns is not None
+    assert 0 < run.ttft_ns < run.total_duration_ns
+    spans: list[Any] = list(client.runs.trace.retrieve(run.id))
+    assert [span["Duration"] for span in spans if span["SpanName"] == "time_to_first_token"] == [run.ttft_ns]
+    # The first step's words, not the second's.
+    assert metrics.step_start_ns is not None
+    assert metrics.step_ns is not None
+    assert run.created_at is not None
+    assert run.ttft_ns <= metrics.step_start_ns + metrics.step_ns - int(run.created_at.timestamp() * 1e9) + 1_000_000
+    assert client.runs.retrieve(plain).ttft_ns is None
+
+
 @pytest.mark.manifest("runs.delete")
 def test_a_deleted_run_is_gone_and_what_it_said_stays(client: Letta, http: httpx.Client, new_agent: Make, said: Said) -> None:
     agent = new_agent()

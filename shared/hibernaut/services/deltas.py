@@ -16,6 +16,7 @@ from hibernaut.ports.table import ConditionFailed
 from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.events import DeltaEvent, DoneEvent
 from hibernaut.schemas.model_call import Delta
+from hibernaut.schemas.run import StoredRun
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.attempts import Stopped
 from hibernaut.services.host import Host
@@ -108,11 +109,18 @@ class Hearing:
             except ConditionFailed:
                 self._renumber()
                 continue
-            self.state = replace(self.state, next_seq=first + len(events))
+            self.state = replace(self.state, run=self._timed(), next_seq=first + len(events))
             self._gathered, self._written_at = [], self._clock.monotonic()
             self._host.signal.notify(self.state.run.id)
             return
         raise Conflict(f"The event log of run {self.state.run.id} does not settle; try again.")
+
+    def _timed(self) -> StoredRun:
+        """The run with the time that it took until its first words stood in the log; they are known as such in its first step only."""
+        run = self.state.run
+        if run.ttft_ns is not None or run.steps:
+            return run
+        return run.model_copy(update={"ttft_ns": int((self._clock.now() - run.created_at).total_seconds() * 1e9)})
 
     def _renumber(self) -> None:
         """Go on behind the newest event: read first, so that a run which is seen to go on after that was not closed in what was read."""

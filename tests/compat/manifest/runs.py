@@ -9,6 +9,7 @@ ROWS = (
     done("runs.retrieve.bad_id", "API 1.3", "What is no run id is 400, and says what one looks like."),
     done("runs.retrieve.missing", "API 2.15", "An unknown run is 404."),
     done("runs.fields", "API 4.8", "A run remembers how it was asked for: `request_config`, `metadata.run_type`, `background`."),
+    done("runs.first_token", "API 4.8", "`ttft_ns` is when the first words of a token stream were there; null without one."),
     done("runs.list", "API 2.15", "Runs, the newest first.", "GET /v1/runs/"),
     done("runs.list.filters", "API 2.15", "By agent, statuses, stop reason, background, conversation, and activity."),
     done("runs.list.limit", "API 1.5", "`limit` is from 1 to 1000 (else 422)."),
