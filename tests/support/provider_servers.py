@@ -13,6 +13,8 @@ A script is given the messages and tools as they stood on the wire, and returns 
     {"stall": True}   the head of an answer, and then nothing
     {"drip": True}    bytes arrive for ever, and the answer never ends
     {"before": f} with a reply    f is told the number of each event of the stream before it is sent, and may keep it waiting
+    {"holds": n} with a reply     a stream falls silent after n events, until the client goes away
+    {"lingers": True} with a reply     a stream does not end behind its last event, until the client goes away
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import sys
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -32,6 +35,7 @@ Wire = dict[str, Any]
 Script = Callable[[list[Wire], list[Wire]], Wire]
 SPLIT = 7
 DRIP_SECONDS = 0.01
+PATIENCE = 20.0
 
 
 @dataclass
@@ -61,6 +65,7 @@ class ScriptedServer:
         self.keeps = keeps
         self.requests: list[Recorded] = []
         self.listings: list[Recorded] = []
+        self.connections = 0
         self.gone = threading.Event()
         self.closing = threading.Event()
         self._http = _Http(self)
@@ -116,6 +121,10 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Http
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
+
+    def setup(self) -> None:
+        self.server.scripted.connections += 1
+        super().setup()
 
     def log_message(self, format: str, *args: Any) -> None:
         """Quiet."""
@@ -179,9 +188,23 @@ class _Handler(BaseHTTPRequestHandler):
             if say.get("cut") and number >= 3:
                 self._break()
                 return
+            if number == say.get("holds"):
+                self._hold()
+                return
             if not self._chunk(piece):
                 return
+        if say.get("lingers"):
+            self._hold()
+            return
         self.wfile.write(b"0\r\n\r\n")
+
+    def _hold(self) -> None:
+        """Say nothing more until the client has gone away."""
+        self.close_connection = True
+        self.connection.settimeout(PATIENCE)
+        with suppress(OSError):
+            if not self.connection.recv(1):
+                self.server.scripted.gone.set()
 
     def _drip(self, streams: bool) -> None:
         self._head_of_stream("text/event-stream" if streams else "application/json")
