@@ -2,82 +2,99 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hibernaut.domain.window import drop_oldest_turns, tokens
-from hibernaut.schemas.message import FunctionCall, Message, ToolCall, ToolReturn
+from hibernaut.domain.window import (
+    as_sent,
+    correction,
+    cuts,
+    drop_oldest_turns,
+    is_input,
+    narrowed,
+    newest_input,
+    tokens,
+    turn_starts,
+)
+from hibernaut.schemas.conversation import Window
+from hibernaut.schemas.message import Message
 from tests.support.settled import check_valid
+from tests.support.windows import loaded, windows
 
-NOW = datetime(2026, 3, 1, tzinfo=UTC)
-
-
-@st.composite
-def windows(draw: st.DrawFn) -> list[Message]:
-    """A system row, perhaps a summary, and turns of one run each; sometimes two user messages begin one, or a heartbeat stands inside."""
-    rows: list[Message] = []
-
-    def add(role: str, run: str | None = None, step: str | None = None, **fields: object) -> None:
-        size = draw(st.integers(0, 60))
-        rows.append(
-            Message(  # type: ignore[call-arg]
-                id=f"m{len(rows):04}",
-                role=role,
-                agent_id="agent-1",
-                run_id=run,
-                step_id=step,
-                tokens=size,
-                created_at=NOW,
-                **fields,
-            )
-        )
-
-    add("system")
-    if draw(st.booleans()):
-        add("summary")
-    for turn in range(draw(st.integers(0, 5))):
-        run = f"run-{turn}"
-        for _ in range(draw(st.integers(1, 2))):
-            add("user", run)
-        for step in range(draw(st.integers(0, 3))):
-            calls = [f"c{turn}-{step}-{n}" for n in range(draw(st.integers(0, 2)))]
-            made = [ToolCall(id=call, function=FunctionCall(name="ring", arguments="{}")) for call in calls]
-            add("assistant", run, f"s{step}", tool_calls=made or None)
-            if calls:
-                add("tool", run, f"s{step}", tool_returns=[ToolReturn(tool_call_id=call, status="success") for call in calls])
-                if draw(st.booleans()):
-                    add("user", run, f"s{step}")
-    return rows
+GOALS = st.integers(0, 600)
 
 
-def pinned(rows: list[Message]) -> int:
-    return sum(row.role in ("system", "summary") for row in rows[:2])
-
-
-@given(windows(), st.integers(0, 600))
+@given(windows(), GOALS)
 def test_whole_turns_go_from_the_front_and_no_more_than_needed(rows: list[Message], goal: int) -> None:
-    head = pinned(rows)
-    kept = drop_oldest_turns(rows, goal, head)
-    assert list(kept[:head]) == rows[:head], "what is pinned stays"
-    body = list(kept[head:])
-    assert body == rows[len(rows) - len(body) :], "only a beginning is dropped"
+    kept = drop_oldest_turns(rows, goal)
+    head = sum(row.role == "summary" for row in kept[1:]) + 1
+    assert list(kept[:head]) == rows[:head], "the system message stays, and the summary as long as it may"
     check_valid(kept)
-    if body:
-        assert body[0].role == "user"
-        assert body[0].step_id is None
-        assert body[-1] == rows[-1], "the newest turn stays"
-    if len(kept) < len(rows):
-        before = next(n for n in range(len(rows) - len(body) - 1, -1, -1) if n == head or rows[n].run_id != rows[n - 1].run_id)
-        assert tokens([*rows[:head], *rows[before:]]) > goal, "one turn less would have been enough"
-    runs = {row.run_id for row in rows[head:]}
-    if tokens(kept) > goal and runs:
-        assert len({row.run_id for row in body}) == 1, "more could have been dropped"
+    assert tokens(kept) <= tokens(rows)
+    said = rows[sum(row.role in ("system", "summary") for row in rows[:2]) :]
+    starts = turn_starts(said)
+    if not starts:
+        return
+    newest = said[starts[-1] :]
+    inputs = newest_input(said)
+    assert inputs <= {row.id for row in kept}, "what was said last stays"
+    assert kept[-1].id == said[-1].id, "the newest step stays"
+    if [row for row in kept[head:] if row not in newest]:
+        assert [row for row in kept[head:] if row in newest] == newest, "older turns go before steps of the newest one"
+    gone = len(said) - len(kept[head:])
+    if gone and [row for row in newest if row in kept] == newest:
+        before = max((start for start in starts if start < gone), default=0)
+        assert tokens([*rows[: len(rows) - len(said)], *said[before:]]) > goal, "one turn less would have been enough"
 
 
-@given(windows(), st.integers(0, 600))
+@given(windows(), GOALS)
+def test_the_summary_goes_only_where_everything_else_that_may_go_is_gone(rows: list[Message], goal: int) -> None:
+    kept = drop_oldest_turns(rows, goal)
+    if len(rows) > 1 and rows[1].role == "summary" and rows[1] not in kept:
+        least = drop_oldest_turns(rows, -1)
+        assert kept == least
+
+
+@given(windows(), GOALS)
 def test_dropping_again_to_the_same_goal_drops_nothing(rows: list[Message], goal: int) -> None:
-    kept = drop_oldest_turns(rows, goal, pinned(rows))
-    assert drop_oldest_turns(kept, goal, pinned(rows)) == kept
-    assert list(drop_oldest_turns(rows, tokens(rows), pinned(rows))) == rows
+    kept = drop_oldest_turns(rows, goal)
+    assert drop_oldest_turns(kept, goal) == kept
+    assert list(drop_oldest_turns(rows, tokens(rows))) == rows
+
+
+@given(windows())
+def test_a_window_may_be_cut_only_where_every_call_keeps_its_return(rows: list[Message]) -> None:
+    for place in cuts(rows[1:]):
+        check_valid(rows[1 + place :])
+        check_valid(rows[1 : 1 + place])
+        if place < len(rows) - 1:
+            begins = rows[1 + place]
+            assert is_input(begins) or begins.role in ("assistant", "approval")
+
+
+@given(windows(), GOALS, st.integers(1, 6))
+def test_what_is_stored_of_a_smaller_window_loads_as_that_window(rows: list[Message], goal: int, pins: int) -> None:
+    """`pins` rows at the head are pinned, as in a window that a caller has set."""
+    pins = max(pins, sum(row.role in ("system", "summary") for row in rows[:2]))
+    pinned = [row.id for row in rows[:pins]]
+    before = Window(pinned=pinned, cut=rows[min(pins, len(rows)) - 1].id)
+    assert loaded(before, rows) == rows
+    kept = drop_oldest_turns(rows, goal, rows[-1].run_id)
+    assert loaded(narrowed(before, rows, kept), rows) == list(kept)
+    summary = Message(id="m9999", role="summary", agent_id="agent-1", created_at=rows[0].created_at, tokens=1)
+    kept = (kept[0], *(row for row in kept[1:] if row.role != "summary"))
+    assert loaded(narrowed(before, rows, kept, summary.id), [*rows, summary]) == [kept[0], summary, *kept[1:]]
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**6))
+def test_a_provider_is_believed_within_bounds(counted: int, reported: int) -> None:
+    factor = correction(counted, reported)
+    assert 0.5 <= factor <= 3.0
+    if counted and reported and 0.5 <= reported / counted <= 3.0:
+        assert factor * counted == reported or abs(factor * counted - reported) < 1
+    assert correction(0, reported) == correction(counted, 0) == 1.0
+
+
+@given(windows())
+def test_rows_that_fit_are_sent_as_they_are(rows: list[Message]) -> None:
+    assert list(as_sent(rows, 1000)) == rows

@@ -81,14 +81,12 @@ def body(answer: str, *, acknowledged: bool) -> str:
 
 def clipped(summary: str, clip_chars: int | None, room: int) -> str:
     """The summary in at most `clip_chars` characters, and in at most `room` tokens."""
-    if clip_chars is not None and len(summary) > max(0, clip_chars):
-        summary = summary[: max(0, clip_chars)] + CUT_OFF
-    while (size := count(summary)) > room and len(summary) > len(CUT_OFF):
-        keep = min(len(summary) * room // size, len(summary) - len(CUT_OFF) - 1)
-        summary = summary[: max(0, keep - len(CUT_OFF))] + CUT_OFF
-        if keep <= len(CUT_OFF):
-            break
-    return summary
+    body = summary if clip_chars is None else summary[: max(0, clip_chars)]
+    text = summary if len(body) == len(summary) else body + CUT_OFF
+    while body and (size := count(text)) > room:
+        body = body[: min(len(body) - 1, len(body) * max(0, room) // size)]
+        text = body + CUT_OFF
+    return text
 
 
 def packed(summary: str, hidden: int, stats: CompactionStats, now: datetime, timezone: str) -> str:

@@ -12,7 +12,8 @@ LONGEST_RETURN = 5_000
 """Characters of one tool return that a summariser is shown."""
 MOST_PIECES = 8
 """Pieces that a transcript is read in. What is longer still is thinned out: each costs a call of the summariser."""
-SMALLEST_LINE = 200
+SHORTEST_LINE = 200
+"""Characters to which a line is thinned out at most; then the middle of the conversation is left out."""
 
 
 def pieces(rows: Sequence[Message], room: int) -> list[str]:
@@ -24,11 +25,10 @@ def pieces(rows: Sequence[Message], room: int) -> list[str]:
         found = list(_packed(lines, room))
         if len(found) <= MOST_PIECES:
             return found
-        widest = max(len(line) for line in lines)
-        if widest <= SMALLEST_LINE:
+        if longest == SHORTEST_LINE:
             half = MOST_PIECES // 2
             return [*found[:half], *found[len(found) - half :]]
-        longest = max(SMALLEST_LINE, widest // 2)
+        longest = max(SHORTEST_LINE, max(len(line) for line in lines) // 2 if longest is None else longest // 2)
 
 
 def _lines(row: Message, longest: int | None) -> Iterator[str]:
