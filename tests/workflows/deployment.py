@@ -1,0 +1,144 @@
+"""What is deployed, over scripted models and tools, with a clock that a test may put forward; asked as its clients ask."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from hibernaut.adapters.clock import SystemClock
+from hibernaut.local.aws_offline.gateway_events import Request
+from hibernaut.local.aws_offline.offline import OfflineAws
+from hibernaut.ports.model import ModelReply, ModelRequest
+from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
+from hibernaut.wiring import aws as wiring
+from hibernaut.wiring.settings import AwsSettings
+from tests.support.scripted_model import ScriptedModels, ScriptedRunner, calls, nothing, says
+from tests.support.tables import CountingTable
+
+SOURCE = 'def knock(door: str) -> str:\n    """Knock.\n\n    Args:\n        door: Which.\n    """\n    return door\n'
+ENDED = {"completed", "failed", "cancelled"}
+
+
+class LaterClock(SystemClock):
+    """The machine's clock, which a test can put forward."""
+
+    def __init__(self) -> None:
+        self.ahead = timedelta()
+
+    def now(self) -> datetime:
+        return super().now() + self.ahead
+
+
+class Deployment:
+    """`at` is told of every outside call, before and after it. Its environments may die, and are replaced."""
+
+    def __init__(self, aws: OfflineAws, at: Callable[[str], None] = nothing) -> None:
+        self.aws, self.at, self.clock = aws, at, LaterClock()
+        self.knocks: list[str] = []
+        self.say: Callable[[ModelRequest], ModelReply] = knocks_once
+        self.models = ScriptedModels(lambda request, _number: self.say(request), at=at)
+        self.runner = ScriptedRunner(self.knock, at=at)
+        self.outside, self.inside = self.house(), self.house(in_execution=True)
+        self.serve()
+
+    def knock(self, job: ToolJob) -> ToolOutcome:
+        self.knocks.append(str(job.args["door"]))
+        return ToolOutcome("success", "nobody")
+
+    def house(self, *, in_execution: bool = False, **settings: str) -> wiring.House:
+        """What functions are built from; `settings` differ from those of the stack."""
+        overrides = wiring.Overrides(
+            table=lambda table: CountingTable(table, lambda _, place: self.at(place)),
+            clock=self.clock,
+            models=self.models,
+            runner=self.runner,
+        )
+        return wiring.house(replace(AwsSettings.from_environment(), **settings), overrides, in_execution=in_execution)
+
+    def serve(self) -> None:
+        """Every function is built anew from its house."""
+        inside, outside = self.inside.chain, self.outside.chain
+        self.aws.lambdas.deps |= dict.fromkeys(("api", "stream"), wiring.app_of(self.outside))
+        self.aws.lambdas.deps |= {
+            "advance_turn": inside,
+            "summarize": inside.compactions,
+            "request_approval": inside.approvals,
+            "close_run": inside.endings,
+            "sweep_runs": outside.sweep,
+        }
+
+    def replace_environments(self) -> None:
+        """Those of the workflow have died."""
+        self.inside = self.house(in_execution=True)
+        self.serve()
+
+    def starts_are_lost(self, *, in_execution: bool) -> None:
+        """Whoever starts executions from there asks for a machine that is not there, and is refused."""
+        nowhere = self.aws.state_machine.replace("heartbeat", "elsewhere")
+        house = self.house(in_execution=in_execution, state_machine=nowhere)
+        if in_execution:
+            self.inside = house
+        else:
+            self.outside = house
+        self.serve()
+
+    def ask(self, method: str, path: str, body: Any = None, *, query: str = "") -> tuple[int, Any]:
+        headers = [("Content-Type", "application/json"), ("Host", "offline")]
+        payload = json.dumps(body).encode() if body is not None else b""
+        answer = self.aws.gateway.answer(Request(method, path, query, headers, payload))
+        return answer.status, json.loads(answer.body)
+
+    def agent(self, **fields: Any) -> str:
+        _, tool = self.ask("PUT", "/v1/tools/", {"source_code": SOURCE})
+        _, agent = self.ask("POST", "/v1/agents/", {"tool_ids": [tool["id"]], "include_base_tools": False, **fields})
+        return str(agent["id"])
+
+    def send(self, agent: str, text: str, **fields: Any) -> tuple[int, Any]:
+        body = {"messages": [{"role": "user", "content": text}], **fields}
+        return self.ask("POST", f"/v1/agents/{agent}/messages", body)
+
+    def begin(self, agent: str, text: str) -> str:
+        """Send in the background; the run's id."""
+        body = {"messages": [{"role": "user", "content": text}]}
+        return str(self.ask("POST", f"/v1/agents/{agent}/messages/async", body)[1]["id"])
+
+    def run(self, run_id: str) -> Any:
+        return self.ask("GET", f"/v1/runs/{run_id}")[1]
+
+    def messages(self, agent: str) -> list[Any]:
+        _, messages = self.ask("GET", f"/v1/agents/{agent}/messages", query="order=asc&limit=100")
+        return list(messages)
+
+    def go_on_later(self, minutes: int = 20) -> None:
+        """The dead environments are replaced, and in twenty minutes every lease has run out and every open run is due."""
+        self.replace_environments()
+        self.clock.ahead += timedelta(minutes=minutes)
+        assert not self.aws.fire_schedule().failed
+        self.aws.wait_for_all()
+
+    def check(self, agent: str) -> None:
+        """Every run has ended, every call has one return, and the next message is answered."""
+        _, runs = self.ask("GET", "/v1/runs/", query=f"agent_id={agent}")
+        assert {run["status"] for run in runs} <= ENDED
+        check_calls_are_answered(self.messages(agent))
+        self.say = knocks_once
+        status, reply = self.send(agent, "And now?")
+        assert (status, reply["stop_reason"]["stop_reason"]) == (200, "end_turn"), reply
+        assert [one["content"] for one in reply["messages"] if one["message_type"] == "assistant_message"] == ["Knocked."]
+
+
+def knocks_once(request: ModelRequest) -> ModelReply:
+    return calls(("knock", {"door": "front"})) if "anybody" in request.messages[-1].text() else says("Knocked.")
+
+
+def check_calls_are_answered(messages: list[Any]) -> None:
+    """Each call has exactly one return, right behind it, or behind the answer that it waited for."""
+    kinds = [one["message_type"] for one in messages if one["message_type"] != "approval_response_message"]
+    asked = ("tool_call_message", "approval_request_message")
+    for place, kind in enumerate(kinds):
+        if kind in asked:
+            assert kinds[place + 1] == "tool_return_message"
+    assert sum(map(kinds.count, asked)) == kinds.count("tool_return_message")
