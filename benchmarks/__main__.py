@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 
-from benchmarks import measures
+from benchmarks import measures, streams
 from benchmarks.cold_imports import table
 from benchmarks.measures import Client, Result
 from benchmarks.processes import running_server, scripted_model
@@ -36,9 +36,26 @@ def main() -> None:
         for _ in range(50):
             measures.fill(client, client.agent(context_window_limit=1_000_000), MANY)
         row(f"list 50 agents that have {MANY} messages each", measures.list_agents(client), "≤ 30", "50")
+    of_streams()
     print("\nCold imports (CPU ms of a fresh interpreter)")
     for what, cost in table():
         print(f"  {what:40} {'not importable' if cost is None else f'{cost:6.0f}'}")
+
+
+def of_streams() -> None:
+    with scripted_model() as model, running_server(model) as server:
+        client = Client(server)
+        event, words = streams.first(client)
+        row("a stream: first event", event, "≤ 15", "169 / 100")
+        row("a stream: first words", words, "≤ 25", "261 / 160")
+        row("64 streams at once: first words (p95: slowest)", streams.together(client), "", "")
+    with scripted_model(0.3) as model, running_server(model) as server:
+        row("a 300 ms model's first words, after it wrote them", streams.behind(Client(server)), "≤ 10", "")
+    found: list[str] = []
+    with running_server(None, streams.long_run(found)) as server:
+        begin, whole = streams.resumed(server, found[0])
+        row(f"a resumed stream of {streams.EVENTS} events begins", begin, "≤ 50", "")
+        row("and is whole", whole, "", "")
 
 
 def row(what: str, result: Result, aim: str, v1: str) -> None:

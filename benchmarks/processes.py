@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,8 +39,10 @@ class Server:
 
 
 @contextmanager
-def scripted_model() -> Iterator[str]:
-    process = subprocess.Popen([sys.executable, "-m", "benchmarks.scripted_model"], stdout=subprocess.PIPE, text=True)
+def scripted_model(latency: float = 0.0) -> Iterator[str]:
+    """`latency` in seconds to each reply."""
+    command = [sys.executable, "-m", "benchmarks.scripted_model", str(latency)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         yield process.stdout.readline().strip()
@@ -50,12 +52,13 @@ def scripted_model() -> Iterator[str]:
 
 
 @contextmanager
-def running_server(model_url: str | None) -> Iterator[Server]:
-    """`hibernaut dev` on a fresh data folder, healthy; stopped at the end."""
+def running_server(model_url: str | None, prepare: Callable[[Path], None] = lambda _: None) -> Iterator[Server]:
+    """`hibernaut dev` on a fresh data folder, which `prepare` may fill; healthy; stopped at the end."""
     with tempfile.TemporaryDirectory() as data, socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
         free.close()
+        prepare(Path(data))
         environment = {**os.environ, "OPENAI_API_KEY": "none", "OPENAI_BASE_URL": model_url} if model_url else dict(os.environ)
         command = [str(Path(sys.executable).with_name("hibernaut")), "dev", "--port", str(port), "--data-dir", data]
         began = time.perf_counter()

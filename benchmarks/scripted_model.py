@@ -1,6 +1,7 @@
-"""A model at zero latency: speaks just enough of the Chat Completions wire format, in a process of its own.
+"""A model at zero latency: speaks just enough of the Chat Completions wire format, whole or as a stream, in a process of its own.
 
-`python -m benchmarks.scripted_model` prints its address. A user message "steps=N" is answered with N tool calls, one a step, then with words.
+`python -m benchmarks.scripted_model` prints its address; with a number it takes so many seconds to each reply. A user
+message "steps=N" is answered with N tool calls, one a step, then with words; "what time is it" with the time at which the reply was written.
 """
 
 from __future__ import annotations
@@ -8,7 +9,12 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import sys
+import time
+from functools import partial
 
+WORDS = re.compile(r"\S+\s*")
+CLOCK = "what time is it"
 STEPS = re.compile(r"steps=(\d+)")
 CALL = {"id": "call_0", "type": "function", "function": {"name": "memory_replace", "arguments": "{}"}}
 
@@ -25,7 +31,8 @@ def answer(body: dict[str, list[dict[str, str]]]) -> bytes:
         call = {**CALL, "id": f"call_{done}", "function": {"name": "memory_replace", "arguments": arguments}}
         message, finish = {"role": "assistant", "content": None, "tool_calls": [call]}, "tool_calls"
     else:
-        message, finish = {"role": "assistant", "content": "Noted."}, "stop"
+        said = f"{time.time()} is the time." if messages and messages[last].get("content") == CLOCK else "Noted."
+        message, finish = {"role": "assistant", "content": said}, "stop"
     usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
     choice = {"index": 0, "message": message, "finish_reason": finish}
     return json.dumps(
@@ -33,8 +40,33 @@ def answer(body: dict[str, list[dict[str, str]]]) -> bytes:
     ).encode()
 
 
-async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """One connection, kept alive."""
+def pieces(reply: bytes) -> list[bytes]:
+    """The reply as server-sent events: its text word by word."""
+    whole = json.loads(reply)
+    choice, usage = whole["choices"][0], whole["usage"]
+    message = choice["message"]
+    deltas = [{"role": "assistant", "content": ""}]
+    deltas += [{"content": word} for word in WORDS.findall(message["content"] or "")]
+    for index, call in enumerate(message.get("tool_calls", ())):
+        deltas.append({"tool_calls": [{"index": index, **call}]})
+    frame = {"id": "c", "object": "chat.completion.chunk", "created": 0, "model": "m"}
+    chunks = [{**frame, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
+    chunks.append({**frame, "choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]})
+    chunks.append({**frame, "choices": [], "usage": usage})
+    return [*(f"data: {json.dumps(chunk)}\n\n".encode() for chunk in chunks), b"data: [DONE]\n\n"]
+
+
+async def send_stream(writer: asyncio.StreamWriter, reply: bytes) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+    for piece in pieces(reply):
+        writer.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+        await writer.drain()
+    writer.write(b"0\r\n\r\n")
+    await writer.drain()
+
+
+async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, latency: float) -> None:
+    """One connection, kept alive; so many seconds to each reply."""
     while True:
         head = await reader.readuntil(b"\r\n\r\n")
         length = re.search(rb"content-length: (\d+)", head.lower())
@@ -44,20 +76,26 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
                 {"object": "list", "data": [{"id": "m", "object": "model", "created": 0, "owned_by": "b"}]}
             ).encode()
         else:
-            reply = answer(json.loads(body))
+            asked = json.loads(body)
+            await asyncio.sleep(latency)
+            reply = answer(asked)
+            if asked.get("stream"):
+                await send_stream(writer, reply)
+                continue
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(reply) + reply)
         await writer.drain()
 
 
-async def quietly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def quietly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, latency: float) -> None:
     try:
-        await serve(reader, writer)
+        await serve(reader, writer, latency)
     except (asyncio.IncompleteReadError, ConnectionError):
         writer.close()
 
 
 async def main() -> None:
-    server = await asyncio.start_server(quietly, "127.0.0.1", 0, limit=64 * 1024 * 1024)
+    latency = float(sys.argv[1]) if len(sys.argv) > 1 else 0.0
+    server = await asyncio.start_server(partial(quietly, latency=latency), "127.0.0.1", 0, limit=64 * 1024 * 1024)
     print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", flush=True)
     await server.serve_forever()
 

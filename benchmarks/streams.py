@@ -1,0 +1,144 @@
+"""What is measured of streams: how long until the first event, until the first words, and until a long stream goes on.
+
+Read by the standard library's client, line by line, which costs next to nothing itself.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from benchmarks.measures import HEADERS, WARM_UP, Client, Result
+from benchmarks.processes import Server
+from benchmarks.scripted_model import CLOCK
+
+WORDS = b'"message_type":"assistant_message"'
+EVENTS = 10_000
+
+
+class Stream:
+    """One connection, used again and again."""
+
+    def __init__(self, server: Server) -> None:
+        self._connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=120)
+
+    def post(self, path: str, body: dict[str, object]) -> Iterator[tuple[float, bytes]]:
+        """Each line with the milliseconds that it took to come."""
+        start = time.perf_counter()
+        headers = {**HEADERS, "content-type": "application/json"}
+        self._connection.request("POST", path, json.dumps(body), headers)
+        answer = self._connection.getresponse()
+        if answer.status != 200:
+            raise SystemExit(f"the stream was refused: {answer.read()!r}")
+        while line := answer.readline():
+            if line != b"\n":
+                yield (time.perf_counter() - start) * 1000, line
+
+
+def first(client: Client, count: int = 100) -> tuple[Result, Result]:
+    """The first event, and the first words, of a stream of tokens."""
+    agent, stream = client.agent(), Stream(client.server)
+    events, words = [], []
+    for number in range(WARM_UP + count):
+        start_cpu = client.server.cpu_ms()
+        lines = list(stream.post(f"/v1/agents/{agent}/messages/stream", {"input": "hello", "stream_tokens": True}))
+        if number >= WARM_UP:
+            cpu = client.server.cpu_ms() - start_cpu
+            events.append((lines[0][0], cpu))
+            words.append((next(at for at, line in lines if WORDS in line), cpu))
+    return _result(events), _result(words)
+
+
+def behind(client: Client, count: int = 30) -> Result:
+    """How long after the model wrote its first words, which are the time, they are read."""
+    agent, stream = client.agent(), Stream(client.server)
+    path, body = f"/v1/agents/{agent}/messages/stream", {"input": CLOCK, "stream_tokens": True}
+    measured = []
+    for _ in range(count):
+        start_cpu, said = client.server.cpu_ms(), ""
+        late = 0.0
+        for _, line in stream.post(path, dict[str, object](body)):
+            if WORDS in line and not said:
+                said = json.loads(line.removeprefix(b"data: "))["content"]
+                late = (time.time() - float(said.split()[0])) * 1000
+        measured.append((late, client.server.cpu_ms() - start_cpu))
+    return _result(measured)
+
+
+def together(client: Client, many: int = 64) -> Result:
+    """The first words of so many streams that begin at the same moment, an agent each: the median one, and the slowest as p95."""
+    agents = [client.agent() for _ in range(many)]
+    ready, found = threading.Barrier(many), []
+
+    def follow(agent: str) -> None:
+        stream, path = Stream(client.server), f"/v1/agents/{agent}/messages/stream"
+        body: dict[str, object] = {"input": "hello", "stream_tokens": True}
+        list(stream.post(path, body))
+        ready.wait()
+        found.append(next(at for at, line in list(stream.post(path, body)) if WORDS in line))
+
+    threads = [threading.Thread(target=follow, args=(agent,)) for agent in agents]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found.sort()
+    return Result(found[len(found) // 2], found[-1], 0.0)
+
+
+def resumed(server: Server, run_id: str, count: int = 30) -> tuple[Result, Result]:
+    """The first event of a long log, and all of it."""
+    begins, wholes = [], []
+    for number in range(3 + count):
+        stream, start_cpu = Stream(server), server.cpu_ms()
+        lines = list(stream.post(f"/v1/runs/{run_id}/stream", {"include_pings": False}))
+        if len(lines) < EVENTS:
+            raise SystemExit(f"{len(lines)} events came, not {EVENTS}")
+        if number >= 3:
+            cpu = server.cpu_ms() - start_cpu
+            begins.append((lines[0][0], cpu))
+            wholes.append((lines[-1][0], cpu))
+    return _result(begins), _result(wholes)
+
+
+def long_run(found: list[str]) -> Callable[[Path], None]:
+    """Fills a data folder with a run whose log has many events, one to a batch, and puts the run's id into `found`."""
+
+    def prepare(data: Path) -> None:
+        from hibernaut.schemas.agent import CreateAgentRequest
+        from hibernaut.schemas.events import DeltaEvent
+        from hibernaut.schemas.send import LettaStreamingRequest
+        from hibernaut.schemas.stop import StopReason
+        from hibernaut.services.sending import Request
+        from hibernaut.wiring.embedded import Embedded
+        from hibernaut.wiring.face import services_over
+        from hibernaut.wiring.settings import EmbeddedSettings
+
+        tenant = "default"
+        with Embedded(EmbeddedSettings(data=data)) as house:
+            services = services_over(house.stores, house.host, house.models, house.chain)
+            agent = services.agents.creation.create(tenant, CreateAgentRequest())
+            body = LettaStreamingRequest(input="hello", stream_tokens=True)
+            run_id = services.sending.accept(
+                tenant, Request(agent.id, body, "send_message_streaming", "long", background=True)
+            ).run_id
+            at = house.host.clock.now()
+            message_id = house.host.ids.new("message")
+            for number in range(1, EVENTS + 1):
+                piece = DeltaEvent(
+                    message_type="assistant_message", message_id=message_id, step_id="", index=0, text=f" word {number}", at=at
+                )
+                house.stores.writer.write(house.stores.runs.put_events(tenant, run_id, number, [piece], at))
+            services.endings.end(tenant, run_id, StopReason.CANCELLED)
+            found.append(run_id)
+
+    return prepare
+
+
+def _result(measured: list[tuple[float, float]]) -> Result:
+    walls = sorted(wall for wall, _ in measured)
+    return Result(walls[len(walls) // 2], walls[int(0.95 * (len(walls) - 1))], sum(cpu for _, cpu in measured) / len(measured))
