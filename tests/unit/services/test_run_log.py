@@ -34,9 +34,9 @@ def write(world: World, run_id: str, events: Sequence[RunEvent], *, each: int = 
         world.stores.writer.write(world.stores.runs.put_events(TENANT, run_id, first + start, batch, world.clock.now()))
 
 
-def row(world: World, agent_id: str, run_id: str, text: str, role: str = "assistant") -> str:
+def row(world: World, agent_id: str, run_id: str, text: str, role: str = "assistant", message_id: str = "") -> str:
     """A row of the log, written past the run's own steps."""
-    message_id = world.ids.new("message", after=world.head(agent_id).last_message)
+    message_id = message_id or world.ids.new("message", after=world.head(agent_id).last_message)
     message = Message(
         id=message_id,
         role=role,  # type: ignore[arg-type]
@@ -147,6 +147,18 @@ def test_a_follower_in_the_middle_of_a_batch_gets_its_rest_first(start: int, tmp
     assert [one.seq for one in log.look()] == list(range(start + 1, 10))
     write(world, run_id, pieces(world, world.ids.new("message"), "x", "y"))
     assert [one.seq for one in log.look()] == [10, 11]
+
+
+def test_an_event_whose_message_is_not_in_sight_yet_is_shown_when_it_is(tmp_path: Path) -> None:
+    world, agent_id = opened(tmp_path)
+    run_id = world.accept(agent_id, "hello").run_id
+    first, late = row(world, agent_id, run_id, "one"), world.ids.new("message")
+    write(world, run_id, [MessageEvent(message_id=one, index=0) for one in (first, late, first)])
+    log = world.following.log(TENANT, run_id)
+    assert [one.seq for one in log.look()] == [1]
+    assert log.look() == []
+    row(world, agent_id, run_id, "two", message_id=late)
+    assert [one.seq for one in log.look()] == [2, 3]
 
 
 def numbers(log: RunLog) -> list[int]:
