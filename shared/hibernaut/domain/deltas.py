@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from hibernaut.domain import tool_rules
 from hibernaut.domain.actor import Actor
 from hibernaut.domain.argument_reader import REST, ArgumentReader
 from hibernaut.domain.letta_messages import Rendering
+from hibernaut.domain.model_requests import is_held
 from hibernaut.domain.tool_returns import repair_arguments, storable
 from hibernaut.schemas.content import ReasoningContent, ReasoningPart
 from hibernaut.schemas.events import DeltaEvent, DeltaType
@@ -157,11 +157,6 @@ class Telling:
                 at=self._stamp.at,
             )
         )
-
-
-def is_held(actor: Actor, name: str) -> bool:
-    """Whether calls of this tool wait for an answer: a person's approval, or the client that runs them."""
-    return name in actor.client_tools or tool_rules.needs_approval(actor.rules, name)
 
 
 def as_kept(actor: Actor, reply: ModelReply) -> ModelReply:

@@ -136,5 +136,9 @@ def _read(
             return Call(
                 call_id, raw.name, values, heartbeat, f"A rule of this agent fills in arguments that do not fit: {error.detail}"
             )
-    held = raw.name in actor.client_tools or tool_rules.needs_approval(actor.rules, raw.name)
-    return Call(call_id, raw.name, values, heartbeat, None, held)
+    return Call(call_id, raw.name, values, heartbeat, None, is_held(actor, raw.name))
+
+
+def is_held(actor: Actor, name: str) -> bool:
+    """Whether calls of this tool wait for an answer: a person's approval, or the client that runs them."""
+    return name in actor.client_tools or tool_rules.needs_approval(actor.rules, name)

@@ -59,6 +59,12 @@ ROWS = (
     done("agents.update", "API 2.2", "Applies what is named; lists and secrets replace.", "PATCH /v1/agents/{agent_id}"),
     done("agents.update.nulls", "API 2.2", "Null changes nothing."),
     done("agents.update.model", "API 2.2", "Model fields are folded into the configuration; a new model brings its own window."),
+    diverging(
+        "agents.fallback_model",
+        "API 4.1",
+        "`fallback_model` (a handle; null takes it away) answers when the agent's own model cannot; the step names who answered.",
+        "V1 has no such field.",
+    ),
     diverging("agents.update.hidden", "API 2.2", "`hidden` is applied.", "V1 accepts and forgets it."),
     diverging(
         "agents.update.message_ids",

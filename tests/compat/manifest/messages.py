@@ -88,6 +88,12 @@ ROWS = (
         "A request that the SDK sends again attaches to the run of the first; so does one with the same otid.",
         "V1 processes it twice.",
     ),
+    diverging(
+        "messages.send.slow",
+        "API 5.7",
+        "A reply that takes longer than 45 seconds is held open by white space: status 200, always valid, with the run's id in its usage.",
+        "V1 is silent until the end, and the SDK gives up after 60 seconds and sends the message again.",
+    ),
     done("messages.send.curl", "API 1.4", "A plain HTTP client sends and reads messages without the SDK."),
     done(
         "messages.stream",
@@ -127,6 +133,12 @@ ROWS = (
         "API 6.4",
         "The events of a background stream are numbered, the first ping is 1; they may be resumed after any number.",
     ),
+    diverging(
+        "messages.stream.broken_off",
+        "API 6.1",
+        "A stream that the server must end before its run (on AWS after 14 minutes) ends without `[DONE]`, and is resumed.",
+        "V1 streams for as long as the connection holds.",
+    ),
     done(
         "messages.async",
         "API 2.3",
@@ -151,11 +163,22 @@ ROWS = (
         "POST /v1/agents/{agent_id}/messages/cancel",
     ),
     done("messages.cancel.none", "API 2.3", "With nothing to cancel the answer is 409."),
-    todo(
+    diverging(
         "messages.cancel.in_flight",
         "API 6.6",
-        "A cancel closes the model call in flight; it takes effect at the end of the step until then.",
-        RUNS,
+        "A cancel takes effect within a second, between two tokens or while the model is silent: its call is closed, nothing of it kept.",
+        "V1 lets the call go on, and may store what it said.",
+    ),
+    diverging(
+        "messages.provider.retries",
+        "API 5.3",
+        "A provider that is overloaded, limits us or cannot be reached is asked again, with growing waits, until its first word has come.",
+        "V1 leaves it to each provider's SDK, whose retries differ.",
+    ),
+    done(
+        "messages.provider.broken_stream",
+        "API 6.2",
+        "A reply that breaks off ends its run with one error, after what was heard of it; nothing of it stands in the log.",
     ),
     todo("messages.compact", "API 2.3", "Compacts the window into a summary.", RUNS, "POST /v1/agents/{agent_id}/summarize"),
     done("messages.list", "API 2.3", "An agent's messages, each row as what it shows.", "GET /v1/agents/{agent_id}/messages"),
