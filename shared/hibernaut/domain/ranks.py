@@ -1,0 +1,43 @@
+"""Two lists of hits made one: reciprocal rank fusion (Letta V1 runtime, digest 7.3). Knows ids and ranks, no engine and no scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_WEIGHT = 0.5
+_FLATTENING = 60
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A hit and where it stood in each list, counted from 1; None where a list did not hold it."""
+
+    id: str
+    score: float
+    lexical_rank: int | None
+    vector_rank: int | None
+
+
+def fused(lexical: Sequence[str], vector: Sequence[str], limit: int) -> list[Ranked]:
+    """The best `limit` ids of both lists, best first. An id counts where it stands first in a list.
+
+    Among equals the one that stands higher in the lexical list comes first.
+    """
+    by_words, by_meaning = _ranks(lexical), _ranks(vector)
+    ranked = [
+        Ranked(id, _share(by_words.get(id)) + _share(by_meaning.get(id)), by_words.get(id), by_meaning.get(id))
+        for id in dict.fromkeys((*lexical, *vector))
+    ]
+    return sorted(ranked, key=lambda hit: -hit.score)[: max(limit, 0)]
+
+
+def _ranks(ids: Sequence[str]) -> dict[str, int]:
+    ranks: dict[str, int] = {}
+    for rank, id in enumerate(ids, 1):
+        ranks.setdefault(id, rank)
+    return ranks
+
+
+def _share(rank: int | None) -> float:
+    return 0.0 if rank is None else _WEIGHT / (_FLATTENING + rank)
