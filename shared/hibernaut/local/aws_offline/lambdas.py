@@ -92,7 +92,7 @@ class _Invocation:
     lock: threading.Lock = field(default_factory=threading.Lock)
     reply: Reply | None = None
     aws_over: threading.Event = field(default_factory=threading.Event)
-    told: Callable[[], None] | None = None
+    told: Callable[[], object] | None = None
 
     def end(self, reply: Reply) -> None:
         """The first end counts: a zombie that comes back is not heard."""
@@ -153,7 +153,7 @@ class Lambdas:
         return invocation.ended
 
     @contextmanager
-    def served(self, name: str, died: Callable[[], None]) -> Iterator[None]:
+    def served(self, name: str, died: Callable[[], object]) -> Iterator[None]:
         """What begins in here is done by a function that serves HTTP. `died` is called, by whatever thread, if it is abandoned."""
         mark = _current.set(_Invocation(self.of(name).folder, aws_over=self._over, told=died))
         try:
