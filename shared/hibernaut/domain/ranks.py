@@ -26,16 +26,16 @@ def fused(lexical: Sequence[str], vector: Sequence[str], limit: int) -> list[Ran
     """
     by_words, by_meaning = _ranks(lexical), _ranks(vector)
     ranked = [
-        Ranked(id, _share(by_words.get(id)) + _share(by_meaning.get(id)), by_words.get(id), by_meaning.get(id))
-        for id in dict.fromkeys((*lexical, *vector))
+        Ranked(each, _share(by_words.get(each)) + _share(by_meaning.get(each)), by_words.get(each), by_meaning.get(each))
+        for each in dict.fromkeys((*lexical, *vector))
     ]
     return sorted(ranked, key=lambda hit: -hit.score)[: max(limit, 0)]
 
 
 def _ranks(ids: Sequence[str]) -> dict[str, int]:
     ranks: dict[str, int] = {}
-    for rank, id in enumerate(ids, 1):
-        ranks.setdefault(id, rank)
+    for rank, each in enumerate(ids, 1):
+        ranks.setdefault(each, rank)
     return ranks
 
 
