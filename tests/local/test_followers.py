@@ -1,4 +1,4 @@
-"""Many who follow runs at once, and some who wait long: with the SDK, at the embedded server, whose patience a test may shorten."""
+"""Many who follow runs at once, at the embedded server."""
 
 from __future__ import annotations
 
@@ -13,16 +13,13 @@ import httpx
 import pytest
 from letta_client import Letta
 
-from hibernaut.rest.following import LOOKERS, Waits
+from hibernaut.rest.following import LOOKERS
 from tests.compat.conftest import HANDLE, serving_embedded
 from tests.support.provider_servers import ScriptedOpenAI
 
-# The SDK calls its own stream() deprecated.
-pytestmark = pytest.mark.filterwarnings("ignore:deprecated:DeprecationWarning")
 MANY = 64
 LONGEST = 120.0
 """Seconds after which a barrier that nobody comes to is a failure."""
-AT_ONCE = Waits(plain=0, silence=0.01)
 
 
 @pytest.fixture
@@ -73,42 +70,3 @@ def test_sixty_four_streams_go_on_together_and_none_is_starved(tmp_path: Path, p
         assert httpx.get(f"{url}/v1/agents/count", timeout=LONGEST).json() == MANY
         begun.wait(LONGEST)
         assert [text.result(LONGEST) for text in texts] == ["Hello, and goodbye."] * MANY
-
-
-def test_the_sdk_takes_a_reply_that_was_held_open(tmp_path: Path, provider: ScriptedOpenAI) -> None:
-    provider.says(content="Hello.")
-    with serving_embedded(tmp_path, provider, AT_ONCE) as url, Letta(base_url=url, api_key="any", max_retries=0) as client:
-        (agent,) = agents(url, 1)
-        raw = client.agents.messages.with_raw_response.create(agent, input="hi")
-        reply: Any = raw.parse()
-        assert raw.headers["content-type"] == "application/json"
-        assert raw.text().startswith(" ")
-        assert [one.content for one in reply.messages] == ["Hello."]
-        assert reply.usage.run_ids == [client.runs.list(agent_id=agent).items[0].id]
-
-
-def test_a_failure_after_the_reply_was_begun_is_a_stop_reason(tmp_path: Path, provider: ScriptedOpenAI) -> None:
-    provider.says(status=401, body={"error": {"message": "bad key"}})
-    with serving_embedded(tmp_path, provider, AT_ONCE) as url, Letta(base_url=url, api_key="any", max_retries=0) as client:
-        (agent,) = agents(url, 1)
-        reply = client.agents.messages.create(agent, input="hi")
-        assert (reply.messages, reply.stop_reason.stop_reason) == ([], "llm_api_error")
-        assert reply.usage.run_ids
-        assert client.runs.retrieve(reply.usage.run_ids[0]).status == "failed"
-
-
-def test_a_stream_whose_time_is_over_ends_and_is_resumed(tmp_path: Path, provider: ScriptedOpenAI) -> None:
-    waits = Waits(longest=0)
-    with serving_embedded(tmp_path, provider, waits) as url, Letta(base_url=url, api_key="any", max_retries=0) as client:
-        (agent,) = agents(url, 1)
-        first: Any = list(client.agents.messages.stream(agent, input="hi", background=True))
-        seen = list(first)
-        while getattr(seen[-1], "message_type", "") != "usage_statistics":
-            last = max(getattr(one, "seq_id", None) or 0 for one in seen)
-            more: Any = list(client.runs.messages.stream(first[0].run_id, starting_after=last, include_pings=False))
-            seen += more
-        assert [one.message_type for one in seen if one.message_type != "ping"] == [
-            "assistant_message",
-            "stop_reason",
-            "usage_statistics",
-        ]
