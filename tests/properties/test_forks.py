@@ -13,6 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from hibernaut.schemas.conversation_record import CreateConversation
 from hibernaut.store.logs import Span
 from hibernaut.store.window_ids import WindowIds
 from tests.support.conversations import append, compact, conversations_of, row, talk, window_of
@@ -54,10 +55,11 @@ class Forks(RuleBasedStateMachine):
     def _one(self, which: int) -> str:
         return list(self.copies)[which % len(self.copies)]
 
-    @rule(which=WHICH, calls=st.booleans())
-    def talks(self, which: int, calls: bool) -> None:
+    @rule(which=WHICH, calls=st.lists(st.booleans(), min_size=1, max_size=3))
+    def talks(self, which: int, calls: list[bool]) -> None:
         conversation = self._one(which)
-        self.copies[conversation].say(talk(self.world, conversation, calls=calls))
+        for called in calls:
+            self.copies[conversation].say(talk(self.world, conversation, calls=called))
 
     @rule(which=WHICH)
     def is_told_by_the_system(self, which: int) -> None:
@@ -79,8 +81,6 @@ class Forks(RuleBasedStateMachine):
     @precondition(lambda self: len(self.copies) < MOST)
     @rule()
     def begins_another(self) -> None:
-        from hibernaut.schemas.conversation_record import CreateConversation
-
         made = self.conversations.openings.create(TENANT, self.agent, CreateConversation())
         self._known(made.id, [])
 
@@ -98,6 +98,15 @@ class Forks(RuleBasedStateMachine):
         self._known(made.id, wanted)
         assert head.messages == 1 + len(wanted)
 
+    @precondition(lambda self: len(self.copies) + 1 < MOST)
+    @rule(which=WHICH, keep=st.integers(0, 5))
+    def has_a_compacted_fork_that_is_forked(self, which: int, keep: int) -> None:
+        """What rarely comes about by chance."""
+        self.is_forked(which, None)
+        newest = len(self.copies) - 1
+        self.is_compacted(newest, keep)
+        self.is_forked(newest, None)
+
     def _calls(self, conversation: str, message_id: str) -> bool:
         found = self.world.stores.conversations.message(TENANT, conversation, message_id)
         assert found is not None
@@ -112,10 +121,11 @@ class Forks(RuleBasedStateMachine):
         del self.copies[conversation]
 
     @invariant()
-    def windows_are_those_of_copies(self) -> None:
+    def logs_and_windows_are_those_of_copies(self) -> None:
         ids = WindowIds(self.world.stores.conversations)
         for conversation, copy in self.copies.items():
             head = self.world.head(conversation)
+            assert [one.id for one in self.world.log(conversation)] == copy.log
             assert window_of(self.world, conversation) == copy.window, "to a worker that was there"
             assert window_of(self.world, conversation, fresh=True) == copy.window
             assert self.world.stores.window_ids.of(TENANT, head) == ids.of(TENANT, head) == copy.window
