@@ -6,6 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hibernaut.domain.window import (
+    LEAST,
+    MOST,
     as_sent,
     correction,
     cuts,
@@ -89,8 +91,8 @@ def test_what_is_stored_of_a_smaller_window_loads_as_that_window(rows: list[Mess
 @given(st.integers(0, 10**6), st.integers(0, 10**6))
 def test_a_provider_is_believed_within_bounds(counted: int, reported: int) -> None:
     factor = correction(counted, reported)
-    assert 0.5 <= factor <= 3.0
-    if counted and reported and 0.5 <= reported / counted <= 3.0:
+    assert LEAST <= factor <= MOST
+    if counted and reported and LEAST <= reported / counted <= MOST:
         assert factor * counted == reported or abs(factor * counted - reported) < 1
     assert correction(0, reported) == correction(counted, 0) == 1.0
 

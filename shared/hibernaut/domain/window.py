@@ -18,8 +18,8 @@ FULL = 0.9
 """The share of the context window above which the window is compacted (run-time digest 6.1)."""
 KEPT = 0.6
 """The share of the context window that is left where whole turns are dropped."""
-LEAST, MOST = 0.5, 3.0
-"""How far the size of a request is believed to differ from our count of it."""
+LEAST, MOST = 0.8, 3.0
+"""How far the size of a request is believed to differ from our count of it. Some servers report only what their cache did not have."""
 ROW_TOKENS, CALL_TOKENS, IMAGE_TOKENS = 4, 8, 1000
 """What a provider's wrapping adds to each row and each call; what an image counts for."""
 

@@ -125,6 +125,8 @@ class Compactions:
         seen = Seen(agent_in(work.agent, work.record, self._models), work.blocks)
         after, system = self._compiled(work.tenant, seen, work.head, work.turn.messages, made)
         written = Written()
+        if made.summary is None:
+            after.version += 1  # no row is added, but whoever keeps the window must read it again
         if made.summary is not None:
             row, data = (
                 made.summary,
