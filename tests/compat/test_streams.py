@@ -210,6 +210,29 @@ def test_a_blocking_request_that_attaches_to_a_stream_of_tokens_gets_whole_messa
     assert resumed == streamed, "who comes back sees what the first stream showed, pieces and all"
 
 
+@pytest.mark.manifest("messages.stream.compaction")
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_compaction_is_told_to_who_asked_for_it(http: httpx.Client, new_agent: Make, asked: bool) -> None:
+    agent = new_agent(context_window_limit=8000, include_base_tools=False)
+    path = f"/v1/agents/{agent.id}/messages"
+    seen: list[dict[str, Any]] = []
+    for number in range(30):
+        body = {"input": f"{number} " + "tea and milk " * 200, "include_pings": False, "include_compaction_messages": asked}
+        seen = data(http.post(f"{path}/stream", json=body).text)
+        if len(seen) > 3:
+            break
+    shown = ["event_message", "summary_message"] if asked else ["user_message"]
+    assert [one["message_type"] for one in seen[:-3]] == shown
+    summary = seen[-4]
+    listed = http.get(path, params={"limit": 1, "before": seen[-3]["id"], "order": "desc"}).json()
+    assert [(one["id"], one["message_type"]) for one in listed] == [(summary["id"], "user_message")]
+    if asked:
+        assert (seen[0]["event_type"], seen[0]["id"]) == ("compaction", summary["id"])
+        assert summary["compaction_stats"]["context_window"] == 8000
+    else:
+        assert json.loads(summary["content"])["type"] == "system_alert"
+
+
 @pytest.mark.manifest("messages.stream.background", "runs.stream")
 def test_a_background_stream_bears_numbers_and_is_resumed_by_them(client: Letta, http: httpx.Client, new_agent: Make) -> None:
     seen: Any = list(client.agents.messages.stream(new_agent().id, input="hi", background=True))

@@ -129,6 +129,11 @@ ROWS = (
         "Figures that the provider does not report are 0, and null in a stream of tokens.",
     ),
     done(
+        "messages.stream.compaction",
+        "RT 6.4",
+        "With `include_compaction_messages` a compaction is an event_message and a summary_message; else the summary is a user_message.",
+    ),
+    done(
         "messages.stream.background",
         "API 6.4",
         "The events of a background stream are numbered, the first ping is 1; they may be resumed after any number.",
