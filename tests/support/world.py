@@ -18,6 +18,7 @@ from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.domain.builtin_tools import builtin_tools
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.table import Table
+from hibernaut.ports.web import NO_WEB, Web
 from hibernaut.ports.workflow import RunRef
 from hibernaut.schemas.agent import AgentType, StoredAgent
 from hibernaut.schemas.block import StoredBlock
@@ -68,6 +69,8 @@ class Inline:
     def __init__(self) -> None:
         self.started: deque[RunRef] = deque()
         self.advance: Callable[[RunRef], str]
+        self.compact: Callable[[RunRef], str]
+        self.drop: Callable[[RunRef], str]
         self.close: Callable[[RunRef], None]
 
     def start(self, run: RunRef, *, name: str | None = None, inline: bool = False) -> None:
@@ -82,16 +85,20 @@ class Inline:
             self._follow(self.started.popleft())
 
     def _follow(self, run: RunRef) -> None:
-        failures = 0
+        failures, step = 0, self.advance
         for _ in range(MOST_STEPS):
             try:
-                if self.advance(run) != "advance":
-                    return None
-                failures = 0
+                follows = step(run)
             except Exception:  # noqa: BLE001  as the engine does whose place this one takes
                 failures += 1
                 if failures == TRIES:
                     return self.close(run)
+                step = self.drop if step is self.compact else step
+                continue
+            if follows not in ("advance", "compact"):
+                return None
+            failures = 0 if follows == "advance" else failures
+            step = self.advance if follows == "advance" else self.compact
         raise AssertionError(f"{run.run_id} goes on for ever")
 
 
@@ -129,16 +136,19 @@ class World:
         wrap: Callable[[Table], Table] = lambda t: t,
         workflow: Inline | None = None,
         look: float = NEVER,
+        web: Web = NO_WEB,
     ) -> None:
         self.data, self.clock, self.models, self.runner = data, data.clock, data.models, data.runner
         self.ids = TimeOrderedIds(data.clock)
         self.workflow = workflow or Inline()
-        self.host = Host(data.clock, self.ids, self.workflow, ProcessSignal(), holder, alone, look=look)
+        self.host = Host(data.clock, self.ids, self.workflow, ProcessSignal(), holder, alone, look=look, web=web)
         self.stores = stores_over(wrap(data.table), data.blobs, data.clock)
         self.chain = chain_over(self.stores, self.host, data.models, data.runner, ToolLimits())
         self.sending = self.chain.sending
         self.following = Following(self.stores, self.host)
         self.workflow.advance = lambda run: self.chain.turns.advance(run.tenant, run.run_id).next
+        self.workflow.compact = lambda run: self.chain.compactions.compact(run.tenant, run.run_id).next
+        self.workflow.drop = lambda run: self.chain.turns.advance(run.tenant, run.run_id, drop=True).next
         self.workflow.close = lambda run: self.chain.endings.end(run.tenant, run.run_id, StopReason.ERROR)
 
     # making
@@ -151,12 +161,13 @@ class World:
         tools: Sequence[str] = (),
         rules: Sequence[ToolRule] = (),
     ) -> str:
-        """An agent's id. Tools that are not built in become custom ones."""
+        """An agent's id. Tools that nobody has made yet become custom ones."""
         now, token = self.clock.now(), self.ids.token()
         made = [] if not isinstance(blocks, Mapping) else [self._block(label, value) for label, value in blocks.items()]
         attached = made if isinstance(blocks, Mapping) else list(blocks)
-        custom = [self._tool(name) for name in tools if name not in builtin_tools()]
-        by_name = {**{name: tool.id for name, tool in builtin_tools().items()}, **{tool.name: tool.id for tool in custom}}
+        known = self.stores.tools.by_name(TENANT, tools)
+        custom = [self._tool(name) for name in tools if name not in known]
+        by_name = {tool.name: tool.id for tool in (*known.values(), *custom)}
         agent = StoredAgent(
             id=self.ids.new("agent"),
             name="Ada",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -21,11 +21,12 @@ PATIENCE = 60
 
 
 class Driven:
-    """Answers each advance with the next of these; what is an error is raised."""
+    """Answers each advance with the next of these; what is an error is raised. `compacts` is the same for compactions."""
 
-    def __init__(self, *answers: Next | Exception) -> None:
+    def __init__(self, *answers: Next | Exception, compacts: Sequence[Next | Exception] = ()) -> None:
         self._answers: Iterator[Next | Exception] = iter(answers)
-        self.advanced, self.closed = 0, 0
+        self._compacts = iter(compacts)
+        self.advanced, self.closed, self.compacted, self.dropped = 0, 0, 0, 0
         self.ended = threading.Event()
 
     def advance(self, _run: RunRef) -> Next:
@@ -37,6 +38,17 @@ class Driven:
             self.ended.set()
         return answer
 
+    def compact(self, _run: RunRef) -> Next:
+        self.compacted += 1
+        answer = next(self._compacts)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def drop(self, run: RunRef) -> Next:
+        self.dropped += 1
+        return self.advance(run)
+
     def close(self, _run: RunRef) -> None:
         self.closed += 1
         self.ended.set()
@@ -44,7 +56,7 @@ class Driven:
 
 def threads_for(driven: Driven) -> Threads:
     threads = Threads(pause=0)
-    threads.bind(Drive(driven.advance, driven.close))
+    threads.bind(Drive(driven.advance, driven.close, driven.compact, driven.drop))
     return threads
 
 
@@ -57,6 +69,30 @@ def test_a_run_is_followed_until_there_is_nothing_more_to_do_here(inline: bool, 
     assert driven.ended.wait(PATIENCE)
     threads.close()
     assert (driven.advanced, driven.closed) == (3, 0)
+
+
+def test_a_window_is_compacted_before_the_next_step() -> None:
+    driven = Driven("compact", "advance", "compact", "finished", compacts=["advance", "advance"])
+    threads = threads_for(driven)
+    threads.start(RUN, inline=True)
+    threads.close()
+    assert (driven.advanced, driven.compacted, driven.dropped, driven.closed) == (4, 2, 0, 0)
+
+
+def test_where_a_compaction_fails_the_step_makes_room_by_itself() -> None:
+    driven = Driven("compact", "advance", "finished", compacts=[RuntimeError("no memory")])
+    threads = threads_for(driven)
+    threads.start(RUN, inline=True)
+    threads.close()
+    assert (driven.advanced, driven.compacted, driven.dropped, driven.closed) == (3, 1, 1, 0)
+
+
+def test_a_compaction_that_another_holds_is_left_to_it() -> None:
+    driven = Driven("compact", "busy", "finished", compacts=["busy"])
+    threads = threads_for(driven)
+    threads.start(RUN, inline=True)
+    threads.close()
+    assert (driven.advanced, driven.compacted, driven.dropped, driven.closed) == (3, 1, 0, 0)
 
 
 def test_a_step_that_another_attempt_holds_is_asked_for_again_and_then_left_to_it() -> None:
@@ -101,7 +137,8 @@ def test_a_close_in_the_middle_of_a_run_lets_the_step_finish_and_leaves_the_rest
     world = World(data_in(tmp_path, script))
     agent_id = world.make_agent(tools=("ring",))
     threads = Threads()
-    threads.bind(Drive(lambda run: world.chain.turns.advance(run.tenant, run.run_id).next, lambda _: None))
+    advance = lambda run: world.chain.turns.advance(run.tenant, run.run_id).next  # noqa: E731
+    threads.bind(Drive(advance, lambda _: None, advance, advance))
     run_id = world.accept(agent_id, "hello").run_id
     request = threading.Thread(target=threads.start, args=(RunRef("default", run_id),), kwargs={"inline": inline})
     request.start()
