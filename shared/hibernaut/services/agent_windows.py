@@ -54,7 +54,7 @@ class AgentWindows:
         records.writer.write(
             records.conversations.change_head(tenant, head, after, token),
             records.erasure.message(tenant, head.id, head.window.pinned[0]),
-            *(records.conversations.put_message(tenant, head.id, row) for row in rows),
+            *records.conversations.put_rows(tenant, head, rows),
             token=token,
         )
         records.conversations.keep(tenant, Loaded(after, tuple(rows)))

@@ -17,6 +17,7 @@ from hibernaut.store import keys
 from hibernaut.store.codec import Codec
 from hibernaut.store.kept import Kept
 from hibernaut.store.logs import Logs, Span, is_said
+from hibernaut.store.unindexed import Unindexed
 
 MAX_READS = 20
 """How often a load reads again before it gives up on head and tail agreeing."""
@@ -34,7 +35,8 @@ class Loaded:
 
 
 class Conversations:
-    def __init__(self, table: Table, codec: Codec) -> None:
+    def __init__(self, table: Table, codec: Codec, unindexed: Unindexed) -> None:
+        self._unindexed = unindexed
         self._table = table
         self._codec = codec
         self.logs = Logs(table, codec)
@@ -128,6 +130,11 @@ class Conversations:
     def message(self, tenant: str, conversation: str, message_id: str) -> Message | None:
         found = self.messages(tenant, conversation, [message_id])
         return found[0] if found else None
+
+    def put_rows(self, tenant: str, head: Head, rows: Sequence[Message]) -> list[Put]:
+        """The changes that write new rows of a log, and let searches find them at once."""
+        puts = [self.put_message(tenant, head.id, row) for row in rows]
+        return [*puts, *self._unindexed.rows(tenant, head.agent_id, head.id, rows)]
 
     def put_message(self, tenant: str, conversation: str, row: Message, *, rewrite: bool = False) -> Put:
         """The change that writes a row. A new row must not exist; a rewritten one (the system message) must."""

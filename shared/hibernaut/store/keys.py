@@ -27,12 +27,14 @@
     t#RUN#run          PENDING             the approval it asked for (index DUE)  answers, cancel; the sweep
     t#RUN#run          STEP#step           a step (index LISTS)                   steps of a run
     t#RUN#run          EV#seq              a batch of events (ttl)                followers
+    t#TAIL#place       NEW#id, GONE#id     what the index does not know yet (LISTS) searches; the indexer
     t#ARCH#archive     PASSAGE#passage     a passage                              archival search
     t#ARCH#archive     ARCHIVE             the archive                            retrieve
 
     index DUE    DUE#shard        due_ms#run      open runs past their time: the sweep (no tenant: it serves all)
     index LISTS  t#RUNS#shard     run             runs of a tenant
     index LISTS  t#STEPS#shard    step            steps of a tenant; a step by its id
+    index LISTS  t#TAIL#shard     NEW#id        pointers of a tenant
     index LISTS  t#MSGS#shard     message         messages of a tenant; a message by its id
     index LISTS  t#CONVS#shard    conv            list rows of the conversations of a tenant
 
@@ -173,6 +175,11 @@ def archive(tenant: str, archive_id: str) -> Key:
 
 def passage(tenant: str, archive_id: str, passage_id: str) -> Key:
     return Key(f"{tenant}#ARCH#{archive_id}", f"PASSAGE#{passage_id}")
+
+
+def unindexed(tenant: str, place: str, first_id: str, *, gone: bool) -> Key:
+    """`place`: an archive, a folder, or the agent whose log it is."""
+    return Key(f"{tenant}#TAIL#{place}", f"{'GONE' if gone else 'NEW'}#{first_id}")
 
 
 def due(run_id: str, due_ms: int) -> dict[str, str]:

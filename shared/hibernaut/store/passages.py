@@ -10,6 +10,7 @@ from hibernaut.schemas.agent import StoredAgent
 from hibernaut.schemas.passage import Archive, Passage, default_archive_id
 from hibernaut.store import keys
 from hibernaut.store.codec import Codec
+from hibernaut.store.unindexed import Unindexed
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +22,10 @@ class Counted:
 
 
 class Passages:
-    def __init__(self, table: Table, codec: Codec) -> None:
+    def __init__(self, table: Table, codec: Codec, unindexed: Unindexed) -> None:
         self._table = table
         self._codec = codec
+        self._unindexed = unindexed
 
     def counted(self, tenant: str, agent_id: str) -> Counted:
         pk = keys.archive(tenant, default_archive_id(agent_id)).pk
@@ -52,4 +54,5 @@ class Passages:
         for passage in passages:
             place = keys.passage(tenant, archive_id, passage.id)
             changes.append(Put(self._codec.item(place, passage, tags=json.dumps(passage.tags or [])), ABSENT))
-        return changes
+        ids = [passage.id for passage in passages]
+        return [*changes, *self._unindexed.pointer(tenant, archive_id, "passage", ids)]

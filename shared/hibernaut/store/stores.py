@@ -22,6 +22,7 @@ from hibernaut.store.runs import Runs
 from hibernaut.store.steps import Steps
 from hibernaut.store.tools import Tools
 from hibernaut.store.transactions import Transactions
+from hibernaut.store.unindexed import Unindexed
 from hibernaut.store.window_ids import WindowIds
 from hibernaut.store.writes import Writer
 
@@ -44,12 +45,13 @@ class Stores:
     writer: Writer
     erasure: Erasure
     window_ids: WindowIds
+    unindexed: Unindexed
 
 
-def stores_over(table: Table, blobs: Blobs, clock: Clock) -> Stores:
-    """The repositories over a table, with large bodies in `blobs`."""
-    codec, writer = Codec(blobs), Writer(table, clock)
-    conversations, runs, agents = Conversations(table, codec), Runs(table, codec), Agents(table, codec)
+def stores_over(table: Table, blobs: Blobs, clock: Clock, *, indexed: bool = False) -> Stores:
+    """The repositories over a table, with large bodies in `blobs`. `indexed`: an index is fed from the table."""
+    codec, writer, unindexed = Codec(blobs), Writer(table, clock), Unindexed(table, kept=indexed)
+    conversations, runs, agents = Conversations(table, codec, unindexed), Runs(table, codec), Agents(table, codec)
     approvals, conversation_records = Approvals(table, codec), ConversationRecords(table, codec)
     return Stores(
         agents=agents,
@@ -61,11 +63,12 @@ def stores_over(table: Table, blobs: Blobs, clock: Clock) -> Stores:
         messages=Messages(table, codec),
         runs=runs,
         steps=Steps(table, codec),
-        passages=Passages(table, codec),
+        passages=Passages(table, codec, unindexed),
         resends=Resends(table, clock),
         approvals=approvals,
         transactions=Transactions(codec=codec, conversations=conversations, runs=runs, agents=agents, approvals=approvals),
         writer=writer,
         erasure=Erasure(table, blobs, writer),
         window_ids=WindowIds(conversations),
+        unindexed=unindexed,
     )

@@ -117,7 +117,7 @@ class Transactions:
         return [
             self._conversations.change_head(tenant, before, after, state.token),
             *self._runs.create(tenant, state, _ms(now) + OPEN_FOR_MS),
-            *(self._conversations.put_message(tenant, before.id, row) for row in rows),
+            *self._conversations.put_rows(tenant, before, rows),
             *self._marks(tenant, before.id, state, prints, now),
             *message_sent(tenant, state.run, now),
         ]
@@ -132,7 +132,7 @@ class Transactions:
             self._conversations.change_head(tenant, before, after, state.token),
             self._approvals.consume(tenant, consumed.record, state.token),
             *self._runs.create(tenant, state, _ms(now) + OPEN_FOR_MS),
-            *(self._conversations.put_message(tenant, before.id, row) for row in consumed.rows),
+            *self._conversations.put_rows(tenant, before, consumed.rows),
             *self._marks(tenant, before.id, state, prints, now),
             *message_sent(tenant, state.run, now),
         ]
@@ -150,7 +150,7 @@ class Transactions:
         return [
             self._conversations.change_head(tenant, before, after, token, waiting),
             self._approvals.consume(tenant, consumed.record, token),
-            *(self._conversations.put_message(tenant, before.id, row) for row in rows),
+            *self._conversations.put_rows(tenant, before, rows),
             *self._succeed(tenant, before, succession, token, now),
         ]
 
@@ -206,7 +206,7 @@ class Transactions:
         return [
             self._conversations.change_head(tenant, before, _grown(after, written.rows, owner=state.run.id), state.token),
             self._runs.change(tenant, state, running(state.attempt), _ms(now) + OPEN_FOR_MS),
-            *(self._conversations.put_message(tenant, before.id, row) for row in written.rows),
+            *self._conversations.put_rows(tenant, before, written.rows),
             *([self._put_step(tenant, written.step)] if written.step else []),
             *([self._runs.put_events(tenant, state.run.id, first_seq, written.events, now)] if written.events else []),
         ]
@@ -242,7 +242,7 @@ class Transactions:
             self._runs.change(tenant, state, when, _call_ms(state.run, now)),
             *([self._approvals.create(tenant, ending.asks)] if ending.asks else []),
             self._runs.end_row(tenant, state.run),
-            *(self._conversations.put_message(tenant, before.id, row) for row in rows),
+            *self._conversations.put_rows(tenant, before, rows),
             *([self._put_step(tenant, written.step)] if written.step else []),
             self._runs.put_events(tenant, state.run.id, first_seq, log, now),
             self._agents.run_ended(
@@ -288,7 +288,7 @@ class Transactions:
             after.waiting -= 1
         return [
             self._conversations.change_head(tenant, before, after, token, Term("waiting", Op.EQ, before.waiting)),
-            *(self._conversations.put_message(tenant, before.id, row) for row in rows),
+            *self._conversations.put_rows(tenant, before, rows),
             *(Delete(keys.queued(tenant, before.id, run_id)) for run_id in mended.lost),
             *self._succeed(tenant, before, succession, token, now),
         ]

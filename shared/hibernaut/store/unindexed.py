@@ -1,0 +1,99 @@
+"""What the index does not know yet: a pointer for every transaction that changed something searchable (architecture 7).
+
+It is written with what it names, so that none is forgotten. The indexer takes it away when the index knows; until then a search looks
+at what it names, in the table. Deleted things leave a pointer too, for the index to forget them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from hibernaut.ports.table import Delete, Index, Item, Key, Put, Table
+from hibernaut.schemas.message import Message
+from hibernaut.schemas.search import Kind
+from hibernaut.store import keys
+
+NOUN = "TAIL"
+SEARCHED_ROLES = ("user", "assistant", "tool")
+"""The rows of a log that recall finds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """`ids` are the things it names, in one place: an archive, a folder, an agent. `within` is the log or the file that they lie in.
+
+    `gone`: they were deleted.
+    """
+
+    key: Key
+    tenant: str
+    place: str
+    kind: Kind
+    ids: tuple[str, ...]
+    within: str = ""
+    gone: bool = False
+
+
+class Unindexed:
+    """`kept` False: there is no index here, and nobody would take the pointers away."""
+
+    def __init__(self, table: Table, *, kept: bool = True) -> None:
+        self._table = table
+        self._kept = kept
+
+    def rows(self, tenant: str, agent_id: str, log: str, rows: Sequence[Message]) -> list[Put]:
+        """The change that goes with new rows of a log; none where recall would not find any of them."""
+        ids = [row.id for row in rows if row.role in SEARCHED_ROLES]
+        return self.pointer(tenant, agent_id, "message", ids, within=log)
+
+    def pointer(
+        self, tenant: str, place: str, kind: Kind, ids: Sequence[str], *, within: str = "", gone: bool = False
+    ) -> list[Put]:
+        """The change that goes with new or deleted things of one place."""
+        if not ids or not self._kept:
+            return []
+        key = keys.unindexed(tenant, place, ids[0], gone=gone)
+        state: Literal["gone", "new"] = "gone" if gone else "new"
+        item = {"pk": key.pk, "sk": key.sk, "kind": kind, "ids": " ".join(ids), "within": within, "state": state}
+        return [Put({**item, **keys.listed(tenant, NOUN, key.sk)})]
+
+    def of(self, tenant: str, place: str, limit: int) -> list[Pointer]:
+        """The newest pointers of a place that name something new."""
+        pk = keys.unindexed(tenant, place, "", gone=False).pk
+        return [_read(item) for item in self._table.query(pk, prefix="NEW#", limit=limit, descending=True)]
+
+    def everywhere(self, tenant: str, limit: int) -> list[Pointer]:
+        """The newest of a tenant, as far as the index LISTS has come."""
+        found: list[Key] = []
+        for shard in keys.shards():
+            pk = keys.list_partition(tenant, NOUN, shard)
+            found += [
+                Key(str(item["pk"]), str(item["sk"]))
+                for item in self._table.query(pk, index=Index.LISTS, limit=limit, descending=True)
+            ]
+        newest = sorted(found, key=lambda key: key.sk, reverse=True)[:limit]
+        items = self._table.get_many(newest)
+        return [_read(items[key]) for key in newest if key in items]
+
+    def read(self, item: Item) -> Pointer:
+        return _read(item)
+
+    def forget(self, pointer: Pointer) -> Delete:
+        """The change that says the index knows."""
+        return Delete(pointer.key)
+
+
+def _read(item: Item) -> Pointer:
+    key = Key(str(item["pk"]), str(item["sk"]))
+    kind: Kind = str(item["kind"])  # type: ignore[assignment]
+    return Pointer(
+        key=key,
+        tenant=keys.tenant_of(key.pk),
+        place=keys.last_part(key.pk),
+        kind=kind,
+        ids=tuple(str(item["ids"]).split()),
+        within=str(item["within"]),
+        gone=item["state"] == "gone",
+    )
