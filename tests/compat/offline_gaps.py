@@ -77,9 +77,16 @@ GAPS = (
     ),
     Gap(
         "gateway-streaming",
-        "Replies that API Gateway streams",
-        "the front answers whole replies, as the deployed gateway does",
-        "the events of a stream are compared on both profiles",
+        "The gateway's choice of a resource for a path, its limit on silence, and the Web Adapter",
+        "the front finds resources in the template's tree and passes pieces on by itself, and asks the app without a server",
+        "every route of the app is looked up in that tree, by stricter rules than AWS's; the server that the function starts is started "
+        "by a test",
+    ),
+    Gap(
+        "late-tokens",
+        "What Step Functions answers for a wait that is over",
+        "moto calls the token invalid, AWS the task timed out or gone",
+        "whoever ends a wait takes any refusal for its end",
     ),
     Gap(
         "kill",
@@ -92,6 +99,12 @@ GAPS = (
         "EventBridge Scheduler firing by itself, and delivering late or twice",
         "moto stores schedules and fires none",
         "a clock of this process fires the template's schedule; a doubled sweep is a test of the sweep",
+    ),
+    Gap(
+        "bus",
+        "EventBridge's bus",
+        "moto's hears nothing of executions, so this process tells the rule's target itself",
+        "events are dropped, and delivered twice, by tests",
     ),
     Gap(
         "observability",
