@@ -8,10 +8,12 @@ from hibernaut.domain import window
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.conversation import Window
 from hibernaut.schemas.message import FunctionCall, Message, Role, ToolCall, ToolReturn
+from hibernaut.schemas.send import LettaRequest
 from hibernaut.services.conversation_ends import ConversationEnds
 from hibernaut.services.conversation_openings import ConversationOpenings
 from hibernaut.services.conversations import Conversations
 from hibernaut.services.records import Records, records_over
+from hibernaut.services.sending import Request
 from tests.support.world import TENANT, World
 
 
@@ -29,6 +31,17 @@ def conversations_of(world: World) -> Conversations:
         openings=ConversationOpenings(records, prompts=world.chain.prompts, models=world.models),
         ends=ConversationEnds(records, endings=world.chain.endings),
     )
+
+
+def begin_in(world: World, agent_id: str, conversation: str, text: str, **options: object) -> str:
+    """Accept and start a message to a conversation; the run's id. Nothing is driven yet."""
+    body = LettaRequest.model_validate({"input": text, **options})
+    request = Request(agent_id, body, "send_conversation_message", world.ids.token(), conversation_id=conversation)
+    accepted = world.sending.accept(TENANT, request)
+    world.data.sent[accepted.run_id] = [text]
+    if not accepted.waits:
+        world.sending.start(TENANT, accepted.run_id)
+    return accepted.run_id
 
 
 def append(world: World, conversation: str, rows: Sequence[Message], narrowed: Window | None = None) -> None:

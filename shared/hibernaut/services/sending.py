@@ -30,6 +30,7 @@ from hibernaut.services.commits import Newcomer
 from hibernaut.services.endings import Endings
 from hibernaut.services.host import Host
 from hibernaut.services.inputs import Inputs, inputs_of, row_of
+from hibernaut.services.records import no_conversation
 from hibernaut.store.runs import RunState
 from hibernaut.store.stores import Stores
 from hibernaut.store.transactions import Print
@@ -102,6 +103,8 @@ class Sending:
             self._models.config(request.body.override_model)
         for _ in range(TRIES):
             head = self._stores.conversations.head(tenant, request.conversation_id or request.agent_id)
+            if head is None and request.conversation_id is not None:
+                raise no_conversation(request.conversation_id)
             if head is None:
                 raise NotFound(f"Agent with ID {request.agent_id} not found")
             known = self._stores.resends.look(tenant, head.id, request.digest, inputs.otids, request.retry)
