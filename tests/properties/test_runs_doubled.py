@@ -67,7 +67,8 @@ def test_of_two_workers_at_one_run_neither_spoils_what_the_other_does(name: str,
 
 def test_a_step_that_has_gone_on_since_it_was_read_is_read_again_before_it_is_taken(tmp_path: Path) -> None:
     """The first waits for its model while the second reads the run and is about to take it (its second write, after the sweep's mark)."""
-    waits_for_model, taking = 12, 2
+    alone, _ = race(BY_NAME["calls of all kinds at once"], tmp_path / "alone", [1], 1_000_000)
+    waits_for_model, taking = alone.places.index("before model") + 1, 2
     goes_on, held = waits_for_model + 1, True
     while held:
         first, _ = race(BY_NAME["calls of all kinds at once"], tmp_path / str(goes_on), [waits_for_model, goes_on], taking)
