@@ -12,6 +12,7 @@ from hibernaut.schemas.stop import StopReason
 from hibernaut.services.calls import INTERRUPTED
 from tests.support.scripted_model import Script, calls, echo, says
 from tests.support.settled import check_settled
+from tests.support.tokens import streamed
 from tests.support.world import TENANT, World
 
 INSERT = ("memory_insert", {"label": "human", "new_string": "Lives in Oslo"})
@@ -46,6 +47,10 @@ def one_message(world: World, agent_id: str) -> None:
     world.send(agent_id, "hello")
 
 
+def a_stream_of_tokens(world: World, agent_id: str) -> None:
+    streamed(world, agent_id)
+
+
 def two_senders(world: World, agent_id: str) -> None:
     world.begin(agent_id, "hello")
     world.begin(agent_id, "and me")
@@ -69,6 +74,7 @@ STORIES = [
     Story("memory edited in two steps", by_step(calls(INSERT), calls(INSERT), says("noted")), one_message),
     Story("a tool outside", by_step(calls(RING), says("rung")), one_message),
     Story("calls of all kinds at once", by_step(calls(INSERT, RING, ("ring", {"x": "again"})), says("done")), one_message),
+    Story("a stream of tokens", by_step(calls(INSERT, RING, text="Let me see."), says("done")), a_stream_of_tokens),
     Story("a passage put away", by_step(calls(("archival_memory_insert", {"content": "Oslo"})), says("kept")), one_message),
     Story(
         "heartbeats",

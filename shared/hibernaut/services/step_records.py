@@ -13,18 +13,12 @@ from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.events import MessageEvent, RunEvent
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.run import StoredRun
-from hibernaut.schemas.send import RequestConfig
 from hibernaut.schemas.step import StoredStep
 from hibernaut.schemas.stop import StopReason, status_after
 from hibernaut.schemas.turn import Stamp
 from hibernaut.schemas.usage import CompletionTokensDetails, PromptTokensDetails
 from hibernaut.services.asking import Timing
 from hibernaut.services.turn_work import Work
-
-
-def rendering(config: RequestConfig | None, *, legacy: bool) -> Rendering:
-    """How the messages of a run are shown to who asked for it."""
-    return Rendering.of(config, legacy=legacy)
 
 
 def events_of(work: Work, rows: Sequence[Message], stamp: Stamp | None = None) -> list[RunEvent]:

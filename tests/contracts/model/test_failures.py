@@ -118,9 +118,10 @@ def test_a_connection_that_breaks_in_the_middle_is_a_connection_error(spoken: Sp
         spoken.model.complete(hello(spoken), lambda _: None)
 
 
-def test_a_stream_that_ends_before_its_reply_is_an_invalid_response(spoken: Spoken) -> None:
+def test_a_stream_that_ends_before_its_reply_is_a_connection_error(spoken: Spoken) -> None:
+    """Where the length of a body is not told beforehand, a connection that breaks looks like its end."""
     spoken.server.says(raw=b"".join([*spoken.server.events({"content": "Half of what was meant"})][:-3]))
-    with pytest.raises(InvalidModelResponse):
+    with pytest.raises(ModelConnection):
         spoken.model.complete(hello(spoken), lambda _: None)
 
 

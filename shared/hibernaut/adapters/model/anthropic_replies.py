@@ -10,7 +10,7 @@ from hibernaut.adapters.model.refusals import model_error, read_refusal
 from hibernaut.ports.model import Delta, ModelReply, ModelToolCall
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.content import OmittedReasoningContent, ReasoningContent, ReasoningPart, RedactedReasoningContent
-from hibernaut.schemas.errors import InvalidModelResponse
+from hibernaut.schemas.errors import InvalidModelResponse, ModelConnection
 from hibernaut.schemas.model_call import FinishReason
 from hibernaut.schemas.usage import Usage
 
@@ -132,8 +132,8 @@ def whole(provider: str, body: JsonObject, request_id: str | None) -> ModelReply
 
 
 def streamed(provider: str, events: Iterable[JsonObject], say: Callable[[Delta], None], request_id: str | None) -> ModelReply:
-    """The reply that the events make up, each piece passed on as it comes. Raises: as `whole`; InvalidModelResponse for a stream that
-    ends before its reply does."""
+    """The reply that the events make up, each piece passed on as it comes. Raises: as `whole`; ModelConnection for a stream that ends
+    before its reply does."""
     gathered = _Gathered(provider, say)
     for event in events:
         match event.get("type"):
@@ -153,8 +153,10 @@ def streamed(provider: str, events: Iterable[JsonObject], say: Callable[[Delta],
                 raise model_error(read_refusal(provider, 200, event, {}))
             case _:  # pings, the ends of blocks, and what later versions add
                 pass
+    if gathered.stop is None and gathered.blocks:
+        raise ModelConnection(f"{provider}: the reply was cut off")
     if gathered.stop is None:
-        raise gathered.invalid("the reply was cut off")
+        raise gathered.invalid("the stream holds no reply")
     return gathered.reply(request_id)
 
 

@@ -15,7 +15,7 @@ from hibernaut.adapters.model.refusals import model_error, read_refusal
 from hibernaut.ports.model import Delta, ModelReply, ModelToolCall
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.content import ReasoningContent
-from hibernaut.schemas.errors import InvalidModelResponse
+from hibernaut.schemas.errors import InvalidModelResponse, ModelConnection
 from hibernaut.schemas.model_call import FinishReason
 from hibernaut.schemas.usage import Usage
 
@@ -56,6 +56,11 @@ class _Gathered:
 
     def invalid(self, what: str) -> InvalidModelResponse:
         return InvalidModelResponse(f"{self.provider}: {what}")
+
+    @property
+    def heard(self) -> bool:
+        """Whether anything of the reply has arrived."""
+        return bool(self.text or self.reasoning or self.calls)
 
     def take_head(self, body: JsonObject) -> None:
         """What the whole and each chunk share: the error inside a 200, the model, the usage."""
@@ -141,8 +146,8 @@ def whole(provider: str, body: JsonObject, request_id: str | None) -> ModelReply
 
 
 def streamed(provider: str, chunks: Iterable[JsonObject], say: Callable[[Delta], None], request_id: str | None) -> ModelReply:
-    """The reply that the chunks make up, each piece passed on as it comes. Raises: as `whole`; InvalidModelResponse for a stream that
-    ends before its reply does."""
+    """The reply that the chunks make up, each piece passed on as it comes. Raises: as `whole`; ModelConnection for a stream that ends
+    before its reply does."""
     gathered = _Gathered(provider, say)
     for chunk in chunks:
         gathered.take_head(chunk)
@@ -152,8 +157,10 @@ def streamed(provider: str, chunks: Iterable[JsonObject], say: Callable[[Delta],
             if isinstance(delta := choice.get("delta"), dict):
                 gathered.take_message(delta)
             gathered.finish = _text(choice.get("finish_reason")) or gathered.finish
+    if gathered.finish is None and gathered.heard:
+        raise ModelConnection(f"{provider}: the reply was cut off")
     if gathered.finish is None:
-        raise gathered.invalid("the reply was cut off")
+        raise gathered.invalid("the stream holds no reply")
     return gathered.reply(request_id)
 
 
