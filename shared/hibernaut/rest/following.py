@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 import anyio
 from anyio.to_thread import run_sync
 
+from hibernaut.ports.table import Contended
 from hibernaut.schemas.letta_message import LettaResponse
 from hibernaut.services.following import Following
 from hibernaut.services.run_log import RunLog
@@ -109,7 +110,10 @@ async def follow(following: Following, lanes: Lanes, log: RunLog, read: Callable
     heard, looks = clock(), 0
     async with _Alarm(following, lanes, log.run_id) as alarm:
         while True:
-            found = await lanes.look(read)
+            try:
+                found = await lanes.look(read)
+            except Contended:  # the table is busy; what there is to read stays there
+                found = ()
             looks = 0 if found else looks + 1
             text = "".join(one for one in found if one)
             silent = not text and clock() - heard >= lanes.waits.silence
@@ -126,16 +130,18 @@ async def follow(following: Following, lanes: Lanes, log: RunLog, read: Callable
 async def response(following: Following, lanes: Lanes, tenant: str, run_id: str) -> LettaResponse:
     """The whole reply of a run, as soon as it has ended. Raises: NotFound, ServerStops, and the error that the run failed with."""
 
-    def look() -> LettaResponse | None:
-        return following.response(tenant, run_id) if following.finished(tenant, run_id) else None
+    async def look() -> LettaResponse | None:
+        with suppress(Contended):
+            return await lanes.look(lambda: following.response(tenant, run_id) if following.finished(tenant, run_id) else None)
+        return None
 
     looks = 0
-    found = await lanes.look(look)
+    found = await look()
     if found is not None:
         return found
     async with _Alarm(following, lanes, run_id) as alarm:
         while True:
-            found = await lanes.look(look)
+            found = await look()
             if found is not None:
                 return found
             if lanes.closed:

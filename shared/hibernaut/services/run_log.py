@@ -23,6 +23,8 @@ PAGE = 100
 """Batches of events that are read at once: a long log begins to be shown before it is read to its end."""
 MAX_READS = 20
 """How often a follower reads again at once what a transaction has not yet brought into sight."""
+SELDOM = 8
+"""After so many looks in vain a follower makes sure that the run still goes on: its end is told by its log."""
 PING = 1
 """The number that clients know the first ping by."""
 
@@ -59,6 +61,7 @@ class RunLog:
         self._legacy: bool | None = None
         self._aligned = after == 0
         self._end = state.last_seq if state.ended else None
+        self._vain = 0
         self.after = after
         self.run_id = state.run.id
         self.numbered = bool(state.run.background)
@@ -77,22 +80,25 @@ class RunLog:
                 return []
             found = self._page()
             if found:
+                self._vain = 0
                 return found
-            if self._open():
+            if self._end is None and self._goes_on():
                 return []
         self.done = True  # It ended, and the rest of its log does not come into sight: somebody deleted it.
         return []
 
-    def _open(self) -> bool:
-        """Whether the run goes on. Where it has ended, there is either more to read, or this was the end."""
-        if self._end is None:
-            state = self._stores.runs.get(self._tenant, self.run_id)
-            if state is None:
-                self.done = True
-                return False
-            if not state.ended:
-                return True
-            self._end = state.last_seq
+    def _goes_on(self) -> bool:
+        """Whether more may come. Where the run has ended, there is either more to read, or this was the end."""
+        self._vain += 1
+        if self._vain % SELDOM:
+            return True
+        state = self._stores.runs.get(self._tenant, self.run_id)
+        if state is None:
+            self.done = True
+            return False
+        if not state.ended:
+            return True
+        self._end = state.last_seq
         self.at_end = self.done = self.after >= self._end
         return False
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from hibernaut.ports.table import Contended
 from hibernaut.rest.following import Lanes, ServerStops, Waits, response
 from hibernaut.rest.streaming import refusal, stream
 from hibernaut.schemas.errors import PendingApproval
@@ -155,6 +156,20 @@ def test_pings_bear_the_last_number_where_numbers_are_shown() -> None:
     texts = streamed(log, Scripted(), Waits(silence=0), pings=True)
     assert ['"seq_id":1,' in text for text in texts] == [True, False, False, False]
     assert ['"seq_id":2,' in text for text in texts] == [False, False, True, False]
+
+
+def test_a_table_that_is_busy_for_a_moment_breaks_no_stream_and_no_reply() -> None:
+    busy = [True, True]
+
+    def look(_: object) -> None:
+        if busy:
+            busy.pop()
+            raise Contended("busy")
+
+    assert streamed(Log([[STOP, END]], on_look=look), Scripted()) == [STOPPED + DONE]
+    busy += [True, True]
+    following: Any = Scripted(ended=True, on_look=look)
+    assert asyncio.run(response(following, Lanes(), "default", RUN)) is REPLY
 
 
 def test_a_stream_without_pings_has_none() -> None:

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from hibernaut.ports.table import Delete, Key
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.errors import InvalidArgument, LogExpired, NotFound
 from hibernaut.schemas.events import CompactionEvent, DeltaEvent, MessageEvent, RunEvent
 from hibernaut.schemas.message import Message
-from hibernaut.services.run_log import PAGE, Followed, RunLog
+from hibernaut.services.run_log import PAGE, SELDOM, Followed, RunLog
+from hibernaut.store import keys
 from hibernaut.store.transactions import statistics
 from tests.support.scripted_model import in_turn, says
 from tests.support.world import TENANT, World, data_in
@@ -217,6 +219,30 @@ def test_a_deleted_log_ends_its_followers_but_is_not_its_end(tmp_path: Path) -> 
     log = world.following.log(TENANT, run_id)
     world.stores.erasure.run(TENANT, world.run(run_id).run)
     assert log.look() == []
+    assert (log.done, log.at_end) == (True, False)
+
+
+def test_a_run_that_is_deleted_while_it_is_followed_ends_its_followers(tmp_path: Path) -> None:
+    world, agent_id = opened(tmp_path)
+    run_id = world.accept(agent_id, "hello").run_id
+    log = world.following.log(TENANT, run_id)
+    assert log.look() == []
+    world.stores.erasure.run(TENANT, world.run(run_id).run)
+    for _ in range(SELDOM):
+        log.look()
+    assert (log.done, log.at_end) == (True, False)
+
+
+def test_a_run_whose_end_nobody_told_is_found_to_have_ended(tmp_path: Path) -> None:
+    """Its closing events are gone, as if somebody had deleted them."""
+    world, agent_id = opened(tmp_path)
+    run_id = world.accept(agent_id, "hello").run_id
+    log = world.following.log(TENANT, run_id)
+    world.sweep()
+    for item in world.data.table.query(keys.run(TENANT, run_id).pk, prefix="EV#"):
+        world.stores.writer.write(Delete(Key(str(item["pk"]), str(item["sk"]))))
+    for _ in range(SELDOM):
+        log.look()
     assert (log.done, log.at_end) == (True, False)
 
 
