@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.compat.manifest.form import MEMORY, RUNS, diverging, done, out_of_reach, todo
+from tests.compat.manifest.form import MEMORY, diverging, done, out_of_reach, todo
 
 ROWS = (
     done(
@@ -185,7 +185,6 @@ ROWS = (
         "API 6.2",
         "A reply that breaks off ends its run with one error, after what was heard of it; nothing of it stands in the log.",
     ),
-    todo("messages.compact", "API 2.3", "Compacts the window into a summary.", RUNS, "POST /v1/agents/{agent_id}/summarize"),
     done("messages.list", "API 2.3", "An agent's messages, each row as what it shows.", "GET /v1/agents/{agent_id}/messages"),
     done(
         "messages.list.order",
@@ -202,11 +201,10 @@ ROWS = (
     done("messages.list.types", "API 5.5", "`include_return_message_types` filters the page after it is loaded."),
     done("messages.list.legacy", "API 5.5", "The switches of the older agent types work for lists too."),
     done("messages.list.default", "API 2.3", "`conversation_id=default` lists the agent's own conversation."),
-    todo(
+    done(
         "messages.list.conversations",
         "API 2.3",
-        "Without `conversation_id` the rows of the agent's other conversations are listed too.",
-        RUNS,
+        "Without `conversation_id` the rows of all conversations of the agent are listed, each once; with it those of that one.",
     ),
     done("messages.all", "API 2.15", "The messages of all agents, from old to new.", "GET /v1/messages/"),
     diverging(
