@@ -7,23 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Body, Depends, Response
 from fastapi import Request as HttpRequest
 
-from hibernaut.domain.listing import Page
 from hibernaut.rest import answers
-from hibernaut.rest.dependencies import Services, TheCaller, TheLanes, TheServices
+from hibernaut.rest.dependencies import TheCaller, TheLanes, TheServices
 from hibernaut.rest.queries import AgentMessageListQuery, MessageListQuery
 from hibernaut.rest.replies import plain, replies, reply
 from hibernaut.schemas.base import Schema
-from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound, Unprocessable
+from hibernaut.schemas.errors import InvalidArgument, Unprocessable
 from hibernaut.schemas.ids import AgentId, MessageId
 from hibernaut.schemas.letta_message import LettaMessage, LettaResponse
 from hibernaut.schemas.run import Run
 from hibernaut.schemas.send import LettaAsyncRequest, LettaRequest, LettaStreamingRequest
-from hibernaut.schemas.stop import RunStatus, StopReason
-from hibernaut.services.runs import RunQuery
+from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.sending import Request, body_digest
 
 router = APIRouter(prefix="/v1", tags=["messages"])
@@ -60,10 +59,24 @@ async def prepare(request: HttpRequest) -> Prepare:
             digest=body_digest(agent_id, body),
             retry=int(count) if count.isdigit() else 0,
             background=isinstance(given, LettaAsyncRequest) or (isinstance(given, LettaStreamingRequest) and given.background),
-            callback_url=given.callback_url if isinstance(given, LettaAsyncRequest) else None,
+            callback_url=_callable(given.callback_url) if isinstance(given, LettaAsyncRequest) else None,
         )
 
     return prepared
+
+
+def _callable(url: str | None) -> str | None:
+    """The address to call at the end of a run. Raises: InvalidArgument where nothing can be called there."""
+    if url is None:
+        return None
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise InvalidArgument("INVALID_ARGUMENT: callback_url must be an http or https address.")
+    return url
 
 
 ThePrepare = Annotated[Prepare, Depends(prepare)]
@@ -126,13 +139,7 @@ async def send_message_async(
 @router.post("/agents/{agent_id}/messages/cancel")
 def cancel_message(services: TheServices, caller: TheCaller, agent_id: AgentId, body: OptionalCancel) -> Response:
     """End runs: what they have written stays, what they wait for is let go."""
-    run_ids = body.run_ids
-    if run_ids is None:
-        query = RunQuery(page=Page(limit=None), agent_ids=[agent_id], active=True)
-        run_ids = [run.id for run in services.runs.page(caller.tenant, query)]
-        if not run_ids:
-            raise Conflict(f"No active runs to cancel for agent {agent_id}")
-    return plain({run_id: _cancelled(services, caller.tenant, agent_id, run_id) for run_id in run_ids})
+    return plain(services.cancelling.agent(caller.tenant, agent_id, body.run_ids))
 
 
 @router.get("/agents/{agent_id}/messages", response_model=list[LettaMessage])
@@ -151,13 +158,3 @@ def list_messages(services: TheServices, caller: TheCaller, query: MessageListQu
 def retrieve_message(services: TheServices, caller: TheCaller, message_id: MessageId) -> Response:
     """What one row of a log is shown as."""
     return replies(services.messages.get(caller.tenant, message_id))
-
-
-def _cancelled(services: Services, tenant: str, agent_id: str, run_id: str) -> str:
-    try:
-        if services.runs.get(tenant, run_id).agent_id != agent_id:
-            return "failed"
-        services.endings.end(tenant, run_id, StopReason.CANCELLED)
-    except (InvalidArgument, NotFound, Conflict):
-        return "failed"
-    return "cancelled"
