@@ -94,6 +94,8 @@ def test_a_provider_is_believed_within_bounds(counted: int, reported: int) -> No
     assert LEAST <= factor <= MOST
     if counted and reported and LEAST <= reported / counted <= MOST:
         assert factor * counted == reported or abs(factor * counted - reported) < 1
+    if reported < counted / 2:
+        assert factor == 1.0, "that cannot be the whole request"
     assert correction(0, reported) == correction(counted, 0) == 1.0
 
 

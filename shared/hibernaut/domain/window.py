@@ -19,7 +19,9 @@ FULL = 0.9
 KEPT = 0.6
 """The share of the context window that is left where whole turns are dropped."""
 LEAST, MOST = 0.8, 3.0
-"""How far the size of a request is believed to differ from our count of it. Some servers report only what their cache did not have."""
+"""How far the size of a request is believed to differ from our count of it."""
+INCREDIBLE = 0.5
+"""Less than this share of our count cannot be the whole request: some servers report only what their cache did not have."""
 ROW_TOKENS, CALL_TOKENS, IMAGE_TOKENS = 4, 8, 1000
 """What a provider's wrapping adds to each row and each call; what an image counts for."""
 
@@ -70,8 +72,8 @@ def as_sent(messages: Sequence[Message], context_window: int) -> tuple[Message, 
 
 
 def correction(counted: int, reported: int) -> float:
-    """By how much a provider's own count of the newest request differed from ours; 1 where it is not known."""
-    if counted <= 0 or reported <= 0:
+    """By how much a provider's own count of the newest request differed from ours; 1 where it is not known or cannot be."""
+    if counted <= 0 or reported < INCREDIBLE * counted:
         return 1.0
     return max(LEAST, min(MOST, reported / counted))
 

@@ -1,0 +1,163 @@
+"""Windows that are compacted, by request and by themselves, and what their overview says (digest 2.3, 5.3; run-time digest 6)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+from letta_client import APIStatusError, BadRequestError, ConflictError, Letta, NotFoundError, UnprocessableEntityError
+
+from tests.compat.conftest import HANDLE, Make, Said, calls
+from tests.compat.holding import PATIENCE, holding
+
+UNKNOWN = "agent-00000000-0000-4000-8000-000000000000"
+WORDS = "tea and milk " * 200
+
+
+def talked(client: Letta, new_agent: Make, times: int = 4) -> str:
+    agent = new_agent()
+    for number in range(times):
+        client.agents.messages.create(agent.id, input=f"Question {number}")
+    return str(agent.id)
+
+
+def compact(client: Letta, agent_id: str, **settings: Any) -> Any:
+    given: Any = settings
+    return client.agents.messages.compact(agent_id, **({"compaction_settings": given} if given else {}))
+
+
+def in_context(client: Letta, agent_id: str) -> list[str]:
+    return client.agents.retrieve(agent_id).message_ids or []
+
+
+@pytest.mark.manifest("messages.compact", "compaction.summary", "messages.compact.again")
+def test_an_agents_messages_are_compacted(client: Letta, new_agent: Make, said: Said) -> None:
+    agent = talked(client, new_agent)
+    before = in_context(client, agent)
+    said.next({"content": "They talked."})
+    done = compact(client, agent)
+    assert (done.summary, done.num_messages_before, done.num_messages_after) == ("They talked.", 9, 7)
+    after = in_context(client, agent)
+    assert (after[0], after[2:]) == (before[0], before[4:])
+    listed = client.agents.messages.list(agent).items
+    assert len(listed) == 10, "the log keeps everything"
+    shown = listed[-1]
+    assert (shown.id, shown.message_type) == (after[1], "user_message")
+    packed = json.loads(str(shown.content))
+    assert (packed["type"], packed["message"].endswith("They talked.")) == ("system_alert", True)
+    assert packed["compaction_stats"]["messages_count_before"] == 9
+    compact(client, agent, mode="all")
+    assert len(in_context(client, agent)) == 2
+    asked = len(said.server.requests)
+    again = compact(client, agent)
+    assert (again.summary, again.num_messages_before, again.num_messages_after) == ("They talked.", 2, 2)
+    assert len(said.server.requests) == asked
+
+
+@pytest.mark.manifest("messages.compact.settings", "compaction.modes")
+@pytest.mark.parametrize("mode", ["all", "self_compact_all", "self_compact_sliding_window"])
+def test_the_settings_of_a_request_count(mode: Any, client: Letta, new_agent: Make, said: Said) -> None:
+    agent = talked(client, new_agent)
+    said.next({"content": "They talked at length."})
+    done = compact(client, agent, mode=mode, prompt="Rhyme about it.", clip_chars=4, model=HANDLE)
+    assert done.summary == "They... [summary truncated to fit]"
+    assert done.num_messages_after == (2 if mode.endswith("all") else 7)
+    body = said.server.requests[-1].body
+    assert "Rhyme about it." in body["messages"][-1 if mode.startswith("self_") else 0]["content"]
+    assert body.get("tool_choice", "none") == "none"
+    assert ("tools" in body) == mode.startswith("self_")
+
+
+@pytest.mark.manifest("messages.compact.nothing", "messages.compact.failure")
+def test_a_compaction_that_does_not_help_changes_nothing(client: Letta, new_agent: Make, said: Said) -> None:
+    agent = new_agent()
+    with pytest.raises(BadRequestError):
+        compact(client, agent.id)
+    with pytest.raises(NotFoundError):
+        compact(client, UNKNOWN)
+    with pytest.raises(UnprocessableEntityError):
+        compact(client, agent.id, mode="none")
+    client.agents.messages.create(agent.id, input="Hello")
+    before = in_context(client, agent.id)
+    said.next({"status": 401})
+    with pytest.raises(APIStatusError) as refused:
+        compact(client, agent.id, model=HANDLE)
+    assert refused.value.status_code == 401
+    assert refused.value.body["error"]["type"] == "llm_authentication"  # type: ignore[index]
+    said.next({"content": ""})
+    with pytest.raises(APIStatusError):
+        compact(client, agent.id, model=HANDLE)
+    assert in_context(client, agent.id) == before
+
+
+@pytest.mark.manifest("messages.compact.busy")
+def test_a_conversation_that_a_run_holds_is_not_compacted(client: Letta, new_agent: Make, said: Said) -> None:
+    agent = talked(client, new_agent)
+    with holding(said) as asked:
+        client.agents.messages.create_async(agent, messages=[{"role": "user", "content": "Wait"}])
+        assert asked.wait(PATIENCE)
+        with pytest.raises(ConflictError):
+            compact(client, agent)
+
+
+@pytest.mark.manifest("compaction.never_fails", "compaction.input_stays")
+def test_a_run_goes_on_where_no_summary_can_be_had(client: Letta, new_agent: Make, said: Said) -> None:
+    agent = new_agent(context_window_limit=4000, include_base_tools=False)
+
+    def answer(messages: list[dict[str, Any]], _tools: Any) -> dict[str, Any]:
+        return {"status": 400} if "<start_transcript>" in str(messages[-1]["content"]) else {"content": "Hello."}
+
+    said.server.script = answer
+    for number in range(10):
+        answered = client.agents.messages.create(agent.id, input=f"{number} {WORDS}")
+        assert answered.stop_reason.stop_reason == "end_turn"
+    assert len(in_context(client, agent.id)) < 21
+    shown = [message["content"] for message in said.server.requests[-1].body["messages"]]
+    assert shown[-1] == f"9 {WORDS}"
+    assert not [text for text in shown if "system_alert" in text]
+
+
+@pytest.mark.manifest("compaction.before_the_call")
+def test_a_message_that_would_not_fit_is_made_room_for_before_it_is_sent(client: Letta, new_agent: Make, said: Said) -> None:
+    agent = new_agent(context_window_limit=4000, include_base_tools=False)
+    for number in range(3):
+        client.agents.messages.create(agent.id, input=f"{number} {WORDS}")
+    said.server.requests.clear()
+    said.next({"content": "They like tea."})
+    client.agents.messages.create(agent.id, input=f"long {WORDS * 4}")
+    *summarised, sent = (request.body["messages"] for request in said.server.requests)
+    assert all("<start_transcript>" in messages[-1]["content"] for messages in summarised)
+    assert len(summarised) == 2, "in two pieces, for its window is as small"
+    assert [message["role"] for message in sent][-1] == "user"
+    assert "They like tea." in sent[1]["content"]
+
+
+@pytest.mark.manifest("agents.context.exact")
+@pytest.mark.parametrize("kind", ["letta_v1_agent", "memgpt_v2_agent"])
+def test_the_overview_is_what_the_next_run_is_sent(
+    kind: Any, client: Letta, http: httpx.Client, new_agent: Make, said: Said
+) -> None:
+    agent = new_agent(agent_type=kind, memory_blocks=[{"label": "human", "value": "Ann"}])
+    said.next(calls(("send_message", {"message": "Hi"})) if kind == "memgpt_v2_agent" else {"content": "Hi"})
+    client.agents.messages.create(agent.id, input="Hello")
+    client.blocks.update(agent.blocks[0].id, value="Ann from Oslo")
+    view = http.get(f"/v1/agents/{agent.id}/context").json()
+    client.agents.messages.create(agent.id, input="And now?")
+    body = said.server.requests[-1].body
+    assert view["num_messages"] == len(view["messages"]) == len(body["messages"]) - 1, "all but the new message"
+    system = body["messages"][0]["content"]
+    assert without_time(view["messages"][0]["content"][0]["text"]) == without_time(system)
+    assert "Ann from Oslo" in system
+    assert view["core_memory"] in system
+    sent = [{"name": tool["function"]["name"], "parameters": tool["function"]["parameters"]} for tool in body["tools"]]
+    shown = [
+        {"name": tool["function"]["name"], "parameters": tool["function"]["parameters"]} for tool in view["functions_definitions"]
+    ]
+    assert shown == sent
+    assert view["context_window_size_current"] == sum(size for name, size in view.items() if name.startswith("num_tokens"))
+
+
+def without_time(text: str) -> str:
+    return "\n".join(line for line in text.splitlines() if "recompiled" not in line and "previous messages" not in line)
