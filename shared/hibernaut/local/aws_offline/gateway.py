@@ -23,9 +23,8 @@ from hibernaut.schemas.base import JsonObject
 
 BODY_LIMIT = 10 * 1024 * 1024
 """Bytes that API Gateway takes at all; Lambda's own limit, which every event must fit, is nearer."""
-AT_ONCE = 16
-"""Buffered requests in flight. Each has an event loop of its own, as each environment of Lambda has, but they share one app: so few
-of them never reach its limits on threads, whose waiting lists belong to one loop."""
+AT_ONCE = 64
+"""Buffered requests in flight. Each has an event loop of its own, as each environment of Lambda has; they share one app."""
 _LAMBDA = re.compile(r":lambda:path/[0-9-]+/functions/(.+)/(?:response-streaming-)?invocations$")
 
 
