@@ -70,7 +70,7 @@ def resumed(client: Letta, run_id: str, after: int, gate: threading.Event) -> li
     return [block for block in found if not is_ping(block)]
 
 
-@pytest.mark.manifest("messages.stream.background", "messages.stream.tokens", "runs.stream")
+@pytest.mark.manifest("messages.stream.background", "messages.stream.numbers", "messages.stream.tokens", "runs.stream")
 @settings(max_examples=12)
 @given(cut=st.integers(1, 30))
 def test_a_background_stream_cut_anywhere_goes_on_from_its_last_number(client: Letta, provider: ScriptedOpenAI, cut: int) -> None:

@@ -128,6 +128,12 @@ ROWS = (
         "API 4.7",
         "Figures that the provider does not report are 0, and null in a stream of tokens.",
     ),
+    diverging(
+        "messages.stream.numbers",
+        "API 6.4",
+        "Numbers only grow: events that show nothing to this request (a whole message after its pieces) use some too.",
+        "V1 numbers what it shows, one after the other.",
+    ),
     done(
         "messages.stream.compaction",
         "RT 6.4",
