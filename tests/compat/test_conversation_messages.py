@@ -233,3 +233,15 @@ def test_a_conversation_is_compacted_and_its_fork_begins_with_the_summary(client
     assert question["content"] == "Do you remember?"
     with pytest.raises(BadRequestError):
         client.conversations.messages.compact("default", agent_id=agent)
+
+
+@pytest.mark.manifest("messages.all", "messages.all.conversation")
+def test_the_messages_of_all_agents_can_be_those_of_one_conversation(client: Letta, new_agent: Make) -> None:
+    agent, made = new_conversation(client, new_agent)
+    say(client, made, "In it")
+    client.agents.messages.create(agent, input="Beside it")
+    assert client.messages.list(conversation_id=made) == client.conversations.messages.list(made, order="asc").items
+    assert [one.content for one in client.messages.list(conversation_id=made, limit=1)] == ["Hello."]
+    say(client, made, "Again")
+    beside = client.messages.list(conversation_id="default", limit=2)
+    assert [one.content for one in beside] == ["Beside it", "Hello."], "the page is full though other rows are newer"

@@ -6,8 +6,9 @@ only chooses the newest rows. Cursors are chronological whatever the order: `aft
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from hibernaut.domain.agent_types import spec_of
 from hibernaut.domain.letta_messages import Rendering, render
@@ -22,6 +23,8 @@ from hibernaut.store.logs import Span
 from hibernaut.store.messages import Messages as Log
 
 DEFAULT_CONVERSATION = "default"
+CHUNK = 200
+"""Rows that are read at once where nobody says how many are wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +97,23 @@ class Messages:
         for cursor in (query.before, query.after):
             if cursor is not None and self._log.get(tenant, cursor) is None:
                 raise NotFound(f"Message with id {cursor} not found.")
-        rows = self._log.page(tenant, after=query.after, before=query.before, limit=query.limit or 0, descending=query.descending)
+        if query.conversation_id is not None and query.conversation_id != DEFAULT_CONVERSATION:
+            return self.shown(tenant, self._rows(tenant, "", query), query)
+        rows = self._of_all(tenant, query)
         if query.conversation_id is not None:
-            rows = [row for row in rows if query.conversation_id in (row.conversation_id, row.agent_id)]
-        return self.shown(tenant, rows, query)
+            rows = (row for row in rows if row.conversation_id is None)
+        return self.shown(tenant, list(islice(rows, query.limit)), query)
+
+    def _of_all(self, tenant: str, query: MessageQuery) -> Iterator[Message]:
+        """Rows of all logs from the cursors on, chunk by chunk, as far as they are asked for."""
+        chunk = max(1, query.limit) if query.limit is not None else CHUNK
+        after, before = query.after, query.before
+        while True:
+            rows = self._log.page(tenant, after=after, before=before, limit=chunk, descending=query.descending)
+            yield from rows
+            if len(rows) < chunk:
+                return
+            after, before = (after, rows[-1].id) if query.descending else (rows[-1].id, before)
 
     def get(self, tenant: str, message_id: str) -> list[LettaMessage]:
         """What one row is shown as. Raises: NotFound."""

@@ -213,6 +213,9 @@ ROWS = (
         "Without `conversation_id` the rows of all conversations of the agent are listed, each once; with it those of that one.",
     ),
     done("messages.all", "API 2.15", "The messages of all agents, from old to new.", "GET /v1/messages/"),
+    done(
+        "messages.all.conversation", "API 2.15", "`conversation_id` leaves those of one conversation; `default`: those of none."
+    ),
     diverging(
         "messages.retrieve",
         "API 2.15",
