@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -12,10 +10,9 @@ import pytest
 from hibernaut.domain.turn import MAX_COMPACTIONS
 from hibernaut.domain.window import tokens
 from hibernaut.ports.model import ModelReply, ModelRequest
-from hibernaut.schemas.conversation import Head, Window
+from hibernaut.schemas.conversation import Window
 from hibernaut.schemas.errors import (
     ContextWindowExceeded,
-    HibernautError,
     InvalidModelResponse,
     ModelConnection,
     ModelNotFound,
@@ -24,95 +21,14 @@ from hibernaut.schemas.errors import (
 )
 from hibernaut.schemas.events import CompactionEvent, MessageEvent
 from hibernaut.schemas.llm_config import LLMConfig
-from hibernaut.schemas.message import Message
 from hibernaut.schemas.model_settings import CompactionSettings
-from hibernaut.schemas.stop import RunStatus, StopReason
+from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.usage import Usage
 from hibernaut.services.compaction import LONGEST
 from tests.support.scripted_model import ScriptedModels, calls, says, serialized
 from tests.support.settled import check_settled, check_valid
-from tests.support.world import TENANT, World, data_in
-
-LONG = "a sentence about Oslo, tea and rain. " * 20
-WINDOW = 3000
-Answer = Callable[[ModelRequest], ModelReply]
-
-
-def is_summary(request: ModelRequest) -> bool:
-    last = request.messages[-1].text() if request.messages else ""
-    return "<start_transcript>" in last or "context window is nearly full" in last
-
-
-def unmeasured(reply: ModelReply) -> ModelReply:
-    """From a provider that reports no usage."""
-    return replace(reply, usage=Usage())
-
-
-def summary(text: str = "They spoke of Oslo.") -> Answer:
-    return lambda _: says(text)
-
-
-def raises(error: Exception) -> Answer:
-    def answer(_: ModelRequest) -> ModelReply:
-        raise error
-
-    return answer
-
-
-@dataclass
-class Talk:
-    """A house whose model answers everything at length, reports no usage, and summarises as it is told."""
-
-    folder: Path
-    answer: Answer = field(default_factory=summary)
-    reply: Answer = lambda _: ModelReply(text=LONG, usage=Usage())
-    window: int = WINDOW
-    summaries: list[ModelRequest] = field(default_factory=list)
-    steps: list[ModelRequest] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.world = World(data_in(self.folder, self._says, context_window=self.window))
-        self.agent = self.world.make_agent(blocks={"human": "Ann"}, tools=("ring",))
-
-    def _says(self, request: ModelRequest, _number: int) -> ModelReply:
-        if is_summary(request):
-            self.summaries.append(request)
-            return self.answer(request)
-        self.steps.append(request)
-        return self.reply(request)
-
-    def until_full(self, most: int = 30, **options: object) -> str:
-        """Talk until the window has been made smaller; the id of the run in which that happened."""
-        for _ in range(most):
-            before = self.head().window
-            run_id = self.world.send(self.agent, LONG, **options)
-            if self.head().window != before:
-                return run_id
-        raise AssertionError("the window never fills")
-
-    def set(self, **fields: object) -> None:
-        stores = self.world.stores
-        before = stores.agents.get(TENANT, self.agent)
-        assert before is not None
-        after = before.model_copy(update=fields)
-        stores.writer.write(*stores.agents.change(TENANT, before, after, "t"), token="t")
-
-    def head(self) -> Head:
-        return self.world.head(self.agent)
-
-    def in_window(self) -> list[Message]:
-        found = self.world.stores.conversations.load(TENANT, self.agent)
-        assert found is not None
-        return list(found.messages)
-
-    def check(self, run_id: str) -> None:
-        """The run has ended well, and what the model sees is valid and has room."""
-        assert self.world.run(run_id).run.status is RunStatus.COMPLETED
-        check_settled(self.world, self.agent)
-        check_valid(self.in_window())
-        assert tokens(self.in_window()) < self.window
-        shown = [row for request in self.steps[-1:] for row in request.messages]
-        assert sum(row.role == "summary" for row in shown) <= 1
+from tests.support.talk import LONG, WINDOW, Answer, Talk, raises, summary, unmeasured
+from tests.support.world import TENANT
 
 
 @pytest.fixture
@@ -369,74 +285,3 @@ def test_a_window_that_a_caller_set_is_compacted_too(autoclear: bool, talk: Talk
     assert not {rows[3].id, rows[4].id} & {row.id for row in talk.in_window()}
     if autoclear:
         assert all(row.run_id == run_id for row in talk.steps[-1].messages)
-
-
-def test_a_worker_that_dies_between_summary_and_transaction_leaves_nothing(talk: Talk) -> None:
-    class Killed(BaseException):
-        """The process is gone."""
-
-    def dies(place: str) -> None:
-        if place == "after model" and is_summary(talk.world.models.requests[-1]):
-            raise Killed
-
-    talk.world.models.at = dies
-    with pytest.raises(Killed):
-        talk.until_full()
-    assert not [row for row in talk.world.log(talk.agent) if row.role == "summary"]
-    talk.world.models.at = lambda _: None
-    reborn = talk.world.reborn()
-    reborn.sweep()
-    talk.world = reborn
-    check_settled(reborn, talk.agent)
-    assert len([row for row in reborn.log(talk.agent) if row.role == "summary"]) == 1
-    assert talk.in_window()[1].role == "summary"
-
-
-def test_of_two_workers_at_one_compaction_only_one_commits(talk: Talk) -> None:
-    second = talk.world.reborn(alone=False)
-    answers: list[str] = []
-
-    def answer(_: ModelRequest) -> ModelReply:
-        if len(talk.summaries) == 1:
-            (owner,) = {talk.head().owner}
-            assert owner is not None
-            assert second.chain.compactions.compact(TENANT, owner).next == "busy"
-            talk.world.clock.sleep(2 * LONGEST)
-            answers.append(second.chain.compactions.compact(TENANT, owner).next)
-        return says("Oslo")
-
-    talk.answer = answer
-    talk.until_full()
-    talk.world.clock.sleep(1000)
-    talk.world.sweep()
-    assert answers == ["advance"]
-    check_settled(talk.world, talk.agent)
-    assert len([row for row in talk.world.log(talk.agent) if row.role == "summary"]) == 1
-
-
-def test_a_run_that_is_cancelled_while_its_window_is_compacted_leaves_no_summary(talk: Talk) -> None:
-    def answer(_: ModelRequest) -> ModelReply:
-        talk.world.chain.endings.end(TENANT, talk.head().owner or "", StopReason.CANCELLED)
-        return says("Oslo")
-
-    talk.answer = answer
-    for _ in range(30):
-        run_id = talk.world.send(talk.agent, LONG)
-        if talk.summaries:
-            break
-    assert talk.world.run(run_id).run.status is RunStatus.CANCELLED
-    check_settled(talk.world, talk.agent)
-    assert not [row for row in talk.world.log(talk.agent) if row.role == "summary"]
-
-
-def test_a_doubled_start_finds_nothing_to_do(talk: Talk) -> None:
-    run_id = talk.world.begin(talk.agent, "hello")
-    before = talk.world.run(run_id)
-    assert talk.world.chain.compactions.compact(TENANT, run_id) == ("advance", 0, 0)
-    assert talk.world.run(run_id) == before
-    talk.world.workflow.drive()
-    assert talk.world.chain.compactions.compact(TENANT, run_id).next == "finished"
-    waiting = [talk.world.begin(talk.agent, "one"), talk.world.begin(talk.agent, "two")][1]
-    assert talk.world.chain.compactions.compact(TENANT, waiting).next == "waiting"
-    with pytest.raises(HibernautError):
-        talk.world.chain.compactions.compact(TENANT, run_id.replace("run-0", "run-1"))

@@ -12,8 +12,8 @@ from hibernaut.schemas.errors import Busy, InvalidArgument, ModelConnection, Not
 from hibernaut.schemas.model_settings import CompactionSettings
 from tests.support.scripted_model import says
 from tests.support.settled import check_settled, check_valid
+from tests.support.talk import LONG, Talk, raises, summary
 from tests.support.world import TENANT, World, data_in
-from tests.unit.services.test_compaction import LONG, Talk, raises, summary
 
 
 @pytest.fixture

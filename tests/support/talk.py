@@ -1,0 +1,98 @@
+"""A conversation that grows until its window is compacted: for tests of what happens then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from hibernaut.domain.window import tokens
+from hibernaut.ports.model import ModelReply, ModelRequest
+from hibernaut.schemas.conversation import Head
+from hibernaut.schemas.message import Message
+from hibernaut.schemas.stop import RunStatus
+from hibernaut.schemas.usage import Usage
+from tests.support.scripted_model import says
+from tests.support.settled import check_settled, check_valid
+from tests.support.world import TENANT, World, data_in
+
+LONG = "a sentence about Oslo, tea and rain. " * 20
+WINDOW = 3000
+Answer = Callable[[ModelRequest], ModelReply]
+
+
+def is_summary(request: ModelRequest) -> bool:
+    last = request.messages[-1].text() if request.messages else ""
+    return "<start_transcript>" in last or "context window is nearly full" in last
+
+
+def unmeasured(reply: ModelReply) -> ModelReply:
+    """From a provider that reports no usage."""
+    return replace(reply, usage=Usage())
+
+
+def summary(text: str = "They spoke of Oslo.") -> Answer:
+    return lambda _: says(text)
+
+
+def raises(error: Exception) -> Answer:
+    def answer(_: ModelRequest) -> ModelReply:
+        raise error
+
+    return answer
+
+
+@dataclass
+class Talk:
+    """A house whose model answers everything at length, reports no usage, and summarises as it is told."""
+
+    folder: Path
+    answer: Answer = field(default_factory=summary)
+    reply: Answer = lambda _: ModelReply(text=LONG, usage=Usage())
+    window: int = WINDOW
+    summaries: list[ModelRequest] = field(default_factory=list)
+    steps: list[ModelRequest] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.world = World(data_in(self.folder, self._says, context_window=self.window))
+        self.agent = self.world.make_agent(blocks={"human": "Ann"}, tools=("ring",))
+
+    def _says(self, request: ModelRequest, _number: int) -> ModelReply:
+        if is_summary(request):
+            self.summaries.append(request)
+            return self.answer(request)
+        self.steps.append(request)
+        return self.reply(request)
+
+    def until_full(self, most: int = 30, **options: object) -> str:
+        """Talk until the window has been made smaller; the id of the run in which that happened."""
+        for _ in range(most):
+            before = self.head().window
+            run_id = self.world.send(self.agent, LONG, **options)
+            if self.head().window != before:
+                return run_id
+        raise AssertionError("the window never fills")
+
+    def set(self, **fields: object) -> None:
+        stores = self.world.stores
+        before = stores.agents.get(TENANT, self.agent)
+        assert before is not None
+        after = before.model_copy(update=fields)
+        stores.writer.write(*stores.agents.change(TENANT, before, after, "t"), token="t")
+
+    def head(self) -> Head:
+        return self.world.head(self.agent)
+
+    def in_window(self) -> list[Message]:
+        found = self.world.stores.conversations.load(TENANT, self.agent)
+        assert found is not None
+        return list(found.messages)
+
+    def check(self, run_id: str) -> None:
+        """The run has ended well, and what the model sees is valid and has room."""
+        assert self.world.run(run_id).run.status is RunStatus.COMPLETED
+        check_settled(self.world, self.agent)
+        check_valid(self.in_window())
+        assert tokens(self.in_window()) < self.window
+        shown = [row for request in self.steps[-1:] for row in request.messages]
+        assert sum(row.role == "summary" for row in shown) <= 1
