@@ -28,6 +28,8 @@ from hibernaut.services.following import Following
 from hibernaut.services.sending import Request
 
 SPACE = b" "
+PAUSE = 0.05
+"""Seconds between two looks for a message that has not arrived yet."""
 
 
 async def whole(services: Services, lanes: Lanes, tenant: str, asked: Request) -> Response:
@@ -52,6 +54,21 @@ async def resumed(services: Services, lanes: Lanes, tenant: str, run_id: str, bo
     """What an uninterrupted client got after the event that this one has seen last. Raises: InvalidArgument, NotFound, LogExpired."""
     log = await lanes.look(partial(services.following.resumed, tenant, run_id, body.starting_after))
     return streaming(services.following, lanes, log, pings=bool(body.include_pings))
+
+
+async def run_for(services: Services, lanes: Lanes, tenant: str, conversation: str, body: RetrieveStreamRequest) -> str:
+    """The run that the caller wants to follow. A message that he names may still be on its way.
+
+    Raises: InvalidArgument, NotFound.
+    """
+    clock = asyncio.get_running_loop().time
+    until = clock() + lanes.waits.arriving
+    if body.run_id is None and body.otid is not None:
+        known = partial(services.following.known, tenant, conversation, body.otid)
+        while not await lanes.look(known) and clock() < until:  # noqa: ASYNC110 - it is written elsewhere, maybe by another process
+            await asyncio.sleep(PAUSE)
+    found = partial(services.following.run_for, tenant, conversation, run_id=body.run_id, otid=body.otid)
+    return await lanes.look(found)
 
 
 def begin(services: Services, tenant: str, asked: Request) -> str:

@@ -38,12 +38,14 @@ class Waits:
     """How long somebody is kept waiting, in seconds.
 
     `plain`: until then a blocking reply is an ordinary one, after that it is held open. `silence`: after it a sign of life is sent.
-    `longest`: after it a follower is sent away, to come back for the rest (None: never).
+    `longest`: after it a follower is sent away, to come back for the rest (None: never). `arriving`: so long is a message looked for that
+    somebody wants to follow and nobody has sent.
     """
 
     plain: float = 45.0
     silence: float = 20.0
     longest: float | None = None
+    arriving: float = 1.0
 
 
 USUAL_WAITS = Waits()

@@ -83,6 +83,10 @@ class Following:
             raise InvalidArgument(NO_ACTIVE_RUN)
         return head.owner
 
+    def known(self, tenant: str, conversation: str, otid: str) -> bool:
+        """Whether a run of the conversation took the message of this otid."""
+        return self._stores.resends.run_of(tenant, conversation, otid) is not None
+
     def _of_conversation(self, tenant: str, conversation: str, run_id: str) -> str:
         if not is_id(run_id, "run"):
             raise InvalidArgument(f"Invalid run ID format: {run_id}. Expected format: 'run-<uuid4>'")

@@ -17,6 +17,7 @@ from hibernaut.rest import answers
 from hibernaut.rest.following import Lanes, ServerStops, Waits
 from hibernaut.schemas.errors import ModelTimeout, NotFound
 from hibernaut.schemas.letta_message import AssistantMessage, LettaResponse, LettaStopReason
+from hibernaut.schemas.send import RetrieveStreamRequest
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.usage import LettaUsageStatistics
 from hibernaut.services.sending import Accepted
@@ -98,6 +99,30 @@ def answered(run: Run, waits: Waits, on_space: Callable[[int], None] = lambda _:
         return answer
 
     return asyncio.run(ask())
+
+
+def test_a_message_that_is_still_on_its_way_can_be_followed_already() -> None:
+    looks: list[str] = []
+
+    class Arriving(Run):
+        def known(self, _tenant: str, _conversation: str, otid: str) -> bool:
+            looks.append(otid)
+            return len(looks) == 3
+
+        def run_for(self, _tenant: str, _conversation: str, **_named: str | None) -> str:
+            return RUN if len(looks) == 3 else "too early"
+
+    async def ask(body: RetrieveStreamRequest, waits: Waits) -> str:
+        return await answers.run_for(Arriving().services, Lanes(waits), "default", "agent-1", body)
+
+    named = RetrieveStreamRequest(otid="mine")
+    assert asyncio.run(ask(named, Waits(arriving=3600))) == RUN
+    looks.clear()
+    assert asyncio.run(ask(named, Waits(arriving=0))) == "too early"
+    assert looks == ["mine"]
+    looks.clear()
+    asyncio.run(ask(RetrieveStreamRequest(run_id=RUN, otid="mine"), Waits(arriving=3600)))
+    assert looks == [], "a run that is named is there"
 
 
 def test_a_quick_reply_is_an_ordinary_one() -> None:

@@ -151,9 +151,7 @@ async def resume_conversation_stream(
     services: TheServices, lanes: TheLanes, caller: TheCaller, conversation_id: AnyConversationId, body: OptionalStream
 ) -> Response:
     """What came after the event that the caller has seen last, and what still comes: of the run named, of the message's, or under way."""
-
-    def find() -> str:
-        target = services.conversations.target(caller.tenant, conversation_id, body.agent_id)
-        return services.following.run_for(caller.tenant, target.head_id, run_id=body.run_id, otid=body.otid)
-
-    return await answers.resumed(services, lanes, caller.tenant, await lanes.look(find), body)
+    find = partial(services.conversations.target, caller.tenant, conversation_id, body.agent_id)
+    conversation = (await lanes.look(find)).head_id
+    run_id = await answers.run_for(services, lanes, caller.tenant, conversation, body)
+    return await answers.resumed(services, lanes, caller.tenant, run_id, body)
