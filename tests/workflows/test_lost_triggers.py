@@ -14,6 +14,7 @@ from hibernaut.local.aws_offline.rules import status_change
 from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.ports.workflow import RunRef
 from hibernaut.schemas.usage import Usage
+from hibernaut.services.approvals import Approvals
 from hibernaut.services.attempts import Advanced
 from hibernaut.wiring.chain import Chain
 from tests.workflows.deployment import Deployment, knocks_once
@@ -41,6 +42,18 @@ class Broken:
 
     def __getattr__(self, name: str) -> Any:
         raise ZeroDivisionError(name)
+
+
+class LateApprovals:
+    """The real ones, of whom nobody hears before he is told to go on."""
+
+    def __init__(self, approvals: Approvals) -> None:
+        self._approvals = approvals
+        self.go_on = threading.Event()
+
+    def wait(self, tenant: str, run_id: str, token: str) -> None:
+        assert self.go_on.wait(20)
+        self._approvals.wait(tenant, run_id, token)
 
 
 def lose_the_closing(here: Deployment) -> None:
@@ -221,6 +234,17 @@ def test_a_wait_whose_end_is_lost_denies_nothing_at_its_deadline(offline: Offlin
     assert offline.wait_for_run(asking) == "SUCCEEDED"
     assert (here.knocks, denial(here, agent)) == (["front"], "")
     here.inside.host.workflow.end_wait(RunRef("default", asking), token.task_token)
+    here.check(agent)
+
+
+def test_an_answer_that_is_quicker_than_the_wait_leaves_nothing_waiting(offline: OfflineAws) -> None:
+    here = Deployment(offline)
+    late = LateApprovals(here.inside.chain.approvals)
+    offline.lambdas.deps["request_approval"] = late
+    agent, asking, call = asked(here)
+    assert answer(here, agent, call, approve=True)[0] == 200
+    late.go_on.set()
+    assert (offline.wait_for_run(asking), here.knocks) == ("SUCCEEDED", ["front"])
     here.check(agent)
 
 
