@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hibernaut.ports.table import Change
-from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.conversation_record import StoredConversation
 from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.stop import StopReason
@@ -32,21 +31,23 @@ class ConversationEnds:
 
     def delete(self, tenant: str, record: StoredConversation) -> None:
         """End its runs, then the conversation, then what was said in it as far as no living fork refers to it. Raises: Conflict."""
-        sources = self._records.until_settled(lambda: self._delete(tenant, record.id))
+        gone = [record.id]  # also where the answer to the deletion is lost, and it is found done
+        self._records.until_settled(lambda: self._delete(tenant, record.id, gone))
         self._records.conversations.forget(tenant, record.id)
-        for conversation in (record.id, *sources):
+        for conversation in dict.fromkeys(gone):
             if self._records.conversations.head(tenant, conversation) is None:
                 self._erase(tenant, conversation)
 
-    def _delete(self, tenant: str, conversation_id: str) -> list[str]:
-        """The logs that it shared. Nothing happens where it is gone already."""
+    def _delete(self, tenant: str, conversation_id: str, gone: list[str]) -> None:
+        """Nothing happens where it is gone already. The logs that it shared are added to `gone`."""
         records = self._records
         record = records.conversation_records.get(tenant, conversation_id)
         if record is None:
-            return []
+            return
         self.end_runs(tenant, conversation_id)
         head = records.conversations.head(tenant, conversation_id)
-        sources = _sources(head)
+        sources = list(dict.fromkeys(one.conversation for one in head.segments)) if head else []
+        gone += sources
         blocks = records.blocks.get_many(tenant, record.isolated_block_ids).values()
         copies: list[Change] = [change for block in blocks for change in records.blocks.delete(tenant, block)]
         parents: list[Change] = [
@@ -55,7 +56,6 @@ class ConversationEnds:
             *([records.erasure.head(tenant, head)] if head else []),
         ]
         records.write(copies, parents, records.ids.token())
-        return sources
 
     def _erase(self, tenant: str, conversation: str) -> None:
         """Nobody can fork a conversation that has ended, so what its forks refer to only becomes less."""
@@ -66,7 +66,3 @@ class ConversationEnds:
             if one.conversation == conversation:
                 kept |= conversations.logs.shared(tenant, one)
         self._records.erasure.log(tenant, conversation, kept)
-
-
-def _sources(head: Head | None) -> list[str]:
-    return list(dict.fromkeys(one.conversation for one in head.segments)) if head else []

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import pytest
 
-from hibernaut.ports.table import Table
+from hibernaut.ports.table import Key, Table
 from hibernaut.schemas.conversation_record import CreateConversation, UpdateConversation
 from hibernaut.schemas.errors import Busy, InvalidArgument, NotFound
 from hibernaut.schemas.stop import StopReason
@@ -18,6 +18,7 @@ from tests.support.conversations import append, begin_in, conversations_of, row,
 from tests.support.house import Overtaken
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.settled import check_valid
+from tests.support.tables import LosesResponses, RevealsSlowly
 from tests.support.world import TENANT, World, data_in
 
 ISOLATED = CreateConversation(isolated_block_labels=["human"])
@@ -277,3 +278,46 @@ def test_messages_in_conversations_are_found_wherever_they_are(tmp_path: Path) -
     prompt = world.head(parent).window.pinned[0]
     assert store.message(TENANT, made, prompt) is None
     assert store.message(TENANT, parent, prompt) is not None
+
+
+def test_a_lost_answer_of_the_table_changes_nothing(tmp_path: Path) -> None:
+    """Whichever answer it is, while conversations are made, forked and deleted: the write had happened, and is not done twice."""
+    for lost in range(1, 20):
+        world, agent = opened(tmp_path / str(lost), wrap=lambda table, lost=lost: LosesResponses(table, after=[lost]))
+        conversations = conversations_of(world)
+        parent = conversations.openings.create(TENANT, agent, ISOLATED)
+        talk(world, parent.id)
+        fork = conversations.openings.fork(TENANT, parent.id)
+        again = conversations.openings.fork(TENANT, fork.id)
+        assert len(conversations.list(TENANT, ConversationQuery(agent_id=agent))) == 3
+        assert window_of(world, again.id)[1:] == window_of(world, parent.id)[1:]
+        for made in (parent, fork, again):
+            conversations.delete(TENANT, made.id)
+            assert world.data.table.query(f"{TENANT}#CONV#{made.id}", prefix="HEAD") == []
+        for made in (parent, fork, again):
+            assert world.data.table.query(f"{TENANT}#CONV#{made.id}") == [], lost
+        assert world.stores.blocks.get(TENANT, parent.isolated_block_ids[0]) is None
+
+
+@pytest.mark.parametrize("order", [list, lambda found: found[::-1]])
+def test_lists_can_be_read_while_a_transaction_shows_item_by_item(
+    tmp_path: Path, order: Callable[[Sequence[Key]], Iterable[Key]]
+) -> None:
+    """Items may come into sight in any order: a conversation that is only half in sight is left out, or shown without what is not."""
+    looks: list[int] = []
+    look: list[Callable[[], object]] = []
+
+    def meanwhile() -> None:
+        for one in look:
+            one()
+
+    world, agent = opened(tmp_path, wrap=lambda table: RevealsSlowly(table, order=order, meanwhile=meanwhile))
+    conversations = conversations_of(world)
+    look.append(lambda: looks.append(len(conversations.list(TENANT, ConversationQuery(agent_id=agent)))))
+    made = conversations.openings.create(TENANT, agent, ISOLATED)
+    talk(world, made.id)
+    fork = conversations.openings.fork(TENANT, made.id)
+    assert window_of(world, fork.id, fresh=True)[1:] == window_of(world, made.id, fresh=True)[1:]
+    for one in (made, fork):
+        conversations.delete(TENANT, one.id)
+    assert {0, 1, 2} <= set(looks)
