@@ -77,14 +77,14 @@ class Asking:
         hearing = Hearing(self._stores, self._host, work, self._telling(work, turn, stamp, action))
         deadline = began + seconds
         try:
-            config, reply = self._answered(work, turn, action, hearing, deadline)
+            reply = self._answered(work, turn, action, hearing, deadline)
         except HibernautError as error:
             logger.warning("model call failed", extra={"run_id": turn.actor.run_id, "code": error.code})
-            return replace(work, state=hearing.state), failure_of(error)
+            return answered_by(replace(work, state=hearing.state), hearing.speaker), failure_of(error)
         timing.llm_ns = int((self._clock.monotonic() - began) * 1e9)
         shown = sorted(hearing.telling.shown) if hearing.telling else []
-        stamp = stamp.model_copy(update={"streamed": bool(shown), "shown": shown, "fallback": config})
-        return answered_by(replace(work, state=hearing.state), config), Replied(as_kept(turn.actor, reply), stamp)
+        stamp = stamp.model_copy(update={"streamed": bool(shown), "shown": shown, "fallback": hearing.speaker})
+        return answered_by(replace(work, state=hearing.state), hearing.speaker), Replied(as_kept(turn.actor, reply), stamp)
 
     def _telling(self, work: Work, turn: Turn, stamp: Stamp, action: CallModel) -> Telling | None:
         if not work.state.run.options.stream_tokens:
@@ -92,15 +92,13 @@ class Asking:
         how = Rendering.of(work.state.run.request_config, legacy=turn.actor.spec.heartbeats)
         return Telling(turn.actor, stamp, how, parallel=action.parallel)
 
-    def _answered(
-        self, work: Work, turn: Turn, action: CallModel, hearing: Hearing, deadline: float
-    ) -> tuple[LLMConfig | None, ModelReply]:
-        """The reply; where the agent's own model cannot answer, of its fallback, whose configuration comes with it.
+    def _answered(self, work: Work, turn: Turn, action: CallModel, hearing: Hearing, deadline: float) -> ModelReply:
+        """The reply; where the agent's own model cannot answer, of its fallback, which is then the hearing's speaker.
 
         Raises: HibernautError, the first model's where both fail before a word is heard; Stopped.
         """
         try:
-            return None, self._complete(_request(work, turn, action), hearing, deadline)
+            return self._complete(_request(work, turn, action), hearing, deadline)
         except HibernautError as error:
             config = self._fallback(work, turn, error, hearing, deadline)
             if config is None:
@@ -110,22 +108,24 @@ class Asking:
             turn = replace(turn, actor=replace(turn.actor, config=config))
             action = CallModel(*model_requests.plan(turn.actor, turn.history, turn.last_return))
             try:
-                return config, self._complete(_request(work, turn, action), hearing, deadline)
+                hearing.speaker = config
+                return self._complete(_request(work, turn, action), hearing, deadline)
             except HibernautError as second:
                 if hearing.heard:
                     raise
+                hearing.speaker = None
                 logger.warning("fallback model failed", extra=told | {"code": second.code})
                 raise error from second
 
     def _fallback(self, work: Work, turn: Turn, error: HibernautError, hearing: Hearing, deadline: float) -> LLMConfig | None:
         """The model to be asked instead, if there is one, and time for it, and nobody has heard a word yet."""
         handle = work.agent.fallback_model
-        if handle in (None, turn.actor.config.handle) or hearing.heard or not retries.another_model_may_help(error):
+        if handle is None or handle == turn.actor.config.handle or not retries.another_model_may_help(error):
             return None
-        if self._clock.monotonic() + SHORTEST_CALL > deadline:
+        if hearing.heard or self._clock.monotonic() + SHORTEST_CALL > deadline:
             return None
         try:
-            return standing_in(self._models.config(handle or ""), turn.actor.config, work.agent.agent_type)
+            return standing_in(self._models.config(handle), turn.actor.config, work.agent.agent_type)
         except HibernautError:
             logger.warning("fallback model is unknown", extra={"run_id": turn.actor.run_id, "fallback": handle})
             return None
@@ -167,6 +167,7 @@ class Asking:
                     hearing.look()
                 hearing.see_to(now)
                 if now >= until:
+                    hearing.end(whole=False)
                     raise ModelTimeout(f"{request.config.handle or request.config.model}: the answer did not end in time")
 
     def _chance(self) -> float:

@@ -13,8 +13,8 @@ from dataclasses import replace
 
 from hibernaut.domain.deltas import Telling, merged
 from hibernaut.ports.table import ConditionFailed
-from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.events import DeltaEvent, DoneEvent
+from hibernaut.schemas.llm_config import LLMConfig
 from hibernaut.schemas.model_call import Delta
 from hibernaut.schemas.run import StoredRun
 from hibernaut.schemas.stop import RunStatus
@@ -25,17 +25,20 @@ from hibernaut.store.runs import RunState
 from hibernaut.store.stores import Stores
 
 TRIES = 100
+"""How often one batch is given other numbers before the step is given up."""
 NEVER = float("inf")
 
 
 class Hearing:
     """What one attempt hears of its step's reply. `telling` None: the run's followers see whole messages only.
 
-    `heard`: a piece of the reply has arrived, so that it may not be asked for again.
+    `heard`: a piece of the reply has arrived, so that it may not be asked for again. `speaker` is the model that is asked, where it is
+    not the run's own.
     """
 
     def __init__(self, stores: Stores, host: Host, work: Work, telling: Telling | None) -> None:
         self.heard = False
+        self.speaker: LLMConfig | None = None
         self.telling = telling
         self.state: RunState = work.state
         self._tenant = work.tenant
@@ -100,20 +103,21 @@ class Hearing:
 
     def _write(self) -> None:
         events = self._gathered
-        for _ in range(TRIES):
+        for attempt in range(1, TRIES + 1):
             first = self.state.next_seq
             token = f"{self.state.token}.{first}"
             put = self._runs.put_events(self._tenant, self.state.run.id, first, events, self._clock.now(), token=token)
             try:
                 self._writer.write(put, token=token)
             except ConditionFailed:
+                if attempt == TRIES:
+                    raise
                 self._renumber()
                 continue
             self.state = replace(self.state, run=self._timed(), next_seq=first + len(events))
             self._gathered, self._written_at = [], self._clock.monotonic()
             self._host.signal.notify(self.state.run.id)
             return
-        raise Conflict(f"The event log of run {self.state.run.id} does not settle; try again.")
 
     def _timed(self) -> StoredRun:
         """The run with the time that it took until its first words stood in the log; they are known as such in its first step only."""

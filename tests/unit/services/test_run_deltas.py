@@ -273,6 +273,7 @@ def test_a_model_that_drips_for_ever_is_a_time_out(tmp_path: Path) -> None:
     error = world.run(run_id).run.error
     assert error is not None
     assert (error.code, len(world.models.requests)) == ("llm_timeout", 1)
+    assert said(world, run_id).startswith("x"), "what was heard is told"
     check_settled(world, agent_id)
 
 

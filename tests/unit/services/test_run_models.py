@@ -206,6 +206,7 @@ def test_a_fallback_that_breaks_midway_ends_the_run_with_its_own_error(tmp_path:
     world, agent_id = opened(tmp_path, by_model(ModelCredits("no money"), broken))
     run_id = world.send(agent_id, "hello")
     assert error_of(world, run_id).code == "llm_connection"
+    assert world.stores.steps.of_run(TENANT, run_id)[0].model_handle == OTHER
 
 
 @pytest.mark.parametrize("fallback", [None, OWN])
