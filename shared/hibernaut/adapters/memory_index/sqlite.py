@@ -1,0 +1,129 @@
+"""The index in one SQLite file beside the table's: words by FTS5's BM25, vectors exactly.
+
+Filters come first: FTS5's hits are joined with them, vectors are chosen by them. Everything a search looks at is one moment of the file,
+also where another process writes. Must not know: what documents are about.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from hibernaut.adapters.memory_index import sqlite_rows as rows
+from hibernaut.adapters.memory_index.sqlite_file import SqliteIndexFile
+from hibernaut.adapters.memory_index.sqlite_queries import narrows
+from hibernaut.adapters.memory_index.sqlite_schema import space_dropped, space_made
+from hibernaut.adapters.memory_index.sqlite_vectors import Place, Vectors, packed
+from hibernaut.schemas.search import IndexDocument, IndexedState, IndexFound, IndexHit, IndexQuery, Tombstone
+
+SECONDS_OF_A_TOMBSTONE = 3600
+_BYTES_OF_VECTORS = 512_000_000
+
+
+class SqliteMemoryIndex:
+    """The file at `path`, whose folder exists. `now`: seconds since 1970. `vector_bytes`: about how much of vectors stays in memory.
+
+    `made_anew` says that the file was not there, or could not be used: what the table holds must be written to it again.
+    """
+
+    def __init__(self, path: Path, *, now: Callable[[], float] = time.time, vector_bytes: int = _BYTES_OF_VECTORS) -> None:
+        self._file = SqliteIndexFile(path)
+        self._now = now
+        self._vectors = Vectors(vector_bytes)
+        self.made_anew = self._file.made_anew
+
+    def close(self) -> None:
+        """What is asked afterwards raises IndexAsleep."""
+        self._file.close()
+
+    def put(self, space: str, documents: Sequence[IndexDocument]) -> None:
+        vectors = [None if document.vector is None else packed(document.vector) for document in documents]
+        with self._file.writing() as writer:
+            number = self._made(writer, space, [len(document.vector) for document in documents if document.vector is not None])
+            self._forget_old_tombstones(writer, number)
+            for document, vector in zip(documents, vectors, strict=True):
+                rows.put(writer, number, document, vector)
+
+    def remove(self, space: str, tombstones: Sequence[Tombstone]) -> None:
+        with self._file.writing() as writer:
+            number = self._made(writer, space, [])
+            self._forget_old_tombstones(writer, number)
+            for tombstone in tombstones:
+                rows.remove(writer, number, tombstone, self._now())
+
+    def search(self, space: str, query: IndexQuery) -> IndexFound:
+        with self._file.reading() as reader:
+            found = rows.space(reader, space)
+            if found is None:
+                return IndexFound()
+            number, dimension = found
+            vector = _checked(query, space, dimension)
+            return IndexFound(
+                lexical=rows.by_words(reader, number, query),
+                vector=() if vector is None else self._by_vectors(reader, number, query, vector),
+            )
+
+    def states(self, space: str, tenant: str) -> Iterator[IndexedState]:
+        after = ""
+        while True:
+            with self._file.reading() as reader:
+                found = rows.space(reader, space)
+                some = [] if found is None else rows.states(reader, found[0], tenant, after)
+            for after, version, embedded in some:
+                yield IndexedState(id=after, version=version, embedded=bool(embedded))
+            if len(some) < rows.STATES_AT_ONCE:
+                return
+
+    def spaces(self) -> list[str]:
+        with self._file.reading() as reader:
+            return [name for (name,) in reader.execute("SELECT name FROM space ORDER BY name")]
+
+    def drop(self, space: str) -> None:
+        with self._file.writing() as writer:
+            found = rows.space(writer, space)
+            if found is None:
+                return
+            for statement in space_dropped(found[0]):
+                writer.execute(statement)
+            writer.execute("DELETE FROM space WHERE number = ?", (found[0],))
+        self._vectors.forget(found[0])
+
+    def _made(self, writer: sqlite3.Connection, space: str, dimensions: Sequence[int]) -> int:
+        """The space's number. Raises: ValueError where a dimension is not the space's."""
+        number, dimension = rows.space(writer, space) or (None, None)
+        wanted = dimension or next(iter(dimensions), None)
+        if odd := [other for other in dimensions if other != wanted]:
+            raise ValueError(f"the space {space} has vectors of {wanted} numbers, not of {odd[0]}")
+        if number is None:
+            number = writer.execute("INSERT INTO space (name) VALUES (?)", (space,)).lastrowid
+            for statement in space_made(int(number or 0)):
+                writer.execute(statement)
+        if dimension is None and wanted is not None:
+            writer.execute("UPDATE space SET dimension = ? WHERE number = ?", (wanted, number))
+        return int(number or 0)
+
+    def _forget_old_tombstones(self, writer: sqlite3.Connection, number: int) -> None:
+        rows.forget_tombstones(writer, number, self._now() - SECONDS_OF_A_TOMBSTONE)
+
+    def _by_vectors(self, reader: sqlite3.Connection, number: int, query: IndexQuery, vector: bytes) -> tuple[IndexHit, ...]:
+        places = [Place(number, query.tenant, query.kind, name) for name in rows.places(reader, number, query)]
+        among = rows.rows(reader, number, query) if narrows(query) else None
+        near = self._vectors.nearest(reader, places, vector, among=among, limit=query.limit)
+        names = rows.named(reader, number, (row for row, _ in near))
+        if len(names) < len(near):
+            self._vectors.sift(reader, places)
+            near = self._vectors.nearest(reader, places, vector, among=among, limit=query.limit)
+            names = rows.named(reader, number, (row for row, _ in near))
+        hits = [(-cosine, -names[row][1], names[row][0]) for row, cosine in near if row in names]
+        return tuple(IndexHit(id=found, score=(1 - less) / 2) for less, _, found in sorted(hits))
+
+
+def _checked(query: IndexQuery, space: str, dimension: int | None) -> bytes | None:
+    """The query's vector; None where there is none, or nothing to compare it with."""
+    if query.vector is None or dimension is None:
+        return None
+    if len(query.vector) != dimension:
+        raise ValueError(f"the space {space} has vectors of {dimension} numbers, not of {len(query.vector)}")
+    return packed(query.vector)

@@ -1,0 +1,123 @@
+"""Statements on the tables of one space: writing documents and tombstones, reading ids and words' hits.
+
+Whoever calls holds the connection and its transaction. Must not know: vectors in memory, files.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable
+
+from hibernaut.adapters.memory_index.sqlite_queries import LIST, filters, indexed, match, microseconds
+from hibernaut.schemas.search import IndexDocument, IndexHit, IndexQuery, Tombstone
+
+STATES_AT_ONCE = 1000
+
+
+def space(connection: sqlite3.Connection, name: str) -> tuple[int, int | None] | None:
+    """The number of a space and the dimension of its vectors, once it has one."""
+    found = connection.execute("SELECT number, dimension FROM space WHERE name = ?", (name,)).fetchone()
+    return None if found is None else (int(found[0]), found[1])
+
+
+def put(writer: sqlite3.Connection, number: int, document: IndexDocument, vector: bytes | None) -> None:
+    """Unless a newer version, the same one, or a tombstone of one stands there."""
+    key = (document.tenant, document.id)
+    stood = writer.execute(f"SELECT row, version FROM document_{number} WHERE tenant = ? AND id = ?", key).fetchone()
+    if stood is not None:
+        if stood[1] >= document.version:
+            return
+        _delete(writer, number, stood[0])
+    elif _buried(writer, number, document):
+        return
+    row = writer.execute(
+        f"INSERT INTO document_{number} (tenant, kind, place, conversation, file, role, created, id, version, embedded)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            *(document.tenant, document.kind, document.place, document.conversation, document.file_id, document.role),
+            *(microseconds(document.created_at), document.id, document.version, vector is not None),
+        ),
+    ).lastrowid
+    if vector is not None:
+        writer.execute(f"INSERT INTO vector_{number} (row, vector) VALUES (?, ?)", (row, vector))
+    writer.execute(f"INSERT INTO words_{number} (rowid, words) VALUES (?, ?)", (row, indexed(document.text)))
+    writer.executemany(f"INSERT INTO tag_{number} (row, tag) VALUES (?, ?)", [(row, tag) for tag in set(document.tags)])
+
+
+def remove(writer: sqlite3.Connection, number: int, tombstone: Tombstone, at: float) -> None:
+    """A newer version stays, and then the tombstone says nothing."""
+    key = (tombstone.tenant, tombstone.id)
+    stood = writer.execute(f"SELECT row, version FROM document_{number} WHERE tenant = ? AND id = ?", key).fetchone()
+    if stood is not None:
+        if stood[1] > tombstone.version:
+            return
+        _delete(writer, number, stood[0])
+    writer.execute(
+        f"INSERT INTO tombstone_{number} (tenant, id, version, at) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT (tenant, id) DO UPDATE SET at = excluded.at, version = max(version, excluded.version)",
+        (*key, tombstone.version, at),
+    )
+
+
+def forget_tombstones(writer: sqlite3.Connection, number: int, before: float) -> None:
+    writer.execute(f"DELETE FROM tombstone_{number} WHERE at < ?", (before,))
+
+
+def by_words(reader: sqlite3.Connection, number: int, query: IndexQuery) -> tuple[IndexHit, ...]:
+    """Best first, among equals the newer first."""
+    wanted = match(query.text or "")
+    if wanted is None:
+        return ()
+    where, values = filters(number, query)
+    found = reader.execute(
+        f"SELECT d.id, -bm25(words_{number}) AS score FROM words_{number} JOIN document_{number} d"
+        f" ON d.row = words_{number}.rowid WHERE words_{number} MATCH ? AND {where} ORDER BY score DESC, d.created DESC, d.id LIMIT ?",
+        (wanted, *values, query.limit),
+    )
+    return tuple(IndexHit(id=found_id, score=score) for found_id, score in found)
+
+
+def rows(reader: sqlite3.Connection, number: int, query: IndexQuery) -> list[int]:
+    """All rows with vectors that a query may find, ascending."""
+    where, values = filters(number, query)
+    selected = f"SELECT d.row FROM document_{number} d WHERE {where} AND d.embedded ORDER BY d.row"
+    return [row for (row,) in reader.execute(selected, values)]
+
+
+def places(reader: sqlite3.Connection, number: int, query: IndexQuery) -> list[str]:
+    """Those that are asked for, or all of the tenant and kind."""
+    if query.places is not None:
+        return list(dict.fromkeys(query.places))
+    key = (query.tenant, query.kind)
+    return [
+        place for (place,) in reader.execute(f"SELECT DISTINCT place FROM document_{number} WHERE tenant = ? AND kind = ?", key)
+    ]
+
+
+def named(reader: sqlite3.Connection, number: int, wanted: Iterable[int]) -> dict[int, tuple[str, int]]:
+    """Ids and times of rows, without those that are gone."""
+    selected = f"SELECT row, id, created FROM document_{number} WHERE row IN {LIST}"
+    return {row: (found_id, created) for row, found_id, created in reader.execute(selected, (json.dumps(list(wanted)),))}
+
+
+def states(reader: sqlite3.Connection, number: int, tenant: str, after: str) -> list[tuple[str, int, bool]]:
+    """The next ids, versions, and whether there is a vector."""
+    return reader.execute(
+        f"SELECT id, version, embedded FROM document_{number} WHERE tenant = ? AND id > ? ORDER BY id LIMIT ?",
+        (tenant, after, STATES_AT_ONCE),
+    ).fetchall()
+
+
+def _buried(writer: sqlite3.Connection, number: int, document: IndexDocument) -> bool:
+    found = writer.execute(
+        f"SELECT version FROM tombstone_{number} WHERE tenant = ? AND id = ?", (document.tenant, document.id)
+    ).fetchone()
+    return found is not None and found[0] >= document.version
+
+
+def _delete(writer: sqlite3.Connection, number: int, row: int) -> None:
+    writer.execute(f"DELETE FROM document_{number} WHERE row = ?", (row,))
+    writer.execute(f"DELETE FROM vector_{number} WHERE row = ?", (row,))
+    writer.execute(f"DELETE FROM words_{number} WHERE rowid = ?", (row,))
+    writer.execute(f"DELETE FROM tag_{number} WHERE row = ?", (row,))
