@@ -92,11 +92,12 @@ class Conversations:
 
     def _shown(self, tenant: str, record: StoredConversation, row: Item, head: Head | None) -> Conversation:
         fields = {name: getattr(record, name) for name in _SHARED}
-        last = str(row.get("last_message_at", ""))
+        last, copies = str(row.get("last_message_at", "")), record.isolated_block_ids
+        found = self._records.blocks.get_many(tenant, copies) if copies else {}
         return Conversation.model_construct(
             **fields,
             in_context_message_ids=self._records.window_ids.of(tenant, head) if head else [],
-            isolated_block_ids=record.isolated_block_ids,
+            isolated_block_ids=[copy for copy in copies if copy in found],
             last_message_at=datetime.fromisoformat(last) if last else None,
         )
 

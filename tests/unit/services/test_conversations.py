@@ -14,6 +14,7 @@ from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.tool_rule import RequiresApprovalToolRule
 from hibernaut.services.conversation_models import chosen
 from hibernaut.services.conversations import ConversationQuery
+from hibernaut.services.prompts import overlaid
 from tests.support.conversations import append, begin_in, conversations_of, row, talk, window_of
 from tests.support.house import Overtaken
 from tests.support.scripted_model import calls, in_turn, says
@@ -173,6 +174,22 @@ def test_a_private_copy_that_is_let_go_does_not_uncover_the_agents_block(tmp_pat
     assert conversations.retrieve(TENANT, made.id).isolated_block_ids == []
     assert "<human>" not in conversations.recompile(TENANT, conversations.target(TENANT, made.id, None))
     conversations.delete(TENANT, made.id)
+
+
+def test_a_private_copy_stays_when_its_original_leaves_the_agent(tmp_path: Path) -> None:
+    assert overlaid(["a", "b", "c"], {"b": "B"}) == ["a", "B", "c"]
+    assert overlaid(["a", "c"], {"b": "B"}) == ["a", "c", "B"]
+    assert overlaid(["a", "b"], {"b": ""}) == ["a"]
+    assert overlaid(["a"], {"b": ""}) == ["a"]
+    world, agent = opened(tmp_path)
+    conversations = conversations_of(world)
+    made = conversations.openings.create(TENANT, agent, ISOLATED)
+    (copy,) = made.isolated_block_ids
+    block = world.stores.blocks.get(TENANT, copy)
+    assert block is not None
+    world.stores.writer.write(*world.stores.blocks.delete(TENANT, block))
+    assert conversations.retrieve(TENANT, made.id).isolated_block_ids == []
+    assert "<human>" not in conversations.recompile(TENANT, conversations.target(TENANT, made.id, None))
 
 
 def test_a_block_that_a_conversation_makes_is_the_agents(tmp_path: Path) -> None:
