@@ -13,7 +13,8 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from hibernaut.local.aws_offline.moto_fixes import install, wait_execution
+from hibernaut.local.aws_offline.moto_executions import Ended
+from hibernaut.local.aws_offline.moto_fixes import install, told_of_ends, wait_execution, wait_rest
 
 ROLE = "arn:aws:iam::123456789012:role/any"
 PASS = {"StartAt": "Done", "States": {"Done": {"Type": "Pass", "End": True}}}
@@ -230,6 +231,37 @@ def test_a_wait_and_the_intervals_of_retries_take_the_time_that_was_asked_for(ma
     missing["Retry"] = [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 3600, "MaxAttempts": 2}]  # type: ignore[assignment]
     wait = {"Type": "Wait", "Seconds": 86_400, "Next": "Call"}
     assert machines.run({"StartAt": "Rest", "States": {"Rest": wait, "Call": missing}})["status"] == "FAILED"
+
+
+def test_a_timeout_that_is_read_from_the_state_takes_the_time_that_was_asked_for(machines: Machines) -> None:
+    waiting = machines.waiting()
+    waiting["States"]["Wait"]["TimeoutSecondsPath"] = "$.seconds"
+    described = machines.run(waiting, input=json.dumps({"seconds": 604_800}))
+    assert (described["status"], described["error"]) == ("FAILED", "States.Timeout")
+
+
+def test_an_execution_rests_while_it_waits_for_a_token(machines: Machines) -> None:
+    arn = machines.start(machines.waiting())
+    assert wait_rest(arn) == "RUNNING"
+    machines.states.send_task_success(taskToken=machines.token(), output="{}")
+    assert wait_rest(arn) == "SUCCEEDED"
+
+
+def test_who_listens_is_told_once_of_every_end(machines: Machines) -> None:
+    told: list[Ended] = []
+    with told_of_ends(told.append):
+        machines.run(PASS, input='{"a": 1}')
+        waiting = machines.make(machines.waiting(), "waiting")
+        stopped = machines.states.start_execution(stateMachineArn=waiting, name="run-2")["executionArn"]
+        wait_rest(stopped)
+        machines.states.stop_execution(executionArn=stopped, error="Stopped", cause="by hand")
+        wait_execution(stopped)
+    machines.run(PASS, name="run-3")
+    assert [(one.status, one.input, one.error, one.cause) for one in told] == [
+        ("SUCCEEDED", '{"a": 1}', None, None),
+        ("ABORTED", "{}", "Stopped", "by hand"),
+    ]
+    assert [one.arn.rpartition(":")[2] for one in told] == ["run-1", "run-2"]
 
 
 def test_jsonata_is_evaluated_and_text_in_it_is_only_text(machines: Machines) -> None:
