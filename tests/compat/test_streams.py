@@ -170,6 +170,25 @@ def test_a_call_is_streamed_as_its_name_and_then_its_arguments(http: httpx.Clien
 
 
 @pytest.mark.manifest("messages.stream.tokens")
+def test_a_request_for_an_approval_is_streamed_with_nulls_for_what_a_piece_lacks(
+    http: httpx.Client, new_agent: Make, said: Said
+) -> None:
+    said.next(calls(INSERT, content="May I note that?"))
+    agent = new_agent(tool_rules=[{"type": "requires_approval", "tool_name": "memory_insert"}])
+    path = f"/v1/agents/{agent.id}/messages"
+    seen = data(http.post(f"{path}/stream", json={"input": "tea", "stream_tokens": True, "include_pings": False}).text)
+    asked = [one for one in seen if one["message_type"] == "approval_request_message"]
+    assert all(one["tool_call"].keys() == {"name", "arguments", "tool_call_id"} for one in asked)
+    assert all(one["tool_calls"] == one["tool_call"] for one in asked)
+    assert [one["tool_call"]["name"] for one in asked] == ["memory_insert"] + [None] * (len(asked) - 1)
+    assert json.loads("".join(one["tool_call"]["arguments"] or "" for one in asked)) == INSERT[1]
+    assert seen[-2] == {"message_type": "stop_reason", "stop_reason": "requires_approval"}
+    (request,) = [one for one in http.get(path, params={"limit": 1}).json() if one["message_type"] == "approval_request_message"]
+    assert {one["id"] for one in asked} == {request["id"]}
+    assert joined(seen, "assistant_message", "content").keys().isdisjoint({request["id"]})
+
+
+@pytest.mark.manifest("messages.stream.tokens")
 def test_the_sdk_reads_tokens(client: Letta, new_agent: Make, said: Said) -> None:
     said.next(calls(INSERT, content="I shall note that down."), {"content": "Noted, gladly."})
     seen: Any = list(client.agents.messages.stream(new_agent().id, input="tea", stream_tokens=True))
