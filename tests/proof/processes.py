@@ -1,0 +1,314 @@
+"""Run as a program (`processes.py PROFILE FOLDER STORY FIRST EVERY`): lives a story in process after process, each killed by a signal at its own
+point (each `EVERY`-th from the `FIRST`), and lets the next process settle what is left. Prints what was tried and found, as JSON.
+
+The program itself opens nothing: every life and every settling is a fork of it, so that nothing but the data passes from one to the next.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from functions.advance_turn import handler as advance_turn
+from functions.close_run import handler as close_run
+from functions.summarize import handler as summarize
+from hibernaut.adapters.blobs.disk import DiskBlobs
+from hibernaut.adapters.clock import SystemClock
+from hibernaut.adapters.table.definition import create_table
+from hibernaut.adapters.table.dynamodb import DynamoDbTable, one_attempt
+from hibernaut.domain import tokens
+from hibernaut.ports.table import Table
+from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
+from hibernaut.schemas.base import JsonObject
+from hibernaut.wiring import aws, embedded
+from hibernaut.wiring.settings import AwsSettings, EmbeddedSettings
+from tests.proof.clients import TENANT, Client, Desk, Notes, Say
+from tests.proof.faults import is_outside
+from tests.proof.stories import STILL_THERE, STORIES, TOOLS, Story
+from tests.proof.verdict import answered, runs, verdict
+from tests.support.scripted_model import ScriptedModels, ScriptedRunner, nothing
+from tests.support.tables import CountingTable
+from tests.support.world import Data, World
+
+PATIENCE = 60.0
+LEASE_MS = 50
+"""What is left of a Lambda's time when it is asked: so short that the next process need not wait for the dead one's lease."""
+
+
+class Mortal:
+    """Counts the points behind which a process has left something, once it is armed, and is killed at the `at`-th (0: never)."""
+
+    def __init__(self, at: int) -> None:
+        self._at, self._seen, self.armed = at, 0, False
+
+    def point(self, place: str) -> None:
+        if self.armed and place.startswith("after ") and is_outside(place):
+            self._seen += 1
+            if self._seen == self._at:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+@dataclass
+class WrittenRunner(ScriptedRunner):
+    """Its effects stand in a file, since the processes do not live long enough to tell."""
+
+    file: Path = Path()
+
+    def run(self, job: ToolJob) -> ToolOutcome:
+        self.at("before tool")
+        with self.file.open("a") as file:
+            file.write(json.dumps([job.name, job.args]) + "\n")
+        outcome = self.does(job)
+        self.at("after tool")
+        return outcome
+
+
+class Place:
+    """Where one life happens: a folder, and what the engines of both profiles are built with there."""
+
+    def __init__(self, story: Story, folder: Path, at: int = 0) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.story, self.folder, self.mortal = story, folder, Mortal(at)
+        self.models = ScriptedModels(story.script, at=self.mortal.point, **story.model)
+        self.runner = WrittenRunner(at=self.mortal.point, file=folder / "effects")
+        self.notes = Notes.of(folder / "notes")
+
+    def wrap(self, table: Table) -> Table:
+        return CountingTable(table, lambda _, kind: self.mortal.point(kind))
+
+    def makes_agent(self, table: Table) -> None:
+        agent_id = self.looking(table).make_agent(
+            kind=self.story.kind, blocks={"human": "Ann"}, tools=TOOLS, rules=self.story.rules
+        )
+        (self.folder / "agent").write_text(agent_id)
+
+    @property
+    def agent_id(self) -> str:
+        return (self.folder / "agent").read_text()
+
+    def looking(self, table: Table) -> World:
+        """To look at what is left."""
+        written = self.runner.file.read_text().splitlines() if self.runner.file.exists() else []
+        effects = [(name, args) for name, args in map(json.loads, written)]
+        models = ScriptedModels(self.story.script, at=nothing, **self.story.model)
+        blobs: Any = DiskBlobs(self.folder / "data" / "blobs")
+        return World(Data(table, SystemClock(), models, ScriptedRunner(effects=effects), blobs))
+
+    def client(self, desk: Desk) -> Client:
+        client = Client(self.agent_id, self.notes, desk)
+        self.runner.does = lambda job: self._does(client, job)
+        return client
+
+    def _does(self, client: Client, job: ToolJob) -> ToolOutcome:
+        if self.story.meanwhile is not None:
+            self.story.meanwhile(client)
+        return ToolOutcome("success", f"did {job.name}")
+
+    def lives(self, desk: Desk) -> None:
+        self.mortal.armed = True
+        self.client(desk).does(self.story.acts)
+
+    def judged(self, desk: Desk, table: Table) -> None:
+        """The story goes on to its end, then one more message; what is wrong stands in a file."""
+        client = self.client(desk)
+        desk.settle()
+        client.does(self.story.acts)
+        desk.settle()
+        found = verdict(self.looking(table), self.agent_id, self.notes.said(self.story.acts), {})
+        client.does([Say(STILL_THERE)])
+        desk.settle()
+        world = self.looking(table)
+        found += answered(world, client.run_of(STILL_THERE))
+        found += verdict(world, self.agent_id, self.notes.said([*self.story.acts, Say(STILL_THERE)]), {})
+        judged = {"runs": len(runs(world, self.agent_id)), "found": [list(one) for one in found]}
+        (self.folder / "judged").write_text(json.dumps(judged))
+
+
+# the embedded profile
+
+
+class HomeDesk:
+    """The port `Desk` on the house at home; runs are driven on this thread where that is possible."""
+
+    def __init__(self, house: embedded.Embedded, place: Place) -> None:
+        self.house, self.place, self._started = house, place, deque[str]()
+        self.stores, self.endings = house.stores, house.chain.endings
+        self.sending = house.chain.sending
+
+    def start(self, run_id: str) -> None:
+        self._started.append(run_id)
+
+    def drive(self) -> None:
+        while self._started:
+            self.sending.start(TENANT, self._started.popleft(), inline=True)
+        self.settle()
+
+    def settle(self) -> None:
+        """Until every run has ended: each that ends tells so."""
+        woken = threading.Event()
+        world = self.place.looking(self.house.table)
+        for state in runs(world, self.place.agent_id):
+            self.house.host.signal.watch(state.run.id, woken.set)
+        while not all(state.ended for state in runs(world, self.place.agent_id)):
+            assert woken.wait(PATIENCE), "a run does not end"
+            woken.clear()
+
+
+def opened(place: Place) -> embedded.Embedded:
+    overrides = embedded.Overrides(table=place.wrap, models=place.models, runner=place.runner)
+    return embedded.Embedded(EmbeddedSettings(data=place.folder / "data"), overrides)
+
+
+def live_embedded(place: Place) -> None:
+    house = opened(place)
+    place.makes_agent(house.table)
+    with house:
+        place.lives(HomeDesk(house, place))
+
+
+def settle_embedded(place: Place) -> None:
+    """The next process: it takes up what it finds at its start, then serves another message."""
+    with opened(place) as house:
+        place.judged(HomeDesk(house, place), house.table)
+
+
+# the profile aws, over DynamoDB Local
+
+
+class Context:
+    aws_request_id = "request"
+
+    def get_remaining_time_in_millis(self) -> int:
+        return LEASE_MS
+
+
+class LambdaDesk:
+    """The port `Desk` on the handlers: what the state machine does is done here, for every run that is open."""
+
+    def __init__(self, house: aws.House, place: Place) -> None:
+        self.house, self.place = house, place
+        self.stores, self.endings = house.stores, house.chain.endings
+        self.sending = house.chain.sending
+
+    def start(self, run_id: str) -> None:
+        """The state machine takes it from here."""
+
+    def drive(self) -> None:
+        self.settle()
+
+    def settle(self) -> None:
+        world = self.place.looking(dynamodb(self.place))
+        while is_open := [state.run.id for state in runs(world, self.place.agent_id) if not state.ended]:
+            for run_id in is_open:
+                heartbeats(self.house, run_id)
+
+
+def heartbeats(house: aws.House, run_id: str) -> None:
+    """Advance until there is nothing to do; where the step stays taken for long, close the run."""
+    event = {"tenant": TENANT, "run_id": run_id}
+    until = time.monotonic() + 20 * LEASE_MS / 1000
+    while (follows := beat(house, event)) in ("advance", "busy"):
+        if follows == "busy" and time.monotonic() > until:
+            close_run.handler({**event, "error": "States.Timeout"}, Context(), house.chain.endings)
+            return
+
+
+def beat(house: aws.House, event: JsonObject) -> str:
+    follows = advance_turn.handler(event, Context(), house.chain)["next"]
+    if follows == "compact":
+        return summarize.handler(event, Context(), house.chain.compactions)["next"]
+    return follows
+
+
+def dynamodb(place: Place) -> Table:
+    return DynamoDbTable(table_name(place), client=CLIENT[0])
+
+
+def table_name(place: Place) -> str:
+    """One for a whole story: each life has an agent of its own in it."""
+    return place.folder.parent.name
+
+
+CLIENT: list[object] = []
+"""Made once, before the forks; it connects at its first request only."""
+
+
+def aws_house(place: Place) -> aws.House:
+    settings = AwsSettings(env="dev", table=table_name(place), bucket="none", state_machine="none", tool_timeout=1.0)
+    overrides = aws.Overrides(table=lambda _: place.wrap(dynamodb(place)), models=place.models, runner=place.runner)
+    return aws.house(settings, overrides, in_execution=True)
+
+
+def live_aws(place: Place) -> None:
+    place.makes_agent(dynamodb(place))
+    place.lives(LambdaDesk(aws_house(place), place))
+
+
+def settle_aws(place: Place) -> None:
+    place.judged(LambdaDesk(aws_house(place), place), dynamodb(place))
+
+
+PROFILES: dict[str, tuple[Callable[[Place], None], Callable[[Place], None]]] = {
+    "embedded": (live_embedded, settle_embedded),
+    "aws": (live_aws, settle_aws),
+}
+
+
+def forked(work: Callable[[], None]) -> int:
+    """How a process ended that did the work: its exit status, or minus the signal."""
+    pid = os.fork()
+    if pid:
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    try:
+        work()
+    except BaseException:  # noqa: BLE001  the fork ends here, and its status tells
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
+
+
+def main(profile: str, folder: Path, name: str, first: int, every: int) -> None:
+    live, settle = PROFILES[profile]
+    story = next(story for story in STORIES if story.name == name)
+    tokens.get_ready()
+    if profile == "aws":
+        import boto3
+
+        CLIENT.append(boto3.client("dynamodb", config=one_attempt()))
+        forked(lambda: create_table(CLIENT[0], folder.name))  # type: ignore[arg-type]
+    total: dict[str, Any] = {"points": 0, "runs": 0, "found": []}
+    at, ended = first, -signal.SIGKILL
+    while ended == -signal.SIGKILL:
+        here = folder / f"{at:03}"
+        ended = forked(lambda here=here, at=at: live(Place(story, here, at)))  # type: ignore[misc]
+        tried = judged(here, ended, forked(lambda here=here: settle(Place(story, here))))  # type: ignore[misc]
+        total["points"] += ended == -signal.SIGKILL
+        total["runs"] += tried["runs"]
+        total["found"] += [[f"point {at}", *one] for one in tried["found"]]
+        at += every
+    print(json.dumps(total))
+
+
+def judged(here: Path, lived: int, settled: int) -> dict[str, Any]:
+    """What the settling found; a process that failed is a finding too."""
+    file = here / "judged"
+    tried: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {"runs": 0, "found": []}
+    if lived not in (0, -signal.SIGKILL):
+        tried["found"].append(["bricked", "the process failed by itself"])
+    if settled != 0:
+        tried["found"].append(["bricked", "the next process failed"])
+    return tried
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3], int(sys.argv[4]), int(sys.argv[5]))

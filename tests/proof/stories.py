@@ -1,0 +1,166 @@
+"""The stories of the proof: what people ask, what the model says, and what happens meanwhile. They know nothing of engines and faults.
+
+The model answers by what it is shown, so that asking it again changes nothing; what it calls the tool `ring` with is unlike for each
+call of each run, so that an effect which happened twice shows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hibernaut.ports.model import ModelReply, ModelRequest
+from hibernaut.schemas.agent import AgentType
+from hibernaut.schemas.message import Message
+from hibernaut.schemas.stop import StopReason
+from hibernaut.schemas.tool_rule import RequiresApprovalToolRule, ToolRule
+from tests.proof.clients import Act, Answer, Client, Say, Withdraw
+from tests.support.scripted_model import Script, calls, says
+
+STILL_THERE = "still there?"
+"""The message after everything, which is answered like any other."""
+INSERT = ("memory_insert", {"label": "human", "new_string": "Lives in Oslo"})
+RING = ("ring", {"x": ""})
+TOOLS = ("memory_insert", "ring", "send_message", "core_memory_append", "archival_memory_insert")
+
+
+def asked(rows: Sequence[Message]) -> int:
+    """The place of the newest message of a person."""
+    return max(place for place, row in enumerate(rows) if row.role == "user" and row.step_id is None)
+
+
+YES = says("Yes.")
+
+
+def by_step(*replies: ModelReply, only: str = "", last: ModelReply = YES) -> Script:
+    """The n-th reply in the n-th step after the newest message of a person, and its last one for ever; `last` to the message after all.
+
+    `only`: what does not contain it gets the last reply at once.
+    """
+
+    def script(request: ModelRequest, number: int) -> ModelReply:
+        if not request.tools:
+            return says("They talked.")
+        place = asked(request.messages)
+        text = request.messages[place].text()
+        if STILL_THERE in text:
+            return last
+        if only not in text:
+            return replies[-1]
+        replied = {row.step_id for row in request.messages[place:] if row.role in ("assistant", "approval") and row.step_id}
+        step = len(replied)
+        return _told(replies[min(step, len(replies) - 1)], f"{text[:20]} {step}")
+
+    return script
+
+
+def _told(reply: ModelReply, where: str) -> ModelReply:
+    """The reply whose calls of `ring` say where they were made."""
+    made = []
+    for number, call in enumerate(reply.tool_calls):
+        arguments = json.loads(call.arguments)
+        if "x" in arguments:
+            call = replace(call, arguments=json.dumps({**arguments, "x": f"{where} {number}"}))
+        made.append(call)
+    return replace(reply, tool_calls=tuple(made))
+
+
+@dataclass(frozen=True)
+class Story:
+    """`acts` are done one after the other; `meanwhile` happens whenever a tool outside is at work.
+
+    `model` are the properties of the scripted model, `blobs` says that it needs large bodies to be kept elsewhere, `later` that
+    its time must pass.
+    """
+
+    name: str
+    script: Script
+    acts: Sequence[Act] = (Say("hello"),)
+    kind: AgentType = AgentType.LETTA_V1
+    meanwhile: Callable[[Client], None] | None = None
+    rules: Sequence[ToolRule] = ()
+    model: Mapping[str, Any] = field(default_factory=dict)
+    blobs: bool = False
+    later: bool = False
+
+
+def cancels(client: Client) -> None:
+    """A person cancels what is running."""
+    owner = client.owner()
+    if owner is not None and owner == client.run_of("hello"):
+        client.desk.endings.end(client.tenant, owner, StopReason.CANCELLED)
+
+
+STOP = Say("stop that", when_busy="interrupt")
+
+
+def interrupts(client: Client) -> None:
+    """A person has another wish while the first is at work."""
+    owner = client.owner()
+    if owner is not None and owner == client.run_of("hello"):
+        STOP.done(client)
+
+
+HELD = (RequiresApprovalToolRule(tool_name="ring"),)
+asks = by_step(calls(RING, INSERT, RING), says("done"), only="hello")
+STORIES = [
+    Story("plain", by_step(says("hello to you"))),
+    Story("large message", by_step(says("so much!")), acts=(Say("hello " * 15_000),), blobs=True),
+    Story("memory", by_step(calls(INSERT), calls(INSERT), says("noted"))),
+    Story("chain of five", by_step(calls(INSERT), calls(RING), calls(INSERT), calls(RING), says("done"))),
+    Story("parallel tools", by_step(calls(INSERT, RING, RING), says("done"))),
+    Story("archival", by_step(calls(("archival_memory_insert", {"content": "Oslo"})), says("kept"))),
+    Story(
+        "heartbeats",
+        by_step(
+            calls(("core_memory_append", {"label": "human", "content": "Lives in Oslo", "request_heartbeat": True})),
+            calls(("ring", {"x": "", "request_heartbeat": True})),
+            calls(("send_message", {"message": "noted", "request_heartbeat": False})),
+            last=calls(("send_message", {"message": "Yes."})),
+        ),
+        kind=AgentType.MEMGPT,
+    ),
+    Story(
+        "two senders",
+        by_step(calls(RING), says("done")),
+        acts=(Say("hello", waits=False), Say("and me")),
+    ),
+    Story(
+        "cancel",
+        by_step(calls(INSERT, RING), says("done")),
+        acts=(Say("hello", waits=False), Say("and me")),
+        meanwhile=cancels,
+    ),
+    Story(
+        "interrupt",
+        by_step(calls(INSERT, RING), says("done")),
+        acts=(Say("hello"), STOP),
+        meanwhile=interrupts,
+    ),
+    Story("approval: yes", asks, acts=(Say("hello"), Answer("yes", "yes")), rules=HELD),
+    Story("approval: no", asks, acts=(Say("hello"), Answer("no", "no", text="and mind")), rules=HELD),
+    Story("approval: mixed", asks, acts=(Say("hello"), Answer("mixed", "mixed", text="and mind")), rules=HELD),
+    Story("approval: queue", asks, acts=(Say("hello"), Say("and me", when_busy="queue"), Answer("yes", "yes")), rules=HELD),
+    Story("approval: interrupt", asks, acts=(Say("hello"), Say("stop that", when_busy="interrupt")), rules=HELD),
+    Story("approval: cancel", asks, acts=(Say("hello"), Withdraw("withdrawn"), Say("and me")), rules=HELD),
+    Story("approval: deadline", asks, acts=(Say("hello", deadline=600),), rules=HELD, later=True),
+    Story(
+        "client tool",
+        by_step(calls(RING, ("lamp", {"x": ""}), INSERT), says("done")),
+        acts=(Say("hello", client_tools=("lamp",)), Answer("did it")),
+    ),
+    Story(
+        "compaction",
+        by_step(calls(RING), says("done, " * 200)),
+        acts=(Say("hello " + "a " * 400), Say("again " + "b " * 400), Say("and again " + "c " * 400)),
+        model={"context_window": 2600},
+    ),
+    Story(
+        "no room for a summary",
+        by_step(says("done, " * 200)),
+        acts=(Say("hello " + "a " * 400), Say("again " + "b " * 400)),
+        model={"context_window": 1500},
+    ),
+]

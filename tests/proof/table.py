@@ -1,0 +1,56 @@
+"""The table of a proof: which story was tried at how many points by which engine, and what each engine found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tests.proof.engines import Tally
+
+KINDS = ("lost", "doubled", "bricked")
+Tallies = Mapping[tuple[str, str], Tally]
+"""By story and engine."""
+
+
+def points_of(tallies: Tallies, stories: Sequence[str], engines: Sequence[str]) -> str:
+    """A row for each story: at how many points each engine was struck."""
+    rows = [["scenario", *engines]]
+    for story in stories:
+        cells = [tallies.get((story, engine)) for engine in engines]
+        rows.append([story, *(str(cell.points) if cell else "–" for cell in cells)])
+    return _drawn(rows)
+
+
+def sums_of(tallies: Tallies, engines: Sequence[str]) -> str:
+    """A row for each engine: points, runs that ended, and what was lost, doubled or bricked."""
+    rows = [["engine", "points", "runs ended", *KINDS]]
+    whole = Tally()
+    for engine in engines:
+        total = Tally()
+        for (_, of), tally in tallies.items():
+            if of == engine:
+                total.add(tally)
+        whole.add(total)
+        rows.append(_sum(engine, total))
+    return _drawn([*rows, _sum("all", whole)])
+
+
+def _sum(name: str, tally: Tally) -> list[str]:
+    ended = f"{tally.ended} of {tally.runs}"
+    return [name, str(tally.points), ended, *(str(tally.count(kind)) for kind in KINDS)]
+
+
+def _drawn(rows: Sequence[Sequence[str]]) -> str:
+    """In Markdown, its columns in line."""
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    lines = [
+        "| " + " | ".join(_set(cell, width, place) for place, (cell, width) in enumerate(zip(row, widths, strict=True))) + " |"
+        for row in rows
+    ]
+    rule = (
+        "|" + "|".join("-" * (width + 2) if place == 0 else "-" * (width + 1) + ":" for place, width in enumerate(widths)) + "|"
+    )
+    return "\n".join([lines[0], rule, *lines[1:]])
+
+
+def _set(cell: str, width: int, place: int) -> str:
+    return cell.ljust(width) if place == 0 else cell.rjust(width)

@@ -1,0 +1,103 @@
+"""The proof in a bounded form: each story at some of its points, on each engine. `make proof` takes every point."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from hibernaut.schemas.stop import StopReason
+from tests.proof import at_home
+from tests.proof.engines import AT_HOME, Engine, Tally, killed, on_dynamodb_local
+from tests.proof.faults import Points
+from tests.proof.stories import STILL_THERE, STORIES, Story
+from tests.proof.table import points_of, sums_of
+from tests.proof.verdict import Finding, runs
+from tests.support.dynamodb_local import DynamoDbLocal, dynamodb_local
+
+__all__ = ["dynamodb_local"]
+
+EVERY = 11
+"""Of a story's points; each fault begins at another one."""
+BY_NAME = {story.name: story for story in STORIES}
+STOPS = {"cancel": [StopReason.CANCELLED], "interrupt": [StopReason.CANCELLED]}
+"""How the first run of a story ends, where nothing goes wrong; those that ask for an approval end with that."""
+named = pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
+
+
+def never() -> None:
+    """No fault strikes."""
+
+
+@named
+def test_wherever_a_fault_strikes_at_home_nothing_is_lost_doubled_or_bricked(story: Story) -> None:
+    for first, engine in zip(count(1), AT_HOME.values(), strict=False):
+        assert engine(story, first, EVERY).found == []
+
+
+@named
+def test_a_story_is_what_its_name_says(story: Story, tmp_path: Path) -> None:
+    house = at_home.House(story, tmp_path)
+    world = house.lives(Points(0, never))
+    reasons = [state.run.stop_reason for state in runs(world, house.agent_id)]
+    asks = story.name.startswith("approval") or story.name == "client tool"
+    assert reasons[:1] == ([StopReason.REQUIRES_APPROVAL] if asks else STOPS.get(story.name, [StopReason.END_TURN]))
+    assert story.name != "compaction" or any(row.role == "summary" for row in world.log(house.agent_id))
+    assert not story.blobs or house.data.blobs.kept
+    assert house.judged(Points(0, never), world).found == []
+
+
+@pytest.mark.parametrize(("name", "every"), [("two senders", 5), ("approval: mixed", 5), ("compaction", 9)])
+def test_processes_at_home_that_are_killed_lose_nothing(name: str, every: int) -> None:
+    tally = killed("embedded")(BY_NAME[name], 2, every)
+    assert tally.found == []
+    assert tally.points > 1
+
+
+@pytest.mark.parametrize(("name", "every"), [("parallel tools", 6), ("approval: yes", 6)])
+def test_handlers_over_dynamodb_that_are_killed_lose_nothing(name: str, every: int, dynamodb_local: DynamoDbLocal) -> None:
+    tally = on_dynamodb_local(dynamodb_local)(BY_NAME[name], 3, every)
+    assert tally.found == []
+    assert tally.points > 1
+
+
+@pytest.fixture(scope="module")
+def offline() -> Iterator[Engine]:
+    from tests.proof.offline import on_aws_offline
+
+    with on_aws_offline() as engine:
+        yield engine
+
+
+@pytest.mark.parametrize(("name", "every"), [("parallel tools", 9), ("interrupt", 12), ("approval: yes", 12)])
+def test_deployed_handlers_that_are_abandoned_lose_nothing(name: str, every: int, offline: Engine) -> None:
+    tally = offline(BY_NAME[name], 4, every)
+    assert tally.found == []
+    assert tally.points > 1
+
+
+def test_what_is_found_is_counted_and_told() -> None:
+    broken = Tally(
+        3, 4, [("x, point 1", Finding("lost", "'hello' is lost")), ("x, point 2", Finding("bricked", "run r is running"))]
+    )
+    tallies = {("x", "one"): broken, ("y", "two"): Tally(5, 5)}
+    assert points_of(tallies, ["x", "y"], ["one", "two"]).splitlines()[2:] == [
+        "| x        |   3 |   – |",
+        "| y        |   – |   5 |",
+    ]
+    last = sums_of(tallies, ["one", "two"]).splitlines()[-1]
+    assert [cell.strip() for cell in last.split("|")[1:-1]] == ["all", "8", "8 of 9", "1", "0", "1"]
+
+
+def test_a_house_that_does_lose_doubles_or_bricks_is_found(tmp_path: Path) -> None:
+    """The verdict itself: what a broken house would leave is seen."""
+    house = at_home.House(BY_NAME["parallel tools"], tmp_path)
+    world = house.lives(Points(0, never))
+    world.runner.effects.append(world.runner.effects[0])
+    house.notes.answers[STILL_THERE] = "said"
+    tried = at_home.verdict(world, house.agent_id, ["hello", "never taken"], {})
+    assert sorted(finding.kind for finding in tried) == ["doubled", "lost"]
+    world.accept(house.agent_id, "nobody drives this")
+    assert "bricked" in [finding.kind for finding in at_home.verdict(world, house.agent_id, [], {})]
