@@ -44,6 +44,8 @@ FIELDS: dict[str, Any] = {
     "base_template_id": "base-1",
     "identity_ids": ["identity-1"],
     "response_format": {"type": "json_object"},
+    "approval_deadline": 3_600,
+    "fallback_model": "hibernaut/demo",
 }
 TAKEN_IN = {
     "context_window_limit": 9_000,
