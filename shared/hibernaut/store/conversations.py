@@ -175,9 +175,13 @@ class Conversations:
         return Delete(keys.fork(tenant, source, fork))
 
     def forks(self, tenant: str, source: str) -> list[Head]:
-        """The living forks that refer to rows of a log."""
-        marks = self._table.query(keys.head(tenant, source).pk, prefix="FORK#")
-        return list(self.heads(tenant, [keys.last_part(str(mark["sk"])) for mark in marks]).values())
+        """The living forks that refer to rows of a log. Raises: Conflict where one is marked and never comes into sight."""
+        for _ in range(MAX_READS):
+            marks = self._table.query(keys.head(tenant, source).pk, prefix="FORK#")
+            found = self.heads(tenant, [keys.last_part(str(mark["sk"])) for mark in marks])
+            if len(found) == len(marks):
+                return list(found.values())
+        raise Conflict(f"The forks of conversation {source} do not settle; try again.")
 
     def queue(self, tenant: str, conversation: str) -> list[str]:
         """The ids of the runs that wait, the first come first."""
