@@ -19,7 +19,12 @@ PLATFORM = "aarch64-manylinux2014"
 LOCK = ROOT / "requirements" / "lambda.lock"
 
 # Of one machine only: on AWS nothing listens, and no file is a table.
-NOT_DEPLOYED = ("hibernaut/local", "hibernaut/adapters/table/sqlite", "hibernaut/wiring/embedded")
+NOT_DEPLOYED = (
+    "hibernaut/local",
+    "hibernaut/adapters/memory_index/sqlite",
+    "hibernaut/adapters/table/sqlite",
+    "hibernaut/wiring/embedded",
+)
 # What the cage imports: its handler, the runner of children, and the shapes they speak in.
 CAGE = (
     "functions/__init__.py",
