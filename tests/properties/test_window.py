@@ -19,9 +19,9 @@ from hibernaut.domain.window import (
     turn_starts,
 )
 from hibernaut.schemas.conversation import Window
-from hibernaut.schemas.message import Message
+from hibernaut.schemas.message import FunctionCall, Message, ToolCall
 from tests.support.settled import check_valid
-from tests.support.windows import loaded, windows
+from tests.support.windows import NOW, loaded, windows
 
 GOALS = st.integers(0, 600)
 
@@ -102,3 +102,31 @@ def test_a_provider_is_believed_within_bounds(counted: int, reported: int) -> No
 @given(windows())
 def test_rows_that_fit_are_sent_as_they_are(rows: list[Message]) -> None:
     assert list(as_sent(rows, 1000)) == rows
+
+
+@given(windows(), st.booleans(), st.sampled_from([None, "run-x"]))
+def test_calls_that_wait_for_their_returns_stay_with_what_follows_them(
+    rows: list[Message], apart: bool, follows: str | None
+) -> None:
+    """Behind a request for an approval, or calls that an imported log leaves open, a message may stand already."""
+    made = [ToolCall(id="c0", function=FunctionCall(name="ring", arguments="{}"))]
+    common = {"agent_id": "agent-1", "created_at": NOW, "run_id": "run-y", "step_id": "s-y"}
+    asked = [Message(id="m8000", role="assistant", tool_calls=None if apart else made, **common)]  # type: ignore[arg-type]
+    asked += [Message(id="m8001", role="approval", tool_calls=made, **common)] if apart else []  # type: ignore[arg-type]
+    said = [Message(id="m8002", role="user", agent_id="agent-1", created_at=NOW, run_id=follows)] if follows else []
+    body = [*rows[1:], *asked, *said]
+    assert all(place <= len(rows) - 1 for place in cuts(body))
+    kept = drop_oldest_turns([rows[0], *body], 0)
+    assert [row for row in kept if row in asked] == asked
+    check_valid([row for row in kept if row not in said], waits=True)
+
+
+@given(windows(), st.data())
+def test_a_message_between_a_call_and_its_return_does_not_part_them(rows: list[Message], data: st.DataObject) -> None:
+    """As in logs that other servers wrote."""
+    calls = [place for place, row in enumerate(rows) if row.role in ("assistant", "approval") and row.tool_calls]
+    if not calls:
+        return
+    place = data.draw(st.sampled_from(calls))
+    stray = Message(id="m9000", role="user", agent_id="agent-1", created_at=NOW, run_id="run-x")
+    assert place not in cuts([*rows[1 : place + 1], stray, *rows[place + 1 :]])
