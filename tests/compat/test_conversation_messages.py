@@ -245,3 +245,24 @@ def test_the_messages_of_all_agents_can_be_those_of_one_conversation(client: Let
     say(client, made, "Again")
     beside = client.messages.list(conversation_id="default", limit=2)
     assert [one.content for one in beside] == ["Beside it", "Hello."], "the page is full though other rows are newer"
+
+
+@pytest.mark.manifest("conversations.approvals", "conversations.fork.pending", "conversations.fork.order")
+def test_an_approval_belongs_to_its_conversation(client: Letta, new_agent: Make, said: Said) -> None:
+    rule = {"type": "requires_approval", "tool_name": "memory_insert"}
+    agent = new_agent(tool_rules=[rule]).id
+    made = client.conversations.create(agent_id=agent).id
+    said.next(calls(("memory_insert", {"label": "human", "new_string": "tea"})), {"content": "Thank you."})
+    asked = say(client, made, "I like tea")
+    assert [one.message_type for one in asked][1:3] == ["approval_request_message", "stop_reason"]
+    fork = client.conversations.fork(made).id
+    assert [one.message_type for one in client.conversations.messages.list(fork).items] == ["system_message", "user_message"]
+    assert [one.content for one in client.agents.messages.create(agent, input="Hello").messages] == ["Thank you."]
+    yes: Any = {"type": "approval", "approvals": [{"type": "approval", "tool_call_id": "call_1", "approve": True}]}
+    with pytest.raises(BadRequestError):
+        client.agents.messages.create(agent, messages=[yes])
+    answered = list(client.conversations.messages.create(made, messages=[yes]))
+    assert [one.message_type for one in answered][1:3] == ["tool_return_message", "assistant_message"]
+    assert client.agents.blocks.retrieve("human", agent_id=agent).value == "tea"
+    say(client, fork, "And you?")
+    assert texts(client, fork) == ["I like tea", "And you?", "Thank you."]

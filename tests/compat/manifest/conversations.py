@@ -171,5 +171,17 @@ ROWS = (
         "POST /v1/conversations/{conversation_id}/stream",
     ),
     done("conversations.stream.none", "API 6.5", "With none of them it is 400."),
+    done(
+        "conversations.approvals",
+        "API 5.4",
+        "What waits for an approval holds up its own conversation alone, and is answered there.",
+    ),
+    diverging(
+        "conversations.fork.order",
+        "API 2.16",
+        "In lists a fork's system message stands where it was made, behind what is shared; in context it stands first.",
+        "V1 lists it first. Here a log is ordered by time, and ids are its cursors.",
+    ),
+    done("conversations.fork.pending", "API 2.16", "A fork leaves out a request for an approval that nobody has answered."),
     done("conversations.search", "RT 7.5", "`conversation_search` looks through all conversations of the agent."),
 )
