@@ -175,8 +175,8 @@ class OfflineAws:
     def executions(self, status: str | None = None) -> list[str]:
         """The names of the machine's executions, or of those with this status."""
         asked = {"statusFilter": status} if status else {}
-        listed = client("stepfunctions").list_executions(stateMachineArn=self.state_machine, **asked)["executions"]
-        return [execution["name"] for execution in listed]
+        pages = client("stepfunctions").get_paginator("list_executions").paginate(stateMachineArn=self.state_machine, **asked)
+        return [execution["name"] for page in pages for execution in page["executions"]]
 
     def _execution(self, name: str) -> str:
         return f"{self.state_machine.replace(':stateMachine:', ':execution:')}:{name}"
