@@ -15,7 +15,7 @@ from hibernaut.domain.tokens import count
 from hibernaut.domain.tool_returns import as_text, json_object, storable
 from hibernaut.schemas.letta_message import CompactionStats
 from hibernaut.schemas.message import Message
-from hibernaut.schemas.model_settings import CompactionMode
+from hibernaut.schemas.model_settings import CompactionMode, CompactionSettings
 
 ENVELOPE_TOKENS = 200
 """Tokens of the envelope around a summary, at most."""
@@ -61,6 +61,13 @@ def default_prompt(mode: CompactionMode) -> str:
             return "\n\n".join((_OF_YOURSELF.format(what="The messages so far"), part, _RULES.format(words=300)))
         case _:
             assert_never(mode)
+
+
+def with_prompt(settings: CompactionSettings | None) -> CompactionSettings | None:
+    """The settings as they are shown: with the words that the mode has of its own, where they bring none."""
+    if settings is None or settings.prompt is not None:
+        return settings
+    return settings.model_copy(update={"prompt": default_prompt(settings.mode)})
 
 
 def request(transcript: str, before: str, part: int, parts: int) -> str:

@@ -11,6 +11,7 @@ from datetime import datetime
 
 from hibernaut.domain.letta_messages import Rendering, render
 from hibernaut.domain.model_settings import settings_of
+from hibernaut.domain.summaries import with_prompt
 from hibernaut.ports.table import Item
 from hibernaut.schemas.agent import AgentState, Memory, StoredAgent
 from hibernaut.schemas.block import Block, StoredBlock
@@ -98,6 +99,7 @@ class AgentStates:
                 "message_ids": self._records.window_ids.of(tenant, head) if head else [],
                 "model": handle_of(agent.llm_config),
                 "embedding": agent.embedding_config.handle if agent.embedding_config else None,
+                "compaction_settings": with_prompt(agent.compaction_settings),
                 "model_settings": agent.explicit_model_settings or settings_of(agent.llm_config),
                 "memory": Memory.model_construct(
                     agent_type=agent.agent_type, git_enabled=False, blocks=blocks, file_blocks=[], prompt_template=""
