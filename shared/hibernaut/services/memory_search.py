@@ -6,11 +6,24 @@ the table is the truth, so nothing that was deleted is ever shown.
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice, zip_longest
+from operator import mul
 from typing import Generic, TypeVar
 
-from hibernaut.schemas.search import Kind, TagMatch
+from hibernaut.domain.index_documents import name_of, place_of
+from hibernaut.domain.lexical import best
+from hibernaut.domain.ranks import Ranked, fused
+from hibernaut.ports.embedder import EmbedderFailed, Vector
+from hibernaut.ports.memory_index import IndexAsleep, MemoryIndex
+from hibernaut.schemas.message import Message
+from hibernaut.schemas.passage import Passage
+from hibernaut.schemas.search import IndexDocument, IndexHit, IndexQuery, Kind, SearchMode, TagMatch
+from hibernaut.services.memory_sources import MemorySources, Record, Space
+from hibernaut.store.stores import Stores
 
 R = TypeVar("R")
 
@@ -52,3 +65,194 @@ class Searched(Generic[R]):
     incomplete: bool = False
     asleep: bool = False
     words_only: bool = False
+
+
+TAIL = 200
+"""Pointers of one place that a search looks at; what more was written lately it may miss, and says so."""
+EMBEDDED_TAIL = 16
+"""Records of the tail that a search embeds itself; the others it finds by their words."""
+CANDIDATES = 50
+"""Hits of each list that are fused, at least."""
+WALKED = 5_000
+"""The newest records of a place that are looked at by words where the index sleeps."""
+LONGEST_QUERY = 8_000
+"""Characters of a query that are read."""
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tail:
+    """What the index does not know yet, by name; `cut`: there is more."""
+
+    documents: dict[str, IndexDocument]
+    cut: bool
+
+
+class MemorySearch:
+    """`index` None: there is none here, and memory is found by words, in the table."""
+
+    def __init__(self, stores: Stores, index: MemoryIndex | None, sources: MemorySources) -> None:
+        self._stores = stores
+        self._index = index
+        self._sources = sources
+        self._slept = False
+
+    def messages(
+        self, tenant: str, where: Where, query: str, *, mode: SearchMode = "hybrid", limit: int = 10
+    ) -> Searched[Message]:
+        """Rows of logs. Raises: nothing of the index's or the embedder's."""
+        return self._searched(tenant, where, query, mode, limit)  # type: ignore[return-value]  # `kind` says which records
+
+    def passages(
+        self, tenant: str, where: Where, query: str, *, mode: SearchMode = "hybrid", limit: int = 10
+    ) -> Searched[Passage]:
+        """Passages of archives, or pieces of files. Raises: nothing of the index's or the embedder's."""
+        return self._searched(tenant, where, query, mode, limit)  # type: ignore[return-value]
+
+    def _searched(self, tenant: str, where: Where, query: str, mode: SearchMode, limit: int) -> Searched[Record]:
+        query = query[:LONGEST_QUERY]
+        if not query.strip() or where.places == ():
+            return Searched()
+        if self._index is None:
+            return self._walked(tenant, where, query, limit, asleep=False)
+        try:
+            searched = self._asked(self._index, tenant, where, query, mode, limit)
+        except IndexAsleep:
+            if not self._slept:
+                logger.warning("memory index asleep: searching by words in the table")
+            self._slept = True
+            return self._walked(tenant, where, query, limit, asleep=True)
+        if self._slept:
+            logger.info("memory index awake again")
+        self._slept = False
+        return searched
+
+    def _asked(self, index: MemoryIndex, tenant: str, where: Where, query: str, mode: SearchMode, limit: int) -> Searched[Record]:
+        tail = self._tail(tenant, where)
+        lexical, vector = list[str](), list[str]()
+        words_only = mode != "fts"
+        for space, places in self._sources.spaces_of(tenant, where.kind, where.places):
+            meant = None if mode == "fts" else _embedded(space, query)
+            words_only = words_only and meant is None
+            asked = _asked(
+                tenant, where, places, None if mode == "vector" and meant else query, meant, max(CANDIDATES, 2 * limit)
+            )
+            found = index.search(space.name, asked)
+            mine = {name: each for name, each in tail.documents.items() if places is None or each.place in places}
+            lexical = _merged(lexical, _with_tail(found.lexical, mine, query) if asked.text else [])
+            vector = _merged(vector, _nearest(found.vector, mine, meant, space))
+        ranked = fused(lexical, vector, 2 * limit + len(tail.documents))
+        hits = self._records(tenant, where, ranked, limit)
+        return Searched(hits, incomplete=tail.cut, words_only=words_only)
+
+    def _tail(self, tenant: str, where: Where) -> _Tail:
+        """What pointers name and the filters let pass."""
+        if where.places is None:
+            pointers = [each for each in self._stores.unindexed.everywhere(tenant, TAIL + 1) if not each.gone]
+            cut = len(pointers) > TAIL
+        else:
+            lists = [self._stores.unindexed.of(tenant, place, TAIL + 1) for place in where.places]
+            cut = any(len(each) > TAIL for each in lists)
+            pointers = [pointer for each in lists for pointer in each[:TAIL]]
+        found = dict[str, IndexDocument]()
+        for pointer in pointers:
+            if pointer.kind == where.kind:
+                documents = self._sources.read(pointer).values()
+                found |= {document.id: document for document in documents if fits(document, where)}
+        return _Tail(found, cut)
+
+    def _records(self, tenant: str, where: Where, ranked: Sequence[Ranked], limit: int) -> tuple[Found[Record], ...]:
+        """The records of the best, as the table has them now."""
+        by_place: dict[str, list[str]] = {}
+        for hit in ranked:
+            within, record_id = place_of(hit.id)
+            by_place.setdefault(within, []).append(record_id)
+        records = {
+            name_of(within, record_id): record
+            for within, ids in by_place.items()
+            for record_id, record in self._sources.records(tenant, where.kind, within, ids).items()
+        }
+        found = (Found(records[hit.id], hit.score, hit.lexical_rank, hit.vector_rank) for hit in ranked if hit.id in records)
+        return tuple(islice(found, limit))
+
+    def _walked(self, tenant: str, where: Where, query: str, limit: int, *, asleep: bool) -> Searched[Record]:
+        """By words, in the newest part of the table."""
+        records, cut = self._sources.newest(tenant, where.kind, where.places, WALKED)
+        documents = [(record, document) for record, document in records if document is not None and fits(document, where)]
+        found = best(query, ((record, document.text) for record, document in documents), limit)
+        hits = tuple(Found(record, score, rank) for rank, (record, score) in enumerate(found, 1))
+        return Searched(hits, incomplete=cut, asleep=asleep, words_only=True)
+
+
+def fits(document: IndexDocument, where: Where) -> bool:
+    """Whether the filters let a document pass, as an engine would."""
+    tags = set(document.tags)
+    tagged = not where.tags or (set(where.tags) <= tags if where.tag_match == "all" else bool(tags & set(where.tags)))
+    return (
+        tagged
+        and (where.conversation is None or document.conversation == where.conversation)
+        and (not where.file_ids or document.file_id in where.file_ids)
+        and (not where.roles or document.role in where.roles)
+        and (where.start is None or document.created_at >= where.start)
+        and (where.end is None or document.created_at <= where.end)
+    )
+
+
+def _asked(
+    tenant: str, where: Where, places: Sequence[str] | None, text: str | None, vector: Vector | None, limit: int
+) -> IndexQuery:
+    return IndexQuery(
+        tenant=tenant,
+        kind=where.kind,
+        places=None if places is None else tuple(places),
+        conversation=where.conversation,
+        file_ids=where.file_ids,
+        roles=where.roles,
+        tags=where.tags,
+        tag_match=where.tag_match,
+        start=where.start,
+        end=where.end,
+        text=text,
+        vector=vector,
+        limit=min(limit, 1000),
+    )
+
+
+def _embedded(space: Space, query: str) -> Vector | None:
+    """The query's vector; None where nobody can make it now: then words must do."""
+    if space.embedder is None:
+        return None
+    try:
+        return space.embedder.embed([query])[0]
+    except EmbedderFailed as error:
+        logger.warning("query not embedded", extra={"space": space.name, "retryable": error.retryable})
+        return None
+
+
+def _with_tail(hits: Sequence[IndexHit], tail: Mapping[str, IndexDocument], query: str) -> list[str]:
+    """The index's list by words, and what it does not know yet: a text that holds every word stands first, one that holds half of them
+    in the middle."""
+    known = [hit.id for hit in hits if hit.id not in tail]
+    scored = best(query, ((name, document.text) for name, document in tail.items()), len(tail))
+    places = [(round((1.0 - score) * len(known)), 0, name) for name, score in scored]
+    places += [(place, 1, name) for place, name in enumerate(known)]
+    return [name for _, _, name in sorted(places, key=lambda each: each[:2])]
+
+
+def _nearest(hits: Sequence[IndexHit], tail: Mapping[str, IndexDocument], query: Vector | None, space: Space) -> list[str]:
+    """The index's list by meaning, and the newest of what it does not know yet, in the order of their cosines."""
+    if query is None or space.embedder is None:
+        return []
+    newest = sorted(tail.values(), key=lambda document: document.created_at, reverse=True)[:EMBEDDED_TAIL]
+    try:
+        vectors = space.embedder.embed([document.text for document in newest]) if newest else []
+    except EmbedderFailed:
+        vectors, newest = [], []
+    near = [(sum(map(mul, query, vector)), document.id) for vector, document in zip(vectors, newest, strict=True)]
+    near += [(hit.score, hit.id) for hit in hits if hit.id not in {document.id for document in newest}]
+    return [name for _, name in sorted(near, key=lambda each: -each[0])]
+
+
+def _merged(one: Sequence[str], other: Sequence[str]) -> list[str]:
+    """Two lists of different spaces, whose scores cannot be compared: by their ranks in turn."""
+    return [name for pair in zip_longest(one, other) for name in pair if name is not None]

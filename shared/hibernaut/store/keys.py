@@ -29,6 +29,8 @@
     t#RUN#run          EV#seq              a batch of events (ttl)                followers
     t#TAIL#place       NEW#id, GONE#id     what the index does not know yet (LISTS) searches; the indexer
     t#ARCH#archive     PASSAGE#passage     a passage                              archival search
+    t#ARCHIVES         archive             list row of an archive                 list, searches of everything
+    t#FILE#file        PASSAGE#passage     a piece of a file                      search in files
     t#ARCH#archive     ARCHIVE             the archive                            retrieve
 
     index DUE    DUE#shard        due_ms#run      open runs past their time: the sweep (no tenant: it serves all)
@@ -173,13 +175,26 @@ def archive(tenant: str, archive_id: str) -> Key:
     return Key(f"{tenant}#ARCH#{archive_id}", "ARCHIVE")
 
 
+def archive_row(tenant: str, archive_id: str) -> Key:
+    return Key(f"{tenant}#ARCHIVES", archive_id)
+
+
 def passage(tenant: str, archive_id: str, passage_id: str) -> Key:
     return Key(f"{tenant}#ARCH#{archive_id}", f"PASSAGE#{passage_id}")
+
+
+def piece(tenant: str, file_id: str, passage_id: str) -> Key:
+    return Key(f"{tenant}#FILE#{file_id}", f"PASSAGE#{passage_id}")
 
 
 def unindexed(tenant: str, place: str, first_id: str, *, gone: bool) -> Key:
     """`place`: an archive, a folder, or the agent whose log it is."""
     return Key(f"{tenant}#TAIL#{place}", f"{'GONE' if gone else 'NEW'}#{first_id}")
+
+
+def is_unindexed(key: Key) -> bool:
+    """Whether an item is a pointer to what the index does not know yet."""
+    return key.pk.split("#", 2)[1:2] == ["TAIL"]
 
 
 def due(run_id: str, due_ms: int) -> dict[str, str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hibernaut.ports.table import ABSENT, Change, Put, Table
+from hibernaut.ports.table import ABSENT, Change, Key, Put, Table
 from hibernaut.schemas.agent import StoredAgent
 from hibernaut.schemas.passage import Archive, Passage, default_archive_id
 from hibernaut.store import keys
@@ -38,6 +39,40 @@ class Passages:
         pk = keys.archive(tenant, default_archive_id(agent_id)).pk
         return [self._codec.record(Passage, item) for item in self._table.query(pk, prefix="PASSAGE#")]
 
+    def make(self, tenant: str, archive: Archive) -> list[Change]:
+        """The changes that bring an archive and its list row into being."""
+        row = keys.archive_row(tenant, archive.id)
+        return [
+            Put(self._codec.item(keys.archive(tenant, archive.id), archive), ABSENT),
+            Put({"pk": row.pk, "sk": row.sk, "name": archive.name}),
+        ]
+
+    def archives(self, tenant: str) -> list[str]:
+        """The ids of all archives, oldest first."""
+        return [str(row["sk"]) for row in self._table.query(keys.archive_row(tenant, "").pk)]
+
+    def newest(self, tenant: str, archive_id: str, limit: int) -> list[Passage]:
+        """The newest passages of an archive, the newest first."""
+        pk = keys.archive(tenant, archive_id).pk
+        items = self._table.query(pk, prefix="PASSAGE#", limit=limit, descending=True)
+        return [self._codec.record(Passage, item) for item in items]
+
+    def archive(self, tenant: str, archive_id: str) -> Archive | None:
+        item = self._table.get(keys.archive(tenant, archive_id))
+        return self._codec.record(Archive, item) if item else None
+
+    def get_many(self, tenant: str, archive_id: str, passage_ids: Sequence[str]) -> list[Passage]:
+        """The passages of an archive that exist among these, in the order asked for."""
+        return self._read([keys.passage(tenant, archive_id, passage_id) for passage_id in passage_ids])
+
+    def pieces(self, tenant: str, file_id: str, passage_ids: Sequence[str]) -> list[Passage]:
+        """The pieces of a file that exist among these, in the order asked for."""
+        return self._read([keys.piece(tenant, file_id, passage_id) for passage_id in passage_ids])
+
+    def _read(self, wanted: list[Key]) -> list[Passage]:
+        found = self._table.get_many(wanted)
+        return [self._codec.record(Passage, found[key]) for key in wanted if key in found]
+
     def insert(self, tenant: str, agent: StoredAgent, passages: list[Passage]) -> list[Change]:
         """The changes that add passages to the agent's archive, and make the archive where there is none yet."""
         archive_id = default_archive_id(agent.id)
@@ -50,7 +85,7 @@ class Passages:
                 embedding_config=agent.embedding_config,
                 created_at=agent.created_at,
             )
-            changes.append(Put(self._codec.item(key, archive), ABSENT))
+            changes += self.make(tenant, archive)
         for passage in passages:
             place = keys.passage(tenant, archive_id, passage.id)
             changes.append(Put(self._codec.item(place, passage, tags=json.dumps(passage.tags or [])), ABSENT))

@@ -1,0 +1,83 @@
+"""What an index is given of messages and passages, and the names that its documents bear. Pure.
+
+A document's name says where its record lies: "<log>/<message>", "<archive>/<passage>", "<file>/<passage>".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from hibernaut.domain.tool_returns import as_text, json_object
+from hibernaut.schemas.message import Message
+from hibernaut.schemas.passage import Passage
+from hibernaut.schemas.search import IndexDocument, Tombstone
+
+BY_WORDS, EMBEDDED, GONE = 1, 2, 3
+"""The versions that a document goes through: found by its words, then by its meaning too, then not at all."""
+SPEAKING = "send_message"
+_NOT_SAID = ("conversation_search",)
+
+
+def name_of(within: str, record_id: str) -> str:
+    return f"{within}/{record_id}"
+
+
+def place_of(name: str) -> tuple[str, str]:
+    """Where a document's record lies, and its id."""
+    within, _, record_id = name.partition("/")
+    return within, record_id
+
+
+def said(row: Message) -> str | None:
+    """What recall finds a row by; None for what is no part of what was said: prompts, notices, tools' returns, searches themselves
+    (they would nest: run-time digest 7.5)."""
+    if row.role == "user" and row.step_id is None:
+        return row.text() or None
+    if row.role != "assistant" or any(call.function.name in _NOT_SAID for call in row.tool_calls or ()):
+        return None
+    spoken = [row.text()]
+    for call in row.tool_calls or ():
+        if call.function.name == SPEAKING:
+            spoken.append(as_text((json_object(call.function.arguments) or {}).get("message", "")))
+    return "\n".join(text for text in spoken if text) or None
+
+
+def of_message(tenant: str, log: str, row: Message) -> IndexDocument | None:
+    """The document of a row, without a vector; None where recall does not look for it. `log`: where the row lies."""
+    text = said(row)
+    if text is None:
+        return None
+    return IndexDocument(
+        id=name_of(log, row.id),
+        kind="message",
+        tenant=tenant,
+        place=row.agent_id,
+        conversation=log,
+        role=row.role,
+        created_at=row.created_at,
+        text=text,
+        version=BY_WORDS,
+    )
+
+
+def of_passage(tenant: str, place: str, within: str, passage: Passage) -> IndexDocument:
+    """The document of a passage, without a vector. `place`: its archive or folder; `within`: its archive or file."""
+    return IndexDocument(
+        id=name_of(within, passage.id),
+        kind="file" if passage.file_id else "passage",
+        tenant=tenant,
+        place=place,
+        file_id=passage.file_id or "",
+        tags=tuple(passage.tags or ()),
+        created_at=passage.created_at,
+        text=passage.text,
+        version=BY_WORDS,
+    )
+
+
+def embedded(document: IndexDocument, vector: tuple[float, ...]) -> IndexDocument:
+    return document.model_copy(update={"vector": vector, "version": EMBEDDED})
+
+
+def gone(tenant: str, within: str, ids: Collection[str]) -> list[Tombstone]:
+    return [Tombstone(id=name_of(within, record_id), tenant=tenant, version=GONE) for record_id in ids]

@@ -1,0 +1,99 @@
+"""Feeding the index from the table: what pointers name is read as it is now, embedded, and written to the index; then they go.
+
+Idempotent by the documents' names and versions, so that a pointer may be told twice, late, or by two workers at once. Where the index
+sleeps or nobody embeds, the pointers stay: a search finds what they name, and the next telling indexes it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from hibernaut.domain import index_documents
+from hibernaut.ports.embedder import EmbedderFailed, Vector
+from hibernaut.ports.memory_index import IndexAsleep, MemoryIndex
+from hibernaut.ports.table import Item, Key, Table
+from hibernaut.schemas.search import IndexDocument
+from hibernaut.services.memory_sources import MemorySources, Space
+from hibernaut.store import keys
+from hibernaut.store.stores import Stores
+from hibernaut.store.unindexed import Pointer
+
+EMBEDDED_AT_ONCE = 32
+"""Texts that are embedded together; between them others get their turn."""
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """How a batch ended: the pointers that are done with, and those that must be told again."""
+
+    done: int
+    left: tuple[Key, ...] = ()
+
+
+class Indexing:
+    def __init__(self, table: Table, stores: Stores, index: MemoryIndex, sources: MemorySources) -> None:
+        self._table = table
+        self._stores = stores
+        self._index = index
+        self._sources = sources
+
+    def take(self, told: Iterable[tuple[Key, Item | None]]) -> Indexed:
+        """Index what these items of the change stream point to; anything but a pointer that still stands is passed over.
+
+        Raises: nothing of the index's or the embedder's.
+        """
+        named = [key for key, new in told if new is not None and keys.is_unindexed(key)]
+        items = self._table.get_many(named)
+        done, left = 0, list[Key]()
+        for key in dict.fromkeys(named):
+            if key not in items:
+                continue
+            if self._one(self._stores.unindexed.read(items[key])):
+                done += 1
+            else:
+                left.append(key)
+        return Indexed(done, tuple(left))
+
+    def _one(self, pointer: Pointer) -> bool:
+        try:
+            self._index_one(pointer)
+        except (IndexAsleep, EmbedderFailed) as error:
+            logger.warning("not indexed yet", extra={"kind": pointer.kind, "reason": type(error).__name__})
+            return False
+        self._stores.writer.write(self._stores.unindexed.forget(pointer))
+        return True
+
+    def _index_one(self, pointer: Pointer) -> None:
+        """Raises: IndexAsleep, EmbedderFailed."""
+        space = self._sources.default() if pointer.kind == "message" else self._sources.space_of(pointer)
+        within = pointer.within or pointer.place
+        documents = {} if pointer.gone else self._sources.read(pointer)
+        lost = [record_id for record_id in pointer.ids if record_id not in documents]
+        if lost and (pointer.gone or pointer.kind != "message"):
+            self.remove(pointer.tenant, within, lost, space)
+        self.put(list(documents.values()), space)
+
+    def put(self, documents: Sequence[IndexDocument], space: Space) -> int:
+        """Write documents, found by words at once and by meaning as they are embedded; how many were embedded.
+
+        Raises: IndexAsleep, EmbedderFailed.
+        """
+        if not documents:
+            return 0
+        if space.embedder is None or len(documents) > EMBEDDED_AT_ONCE:
+            self._index.put(space.name, documents)
+        if space.embedder is None:
+            return 0
+        for start in range(0, len(documents), EMBEDDED_AT_ONCE):
+            some = documents[start : start + EMBEDDED_AT_ONCE]
+            vectors: list[Vector] = space.embedder.embed([document.text for document in some])
+            whole = [index_documents.embedded(document, vector) for document, vector in zip(some, vectors, strict=True)]
+            self._index.put(space.name, whole)
+        return len(documents)
+
+    def remove(self, tenant: str, within: str, ids: Sequence[str], space: Space) -> None:
+        """Let the index forget records that are gone. Raises: IndexAsleep."""
+        self._index.remove(space.name, index_documents.gone(tenant, within, ids))
