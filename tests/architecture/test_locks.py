@@ -9,7 +9,7 @@ import pytest
 
 from tests.architecture.tree import ROOT
 
-SETS = ("local", "lambda", "dev")
+SETS = ("local", "lambda", "weights", "dev")
 PIN = re.compile(r"^([a-z0-9-]+)(?:\[[a-z0-9,-]+\])?==(\S+)(?: ; (.+?))?(?: \\)?$")
 # Each would break "ready in under a minute" or load an SDK that the laptop never calls.
 NOT_LOCAL = {

@@ -16,8 +16,14 @@ class Fields(logging.Formatter):
         return f"{line}{fields}" + (f"\n{trace}" if trace else "")
 
 
+SAID = ("hibernaut.adapters.embedder.minilm",)
+"""Whose news are shown too: that a model of 90 MB is loaded is said once, when it happens."""
+
+
 def to_terminal(level: int = logging.WARNING) -> None:
     """Events from this level on go to stderr."""
     handler = logging.StreamHandler()
     handler.setFormatter(Fields("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"))
     logging.basicConfig(level=level, handlers=[handler])
+    for name in SAID:
+        logging.getLogger(name).setLevel(min(level, logging.INFO))

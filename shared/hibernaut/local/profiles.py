@@ -99,7 +99,12 @@ def _offline(asked: Dev, settings: EmbeddedSettings) -> None:
         names = {name.partition("_")[0].lower() for name in settings.providers}
         _tell(asked.profile, url, {"hibernaut": "in this process"} | dict.fromkeys(sorted(names), "from the environment"), None)
 
-    variables = {"HIBERNAUT_DEFAULT_MODEL": settings.default_model} if settings.default_model else {}
+    asked_for = {
+        "HIBERNAUT_DEFAULT_MODEL": settings.default_model,
+        "HIBERNAUT_DEFAULT_EMBEDDING": settings.default_embedding,
+        "HIBERNAUT_EMBEDDING_DIMENSION": settings.embedding_dimension,
+    }
+    variables = {name: str(value) for name, value in asked_for.items() if value}
     try:
         serve_offline(asked.host, asked.port, secrets=settings.providers, variables=variables, ready=ready)
     except (NotACheckout, SynthesisFailed) as error:

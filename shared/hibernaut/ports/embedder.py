@@ -33,10 +33,11 @@ class Embedder(Protocol):
         """How much of a text it reads, in its own tokens, markers not counted; what is longer must be cut before."""
 
     def count(self, text: str) -> int:
-        """The size of a text in its own tokens."""
+        """The size of a text in its own tokens, as near as is known. Raises: EmbedderFailed where the model cannot be loaded."""
 
-    def embed(self, texts: Sequence[str]) -> list[Vector]:
-        """One vector for each text, in order; any number of them. Raises: EmbedderFailed."""
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> list[Vector]:
+        """One vector for each text, in order; any number of them, any length, of which the beginning counts. `query`: the texts are
+        asked for, not kept: some models read those differently, and their vectors are remembered for a while. Raises: EmbedderFailed."""
 
 
 class Embedders(Protocol):

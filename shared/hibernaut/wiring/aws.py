@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from hibernaut.adapters.blobs.s3 import S3Blobs
 from hibernaut.adapters.clock import SystemClock, TimeOrderedIds
+from hibernaut.adapters.embedder.catalogue import DefaultEmbedding, EmbedderCatalogue
 from hibernaut.adapters.model.catalogue import Catalogue
 from hibernaut.adapters.secrets.ssm import SsmSecrets
 from hibernaut.adapters.signal import PollingSignal
@@ -20,6 +21,7 @@ from hibernaut.adapters.tool_runner.lambda_function import LambdaRunner
 from hibernaut.adapters.web.http import HttpWeb
 from hibernaut.adapters.workflow.step_functions import StepFunctions
 from hibernaut.ports.clock import Clock
+from hibernaut.ports.embedder import Embedders
 from hibernaut.ports.model import Models
 from hibernaut.ports.table import Table
 from hibernaut.ports.tool_runner import ToolRunner
@@ -51,6 +53,7 @@ class Overrides:
     clock: Clock | None = None
     models: Models | None = None
     runner: ToolRunner | None = None
+    embedders: Embedders | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,7 @@ class House:
     host: Host
     stores: Stores
     models: Models
+    embedders: Embedders
     chain: Chain
 
 
@@ -68,10 +72,18 @@ def house(settings: AwsSettings, overrides: Overrides = Overrides(), *, in_execu
     """`in_execution`: called by a run's own execution, which must not be stopped from within."""
     host, stores = _base(settings, overrides, in_execution=in_execution)
     secrets = SsmSecrets(settings.parameters, clock=host.clock, together=PROVIDER_NAMES)
-    models = overrides.models or Catalogue(secrets, default_model=settings.default_model, only_configured=True)
+    embedding = DefaultEmbedding(settings.default_embedding, settings.embedding_dimension)
+    offered = EmbedderCatalogue(secrets, default=embedding, only_configured=True, bedrock=True)
+    models = overrides.models or Catalogue(
+        secrets,
+        default_model=settings.default_model,
+        embeddings=offered.descriptions(),
+        default_embedding=offered.default_handle(),
+        only_configured=True,
+    )
     runner = overrides.runner or LambdaRunner(settings.run_tool)
     chain = chain_over(stores, host, models, runner, ToolLimits(timeout=settings.tool_timeout))
-    return House(settings, host, stores, models, chain)
+    return House(settings, host, stores, models, overrides.embedders or offered, chain)
 
 
 def _base(settings: AwsSettings, overrides: Overrides, *, in_execution: bool) -> tuple[Host, Stores]:

@@ -15,6 +15,7 @@ from typing import IO, Self
 
 from hibernaut.adapters.blobs.disk import DiskBlobs
 from hibernaut.adapters.clock import SystemClock, TimeOrderedIds
+from hibernaut.adapters.embedder.catalogue import DefaultEmbedding, EmbedderCatalogue
 from hibernaut.adapters.model.catalogue import Catalogue
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
 from hibernaut.adapters.signal import ProcessSignal
@@ -23,6 +24,7 @@ from hibernaut.adapters.tool_runner.child_process import ChildProcessRunner
 from hibernaut.adapters.web.http import HttpWeb
 from hibernaut.adapters.workflow.threads import Drive, Threads
 from hibernaut.domain.tokens import get_ready
+from hibernaut.ports.embedder import Embedders
 from hibernaut.ports.model import Models
 from hibernaut.ports.table import Table
 from hibernaut.ports.tool_runner import ToolRunner
@@ -51,6 +53,7 @@ class Overrides:
     table: Callable[[Table], Table] | None = None
     models: Models | None = None
     runner: ToolRunner | None = None
+    embedders: Embedders | None = None
 
 
 class Embedded:
@@ -68,7 +71,15 @@ class Embedded:
         self.host = Host(clock, ids, self.workflow, ProcessSignal(), holder=f"host:{ids.token()}", alone=True, web=HttpWeb())
         self.stores: Stores = stores_over(self.table, DiskBlobs(settings.data / "blobs"), clock)
         secrets = EnvironmentSecrets(settings.providers)
-        self.models: Models = overrides.models or Catalogue(secrets, default_model=settings.default_model)
+        embedding = DefaultEmbedding(settings.default_embedding, settings.embedding_dimension)
+        offered = EmbedderCatalogue(secrets, default=embedding)
+        self.embedders: Embedders = overrides.embedders or offered
+        self.models: Models = overrides.models or Catalogue(
+            secrets,
+            default_model=settings.default_model,
+            embeddings=offered.descriptions(),
+            default_embedding=offered.default_handle(),
+        )
         self._children = ChildProcessRunner()
         self.runner: ToolRunner = overrides.runner or self._children
         limits = ToolLimits(timeout=settings.tool_timeout)

@@ -2,6 +2,8 @@
 
     HIBERNAUT_DATA            data folder of the embedded profile (default: .hibernaut in the working folder)
     HIBERNAUT_DEFAULT_MODEL   handle of the model of agents that are created without one (default: hibernaut/demo)
+    HIBERNAUT_DEFAULT_EMBEDDING    handle of what memory is embedded by, or none (default: hibernaut/minilm where it is installed)
+    HIBERNAUT_EMBEDDING_DIMENSION  its dimension, where that is not known or shall be shorter
     HIBERNAUT_TOOL_TIMEOUT    seconds that one call of a custom tool may take (default: 60)
     HIBERNAUT_CORS_ORIGINS    origins whose pages may call the API, separated by commas
     OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL   the providers
@@ -27,6 +29,8 @@ from pathlib import Path
 PROVIDER_NAMES = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
 DEFAULT_TOOL_TIMEOUT = 60.0
 """Seconds."""
+LARGEST_DIMENSION = 16_000
+"""As many as OpenSearch keeps."""
 LONGEST_FOLLOW = 840.0
 """Seconds: the gateway ends a reply after 15 minutes."""
 
@@ -41,6 +45,8 @@ class EmbeddedSettings:
 
     data: Path
     default_model: str | None = None
+    default_embedding: str | None = None
+    embedding_dimension: int | None = None
     tool_timeout: float = DEFAULT_TOOL_TIMEOUT
     cors_origins: tuple[str, ...] = ()
     providers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -52,6 +58,8 @@ class EmbeddedSettings:
         return cls(
             data=Path(variables.get("HIBERNAUT_DATA") or ".hibernaut"),
             default_model=variables.get("HIBERNAUT_DEFAULT_MODEL") or None,
+            default_embedding=_embedding(variables),
+            embedding_dimension=_dimension(variables),
             tool_timeout=_seconds(variables, "HIBERNAUT_TOOL_TIMEOUT", DEFAULT_TOOL_TIMEOUT),
             cors_origins=_list(variables, "HIBERNAUT_CORS_ORIGINS"),
             providers={name: variables[name] for name in PROVIDER_NAMES if variables.get(name)},
@@ -70,6 +78,8 @@ class AwsSettings:
     parameters: str = ""
     longest_follow: float = LONGEST_FOLLOW
     default_model: str | None = None
+    default_embedding: str | None = None
+    embedding_dimension: int | None = None
     tool_timeout: float = DEFAULT_TOOL_TIMEOUT
     cors_origins: tuple[str, ...] = ()
 
@@ -88,6 +98,8 @@ class AwsSettings:
             parameters=variables.get("HIBERNAUT_PARAMETERS", ""),
             longest_follow=_seconds(variables, "HIBERNAUT_LONGEST_FOLLOW", LONGEST_FOLLOW),
             default_model=variables.get("HIBERNAUT_DEFAULT_MODEL") or None,
+            default_embedding=_embedding(variables),
+            embedding_dimension=_dimension(variables),
             tool_timeout=_seconds(variables, "HIBERNAUT_TOOL_TIMEOUT", DEFAULT_TOOL_TIMEOUT),
             cors_origins=_list(variables, "HIBERNAUT_CORS_ORIGINS"),
         )
@@ -104,6 +116,24 @@ def _seconds(variables: Mapping[str, str], name: str, default: float) -> float:
     if not 0 < seconds <= 900:
         raise BadSetting(f"{name} must be a number of seconds from 0 to 900, not {text!r}")
     return seconds
+
+
+def _embedding(variables: Mapping[str, str]) -> str | None:
+    handle = variables.get("HIBERNAUT_DEFAULT_EMBEDDING") or None
+    if handle not in (None, "none") and not all(handle.partition("/")):
+        raise BadSetting(
+            f"HIBERNAUT_DEFAULT_EMBEDDING must be a handle like openai/text-embedding-3-small, or none, not {handle!r}"
+        )
+    return handle
+
+
+def _dimension(variables: Mapping[str, str]) -> int | None:
+    text = variables.get("HIBERNAUT_EMBEDDING_DIMENSION")
+    if not text:
+        return None
+    if not text.isdecimal() or not 0 < int(text) <= LARGEST_DIMENSION:
+        raise BadSetting(f"HIBERNAUT_EMBEDDING_DIMENSION must be a number from 1 to {LARGEST_DIMENSION}, not {text!r}")
+    return int(text)
 
 
 def _list(variables: Mapping[str, str], name: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import pytest
 
 from hibernaut.adapters.model.catalogue import Catalogue
 from hibernaut.adapters.model.demo import DemoModel
+from hibernaut.domain.embedding_models import description
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.llm_config import LLMConfig
 from tests.contracts.model.spoken import Spoken
@@ -51,9 +52,7 @@ def foreign(endpoint: str, kind: str = "openai", **fields: str) -> LLMConfig:
 def test_without_keys_there_are_the_servers_own_models_and_they_are_the_defaults() -> None:
     catalogue = Catalogue(Kept())
     assert [row.handle for row in catalogue.list()] == [catalogue.default_handle()] == ["hibernaut/demo"]
-    [embedding] = catalogue.list_embeddings()
-    assert (embedding.handle, embedding.embedding_dim) == ("hibernaut/minilm", 384)
-    assert catalogue.default_embedding_handle() == "hibernaut/minilm"
+    assert (catalogue.list_embeddings(), catalogue.default_embedding_handle()) == ([], None)
     assert isinstance(catalogue.of(catalogue.config("hibernaut/demo")), DemoModel)
     assert list(catalogue.providers()) == ["hibernaut"]
 
@@ -143,6 +142,20 @@ def test_an_agent_made_from_a_handle_follows_its_provider_to_a_new_address(serve
 def test_a_provider_that_is_not_configured_is_not_found(config: LLMConfig) -> None:
     with pytest.raises(NotFound):
         Catalogue(Kept()).of(config)
+
+
+def test_the_embedding_models_that_are_given_are_listed_once_and_the_default_first(server: ScriptedOpenAI) -> None:
+    server.models = [{"id": name} for name in ("gpt-9", "text-embedding-3-large", "text-embedding-3-small")]
+    given = [description("hibernaut", "minilm", 384), description("openai", "text-embedding-3-small", 512)]
+    catalogue = Catalogue(over(server), embeddings=given, default_embedding="openai/text-embedding-3-small")
+    assert [(row.handle, row.embedding_dim) for row in catalogue.list_embeddings()] == [
+        ("openai/text-embedding-3-small", 512),
+        ("hibernaut/minilm", 384),
+        ("openai/text-embedding-3-large", 3072),
+    ]
+    server.close()
+    away = Catalogue(over(server), embeddings=given, default_embedding="openai/text-embedding-3-small")
+    assert away.list_embeddings()[0] == given[1]
 
 
 def test_an_extra_provider_answers_under_its_name() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeAlias
@@ -25,7 +25,6 @@ from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.llm_config import EmbeddingModelDescription, LLMConfig, ModelDescription
 
 DEFAULT_HANDLE = f"{OWN}/demo"
-DEFAULT_EMBEDDING_HANDLE = f"{OWN}/minilm"
 LIST_SECONDS, RETRY_SECONDS = 300.0, 30.0
 MOST_FOREIGN = 64
 # Inside the class, `list` is the port's method.
@@ -59,6 +58,7 @@ class _Provider:
 class Catalogue:
     """The providers of a deployment. `extra` are more of them by name (a benchmark's, a test's); `default_model` is a handle.
 
+    `embeddings`: the embedding models that are there whatever providers answer, and `default_embedding`, the handle of one of them.
     `only_configured`: no address is called that only a caller names. A server that others may reach needs it: such an address may
     lie inside of its network.
     """
@@ -68,12 +68,16 @@ class Catalogue:
         secrets: Secrets,
         *,
         default_model: str | None = None,
+        embeddings: Sequence[EmbeddingModelDescription] = (),
+        default_embedding: str | None = None,
         only_configured: bool = False,
         extra: Mapping[str, Model] = MappingProxyType({}),
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._windows = ContextWindows()
         self._default = default_model
+        self._embeddings = tuple(embeddings)
+        self._default_embedding = default_embedding
         self._only_configured = only_configured
         self._now = now
         self._foreign: dict[tuple[str, str], Model] = {}
@@ -158,7 +162,9 @@ class Catalogue:
 
     def list_embeddings(self) -> _Embeddings:
         """All embedding models, the default first."""
-        rows = [row for provider in self._refreshed() for row in provider.known_embeddings]
+        own = {row.handle for row in self._embeddings}
+        found = [row for provider in self._refreshed() for row in provider.known_embeddings if row.handle not in own]
+        rows = [*self._embeddings, *found]
         return sorted(rows, key=lambda row: row.handle != self.default_embedding_handle())
 
     def _refreshed(self) -> Iterator[_Provider]:
@@ -171,8 +177,8 @@ class Catalogue:
         return self._default or DEFAULT_HANDLE
 
     def default_embedding_handle(self) -> str | None:
-        """The server's own embedding model: there is always one."""
-        return DEFAULT_EMBEDDING_HANDLE
+        """What the deployment was given; None: it embeds nothing."""
+        return self._default_embedding
 
     def providers(self) -> Mapping[str, str]:
         """Provider name -> its address, without keys."""

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from importlib.resources import files
 
-from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
+from hibernaut.schemas.llm_config import ModelDescription
 
 UNKNOWN_WINDOW = 32_000
 DEFAULT_WINDOW_CAP = 128_000
@@ -15,11 +15,10 @@ DEFAULT_WINDOW_CAP = 128_000
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """In tokens; `output` None: not known. `dimensions`: of an embedding model."""
+    """In tokens; `output` None: not known."""
 
     window: int
     output: int | None = None
-    dimensions: int | None = None
 
 
 class ContextWindows:
@@ -60,18 +59,4 @@ class Place:
             max_context_window=limits.window,
             max_tokens=limits.output,
             parallel_tool_calls=None,
-        )
-
-    def embedding_model(self, model: str, dimensions: int) -> EmbeddingModelDescription:
-        """A row of the list of embedding models."""
-        return EmbeddingModelDescription(
-            embedding_model=model,
-            name=model,
-            display_name=model,
-            handle=f"{self.name}/{model}",
-            embedding_endpoint_type=self.kind,
-            embedding_endpoint=self.endpoint,
-            provider_name=self.name,
-            provider_type=self.kind,
-            embedding_dim=dimensions,
         )

@@ -85,19 +85,8 @@ class DemoModel:
         ]
 
     def embedding_models(self) -> list[EmbeddingModelDescription]:
-        """The vectors of `minilm` are made by the embedder of the memory index; its handle and dimension are known here."""
-        return [
-            EmbeddingModelDescription(
-                embedding_model="minilm",
-                name="minilm",
-                display_name="minilm",
-                handle=f"{PROVIDER}/minilm",
-                embedding_endpoint_type=PROVIDER,
-                provider_name=PROVIDER,
-                provider_type=PROVIDER,
-                embedding_dim=384,
-            )
-        ]
+        """None: the vectors of `hibernaut/minilm` are made by another adapter."""
+        return []
 
 
 def _as_the_agent_must(step: Say | Call, request: ModelRequest, tools: dict[str, ToolSpec]) -> Say | Call:

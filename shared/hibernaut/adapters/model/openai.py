@@ -17,6 +17,7 @@ from hibernaut.adapters.model import openai_messages, openai_replies
 from hibernaut.adapters.model.context_windows import ContextWindows, Limits, Place
 from hibernaut.adapters.model.refusals import model_error, read_refusal, refuses_streams
 from hibernaut.adapters.model.wire import Answer, limits, shown
+from hibernaut.domain.embedding_models import description, known
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import ModelBadRequest, ModelConnection, ModelError, ModelTimeout
@@ -97,9 +98,14 @@ class OpenAIModel:
         return sorted(found, key=lambda each: each.model)
 
     def embedding_models(self) -> list[EmbeddingModelDescription]:
-        """Those whose number of dimensions the data file knows."""
+        """Those whose number of dimensions is known."""
         names = sorted(row["id"] for row in self._listed())
-        return [self._place.embedding_model(name, size) for name in names if (size := self._windows.of(name).dimensions)]
+        place = self._place
+        return [
+            description(place.name, name, facts.dimension, kind=place.kind, endpoint=place.endpoint)
+            for name in names
+            if (facts := known(name))
+        ]
 
     def _listed(self) -> list[JsonObject]:
         try:

@@ -1,0 +1,109 @@
+"""Amazon Bedrock's embedding models, Titan and Cohere: what each is sent, and how it answers. Each request is tried once.
+
+The function's role says which models it may ask. Knows `InvokeModel` and its errors.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Sequence
+from typing import Any, Protocol, cast
+
+from hibernaut.adapters.embedder.replies import batches, max_tokens_of, space_of, vector_of
+from hibernaut.domain import tokens
+from hibernaut.domain.embedding_models import known
+from hibernaut.ports.embedder import EmbedderFailed, Vector
+from hibernaut.schemas.base import Json, JsonObject
+
+CONNECT_SECONDS, SECONDS = 5, 60
+COHERE_TEXTS, COHERE_CHARACTERS = 96, 2048
+"""At most in one request, and in one text (Bedrock user guide, "Cohere Embed models")."""
+TITAN_CHARACTERS = 50_000
+_LATER = frozenset(
+    {
+        "InternalServerException",
+        "ModelErrorException",
+        "ModelNotReadyException",
+        "ModelTimeoutException",
+        "ServiceUnavailableException",
+        "ThrottlingException",
+        "TooManyRequestsException",
+    }
+)
+
+
+class Runtime(Protocol):
+    """What is used of boto3's `bedrock-runtime` client."""
+
+    def invoke_model(self, **request: Any) -> Any: ...
+
+
+class BedrockEmbedder:
+    """One model of the function's region."""
+
+    def __init__(self, *, model: str, dimension: int, client: Runtime | None = None) -> None:
+        facts = known(model)
+        self._model = model
+        self._cohere = model.startswith("cohere.")
+        self._shortens = facts is not None and facts.shortens
+        self._client = client
+        self._lock = threading.Lock()
+        self.space = space_of(model, dimension)
+        self.dimension = dimension
+        self.max_tokens = max_tokens_of(model)
+
+    def count(self, text: str) -> int:
+        return tokens.count(text)
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> list[Vector]:
+        """As the port says; of a longer text, the beginning."""
+        most = COHERE_TEXTS if self._cohere else 1
+        vectors: list[Vector] = []
+        for batch in batches(texts, limit=self.max_tokens, most=most, most_tokens=most * self.max_tokens):
+            vectors += self._cohere_vectors(batch, query=query) if self._cohere else [self._titan_vector(batch[0])]
+        return vectors
+
+    def _titan_vector(self, text: str) -> Vector:
+        body: JsonObject = {"inputText": text[:TITAN_CHARACTERS]}
+        if self._shortens:
+            body |= {"dimensions": self.dimension, "normalize": True}
+        return vector_of(self._model, self._ask(body).get("embedding"), self.dimension)
+
+    def _cohere_vectors(self, batch: list[str], *, query: bool) -> list[Vector]:
+        kind = "search_query" if query else "search_document"
+        cut = [text[:COHERE_CHARACTERS] for text in batch]
+        found: Json = self._ask({"texts": cut, "input_type": kind, "truncate": "END"}).get("embeddings")
+        if not isinstance(found, list) or len(found) != len(batch):
+            raise EmbedderFailed(f"{self._model}: the answer does not hold a vector for each text", retryable=True)
+        return [vector_of(self._model, value, self.dimension) for value in found]
+
+    def _ask(self, body: JsonObject) -> JsonObject:
+        from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
+
+        try:
+            answer = self._runtime().invoke_model(
+                modelId=self._model, body=json.dumps(body), contentType="application/json", accept="application/json"
+            )
+            value = json.loads(answer["body"].read())
+        except ClientError as error:
+            code = str(error.response.get("Error", {}).get("Code"))
+            raise EmbedderFailed(f"{self._model}: {code}", retryable=code in _LATER) from error
+        except BotoCoreError as error:
+            kind = type(error).__name__
+            raise EmbedderFailed(f"{self._model}: {kind}", retryable=isinstance(error, HTTPClientError)) from error
+        except (ValueError, RecursionError) as error:
+            raise EmbedderFailed(f"{self._model}: the answer is not JSON", retryable=True) from error
+        if not isinstance(value, dict):
+            raise EmbedderFailed(f"{self._model}: the answer is not a JSON object", retryable=True)
+        return value
+
+    def _runtime(self) -> Runtime:
+        with self._lock:
+            if self._client is None:
+                import boto3
+                from botocore.config import Config
+
+                once = Config(retries={"total_max_attempts": 1}, connect_timeout=CONNECT_SECONDS, read_timeout=SECONDS)
+                self._client = cast("Runtime", boto3.session.Session().client("bedrock-runtime", config=once))
+            return self._client

@@ -1,0 +1,153 @@
+"""Which embedding models there are, and which one serves a configuration (port `Embedders`).
+
+A key goes to the address that is configured with it and nowhere else: a configuration that names another address is called there without
+a key, or not at all. Making a catalogue connects to nobody and loads nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import dataclass
+
+from hibernaut.adapters.embedder import minilm_files
+from hibernaut.adapters.embedder.cached import CachedEmbedder
+from hibernaut.adapters.embedder.minilm import DIMENSION as MINILM_DIMENSION
+from hibernaut.adapters.embedder.minilm import MiniLM
+from hibernaut.adapters.embedder.openai import OFFICIAL_URL, OpenAIEmbedder
+from hibernaut.domain.embedding_models import BEDROCK, BEDROCK_MODELS, MINILM, MINILM_HANDLE, OWN, description, known
+from hibernaut.ports.embedder import Embedder
+from hibernaut.ports.secrets import Secrets
+from hibernaut.schemas.llm_config import EmbeddingConfig, EmbeddingModelDescription
+
+OPENAI = "openai"
+OPENAI_DEFAULT = f"{OPENAI}/text-embedding-3-small"
+NONE = "none"
+"""The setting's word for no embedding at all."""
+MOST_KEPT = 64
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultEmbedding:
+    """What a deployment asks for: a handle or "none", and the dimension where that is not known or shall be shorter."""
+
+    handle: str | None = None
+    dimension: int | None = None
+
+
+class EmbedderCatalogue:
+    """The embedding models of a deployment. `bedrock`: the account's own models may be asked, as on AWS.
+
+    `only_configured`: no address is called that only a caller names; a server that others may reach needs it.
+    """
+
+    def __init__(
+        self,
+        secrets: Secrets,
+        *,
+        default: DefaultEmbedding = DefaultEmbedding(),
+        only_configured: bool = False,
+        bedrock: bool = False,
+    ) -> None:
+        self._key, url = secrets.get("OPENAI_API_KEY"), secrets.get("OPENAI_BASE_URL")
+        self._url = (url or OFFICIAL_URL).rstrip("/") if self._key or url else None
+        self._only_configured = only_configured
+        self._bedrock = bedrock
+        self._minilm = minilm_files.installed()
+        self._lock = threading.Lock()
+        self._made: dict[tuple[str, ...], Embedder] = {}
+        self._default = self._default_row(default)
+
+    def of(self, config: EmbeddingConfig | None) -> Embedder | None:
+        """As the port says. Equal configurations get the same embedder, with its memory of queries."""
+        if config is None:
+            return None
+        kind, endpoint = config.embedding_endpoint_type, (config.embedding_endpoint or "").rstrip("/")
+        if kind in (OWN, BEDROCK):
+            endpoint = ""
+        key = (kind, endpoint, config.handle or "", config.embedding_model, str(config.embedding_dim), str(config.batch_size))
+        with self._lock:
+            if key not in self._made:
+                made = self._make(config, kind, endpoint)
+                if made is None:
+                    return None
+                while len(self._made) >= MOST_KEPT:
+                    self._made.pop(next(iter(self._made)))
+                self._made[key] = CachedEmbedder(made)
+            return self._made[key]
+
+    def default(self) -> EmbeddingConfig | None:
+        """The configured one; else MiniLM where its weights are installed, OpenAI's where there is a key, nothing."""
+        if self._default is None:
+            return None
+        return EmbeddingConfig.model_validate(self._default.model_dump(include=set(EmbeddingConfig.model_fields)))
+
+    def default_handle(self) -> str | None:
+        return self._default.handle if self._default else None
+
+    def descriptions(self) -> list[EmbeddingModelDescription]:
+        """What is there without asking a provider for its list, the default first. Of Bedrock's models only a default is there: which
+        others the account may ask, nobody says."""
+        rows = [self._default] if self._default else []
+        if self._minilm and self.default_handle() != MINILM_HANDLE:
+            rows.append(description(OWN, MINILM, MINILM_DIMENSION))
+        return rows
+
+    def _make(self, config: EmbeddingConfig, kind: str, endpoint: str) -> Embedder | None:
+        model, dimension = config.embedding_model, config.embedding_dim
+        if kind == OWN:
+            return MiniLM() if self._minilm and (model, dimension) == (MINILM, MINILM_DIMENSION) else None
+        if kind == BEDROCK:
+            return self._from_bedrock(model, dimension) if self._on_bedrock(model) else None
+        found = self._address(config, endpoint)
+        if found is None:
+            return None
+        url, key = found
+        return OpenAIEmbedder(model=model, dimension=dimension, url=url, key=key, batch=config.batch_size)
+
+    def _on_bedrock(self, model: str) -> bool:
+        return self._bedrock and model in BEDROCK_MODELS
+
+    def _from_bedrock(self, model: str, dimension: int) -> Embedder:
+        from hibernaut.adapters.embedder.bedrock import BedrockEmbedder
+
+        return BedrockEmbedder(model=model, dimension=dimension)
+
+    def _address(self, config: EmbeddingConfig, endpoint: str) -> tuple[str, str | None] | None:
+        """Where the model answers, and with which key. One that came from a handle follows its provider to wherever that answers now."""
+        follows = (config.handle or "").partition("/")[0] == OPENAI or (not endpoint and config.embedding_endpoint_type == OPENAI)
+        if self._url is not None and (follows or endpoint == self._url):
+            return self._url, self._key
+        if self._only_configured or endpoint == OFFICIAL_URL or not endpoint.startswith(("http://", "https://")):
+            return None
+        return endpoint, None
+
+    def _default_row(self, wanted: DefaultEmbedding) -> EmbeddingModelDescription | None:
+        handle = wanted.handle or self._unasked()
+        if handle is None or handle == NONE:
+            return None
+        provider, _, model = handle.partition("/")
+        own = provider == OWN and self._minilm and model == MINILM
+        if not own and not (provider == BEDROCK and self._on_bedrock(model)) and not (provider == OPENAI and self._url):
+            _refused(handle, "nothing here serves it")
+            return None
+        size = (None if own else wanted.dimension) or _dimension(model)
+        if size is None:
+            _refused(handle, "its dimension is not known: set HIBERNAUT_EMBEDDING_DIMENSION")
+            return None
+        return description(provider, model, size, endpoint=self._url if provider == OPENAI else None)
+
+    def _unasked(self) -> str | None:
+        if self._minilm:
+            return MINILM_HANDLE
+        return OPENAI_DEFAULT if self._url == OFFICIAL_URL else None
+
+
+def _dimension(model: str) -> int | None:
+    facts = known(model)
+    return facts.dimension if facts else None
+
+
+def _refused(handle: str, reason: str) -> None:
+    logger.error("default embedding refused, search goes by words alone", extra={"handle": handle, "reason": reason})

@@ -1,0 +1,166 @@
+"""The network of all-MiniLM-L6-v2: six layers of BERT over 384 numbers a token, twelve heads, the mean of the tokens at the end.
+
+In numpy alone. Imported when vectors are first made, as numpy takes a tenth of a second. Several texts go through the wide products
+together, one below the other and without padding, as one short text would wait for the weights more than it computes; each attends to
+itself only. numpy gives the interpreter to other threads within its products.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers: TypeAlias = NDArray[np.float32]
+Weights: TypeAlias = Mapping[str, Numbers]
+
+LAYERS, HEADS, HEAD_SIZE, SIZE = 6, 12, 32, 384
+_EPSILON = np.float32(1e-12)
+_SCALE = np.float32(HEAD_SIZE**-0.5)
+_ROWS = 32
+"""Rows of the widest product that are bent at once: they and what is computed from them stay in the processor's cache."""
+_HALF, _ONE, _ROOT_HALF = np.float32(0.5), np.float32(1), np.float32(0.5**0.5)
+# 1 - erf(x) for x >= 0 by Abramowitz and Stegun 7.1.26: exact to 1.5e-7, as much as these numbers hold.
+_ERF_T = np.float32(0.3275911)
+_ERF = tuple(np.float32(a) for a in (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592))
+
+
+@dataclass(frozen=True, slots=True)
+class _Dense:
+    """A product and what is added to it. `weight` stands on its side, as the file has it: no copy is made."""
+
+    weight: Numbers
+    bias: Numbers
+
+    @classmethod
+    def named(cls, weights: Weights, name: str) -> Self:
+        return cls(weights[f"{name}.weight"].T, weights[f"{name}.bias"])
+
+    def of(self, rows: Numbers) -> Numbers:
+        product: Numbers = rows @ self.weight
+        product += self.bias
+        return product
+
+
+@dataclass(frozen=True, slots=True)
+class _Norm:
+    weight: Numbers
+    bias: Numbers
+
+    @classmethod
+    def named(cls, weights: Weights, name: str) -> Self:
+        return cls(weights[f"{name}.LayerNorm.weight"], weights[f"{name}.LayerNorm.bias"])
+
+    def over(self, rows: Numbers) -> Numbers:
+        """In place: each row with mean zero and variance one, then stretched and moved."""
+        rows -= rows.mean(axis=1, keepdims=True)
+        rows /= np.sqrt(np.square(rows).mean(axis=1, keepdims=True) + _EPSILON)
+        rows *= self.weight
+        rows += self.bias
+        return rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    query: _Dense
+    key: _Dense
+    value: _Dense
+    mixed: _Dense
+    mixed_norm: _Norm
+    wide: _Dense
+    narrow: _Dense
+    norm: _Norm
+
+    @classmethod
+    def numbered(cls, weights: Weights, number: int) -> Self:
+        name = f"encoder.layer.{number}"
+        return cls(
+            query=_Dense.named(weights, f"{name}.attention.self.query"),
+            key=_Dense.named(weights, f"{name}.attention.self.key"),
+            value=_Dense.named(weights, f"{name}.attention.self.value"),
+            mixed=_Dense.named(weights, f"{name}.attention.output.dense"),
+            mixed_norm=_Norm.named(weights, f"{name}.attention.output"),
+            wide=_Dense.named(weights, f"{name}.intermediate.dense"),
+            narrow=_Dense.named(weights, f"{name}.output.dense"),
+            norm=_Norm.named(weights, f"{name}.output"),
+        )
+
+    def over(self, rows: Numbers, texts: Sequence[slice]) -> Numbers:
+        query, key, value = self.query.of(rows), self.key.of(rows), self.value.of(rows)
+        seen = np.empty_like(rows)
+        for text in texts:
+            seen[text] = _attention(query[text], key[text], value[text])
+        mixed = self.mixed.of(seen)
+        mixed += rows
+        rows = self.mixed_norm.over(mixed)
+        changed = self.narrow.of(_gelu(self.wide.of(rows)))
+        changed += rows
+        return self.norm.over(changed)
+
+
+class Network:
+    """`weights` by the names that the file gives them; they are used where they lie. Has no state, so that threads share it."""
+
+    def __init__(self, weights: Weights) -> None:
+        self._words = weights["embeddings.word_embeddings.weight"]
+        # All texts are of the first kind: the second stands behind a marker that one text has not.
+        self._places = weights["embeddings.position_embeddings.weight"] + weights["embeddings.token_type_embeddings.weight"][0]
+        self._norm = _Norm.named(weights, "embeddings")
+        self._layers = [_Layer.numbered(weights, number) for number in range(LAYERS)]
+
+    def vectors(self, texts: Sequence[Sequence[int]]) -> Numbers:
+        """A row of length one for each text, given as the numbers of its pieces with their markers."""
+        rows = self._norm.over(np.concatenate([self._words[list(text)] + self._places[: len(text)] for text in texts]))
+        slices = _slices(texts)
+        for layer in self._layers:
+            rows = layer.over(rows, slices)
+        means = np.stack([rows[text].mean(axis=0) for text in slices])
+        means /= np.linalg.norm(means, axis=1, keepdims=True)
+        return means
+
+
+def _slices(texts: Sequence[Sequence[int]]) -> list[slice]:
+    ends = np.cumsum([len(text) for text in texts]).tolist()
+    return [slice(end - len(text), end) for text, end in zip(texts, ends, strict=True)]
+
+
+def _attention(query: Numbers, key: Numbers, value: Numbers) -> Numbers:
+    """What each token takes from the others of its text, for all heads side by side."""
+    length = len(query)
+    by_head = [part.reshape(length, HEADS, HEAD_SIZE).transpose(1, 0, 2) for part in (query, key, value)]
+    shares: Numbers = np.multiply(by_head[0], _SCALE) @ by_head[1].transpose(0, 2, 1)
+    shares -= shares.max(axis=2, keepdims=True)
+    np.exp(shares, out=shares)
+    taken: Numbers = shares @ by_head[2]
+    taken /= shares.sum(axis=2, keepdims=True)
+    return taken.transpose(1, 0, 2).reshape(length, SIZE)
+
+
+def _gelu(rows: Numbers) -> Numbers:
+    """x·Φ(x), in place: max(x, 0) less what the error function leaves, |x|/2 · (1 - erf(|x|/√2))."""
+    spare = [np.empty((_ROWS, rows.shape[1]), np.float32) for _ in range(3)]
+    for start in range(0, len(rows), _ROWS):
+        part = rows[start : start + _ROWS]
+        size, t, left = (each[: len(part)] for each in spare)
+        np.abs(part, out=size)
+        size *= _ROOT_HALF
+        np.multiply(size, _ERF_T, out=t)
+        t += _ONE
+        np.reciprocal(t, out=t)
+        np.multiply(t, _ERF[0], out=left)
+        for factor in _ERF[1:]:
+            left += factor
+            left *= t
+        np.square(size, out=size)
+        np.negative(size, out=size)
+        np.exp(size, out=size)
+        left *= size
+        np.abs(part, out=t)
+        left *= t
+        left *= _HALF
+        np.maximum(part, 0, out=part)
+        part -= left
+    return rows

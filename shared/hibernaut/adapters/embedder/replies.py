@@ -1,0 +1,69 @@
+"""What the adapters of remote embedding models share: the name of a model's space, texts in requests that are small enough, and vectors
+that were checked before they count. Knows no wire."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Iterator, Sequence
+
+from hibernaut.domain import tokens
+from hibernaut.domain.embedding_models import UNKNOWN_TOKENS, known
+from hibernaut.ports.embedder import EmbedderFailed, Vector
+from hibernaut.schemas.base import Json
+
+BLANK = " "
+"""Sent instead of an empty text, which these services refuse."""
+_LONGEST_NAME = 60
+
+
+def space_of(model: str, dimension: int) -> str:
+    """The name of its space; where a model's name had to be changed for it, a part of its sum keeps it from another's."""
+    name = re.sub(r"[^a-z0-9]+", "-", model.lower()).strip("-")[:_LONGEST_NAME]
+    mark = "" if name == model else f"-{hashlib.sha256(model.encode()).hexdigest()[:8]}"
+    return f"{name}{mark}-{dimension}"
+
+
+def max_tokens_of(model: str) -> int:
+    facts = known(model)
+    return facts.tokens if facts else UNKNOWN_TOKENS
+
+
+def fitting(text: str, limit: int) -> tuple[str, int]:
+    """The text as it may be sent, its beginning where it is too long, and its tokens."""
+    text = text[: limit * 8].replace("\0", " ")
+    if not text.strip():
+        return BLANK, 1
+    size = tokens.count(text)
+    while size > limit:
+        text = text[: max(1, len(text) * limit // (size + limit // 20))]
+        size = tokens.count(text)
+    return text, size
+
+
+def batches(texts: Sequence[str], *, limit: int, most: int, most_tokens: int) -> Iterator[list[str]]:
+    """The texts in order, cut to `limit` tokens each, at most `most` of them and `most_tokens` in a request."""
+    batch: list[str] = []
+    held = 0
+    for text in texts:
+        fit, size = fitting(text, limit)
+        if batch and (len(batch) >= most or held + size > most_tokens):
+            yield batch
+            batch, held = [], 0
+        batch.append(fit)
+        held += size
+    if batch:
+        yield batch
+
+
+def vector_of(name: str, value: Json, dimension: int) -> Vector:
+    """A vector of length one. Raises: EmbedderFailed for anything else than `dimension` numbers, of which one is not zero."""
+    if not isinstance(value, list) or not all(type(number) in (float, int) for number in value):
+        raise EmbedderFailed(f"{name}: the answer holds no vector", retryable=True)
+    if len(value) != dimension:
+        raise EmbedderFailed(f"{name}: the vector has {len(value)} dimensions instead of {dimension}", retryable=False)
+    length = math.hypot(*value)
+    if not 0 < length < math.inf:
+        raise EmbedderFailed(f"{name}: the vector has no direction", retryable=False)
+    return tuple(number / length for number in value)
