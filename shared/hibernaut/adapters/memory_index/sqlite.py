@@ -40,6 +40,8 @@ class SqliteMemoryIndex:
 
     def put(self, space: str, documents: Sequence[IndexDocument]) -> None:
         vectors = [None if document.vector is None else packed(document.vector) for document in documents]
+        if not documents:
+            return
         with self._file.writing() as writer:
             number = self._made(writer, space, [len(document.vector) for document in documents if document.vector is not None])
             self._forget_old_tombstones(writer, number)
@@ -47,6 +49,8 @@ class SqliteMemoryIndex:
                 rows.put(writer, number, document, vector)
 
     def remove(self, space: str, tombstones: Sequence[Tombstone]) -> None:
+        if not tombstones:
+            return
         with self._file.writing() as writer:
             number = self._made(writer, space, [])
             self._forget_old_tombstones(writer, number)

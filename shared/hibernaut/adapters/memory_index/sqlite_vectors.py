@@ -89,13 +89,14 @@ class _Shelf:
 
 
 def packed(vector: Sequence[float]) -> bytes:
-    """Little-endian float32. Raises: ValueError for a vector that has no direction."""
+    """Little-endian float32 of length one. Raises: ValueError for a vector that has no direction."""
     import numpy as np
 
-    found = np.asarray(vector, "<f4")
-    if not np.isfinite(found).all() or not found.any():
+    found = np.asarray(vector, np.float64)
+    length = float(np.linalg.norm(found))
+    if not np.isfinite(length) or length == 0.0:
         raise ValueError("a vector needs finite numbers, and not all of them zero")
-    return found.tobytes()
+    return (found / length).astype("<f4").tobytes()
 
 
 class Vectors:

@@ -1,0 +1,59 @@
+"""The way to OpenSearch: a client that asks once, signed or not, and what it raises as the port's errors.
+
+    ValueError     a request that OpenSearch finds meaningless (400)
+    IndexAsleep    all the rest: no connection, no answer in time, no access, an overloaded or broken service
+
+Must not know: what is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from hibernaut.ports.memory_index import IndexAsleep
+
+_CONNECTIONS = 8
+_MEANINGLESS = 400
+
+
+def connected(address: str, *, region: str | None = None, service: str = "es", seconds: float = 10.0) -> Any:
+    """A client for one address. With a `region` each request is signed (SigV4) with the credentials that botocore finds.
+
+    Raises: ValueError for a serverless collection (service `aoss`), which cannot keep this index: collections for vectors take no ids of
+    the caller, and collections that take them have no vectors; neither documents versions of the caller's.
+    """
+    if service != "es":
+        raise ValueError(f"the memory index needs a domain of OpenSearch (service es), not {service}")
+    from opensearchpy import OpenSearch, Urllib3AWSV4SignerAuth
+
+    signing: dict[str, Any] = {}
+    if region is not None:
+        from botocore.session import Session
+
+        credentials = Session().get_credentials()
+        if credentials is None:
+            raise IndexAsleep("no credentials to sign requests with")
+        signing = {"http_auth": Urllib3AWSV4SignerAuth(credentials, region, service)}
+    return OpenSearch(
+        hosts=[address], timeout=seconds, max_retries=0, retry_on_timeout=False, pool_maxsize=_CONNECTIONS, **signing
+    )
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn what the client raises inside into the port's errors."""
+    from botocore.exceptions import BotoCoreError
+    from opensearchpy.exceptions import OpenSearchException, TransportError
+
+    try:
+        yield
+    except TransportError as error:
+        raise of_status(error.status_code, str(error.error)) from error
+    except (OpenSearchException, BotoCoreError) as error:
+        raise IndexAsleep(f"{type(error).__name__}: {error}") from error
+
+
+def of_status(status: object, text: str) -> Exception:
+    return ValueError(text) if status == _MEANINGLESS else IndexAsleep(f"{status}: {text}")

@@ -1,0 +1,505 @@
+"""The port's promises, on every engine. All of OpenSearch's are in this file, so that one worker starts the node."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from hibernaut.adapters.memory_index.opensearch import OpenSearchMemoryIndex
+from hibernaut.adapters.memory_index.opensearch_client import connected
+from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
+from hibernaut.domain.ranks import fused
+from hibernaut.ports.memory_index import IndexAsleep, MemoryIndex
+from hibernaut.schemas.search import IndexDocument
+from tests.contracts.memory_index.documents import (
+    EAST,
+    NOON,
+    NORTH,
+    SPACE,
+    UP,
+    both,
+    by_vector,
+    by_words,
+    corpus,
+    document,
+    held,
+    meaning,
+    query,
+    tombstone,
+)
+from tests.support.opensearch import OpenSearchNode, require
+
+
+def facts(index: MemoryIndex, *documents: IndexDocument) -> None:
+    """All say "fact" and look east."""
+    index.put(SPACE, [each.model_copy(update={"vector": EAST}) for each in documents])
+
+
+# What is written
+
+
+def test_what_was_put_is_found_at_once_by_words_and_by_vectors(index: MemoryIndex) -> None:
+    index.put(SPACE, [document("tea", "She drinks green tea", EAST), document("bike", "He rides a bicycle", NORTH)])
+    assert by_words(index, "green tea") == ["tea"]
+    assert by_vector(index, (0.1, 0.9, 0.0, 0.0)) == ["bike", "tea"]
+    index.put(SPACE, [document("late", "And a kettle for tea", UP)])
+    assert set(by_words(index, "tea")) == {"tea", "late"}
+    assert by_vector(index, UP)[0] == "late"
+
+
+def test_a_newer_version_replaces_all_of_an_older(index: MemoryIndex) -> None:
+    index.put(SPACE, [document("one", "tea", EAST, tags=("old",), place="here", version=1)])
+    index.put(SPACE, [document("one", "coffee", NORTH, tags=("new",), place="archive", version=2)])
+    assert by_words(index, "tea") == by_words(index, "coffee", tags=("old",)) == by_words(index, "coffee", places=("here",)) == []
+    assert by_words(index, "coffee", tags=("new",)) == ["one"]
+    found = index.search(SPACE, query(vector=NORTH)).vector
+    assert [hit.id for hit in found] == ["one"]
+    assert found[0].score == pytest.approx(1.0, abs=1e-5)
+    assert held(index) == [("one", 2, True)]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_older_or_equal_version_changes_nothing(index: MemoryIndex, version: int) -> None:
+    index.put(SPACE, [document("one", "coffee", EAST, version=2)])
+    index.put(SPACE, [document("one", "tea", NORTH, version=version), document("two", "milk", NORTH)])
+    assert (by_words(index, "tea"), by_words(index, "coffee"), by_words(index, "milk")) == ([], ["one"], ["two"])
+    assert held(index) == [("one", 2, True), ("two", 1, True)]
+
+
+def test_the_highest_of_versions_put_at_once_stays(index: MemoryIndex) -> None:
+    index.put(SPACE, [document("one", f"fact{version}", version=version) for version in (2, 3, 1)])
+    assert held(index) == [("one", 3, False)]
+    assert by_words(index, "fact3") == ["one"]
+
+
+def test_a_vector_may_come_later(index: MemoryIndex) -> None:
+    index.put(SPACE, [document("one", "tea"), document("two", "tea")])
+    assert index.search(SPACE, query("tea", EAST)).vector == ()
+    assert held(index) == [("one", 1, False), ("two", 1, False)]
+    index.put(SPACE, [document("one", "tea", EAST, version=2)])
+    assert by_vector(index, EAST) == ["one"]
+    assert held(index) == [("one", 2, True), ("two", 1, False)]
+
+
+def test_a_vector_may_be_taken_away(index: MemoryIndex) -> None:
+    index.put(SPACE, [document("one", "tea", EAST), document("two", "tea", NORTH)])
+    assert by_vector(index, EAST) == ["one", "two"]
+    index.put(SPACE, [document("one", "tea", version=2)])
+    assert by_vector(index, EAST) == ["two"]
+
+
+# What is taken away
+
+
+def test_what_was_removed_is_not_found_and_does_not_come_back_in_the_same_or_an_older_version(index: MemoryIndex) -> None:
+    index.put(SPACE, [document("one", "tea", EAST, version=2), document("two", "tea", NORTH)])
+    assert by_vector(index, EAST) == ["one", "two"]
+    index.remove(SPACE, [tombstone("one", 2)])
+    index.put(SPACE, [document("one", "tea", EAST, version=1), document("one", "tea", EAST, version=2)])
+    assert (by_words(index, "tea"), by_vector(index, EAST)) == (["two"], ["two"])
+    assert held(index) == [("two", 1, True)]
+    index.put(SPACE, [document("one", "tea", EAST, version=3)])
+    assert by_vector(index, EAST) == ["one", "two"]
+
+
+def test_a_tombstone_before_its_document_holds(index: MemoryIndex) -> None:
+    index.remove(SPACE, [tombstone("one", 5)])
+    index.put(SPACE, [document("one", version=4), document("one", version=5)])
+    assert held(index) == []
+    index.remove(SPACE, [tombstone("one", 3)])
+    index.put(SPACE, [document("one", version=4)])
+    assert held(index) == []
+
+
+def test_an_old_tombstone_takes_no_newer_document_away(index: MemoryIndex) -> None:
+    index.put(SPACE, [document("one", version=3)])
+    index.remove(SPACE, [tombstone("one", 2)])
+    assert held(index) == [("one", 3, False)]
+
+
+def test_removing_twice_and_removing_nothing_are_fine(index: MemoryIndex) -> None:
+    index.remove("nowhere", [])
+    index.put("nowhere", [])
+    index.put(SPACE, [document("one")])
+    for _ in range(2):
+        index.remove(SPACE, [tombstone("one"), tombstone("never")])
+    assert held(index) == []
+
+
+def test_many_of_the_nearest_may_be_removed(index: MemoryIndex) -> None:
+    index.put(SPACE, [document(f"{number:03}", vector=(1.0, number / 1000, 0.0, 0.0)) for number in range(100)])
+    assert by_vector(index, EAST, limit=2) == ["000", "001"]
+    index.remove(SPACE, [tombstone(f"{number:03}") for number in range(90)])
+    assert by_vector(index, EAST, limit=3) == ["090", "091", "092"]
+
+
+# Filters
+
+
+def test_tenants_never_see_each_other(index: MemoryIndex) -> None:
+    facts(index, document("one"), document("one", "another fact", tenant="else"), document("two", tenant="else", version=9))
+    facts(index, document("b:c", tenant="a"), document("c", tenant="a:b"), document("c", tenant="1:a"))
+    for tenant, ids in {"home": {"one"}, "else": {"one", "two"}, "a": {"b:c"}, "a:b": {"c"}, "1:a": {"c"}}.items():
+        for places in (("archive",), None):
+            assert both(index, tenant=tenant, places=places) == (ids, ids)
+        assert {state[0] for state in held(index, tenant)} == ids
+    index.remove(SPACE, [tombstone("one", 9, "else")])
+    assert both(index) == ({"one"}, {"one"})
+
+
+def test_kinds_and_places_are_apart(index: MemoryIndex) -> None:
+    facts(
+        index,
+        document("here"),
+        document("there", place="other"),
+        document("message", kind="message"),
+        document("file", kind="file"),
+        document("third", place="third"),
+    )
+    assert both(index) == ({"here"}, {"here"})
+    assert both(index, places=("other",)) == ({"there"}, {"there"})
+    assert both(index, places=("other", "archive", "nowhere", "other")) == ({"here", "there"}, {"here", "there"})
+    assert both(index, places=None) == ({"here", "there", "third"}, {"here", "there", "third"})
+    assert both(index, places=()) == (set(), set())
+    assert both(index, kind="message") == ({"message"}, {"message"})
+
+
+def test_conversations_are_apart_and_the_agents_own_is_one(index: MemoryIndex) -> None:
+    facts(index, document("own"), document("forked", conversation="conv-1"), document("other", conversation="conv-2"))
+    assert both(index, conversation="") == ({"own"}, {"own"})
+    assert both(index, conversation="conv-1") == ({"forked"}, {"forked"})
+    assert both(index, conversation="conv-3") == (set(), set())
+    assert both(index) == ({"own", "forked", "other"}, {"own", "forked", "other"})
+
+
+def test_files_and_roles_are_chosen(index: MemoryIndex) -> None:
+    facts(index, *(document(f"{role}-{file}", role=role, file_id=file) for role in ("user", "tool") for file in ("f1", "f2", "")))
+    assert both(index, file_ids=("f1",)) == ({"user-f1", "tool-f1"}, {"user-f1", "tool-f1"})
+    assert both(index, roles=("tool", "assistant"), file_ids=("f1", "f2")) == ({"tool-f1", "tool-f2"}, {"tool-f1", "tool-f2"})
+
+
+def test_tags_match_any_or_all(index: MemoryIndex) -> None:
+    facts(
+        index,
+        document("both", tags=("red", "Grün, sehr", "red")),
+        document("red", tags=("red",)),
+        document("green", tags=("Grün, sehr",)),
+        document("none"),
+        document("case", tags=("RED",)),
+    )
+    wanted = ("red", "Grün, sehr")
+    assert both(index, tags=wanted) == ({"both", "red", "green"}, {"both", "red", "green"})
+    assert both(index, tags=(*wanted, "red"), tag_match="all") == ({"both"}, {"both"})
+    assert both(index, tags=("unknown",)) == both(index, tags=("red", "unknown"), tag_match="all") == (set(), set())
+
+
+def test_dates_are_inclusive_to_the_microsecond(index: MemoryIndex) -> None:
+    moment = timedelta(microseconds=1)
+    facts(index, *(document(str(number), created_at=NOON + number * moment) for number in range(-1, 3)))
+    assert both(index, start=NOON, end=NOON + moment) == ({"0", "1"}, {"0", "1"})
+    assert both(index, start=NOON + moment) == ({"1", "2"}, {"1", "2"})
+    assert both(index, end=NOON - moment) == ({"-1"}, {"-1"})
+    assert both(index, start=NOON + moment, end=NOON) == (set(), set())
+
+
+def test_filters_hold_before_the_cut(index: MemoryIndex) -> None:
+    index.put(SPACE, [document(f"near-{number}", "fact fact", EAST) for number in range(300)])
+    index.put(SPACE, [document("far", "one fact among many other words", (0.1, 0.9, 0.0, 0.0), tags=("rare",), version=1)])
+    assert both(index, tags=("rare",), limit=1) == ({"far"}, {"far"})
+
+
+def test_the_limit_counts_each_list(index: MemoryIndex) -> None:
+    facts(index, *(document(f"{number}") for number in range(30)))
+    found = index.search(SPACE, query("fact", EAST, limit=7))
+    assert (len(found.lexical), len(found.vector)) == (7, 7)
+    found = index.search(SPACE, query("fact", EAST, limit=1000))
+    assert (len(found.lexical), len(found.vector)) == (30, 30)
+
+
+def test_among_equals_the_newer_comes_first(index: MemoryIndex) -> None:
+    times = {"c": 1, "a": 3, "b": 2, "d": 3}
+    facts(index, *(document(name, created_at=NOON + timedelta(hours=hours)) for name, hours in times.items()))
+    assert by_words(index, "fact") == by_vector(index, EAST) == ["a", "d", "b", "c"]
+
+
+# Words
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        ("RUNNING dog", "The dogs ran, he runs."),
+        ("cafe", "Im Café um acht"),
+        ("café", "the CAFE at eight"),
+        ("strasse", "die lange Straße"),
+        ("smorrebrod", "Smørrebrød"),
+        ("東京", "彼女は東京タワーに住んでいます"),
+        ("タワー", "彼女は東京タワーに住んでいます"),
+        ("서울", "나는 서울시에 산다"),
+        ("北京大学", "他在北京大学读书"),
+        ("ｶﾀｶﾅ", "カタカナ"),
+        ("川", "川 が見える"),
+        ("Ｔｅａ", "tea"),
+        ("Москва", "я живу: москва"),
+        ("हिन्दी", "वह हिन्दी बोलती है"),
+        ("load config", "see load_config.py"),
+        ("load_config", "load config"),
+        ("don't panic", "DON’T PANIC"),
+        ("to be or not to be", "to be, or not to be"),
+        ("ana@example.com", "write to ana@example.com!"),
+        ('"quoted" AND (NOT near/2 OR *:* column:x)', "a quoted thing"),
+        ("3.14", "pi is 3.14"),
+    ],
+)
+def test_words_are_found_whatever_their_form_and_script(index: MemoryIndex, asked: str, text: str) -> None:
+    index.put(SPACE, [document("it", text), document("other", "völlig anders, 別のもの, иной")])
+    assert by_words(index, asked) == ["it"]
+
+
+def test_single_characters_of_longer_words_do_not_match(index: MemoryIndex) -> None:
+    index.put(SPACE, [document("kyoto", "京都"), document("tokyo", "東京")])
+    assert by_words(index, "東京") == ["tokyo"]
+
+
+@pytest.mark.parametrize("asked", [None, "", "   ", "?!…—", '"', "*", "()", "🙂", "\x00"])
+def test_a_query_without_words_has_no_lexical_hits(index: MemoryIndex, asked: str | None) -> None:
+    index.put(SPACE, [document("one", 'fact 🙂 ?! " *', EAST)])
+    found = index.search(SPACE, query(asked, EAST))
+    assert found.lexical == ()
+    assert [hit.id for hit in found.vector] == ["one"]
+    assert index.search(SPACE, query(asked)).vector == ()
+
+
+def test_a_huge_query_counts_by_its_first_words(index: MemoryIndex) -> None:
+    index.put(SPACE, [document("first", "walnuts"), document("last", "volcano")])
+    many = " ".join(f"word{number}" for number in range(120_000))
+    assert by_words(index, f"walnuts {many} volcano") == ["first"]
+    assert by_words(index, "x" * 1_000_000) == []
+    assert by_words(index, "東" * 1_000_000) == []
+
+
+def test_a_huge_text_is_found_by_its_last_words(index: MemoryIndex) -> None:
+    index.put(SPACE, [document("long", f"{'sand ' * 200_000} volcano"), document("odd", "y" * 100_000 + " volcano")])
+    assert set(by_words(index, "volcano")) == {"long", "odd"}
+
+
+# Spaces and vectors
+
+
+def test_spaces_are_apart_and_are_told(index: MemoryIndex) -> None:
+    assert index.spaces() == []
+    index.put("mini-4", [document("one", "tea", EAST)])
+    index.put("other-2", [document("one", "tea", (1.0, 0.0)), document("two", "tea")])
+    index.put("words", [document("three", "tea")])
+    assert index.spaces() == ["mini-4", "other-2", "words"]
+    assert [hit.id for hit in index.search("other-2", query("tea", (1.0, 0.0))).vector] == ["one"]
+    assert {hit.id for hit in index.search("words", query("tea")).lexical} == {"three"}
+    assert index.search("words", query("tea", EAST)).vector == ()
+    index.drop("other-2")
+    assert index.spaces() == ["mini-4", "words"]
+    assert by_words(index, "tea") == ["one"]
+
+
+def test_what_does_not_exist_has_no_hits_and_can_be_dropped(index: MemoryIndex) -> None:
+    assert both(index) == (set(), set())
+    assert held(index) == []
+    index.drop(SPACE)
+
+
+def test_a_dropped_space_can_be_filled_again_even_in_another_dimension(index: MemoryIndex) -> None:
+    index.put(SPACE, [document("one", "tea", EAST, version=7)])
+    assert by_vector(index, EAST) == ["one"]
+    index.drop(SPACE)
+    assert (by_words(index, "tea"), by_vector(index, EAST), held(index)) == ([], [], [])
+    index.put(SPACE, [document("one", "tea", (0.0, 1.0), version=1)])
+    assert by_vector(index, (0.0, 1.0)) == ["one"]
+
+
+@pytest.mark.parametrize("odd", [(1.0, 0.0), (0.0, 0.0, 0.0, 0.0), (float("nan"), 1.0, 0.0, 0.0), (float("inf"), 1.0, 0.0, 0.0)])
+def test_a_vector_that_cannot_be_compared_is_refused_and_nothing_is_stored(index: MemoryIndex, odd: tuple[float, ...]) -> None:
+    index.put(SPACE, [document("one", "tea", EAST)])
+    with pytest.raises(ValueError, match="vector"):
+        index.put(SPACE, [document("two", "tea"), document("three", "tea", odd)])
+    with pytest.raises(ValueError, match="vector"):
+        index.search(SPACE, query("tea", odd))
+    assert held(index) == [("one", 1, True)]
+
+
+def test_two_dimensions_in_one_write_are_refused(index: MemoryIndex) -> None:
+    with pytest.raises(ValueError, match="vector"):
+        index.put(SPACE, [document("one", vector=EAST), document("two", vector=(1.0, 0.0))])
+    index.put(SPACE, [document("two", vector=(1.0, 0.0))])
+    assert held(index) == [("two", 1, True)]
+
+
+# States
+
+
+def test_all_documents_are_told_in_the_order_of_their_ids(index: MemoryIndex) -> None:
+    names = [f"m-{number * 7919 % 10_007:05}" for number in range(10_007)]
+    for start in range(0, len(names), 4000):
+        index.put(SPACE, [document(name, "x", EAST if name.endswith("7") else None) for name in names[start : start + 4000]])
+    assert held(index) == [(name, 1, name.endswith("7")) for name in sorted(names)]
+    assert held(index, "else") == []
+
+
+# Many at once
+
+
+def test_many_threads_may_write_and_read_from_the_very_first_write_on(index: MemoryIndex) -> None:
+    start = threading.Barrier(6)
+    failures: list[str] = []
+
+    def work(worker: int) -> None:
+        start.wait()
+        try:
+            for turn in range(8):
+                name = f"{worker}-{turn}"
+                index.put(
+                    SPACE,
+                    [document(name, f"fact number{worker}x{turn}", EAST), document("shared", vector=EAST, version=turn + 1)],
+                )
+                if by_words(index, f"number{worker}x{turn}") != [name] or name not in by_vector(index, EAST):
+                    failures.append(f"{name} is not found")
+                if turn % 2:
+                    index.remove(SPACE, [tombstone(name)])
+                    if name in by_vector(index, EAST):
+                        failures.append(f"{name} is still found")
+        except Exception as error:  # noqa: BLE001 - told by the test's own thread
+            failures.append(repr(error))
+
+    threads = [threading.Thread(target=work, args=(worker,)) for worker in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    kept = sorted(f"{worker}-{turn}" for worker in range(6) for turn in range(0, 8, 2))
+    assert held(index) == [*((name, 1, True) for name in kept), ("shared", 8, True)]
+
+
+# Ranks: one corpus, both engines
+
+
+LEXICAL_ANSWERS = {
+    "Which of them keeps a tortoise?": {f"fact-{who}-0" for who in range(6)},
+    "Chidi tortoises": {"fact-2-0"},
+    "is Emre allergic to walnuts": {"fact-4-1"},
+    "Freya's cello": {"fact-5-2"},
+    "who visited Iceland": {f"fact-{who}-4" for who in range(6)},
+    "Bruno typewriter repairing": {"fact-1-5"},
+    "Dunja sailing boats": {"fact-3-8"},
+    "poems by Ana about railways": {"fact-0-9"},
+}
+
+
+@pytest.mark.parametrize("asked", LEXICAL_ANSWERS)
+def test_the_right_facts_come_first(index: MemoryIndex, asked: str) -> None:
+    index.put("facts", corpus())
+    right = LEXICAL_ANSWERS[asked]
+    found = index.search("facts", query(asked, meaning(asked)))
+    assert {hit.id for hit in found.lexical[: len(right)]} == right
+    ranked = fused([hit.id for hit in found.lexical], [hit.id for hit in found.vector], len(right))
+    assert {hit.id for hit in ranked} == right
+
+
+def test_both_engines_rank_alike(
+    new_opensearch: Callable[[], OpenSearchMemoryIndex], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Vectors: the same ids in the same order. Words: BM25 differs in its idf and in how it stores lengths, so that places may be
+    swapped where scores are near; but what matches is the same, and who is told among the first five differs by at most one."""
+    sqlite = SqliteMemoryIndex(tmp_path_factory.mktemp("ranks") / "memory.db")
+    opensearch = new_opensearch()
+    for engine in (sqlite, opensearch):
+        engine.put("facts", corpus())
+    for asked in LEXICAL_ANSWERS:
+        wanted = query(asked, meaning(asked), limit=60)
+        here, there = sqlite.search("facts", wanted), opensearch.search("facts", wanted)
+        assert [hit.id for hit in here.vector] == [hit.id for hit in there.vector]
+        assert {hit.id for hit in here.lexical} == {hit.id for hit in there.lexical}
+        assert here.lexical[0].id == there.lexical[0].id
+        assert len({hit.id for hit in here.lexical[:5]} & {hit.id for hit in there.lexical[:5]}) >= 4
+    sqlite.close()
+
+
+# OpenSearch alone
+
+
+def test_every_vector_field_is_kept_by_the_lucene_engine(
+    new_opensearch: Callable[[], OpenSearchMemoryIndex], opensearch_node: OpenSearchNode
+) -> None:
+    """Any other engine of k-NN is native code, which these nodes lack and whose filters come after the choice."""
+    index = new_opensearch()
+    index.put("with-vectors", [document("one", vector=EAST)])
+    client = connected(opensearch_node.address)
+    mappings = client.indices.get_mapping(index="*-with-vectors")
+    fields = [field for made in mappings.values() for field in made["mappings"]["properties"].values()]
+    vectors = [field for field in fields if field["type"] == "knn_vector"]
+    assert [field["method"]["engine"] for field in vectors] == ["lucene"]
+    assert {field["method"]["space_type"] for field in vectors} == {"cosinesimil"}
+    assert all(made["mappings"]["dynamic"] == "strict" for made in mappings.values())
+    client.close()
+
+
+def test_what_one_process_dropped_another_makes_again_whatever_it_remembers(
+    opensearch_node: OpenSearchNode, new_opensearch: Callable[[], OpenSearchMemoryIndex]
+) -> None:
+    one = new_opensearch()
+    other = OpenSearchMemoryIndex(connected(opensearch_node.address), prefix=one.prefix)
+    other.put(SPACE, [document("one", "tea", EAST)])
+    one.drop(SPACE)
+    assert by_vector(other, EAST) == []
+    other.put(SPACE, [document("one", "tea", EAST)])  # the index is made anew, with its field for vectors
+    assert by_vector(one, EAST) == ["one"]
+    one.drop(SPACE)
+    one.put(SPACE, [document("one", "tea")])
+    assert by_vector(other, EAST) == []
+    other.put(SPACE, [document("one", "tea", EAST, version=2)])
+    assert by_vector(one, EAST) == ["one"]
+    one.drop(SPACE)
+    other.remove(SPACE, [tombstone("one", 2)])
+    other.put(SPACE, [document("one", "tea", EAST, version=2), document("two", "tea", EAST)])
+    assert held(one) == [("two", 1, True)]
+    one.drop(SPACE)
+    one.put(SPACE, [document("one", "tea", (1.0, 0.0))])
+    assert by_vector(other, (1.0, 0.0)) == ["one"]
+    other.close()
+
+
+def test_prefixes_that_begin_alike_share_nothing(
+    opensearch_node: OpenSearchNode, new_opensearch: Callable[[], OpenSearchMemoryIndex]
+) -> None:
+    one = new_opensearch()
+    longer = OpenSearchMemoryIndex(connected(opensearch_node.address), prefix=f"{one.prefix}-longer")
+    longer.put(SPACE, [document("one")])
+    assert (one.spaces(), longer.spaces()) == ([], [SPACE])
+    longer.drop(SPACE)
+    longer.close()
+
+
+def test_requests_are_signed_where_there_is_a_region(
+    opensearch_node: OpenSearchNode, new_opensearch: Callable[[], OpenSearchMemoryIndex]
+) -> None:
+    signed = OpenSearchMemoryIndex(connected(opensearch_node.address, region="eu-central-1"), prefix=new_opensearch().prefix)
+    signed.put(SPACE, [document("one", "tea", EAST)])
+    assert by_vector(signed, EAST) == ["one"]
+    signed.close()
+
+
+def test_a_node_that_is_killed_is_asleep_and_comes_back_with_what_it_held() -> None:
+    require()
+    node = OpenSearchNode()
+    node.start()
+    index = OpenSearchMemoryIndex(connected(node.address), prefix="killed")
+    index.put(SPACE, [document("one", "tea", EAST)])
+    node.kill()
+    for ask in (lambda: by_words(index, "tea"), lambda: index.put(SPACE, [document("two")]), lambda: held(index), index.spaces):
+        with pytest.raises(IndexAsleep):
+            ask()
+    node.start()
+    assert by_words(index, "tea") == ["one"]
+    index.close()
+    node.close()
