@@ -1,0 +1,106 @@
+"""Invariants 3, 4 and 5: whatever strikes a run, and however often, a call outside is made once at most, and the model is told of it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hibernaut.ports.model import ModelReply, ModelRequest
+from hibernaut.ports.table import OutcomeUnknown
+from hibernaut.services.calls import INTERRUPTED
+from tests.proof.at_home import House, WorldDesk
+from tests.proof.clients import Say
+from tests.proof.faults import Died, Points
+from tests.proof.stories import Story, by_step
+from tests.proof.verdict import verdict
+from tests.support.scripted_model import calls, in_turn, says
+
+RING = ("ring", {"x": ""})
+INSERT = ("memory_insert", {"label": "human", "new_string": "Oslo"})
+HELLO = Say("hello", waits=False)
+STEPS = st.lists(st.lists(st.sampled_from([RING, RING, INSERT]), min_size=1, max_size=3), min_size=1, max_size=3)
+FAULTS = st.lists(st.tuples(st.sampled_from(["dies", "held up", "no answer"]), st.integers(1, 30)), max_size=4)
+slow = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+
+
+def accepted(story: Story, folder: Path) -> House:
+    """A house that has taken the message, and whose run nobody has begun."""
+    house = House(story, folder)
+    client = house.client(house.opened(alone=False))
+    for act in story.acts:
+        act.done(client)
+    house.data.clock.sleep(100)
+    return house
+
+
+def struck(house: House, kind: str, at: int) -> None:
+    """A process that takes up what is due, and to which this happens at its `at`-th point; none knows that it is alone."""
+
+    def strikes() -> None:
+        if kind == "dies":
+            house.dies(points)
+        elif kind == "held up":
+            WorldDesk(house.opened(holder="host:held", alone=False)).settle()
+        elif points.struck.endswith("write"):
+            raise OutcomeUnknown("no answer")
+
+    points = Points(at, strikes)
+    world = house.opened(points, holder=f"host:{at}", alone=False)
+    with suppress(Died):
+        world.chain.sweep.run()
+        world.workflow.drive()
+    house.data.clock.sleep(1000)
+
+
+@slow
+@given(STEPS, FAULTS)
+def test_a_call_happens_at_most_once_and_is_told_whatever_strikes_and_how_often(
+    steps: Sequence[Sequence[tuple[str, dict[str, object]]]], faults: Sequence[tuple[str, int]]
+) -> None:
+    story = Story("any", by_step(*(calls(*made) for made in steps), says("done")), acts=(HELLO,))
+    with tempfile.TemporaryDirectory() as folder:
+        house = accepted(story, Path(folder))
+        for kind, at in faults:
+            struck(house, kind, at)
+        tried = house.judged(Points(0, lambda: None), house.opened(holder="host:last", alone=False))
+        assert tried.found == []
+
+
+@slow
+@given(st.lists(st.integers(1, 20), min_size=1, max_size=3))
+def test_a_journaled_reply_is_what_is_committed_however_often_its_worker_dies(deaths: Sequence[int]) -> None:
+    """Each time it is asked the model says something else: what was journaled, and so may have had effects, is what the log tells."""
+
+    def script(request: ModelRequest, number: int) -> ModelReply:
+        if any(row.role == "tool" for row in request.messages):
+            return says("done")
+        return calls(("ring", {"x": f"asked {number}"}))
+
+    with tempfile.TemporaryDirectory() as folder:
+        house = accepted(Story("any", script, acts=(HELLO,)), Path(folder))
+        for at in deaths:
+            struck(house, "dies", at)
+        world = house.opened(holder="host:last", alone=False)
+        WorldDesk(world).settle()
+        (made,) = [row for row in world.log(house.agent_id) if row.tool_calls]
+        assert made.tool_calls is not None
+        effects = [args["x"] for _, args in world.runner.effects]
+        said = [returned.func_response or "" for row in world.log(house.agent_id) for returned in row.tool_returns]
+        assert len(effects) <= 1
+        assert all(str(effect) in made.tool_calls[0].function.arguments for effect in effects)
+        assert not effects or "did ring" in said[0] or INTERRUPTED in said[0]
+        assert verdict(world, house.agent_id, ["hello"], house.before) == []
+
+
+def test_a_model_that_is_asked_again_for_what_was_never_journaled_may_say_something_else(tmp_path: Path) -> None:
+    """The other side of the invariant: nothing of an unjournaled reply is kept, so nothing of it has happened."""
+    house = accepted(Story("any", in_turn(says("first"), says("second")), acts=(HELLO,)), tmp_path)
+    struck(house, "dies", 8)
+    world = house.opened(holder="host:last", alone=False)
+    WorldDesk(world).settle()
+    assert world.log(house.agent_id)[-1].text() == "second"
