@@ -119,6 +119,23 @@ def test_a_run_goes_on_where_no_summary_can_be_had(client: Letta, new_agent: Mak
     assert not [text for text in shown if "system_alert" in text]
 
 
+@pytest.mark.manifest("compaction.summary")
+def test_a_conversation_of_its_own_is_compacted_alone(client: Letta, new_agent: Make, said: Said) -> None:
+    agent = new_agent(include_base_tools=False)
+    made = client.conversations.create(agent_id=agent.id, extra_body={"isolated_block_labels": ["human"]})
+    client.conversations.update(made.id, context_window_limit=4000)
+    client.agents.messages.create(agent.id, input="Hello")
+    own = in_context(client, agent.id)
+    for number in range(8):
+        told: list[Any] = list(client.conversations.messages.create(made.id, input=f"{number} {WORDS}"))
+        assert [one.stop_reason for one in told if one.message_type == "stop_reason"] == ["end_turn"]
+    kept = client.conversations.retrieve(made.id).in_context_message_ids or []
+    listed = client.conversations.messages.list(made.id, limit=100).items
+    assert len(kept) < len(listed) == 1 + 16 + sum("system_alert" in str(getattr(one, "content", "")) for one in listed)
+    assert "system_alert" in said.server.requests[-1].body["messages"][1]["content"]
+    assert in_context(client, agent.id) == own
+
+
 @pytest.mark.manifest("compaction.before_the_call")
 def test_a_message_that_would_not_fit_is_made_room_for_before_it_is_sent(client: Letta, new_agent: Make, said: Said) -> None:
     agent = new_agent(context_window_limit=4000, include_base_tools=False)
