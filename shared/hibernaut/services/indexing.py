@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hibernaut.domain import index_documents
 from hibernaut.ports.embedder import EmbedderFailed, Vector
 from hibernaut.ports.memory_index import IndexAsleep, MemoryIndex
-from hibernaut.ports.table import Item, Key, Table
+from hibernaut.ports.table import Change, Item, Key, Table
 from hibernaut.schemas.search import IndexDocument
 from hibernaut.services.memory_sources import MemorySources, Space
 from hibernaut.store import keys
@@ -59,33 +59,37 @@ class Indexing:
 
     def _one(self, pointer: Pointer) -> bool:
         try:
-            self._index_one(pointer)
+            done = self._index_one(pointer)
         except (IndexAsleep, EmbedderFailed) as error:
             logger.warning("not indexed yet", extra={"kind": pointer.kind, "reason": type(error).__name__})
             return False
-        self._stores.writer.write(self._stores.unindexed.forget(pointer))
+        self._stores.writer.write(*done)
         return True
 
-    def _index_one(self, pointer: Pointer) -> None:
-        """Raises: IndexAsleep, EmbedderFailed."""
-        space = self._sources.default() if pointer.kind == "message" else self._sources.space_of(pointer)
-        within = pointer.within or pointer.place
-        documents = {} if pointer.gone else self._sources.read(pointer)
-        lost = [record_id for record_id in pointer.ids if record_id not in documents]
-        if lost and (pointer.gone or pointer.kind != "message"):
-            self.remove(pointer.tenant, within, lost, space)
-        self.put(list(documents.values()), space)
+    def _index_one(self, pointer: Pointer) -> list[Change]:
+        """What is written when the index knows: the pointer is done with, or leaves only the embedding to be done.
+
+        Raises: IndexAsleep, EmbedderFailed.
+        """
+        unindexed, space = self._stores.unindexed, self._sources.space_of(pointer)
+        read = self._sources.read(pointer)
+        if read.gone:
+            self.remove(pointer.tenant, pointer.within, read.gone, space)
+        if pointer.state == "NEW" and pointer.kind == "file" and space.embedder is not None and read.documents:
+            self._index.put(space.name, read.documents)
+            return unindexed.worded(pointer)
+        self.put(read.documents, space)
+        return [unindexed.forget(pointer)]
 
     def put(self, documents: Sequence[IndexDocument], space: Space) -> int:
-        """Write documents, found by words at once and by meaning as they are embedded; how many were embedded.
+        """Write documents, embedded where somebody can; how many were.
 
         Raises: IndexAsleep, EmbedderFailed.
         """
         if not documents:
             return 0
-        if space.embedder is None or len(documents) > EMBEDDED_AT_ONCE:
-            self._index.put(space.name, documents)
         if space.embedder is None:
+            self._index.put(space.name, documents)
             return 0
         for start in range(0, len(documents), EMBEDDED_AT_ONCE):
             some = documents[start : start + EMBEDDED_AT_ONCE]

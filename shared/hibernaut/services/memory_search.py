@@ -18,10 +18,10 @@ from hibernaut.domain.index_documents import name_of, place_of
 from hibernaut.domain.lexical import best
 from hibernaut.domain.ranks import Ranked, fused
 from hibernaut.ports.embedder import EmbedderFailed, Vector
-from hibernaut.ports.memory_index import IndexAsleep, MemoryIndex
+from hibernaut.ports.memory_index import WORDS, IndexAsleep, MemoryIndex
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.passage import Passage
-from hibernaut.schemas.search import IndexDocument, IndexHit, IndexQuery, Kind, SearchMode, TagMatch
+from hibernaut.schemas.search import IndexDocument, IndexFound, IndexHit, IndexQuery, Kind, SearchMode, TagMatch
 from hibernaut.services.memory_sources import MemorySources, Record, Space
 from hibernaut.store.stores import Stores
 
@@ -137,18 +137,19 @@ class MemorySearch:
             asked = _asked(
                 tenant, where, places, None if mode == "vector" and meant else query, meant, max(CANDIDATES, 2 * limit)
             )
-            found = index.search(space.name, asked)
+            found = _in_all(index, space, asked)
             mine = {name: each for name, each in tail.documents.items() if places is None or each.place in places}
             lexical = _merged(lexical, _with_tail(found.lexical, mine, query) if asked.text else [])
             vector = _merged(vector, _nearest(found.vector, mine, meant, space))
         ranked = fused(lexical, vector, 2 * limit + len(tail.documents))
         hits = self._records(tenant, where, ranked, limit)
-        return Searched(hits, incomplete=tail.cut, words_only=words_only)
+        incomplete = tail.cut or self._stores.unindexed.rebuilding(tenant)
+        return Searched(hits, incomplete=incomplete, words_only=words_only)
 
     def _tail(self, tenant: str, where: Where) -> _Tail:
         """What pointers name and the filters let pass."""
         if where.places is None:
-            pointers = [each for each in self._stores.unindexed.everywhere(tenant, TAIL + 1) if not each.gone]
+            pointers = self._stores.unindexed.everywhere(tenant, TAIL + 1, "NEW")
             cut = len(pointers) > TAIL
         else:
             lists = [self._stores.unindexed.of(tenant, place, TAIL + 1) for place in where.places]
@@ -157,8 +158,7 @@ class MemorySearch:
         found = dict[str, IndexDocument]()
         for pointer in pointers:
             if pointer.kind == where.kind:
-                documents = self._sources.read(pointer).values()
-                found |= {document.id: document for document in documents if fits(document, where)}
+                found |= {each.id: each for each in self._sources.read(pointer).documents if fits(each, where)}
         return _Tail(found, cut)
 
     def _records(self, tenant: str, where: Where, ranked: Sequence[Ranked], limit: int) -> tuple[Found[Record], ...]:
@@ -218,6 +218,19 @@ def _asked(
     )
 
 
+def _in_all(index: MemoryIndex, space: Space, asked: IndexQuery) -> IndexFound:
+    """What a space has, and by words what was written while nobody could embed; where nobody can now, every space by words."""
+    spaces = index.spaces()
+    names = [WORDS] if space.embedder is not None else [name for name in spaces if name != space.name]
+    found = index.search(space.name, asked)
+    for name in names:
+        if name in spaces and asked.text:
+            more = index.search(name, asked.model_copy(update={"vector": None})).lexical
+            known = {hit.id for hit in found.lexical}
+            found = found.model_copy(update={"lexical": (*found.lexical, *(hit for hit in more if hit.id not in known))})
+    return found
+
+
 def _embedded(space: Space, query: str) -> Vector | None:
     """The query's vector; None where nobody can make it now: then words must do."""
     if space.embedder is None:
@@ -234,8 +247,8 @@ def _with_tail(hits: Sequence[IndexHit], tail: Mapping[str, IndexDocument], quer
     in the middle."""
     known = [hit.id for hit in hits if hit.id not in tail]
     scored = best(query, ((name, document.text) for name, document in tail.items()), len(tail))
-    places = [(round((1.0 - score) * len(known)), 0, name) for name, score in scored]
-    places += [(place, 1, name) for place, name in enumerate(known)]
+    places = [((1.0 - score) * len(known), 0, name) for name, score in scored]
+    places += [(float(place), 1, name) for place, name in enumerate(known)]
     return [name for _, _, name in sorted(places, key=lambda each: each[:2])]
 
 

@@ -27,6 +27,14 @@ class Space:
     embedder: Embedder | None
 
 
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The documents of what a pointer names, and the ids of which there is no record (any more)."""
+
+    documents: list[IndexDocument]
+    gone: list[str]
+
+
 class MemorySources:
     def __init__(self, stores: Stores, embedders: Embedders) -> None:
         self._stores = stores
@@ -74,15 +82,12 @@ class MemorySources:
         embedder = self._embedders.of(config)
         return Space(embedder.space, embedder) if embedder else Space(WORDS, None)
 
-    def read(self, pointer: Pointer) -> dict[str, IndexDocument]:
-        """The documents of what a pointer names and the table still has, by the record's id."""
-        tenant, found = pointer.tenant, dict[str, IndexDocument]()
-        within = pointer.within or pointer.place
-        for record_id, record in self.records(tenant, pointer.kind, within, pointer.ids).items():
-            document = self.document(tenant, pointer.place, within, record)
-            if document is not None:
-                found[record_id] = document
-        return found
+    def read(self, pointer: Pointer) -> Read:
+        """What a pointer names, as the table has it."""
+        records = self.records(pointer.tenant, pointer.kind, pointer.within, pointer.ids)
+        documents = [self.document(pointer.tenant, pointer.place, pointer.within, record) for record in records.values()]
+        gone = [record_id for record_id in pointer.ids if record_id not in records]
+        return Read([document for document in documents if document is not None], gone)
 
     def records(self, tenant: str, kind: Kind, within: str, ids: Sequence[str]) -> Mapping[str, Record]:
         """The records that there are among these, by id. `within`: a log, an archive, a file."""

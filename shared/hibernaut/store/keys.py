@@ -28,9 +28,19 @@
     t#RUN#run          STEP#step           a step (index LISTS)                   steps of a run
     t#RUN#run          EV#seq              a batch of events (ttl)                followers
     t#TAIL#place       NEW#id, GONE#id     what the index does not know yet (LISTS) searches; the indexer
+    t#TAIL#place       EMBED#id            what it knows by words only (LISTS)    the indexer
+    t#REINDEX          STATE               the index is being built anew          searches
     t#ARCH#archive     PASSAGE#passage     a passage                              archival search
     t#ARCHIVES         archive             list row of an archive                 list, searches of everything
     t#FILE#file        PASSAGE#passage     a piece of a file                      search in files
+    t#FILE#file        FILE                the file (index DUE while it is read)  retrieve, ingestion; the sweep
+    t#FOLDER#folder    FOLDER              the folder                             retrieve, the prompt
+    t#FOLDER#folder    FILE#file           list row of a file                     files of a folder, of an agent
+    t#FOLDER#folder    NAME#name           which file has the name                uploads
+    t#FOLDER#folder    AGENT#agent         the folder is attached there           agents of a folder
+    t#FOLDERS          folder              list row of a folder                   list, count
+    t#FOLDERNAMES      name                which folder has the name              names are given once
+    t#AGENT#agent      DESK                which files it has open                the prompt, file tools
     t#ARCH#archive     ARCHIVE             the archive                            retrieve
 
     index DUE    DUE#shard        due_ms#run      open runs past their time: the sweep (no tenant: it serves all)
@@ -56,6 +66,10 @@ SHARDS = 8
 
 PENDING = "PENDING"
 """The sort key of an approval that a run asked for."""
+FILE = "FILE"
+"""The sort key of a file."""
+UPLOADS = "uploads/"
+"""What the keys of blobs with uploaded bytes begin with."""
 LONGEST_NAME = 100
 """Characters of a caller's text that stand in a key as they are."""
 
@@ -187,9 +201,55 @@ def piece(tenant: str, file_id: str, passage_id: str) -> Key:
     return Key(f"{tenant}#FILE#{file_id}", f"PASSAGE#{passage_id}")
 
 
-def unindexed(tenant: str, place: str, first_id: str, *, gone: bool) -> Key:
-    """`place`: an archive, a folder, or the agent whose log it is."""
-    return Key(f"{tenant}#TAIL#{place}", f"{'GONE' if gone else 'NEW'}#{first_id}")
+def file(tenant: str, file_id: str) -> Key:
+    return Key(f"{tenant}#FILE#{file_id}", FILE)
+
+
+def file_blob(tenant: str, file_id: str) -> str:
+    """Where the bytes of a file lie, as they were sent."""
+    return f"{UPLOADS}{tenant}/{file_id}"
+
+
+def text_blob(tenant: str, file_id: str, part: int) -> str:
+    """Where a part of the text of a file lies."""
+    return f"texts/{tenant}/{file_id}/{part:06d}"
+
+
+def folder(tenant: str, folder_id: str) -> Key:
+    return Key(f"{tenant}#FOLDER#{folder_id}", "FOLDER")
+
+
+def folder_row(tenant: str, folder_id: str) -> Key:
+    return Key(f"{tenant}#FOLDERS", folder_id)
+
+
+def folder_name(tenant: str, name: str) -> Key:
+    return Key(f"{tenant}#FOLDERNAMES", name)
+
+
+def folder_file(tenant: str, folder_id: str, file_id: str) -> Key:
+    return Key(f"{tenant}#FOLDER#{folder_id}", f"FILE#{file_id}")
+
+
+def folder_file_name(tenant: str, folder_id: str, name: str) -> Key:
+    return Key(f"{tenant}#FOLDER#{folder_id}", f"NAME#{name}")
+
+
+def folder_agent(tenant: str, folder_id: str, agent_id: str) -> Key:
+    return Key(f"{tenant}#FOLDER#{folder_id}", f"AGENT#{agent_id}")
+
+
+def desk(tenant: str, agent_id: str) -> Key:
+    return Key(f"{tenant}#AGENT#{agent_id}", "DESK")
+
+
+def unindexed(tenant: str, place: str, state: str, first_id: str) -> Key:
+    """`place`: an archive, a folder, or the agent whose log it is. `state`: NEW, EMBED or GONE."""
+    return Key(f"{tenant}#TAIL#{place}", f"{state}#{first_id}")
+
+
+def reindexing(tenant: str) -> Key:
+    return Key(f"{tenant}#REINDEX", "STATE")
 
 
 def is_unindexed(key: Key) -> bool:

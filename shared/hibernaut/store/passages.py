@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hibernaut.ports.table import ABSENT, Change, Key, Put, Table
+from hibernaut.ports.table import ABSENT, PRESENT, Change, Delete, Key, Put, Table
 from hibernaut.schemas.agent import StoredAgent
 from hibernaut.schemas.passage import Archive, Passage, default_archive_id
 from hibernaut.store import keys
@@ -51,6 +51,11 @@ class Passages:
         """The ids of all archives, oldest first."""
         return [str(row["sk"]) for row in self._table.query(keys.archive_row(tenant, "").pk)]
 
+    def ids(self, tenant: str, archive_id: str) -> list[str]:
+        """The ids of all passages of an archive, oldest first."""
+        rows = self._table.query(keys.archive(tenant, archive_id).pk, prefix="PASSAGE#", names=("sk",))
+        return [keys.last_part(str(row["sk"])) for row in rows]
+
     def newest(self, tenant: str, archive_id: str, limit: int) -> list[Passage]:
         """The newest passages of an archive, the newest first."""
         pk = keys.archive(tenant, archive_id).pk
@@ -86,8 +91,18 @@ class Passages:
                 created_at=agent.created_at,
             )
             changes += self.make(tenant, archive)
-        for passage in passages:
-            place = keys.passage(tenant, archive_id, passage.id)
-            changes.append(Put(self._codec.item(place, passage, tags=json.dumps(passage.tags or [])), ABSENT))
+        return [*changes, *self.add(tenant, archive_id, passages)]
+
+    def add(self, tenant: str, archive_id: str, passages: Sequence[Passage]) -> list[Change]:
+        """The changes that add passages to an archive."""
         ids = [passage.id for passage in passages]
-        return [*changes, *self._unindexed.pointer(tenant, archive_id, "passage", ids)]
+        items = [
+            Put(self._codec.item(keys.passage(tenant, archive_id, one.id), one, tags=json.dumps(one.tags or [])), ABSENT)
+            for one in passages
+        ]
+        return [*items, *self._unindexed.pointer(tenant, archive_id, "passage", ids)]
+
+    def remove(self, tenant: str, archive_id: str, passage_id: str) -> list[Change]:
+        """The changes that take a passage out of its archive. It must be there."""
+        gone = Delete(keys.passage(tenant, archive_id, passage_id), PRESENT)
+        return [gone, *self._unindexed.pointer(tenant, archive_id, "passage", [passage_id], gone=True)]

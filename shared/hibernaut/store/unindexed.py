@@ -6,11 +6,11 @@ at what it names, in the table. Deleted things leave a pointer too, for the inde
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hibernaut.ports.table import Delete, Index, Item, Key, Put, Table
+from hibernaut.ports.table import Change, Delete, Index, Item, Key, Put, Table
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.search import Kind
 from hibernaut.store import keys
@@ -20,28 +20,30 @@ SEARCHED_ROLES = ("user", "assistant", "tool")
 """The rows of a log that recall finds."""
 
 
+State = Literal["NEW", "EMBED", "GONE"]
+"""The index does not know it; it knows its words and waits for vectors; it must forget it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """`ids` are the things it names, in one place: an archive, a folder, an agent. `within` is the log or the file that they lie in.
-
-    `gone`: they were deleted.
-    """
+    """`ids` are the things it names, in one place: an archive, a folder, an agent. `within` is the log or the file that they lie in."""
 
     key: Key
     tenant: str
     place: str
     kind: Kind
     ids: tuple[str, ...]
-    within: str = ""
-    gone: bool = False
+    within: str
+    state: State
 
 
 class Unindexed:
-    """`kept` False: there is no index here, and nobody would take the pointers away."""
+    """`kept` False: there is no index here, and nobody would take the pointers away. `told` is called when there are new ones."""
 
     def __init__(self, table: Table, *, kept: bool = True) -> None:
         self._table = table
         self._kept = kept
+        self.told: Callable[[], None] = _nobody
 
     def rows(self, tenant: str, agent_id: str, log: str, rows: Sequence[Message]) -> list[Put]:
         """The change that goes with new rows of a log; none where recall would not find any of them."""
@@ -54,25 +56,29 @@ class Unindexed:
         """The change that goes with new or deleted things of one place."""
         if not ids or not self._kept:
             return []
-        key = keys.unindexed(tenant, place, ids[0], gone=gone)
-        state: Literal["gone", "new"] = "gone" if gone else "new"
-        item = {"pk": key.pk, "sk": key.sk, "kind": kind, "ids": " ".join(ids), "within": within, "state": state}
-        return [Put({**item, **keys.listed(tenant, NOUN, key.sk)})]
+        self.told()
+        state: State = "GONE" if gone else "NEW"
+        return [_put(tenant, place, state, kind, ids, within or place)]
+
+    def worded(self, pointer: Pointer) -> list[Change]:
+        """The index knows the words of what the pointer names: what is left to do is to embed."""
+        later = _put(pointer.tenant, pointer.place, "EMBED", pointer.kind, pointer.ids, pointer.within)
+        return [Delete(pointer.key), later]
 
     def of(self, tenant: str, place: str, limit: int) -> list[Pointer]:
         """The newest pointers of a place that name something new."""
-        pk = keys.unindexed(tenant, place, "", gone=False).pk
+        pk = keys.unindexed(tenant, place, "NEW", "").pk
         return [_read(item) for item in self._table.query(pk, prefix="NEW#", limit=limit, descending=True)]
 
-    def everywhere(self, tenant: str, limit: int) -> list[Pointer]:
-        """The newest of a tenant, as far as the index LISTS has come."""
+    def everywhere(self, tenant: str, limit: int, state: State | None = None) -> list[Pointer]:
+        """Pointers of a tenant as far as the index LISTS has come: the newest new ones first, then what is gone, then what waits for
+        vectors; or only those of one state."""
         found: list[Key] = []
         for shard in keys.shards():
             pk = keys.list_partition(tenant, NOUN, shard)
-            found += [
-                Key(str(item["pk"]), str(item["sk"]))
-                for item in self._table.query(pk, index=Index.LISTS, limit=limit, descending=True)
-            ]
+            prefix = f"{state}#" if state else ""
+            page = self._table.query(pk, index=Index.LISTS, prefix=prefix, limit=limit, descending=True)
+            found += [Key(str(item["pk"]), str(item["sk"])) for item in page]
         newest = sorted(found, key=lambda key: key.sk, reverse=True)[:limit]
         items = self._table.get_many(newest)
         return [_read(items[key]) for key in newest if key in items]
@@ -84,10 +90,30 @@ class Unindexed:
         """The change that says the index knows."""
         return Delete(pointer.key)
 
+    def rebuilding(self, tenant: str) -> bool:
+        """Whether the index is being built anew, so that it knows less than the table."""
+        return self._kept and self._table.get(keys.reindexing(tenant)) is not None
+
+    def rebuild(self, tenant: str, *, over: bool) -> Change:
+        """The change that marks that, or that it is over."""
+        key = keys.reindexing(tenant)
+        return Delete(key) if over else Put({"pk": key.pk, "sk": key.sk})
+
+
+def _nobody() -> None:
+    return None
+
+
+def _put(tenant: str, place: str, state: State, kind: Kind, ids: Sequence[str], within: str) -> Put:
+    key = keys.unindexed(tenant, place, state, ids[0])
+    item = {"pk": key.pk, "sk": key.sk, "kind": kind, "ids": " ".join(ids), "within": within}
+    return Put({**item, **keys.listed(tenant, NOUN, key.sk)})
+
 
 def _read(item: Item) -> Pointer:
     key = Key(str(item["pk"]), str(item["sk"]))
     kind: Kind = str(item["kind"])  # type: ignore[assignment]
+    state: State = key.sk.partition("#")[0]  # type: ignore[assignment]
     return Pointer(
         key=key,
         tenant=keys.tenant_of(key.pk),
@@ -95,5 +121,5 @@ def _read(item: Item) -> Pointer:
         kind=kind,
         ids=tuple(str(item["ids"]).split()),
         within=str(item["within"]),
-        gone=item["state"] == "gone",
+        state=state,
     )

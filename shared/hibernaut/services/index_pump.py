@@ -1,0 +1,96 @@
+"""Feeding the index at home: threads that follow the pointers as they are written. On AWS the change stream does this (`index_memory`).
+
+New things go first, by words; what only waits for vectors goes when nothing else does. Where the index sleeps, or nobody can embed now,
+the pump rests and tries again: nothing is lost, because the pointers stand in the table.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+
+from hibernaut.ports.table import Key, TableError
+from hibernaut.schemas.errors import HibernautError, place_of
+from hibernaut.services.indexing import Indexing
+from hibernaut.store.unindexed import Pointer, Unindexed
+
+WORKERS = 2
+"""Threads: an embedder uses one core each."""
+PAGE = 64
+"""Pointers that are looked up at once."""
+LOOK = 2.0
+"""Seconds after which the pump looks by itself: for what was written before it began to listen."""
+REST = 5.0
+"""Seconds that it rests when something could not be indexed."""
+logger = logging.getLogger(__name__)
+
+
+class IndexPump:
+    def __init__(
+        self, unindexed: Unindexed, indexing: Indexing, tenants: Sequence[str], *, workers: int = WORKERS, look: float = LOOK
+    ) -> None:
+        self._unindexed = unindexed
+        self._indexing = indexing
+        self._tenants = tenants
+        self._look = look
+        self._lock = threading.Lock()
+        self._waiting: list[Pointer] = []
+        self._taken: set[Key] = set()
+        self._told = threading.Event()
+        self._stopping = threading.Event()
+        self._threads = [threading.Thread(target=self._work, name=f"index-{n}", daemon=True) for n in range(workers)]
+        unindexed.told = self._told.set
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def close(self) -> None:
+        """Finish what is at hand; what is left is taken up at the next start."""
+        self._stopping.set()
+        self._told.set()
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join()
+
+    def drain(self) -> bool:
+        """Take all that stands there now, on the caller's thread. False: something could not be indexed."""
+        well = True
+        while (pointer := self._next()) is not None:
+            well = self._take(pointer) and well
+            if not well:
+                break
+        return well
+
+    def _work(self) -> None:
+        while not self._stopping.is_set():
+            self._told.clear()
+            try:
+                pointer = self._next()
+                if pointer is None:
+                    self._told.wait(self._look)
+                elif not self._take(pointer):
+                    self._stopping.wait(REST)
+            except (HibernautError, TableError) as error:
+                logger.error("index pump failed", extra={"error": type(error).__qualname__, "place": place_of(error)})
+                self._stopping.wait(REST)
+
+    def _next(self) -> Pointer | None:
+        """One pointer that nobody else here is at."""
+        with self._lock:
+            if not self._waiting:
+                found = [each for tenant in self._tenants for each in self._unindexed.everywhere(tenant, PAGE)]
+                self._waiting = [each for each in reversed(found) if each.key not in self._taken]
+            if not self._waiting:
+                return None
+            pointer = self._waiting.pop()
+            self._taken.add(pointer.key)
+            return pointer
+
+    def _take(self, pointer: Pointer) -> bool:
+        try:
+            return not self._indexing.take([(pointer.key, {})]).left
+        finally:
+            with self._lock:
+                self._taken.discard(pointer.key)
