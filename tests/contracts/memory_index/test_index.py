@@ -1,10 +1,9 @@
-"""The port's promises, on every engine. All of OpenSearch's are in this file, so that one worker starts the node."""
+"""The port's promises, on every engine. All of OpenSearch's are collected in this file, so that one worker starts the node."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from datetime import timedelta
 
 import pytest
 
@@ -13,10 +12,8 @@ from hibernaut.adapters.memory_index.opensearch_client import connected
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.domain.ranks import fused
 from hibernaut.ports.memory_index import IndexAsleep, MemoryIndex
-from hibernaut.schemas.search import IndexDocument
 from tests.contracts.memory_index.documents import (
     EAST,
-    NOON,
     NORTH,
     SPACE,
     UP,
@@ -30,13 +27,42 @@ from tests.contracts.memory_index.documents import (
     query,
     tombstone,
 )
+from tests.contracts.memory_index.promises_filters import (
+    test_among_equals_the_newer_comes_first,
+    test_conversations_are_apart_and_the_agents_own_is_one,
+    test_dates_are_inclusive_to_the_microsecond,
+    test_files_and_roles_are_chosen,
+    test_filters_hold_before_the_cut,
+    test_kinds_and_places_are_apart,
+    test_tags_match_any_or_all,
+    test_tenants_never_see_each_other,
+    test_the_limit_counts_each_list,
+)
+from tests.contracts.memory_index.promises_words import (
+    test_a_huge_query_counts_by_its_first_words,
+    test_a_huge_text_is_found_by_its_last_words,
+    test_a_query_without_words_has_no_lexical_hits,
+    test_single_characters_of_longer_words_do_not_match,
+    test_words_are_found_whatever_their_form_and_script,
+)
 from tests.support.opensearch import OpenSearchNode, require
 
-
-def facts(index: MemoryIndex, *documents: IndexDocument) -> None:
-    """All say "fact" and look east."""
-    index.put(SPACE, [each.model_copy(update={"vector": EAST}) for each in documents])
-
+__all__ = [
+    "test_a_huge_query_counts_by_its_first_words",
+    "test_a_huge_text_is_found_by_its_last_words",
+    "test_a_query_without_words_has_no_lexical_hits",
+    "test_among_equals_the_newer_comes_first",
+    "test_conversations_are_apart_and_the_agents_own_is_one",
+    "test_dates_are_inclusive_to_the_microsecond",
+    "test_files_and_roles_are_chosen",
+    "test_filters_hold_before_the_cut",
+    "test_kinds_and_places_are_apart",
+    "test_single_characters_of_longer_words_do_not_match",
+    "test_tags_match_any_or_all",
+    "test_tenants_never_see_each_other",
+    "test_the_limit_counts_each_list",
+    "test_words_are_found_whatever_their_form_and_script",
+]
 
 # What is written
 
@@ -134,156 +160,6 @@ def test_many_of_the_nearest_may_be_removed(index: MemoryIndex) -> None:
     assert by_vector(index, EAST, limit=2) == ["000", "001"]
     index.remove(SPACE, [tombstone(f"{number:03}") for number in range(90)])
     assert by_vector(index, EAST, limit=3) == ["090", "091", "092"]
-
-
-# Filters
-
-
-def test_tenants_never_see_each_other(index: MemoryIndex) -> None:
-    facts(index, document("one"), document("one", "another fact", tenant="else"), document("two", tenant="else", version=9))
-    facts(index, document("b:c", tenant="a"), document("c", tenant="a:b"), document("c", tenant="1:a"))
-    for tenant, ids in {"home": {"one"}, "else": {"one", "two"}, "a": {"b:c"}, "a:b": {"c"}, "1:a": {"c"}}.items():
-        for places in (("archive",), None):
-            assert both(index, tenant=tenant, places=places) == (ids, ids)
-        assert {state[0] for state in held(index, tenant)} == ids
-    index.remove(SPACE, [tombstone("one", 9, "else")])
-    assert both(index) == ({"one"}, {"one"})
-
-
-def test_kinds_and_places_are_apart(index: MemoryIndex) -> None:
-    facts(
-        index,
-        document("here"),
-        document("there", place="other"),
-        document("message", kind="message"),
-        document("file", kind="file"),
-        document("third", place="third"),
-    )
-    assert both(index) == ({"here"}, {"here"})
-    assert both(index, places=("other",)) == ({"there"}, {"there"})
-    assert both(index, places=("other", "archive", "nowhere", "other")) == ({"here", "there"}, {"here", "there"})
-    assert both(index, places=None) == ({"here", "there", "third"}, {"here", "there", "third"})
-    assert both(index, places=()) == (set(), set())
-    assert both(index, kind="message") == ({"message"}, {"message"})
-
-
-def test_conversations_are_apart_and_the_agents_own_is_one(index: MemoryIndex) -> None:
-    facts(index, document("own"), document("forked", conversation="conv-1"), document("other", conversation="conv-2"))
-    assert both(index, conversation="") == ({"own"}, {"own"})
-    assert both(index, conversation="conv-1") == ({"forked"}, {"forked"})
-    assert both(index, conversation="conv-3") == (set(), set())
-    assert both(index) == ({"own", "forked", "other"}, {"own", "forked", "other"})
-
-
-def test_files_and_roles_are_chosen(index: MemoryIndex) -> None:
-    facts(index, *(document(f"{role}-{file}", role=role, file_id=file) for role in ("user", "tool") for file in ("f1", "f2", "")))
-    assert both(index, file_ids=("f1",)) == ({"user-f1", "tool-f1"}, {"user-f1", "tool-f1"})
-    assert both(index, roles=("tool", "assistant"), file_ids=("f1", "f2")) == ({"tool-f1", "tool-f2"}, {"tool-f1", "tool-f2"})
-
-
-def test_tags_match_any_or_all(index: MemoryIndex) -> None:
-    facts(
-        index,
-        document("both", tags=("red", "Grün, sehr", "red")),
-        document("red", tags=("red",)),
-        document("green", tags=("Grün, sehr",)),
-        document("none"),
-        document("case", tags=("RED",)),
-    )
-    wanted = ("red", "Grün, sehr")
-    assert both(index, tags=wanted) == ({"both", "red", "green"}, {"both", "red", "green"})
-    assert both(index, tags=(*wanted, "red"), tag_match="all") == ({"both"}, {"both"})
-    assert both(index, tags=("unknown",)) == both(index, tags=("red", "unknown"), tag_match="all") == (set(), set())
-
-
-def test_dates_are_inclusive_to_the_microsecond(index: MemoryIndex) -> None:
-    moment = timedelta(microseconds=1)
-    facts(index, *(document(str(number), created_at=NOON + number * moment) for number in range(-1, 3)))
-    assert both(index, start=NOON, end=NOON + moment) == ({"0", "1"}, {"0", "1"})
-    assert both(index, start=NOON + moment) == ({"1", "2"}, {"1", "2"})
-    assert both(index, end=NOON - moment) == ({"-1"}, {"-1"})
-    assert both(index, start=NOON + moment, end=NOON) == (set(), set())
-
-
-def test_filters_hold_before_the_cut(index: MemoryIndex) -> None:
-    index.put(SPACE, [document(f"near-{number}", "fact fact", EAST) for number in range(300)])
-    index.put(SPACE, [document("far", "one fact among many other words", (0.1, 0.9, 0.0, 0.0), tags=("rare",), version=1)])
-    assert both(index, tags=("rare",), limit=1) == ({"far"}, {"far"})
-
-
-def test_the_limit_counts_each_list(index: MemoryIndex) -> None:
-    facts(index, *(document(f"{number}") for number in range(30)))
-    found = index.search(SPACE, query("fact", EAST, limit=7))
-    assert (len(found.lexical), len(found.vector)) == (7, 7)
-    found = index.search(SPACE, query("fact", EAST, limit=1000))
-    assert (len(found.lexical), len(found.vector)) == (30, 30)
-
-
-def test_among_equals_the_newer_comes_first(index: MemoryIndex) -> None:
-    times = {"c": 1, "a": 3, "b": 2, "d": 3}
-    facts(index, *(document(name, created_at=NOON + timedelta(hours=hours)) for name, hours in times.items()))
-    assert by_words(index, "fact") == by_vector(index, EAST) == ["a", "d", "b", "c"]
-
-
-# Words
-
-
-@pytest.mark.parametrize(
-    ("asked", "text"),
-    [
-        ("RUNNING dog", "The dogs ran, he runs."),
-        ("cafe", "Im Café um acht"),
-        ("café", "the CAFE at eight"),
-        ("strasse", "die lange Straße"),
-        ("smorrebrod", "Smørrebrød"),
-        ("東京", "彼女は東京タワーに住んでいます"),
-        ("タワー", "彼女は東京タワーに住んでいます"),
-        ("서울", "나는 서울시에 산다"),
-        ("北京大学", "他在北京大学读书"),
-        ("ｶﾀｶﾅ", "カタカナ"),
-        ("川", "川 が見える"),
-        ("Ｔｅａ", "tea"),
-        ("Москва", "я живу: москва"),
-        ("हिन्दी", "वह हिन्दी बोलती है"),
-        ("load config", "see load_config.py"),
-        ("load_config", "load config"),
-        ("don't panic", "DON’T PANIC"),
-        ("to be or not to be", "to be, or not to be"),
-        ("ana@example.com", "write to ana@example.com!"),
-        ('"quoted" AND (NOT near/2 OR *:* column:x)', "a quoted thing"),
-        ("3.14", "pi is 3.14"),
-    ],
-)
-def test_words_are_found_whatever_their_form_and_script(index: MemoryIndex, asked: str, text: str) -> None:
-    index.put(SPACE, [document("it", text), document("other", "völlig anders, 別のもの, иной")])
-    assert by_words(index, asked) == ["it"]
-
-
-def test_single_characters_of_longer_words_do_not_match(index: MemoryIndex) -> None:
-    index.put(SPACE, [document("kyoto", "京都"), document("tokyo", "東京")])
-    assert by_words(index, "東京") == ["tokyo"]
-
-
-@pytest.mark.parametrize("asked", [None, "", "   ", "?!…—", '"', "*", "()", "🙂", "\x00"])
-def test_a_query_without_words_has_no_lexical_hits(index: MemoryIndex, asked: str | None) -> None:
-    index.put(SPACE, [document("one", 'fact 🙂 ?! " *', EAST)])
-    found = index.search(SPACE, query(asked, EAST))
-    assert found.lexical == ()
-    assert [hit.id for hit in found.vector] == ["one"]
-    assert index.search(SPACE, query(asked)).vector == ()
-
-
-def test_a_huge_query_counts_by_its_first_words(index: MemoryIndex) -> None:
-    index.put(SPACE, [document("first", "walnuts"), document("last", "volcano")])
-    many = " ".join(f"word{number}" for number in range(120_000))
-    assert by_words(index, f"walnuts {many} volcano") == ["first"]
-    assert by_words(index, "x" * 1_000_000) == []
-    assert by_words(index, "東" * 1_000_000) == []
-
-
-def test_a_huge_text_is_found_by_its_last_words(index: MemoryIndex) -> None:
-    index.put(SPACE, [document("long", f"{'sand ' * 200_000} volcano"), document("odd", "y" * 100_000 + " volcano")])
-    assert set(by_words(index, "volcano")) == {"long", "odd"}
 
 
 # Spaces and vectors

@@ -1,0 +1,100 @@
+"""What the port promises of filters. Collected by `test_index`, the one file that starts OpenSearch."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from hibernaut.ports.memory_index import MemoryIndex
+from hibernaut.schemas.search import IndexDocument
+from tests.contracts.memory_index.documents import EAST, NOON, SPACE, both, by_vector, by_words, document, held, query, tombstone
+
+
+def facts(index: MemoryIndex, *documents: IndexDocument) -> None:
+    """All say "fact" and look east."""
+    index.put(SPACE, [each.model_copy(update={"vector": EAST}) for each in documents])
+
+
+def test_tenants_never_see_each_other(index: MemoryIndex) -> None:
+    facts(index, document("one"), document("one", "another fact", tenant="else"), document("two", tenant="else", version=9))
+    facts(index, document("b:c", tenant="a"), document("c", tenant="a:b"), document("c", tenant="1:a"))
+    for tenant, ids in {"home": {"one"}, "else": {"one", "two"}, "a": {"b:c"}, "a:b": {"c"}, "1:a": {"c"}}.items():
+        for places in (("archive",), None):
+            assert both(index, tenant=tenant, places=places) == (ids, ids)
+        assert {state[0] for state in held(index, tenant)} == ids
+    index.remove(SPACE, [tombstone("one", 9, "else")])
+    assert both(index) == ({"one"}, {"one"})
+
+
+def test_kinds_and_places_are_apart(index: MemoryIndex) -> None:
+    facts(
+        index,
+        document("here"),
+        document("there", place="other"),
+        document("message", kind="message"),
+        document("file", kind="file"),
+        document("third", place="third"),
+    )
+    assert both(index) == ({"here"}, {"here"})
+    assert both(index, places=("other",)) == ({"there"}, {"there"})
+    assert both(index, places=("other", "archive", "nowhere", "other")) == ({"here", "there"}, {"here", "there"})
+    assert both(index, places=None) == ({"here", "there", "third"}, {"here", "there", "third"})
+    assert both(index, places=()) == (set(), set())
+    assert both(index, kind="message") == ({"message"}, {"message"})
+
+
+def test_conversations_are_apart_and_the_agents_own_is_one(index: MemoryIndex) -> None:
+    facts(index, document("own"), document("forked", conversation="conv-1"), document("other", conversation="conv-2"))
+    assert both(index, conversation="") == ({"own"}, {"own"})
+    assert both(index, conversation="conv-1") == ({"forked"}, {"forked"})
+    assert both(index, conversation="conv-3") == (set(), set())
+    assert both(index) == ({"own", "forked", "other"}, {"own", "forked", "other"})
+
+
+def test_files_and_roles_are_chosen(index: MemoryIndex) -> None:
+    facts(index, *(document(f"{role}-{file}", role=role, file_id=file) for role in ("user", "tool") for file in ("f1", "f2", "")))
+    assert both(index, file_ids=("f1",)) == ({"user-f1", "tool-f1"}, {"user-f1", "tool-f1"})
+    assert both(index, roles=("tool", "assistant"), file_ids=("f1", "f2")) == ({"tool-f1", "tool-f2"}, {"tool-f1", "tool-f2"})
+
+
+def test_tags_match_any_or_all(index: MemoryIndex) -> None:
+    facts(
+        index,
+        document("both", tags=("red", "Grün, sehr", "red")),
+        document("red", tags=("red",)),
+        document("green", tags=("Grün, sehr",)),
+        document("none"),
+        document("case", tags=("RED",)),
+    )
+    wanted = ("red", "Grün, sehr")
+    assert both(index, tags=wanted) == ({"both", "red", "green"}, {"both", "red", "green"})
+    assert both(index, tags=(*wanted, "red"), tag_match="all") == ({"both"}, {"both"})
+    assert both(index, tags=("unknown",)) == both(index, tags=("red", "unknown"), tag_match="all") == (set(), set())
+
+
+def test_dates_are_inclusive_to_the_microsecond(index: MemoryIndex) -> None:
+    moment = timedelta(microseconds=1)
+    facts(index, *(document(str(number), created_at=NOON + number * moment) for number in range(-1, 3)))
+    assert both(index, start=NOON, end=NOON + moment) == ({"0", "1"}, {"0", "1"})
+    assert both(index, start=NOON + moment) == ({"1", "2"}, {"1", "2"})
+    assert both(index, end=NOON - moment) == ({"-1"}, {"-1"})
+    assert both(index, start=NOON + moment, end=NOON) == (set(), set())
+
+
+def test_filters_hold_before_the_cut(index: MemoryIndex) -> None:
+    index.put(SPACE, [document(f"near-{number}", "fact fact", EAST) for number in range(300)])
+    index.put(SPACE, [document("far", "one fact among many other words", (0.1, 0.9, 0.0, 0.0), tags=("rare",), version=1)])
+    assert both(index, tags=("rare",), limit=1) == ({"far"}, {"far"})
+
+
+def test_the_limit_counts_each_list(index: MemoryIndex) -> None:
+    facts(index, *(document(f"{number}") for number in range(30)))
+    found = index.search(SPACE, query("fact", EAST, limit=7))
+    assert (len(found.lexical), len(found.vector)) == (7, 7)
+    found = index.search(SPACE, query("fact", EAST, limit=1000))
+    assert (len(found.lexical), len(found.vector)) == (30, 30)
+
+
+def test_among_equals_the_newer_comes_first(index: MemoryIndex) -> None:
+    times = {"c": 1, "a": 3, "b": 2, "d": 3}
+    facts(index, *(document(name, created_at=NOON + timedelta(hours=hours)) for name, hours in times.items()))
+    assert by_words(index, "fact") == by_vector(index, EAST) == ["a", "d", "b", "c"]
