@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.ports.table import OutcomeUnknown
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from hibernaut.ports.workflow import RunRef
@@ -103,13 +104,20 @@ class House:
             workflow=self.workflow,
         )
         self.data.models.at = self.data.runner.at = point
-        self.data.runner.does = lambda job: self._does(Client(self.agent_id, self.notes, WorldDesk(world)), job)
+        client = self.client(world)
+        self.data.runner.does = lambda job: self._does(client, job)
+        self.data.models.script = lambda request, number: self._says(client, request, number)
         return world
 
     def _does(self, client: Client, job: ToolJob) -> ToolOutcome:
         if self.story.meanwhile is not None:
             self.story.meanwhile(client)
         return ToolOutcome("success", f"did {job.name}")
+
+    def _says(self, client: Client, request: ModelRequest, number: int) -> ModelReply:
+        if self.story.thinking is not None:
+            self.story.thinking(client)
+        return self.story.script(request, number)
 
     def client(self, world: World) -> Client:
         return Client(self.agent_id, self.notes, WorldDesk(world))

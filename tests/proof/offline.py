@@ -99,6 +99,8 @@ class Deployment:
         self.points.point(place)
 
     def _says(self, request: ModelRequest, number: int) -> ModelReply:
+        if self.story.thinking is not None:
+            self.story.thinking(self.client())
         return self.story.script(request, number)
 
     def _dies(self) -> None:

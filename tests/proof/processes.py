@@ -27,6 +27,7 @@ from hibernaut.adapters.clock import SystemClock
 from hibernaut.adapters.table.definition import create_table
 from hibernaut.adapters.table.dynamodb import DynamoDbTable, one_attempt
 from hibernaut.domain import tokens
+from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.ports.table import Table
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.base import JsonObject
@@ -107,7 +108,13 @@ class Place:
     def client(self, desk: Desk) -> Client:
         client = Client(self.agent_id, self.notes, desk)
         self.runner.does = lambda job: self._does(client, job)
+        self.models.script = lambda request, number: self._says(client, request, number)
         return client
+
+    def _says(self, client: Client, request: ModelRequest, number: int) -> ModelReply:
+        if self.story.thinking is not None:
+            self.story.thinking(client)
+        return self.story.script(request, number)
 
     def _does(self, client: Client, job: ToolJob) -> ToolOutcome:
         if self.story.meanwhile is not None:

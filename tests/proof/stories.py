@@ -69,7 +69,8 @@ def _told(reply: ModelReply, where: str) -> ModelReply:
 
 @dataclass(frozen=True)
 class Story:
-    """`acts` are done one after the other; `meanwhile` happens whenever a tool outside is at work.
+    """`acts` are done one after the other; `meanwhile` happens whenever a tool outside is at work, and
+    `thinking` whenever the model is asked.
 
     `model` are the properties of the scripted model, `blobs` says that it needs large bodies to be kept elsewhere, `later` that
     its time must pass.
@@ -80,6 +81,7 @@ class Story:
     acts: Sequence[Act] = (Say("hello"),)
     kind: AgentType = AgentType.LETTA_V1
     meanwhile: Callable[[Client], None] | None = None
+    thinking: Callable[[Client], None] | None = None
     rules: Sequence[ToolRule] = ()
     model: Mapping[str, Any] = field(default_factory=dict)
     blobs: bool = False
@@ -94,6 +96,13 @@ def cancels(client: Client) -> None:
 
 
 STOP = Say("stop that", when_busy="interrupt")
+LATE = Say("and me", waits=False)
+
+
+def comes_late(client: Client) -> None:
+    """Somebody else sends a message while the model writes the answer that ends the run."""
+    if client.run_of("hello") is not None:
+        LATE.done(client)
 
 
 def interrupts(client: Client) -> None:
@@ -127,6 +136,7 @@ STORIES = [
         by_step(calls(RING), says("done")),
         acts=(Say("hello", waits=False), Say("and me")),
     ),
+    Story("late sender", by_step(says("done")), acts=(Say("hello"), LATE), thinking=comes_late),
     Story(
         "cancel",
         by_step(calls(INSERT, RING), says("done")),
