@@ -15,7 +15,6 @@ from hibernaut.schemas.send import ApprovalCreate, LettaRequest, MessageCreate, 
 
 MOST_MESSAGES = 40
 """Messages of one request: so many that they fit, with what else belongs into it, into the transaction that brings them into the log."""
-LONGEST_OTID = 1024
 _ONE_ANSWER_FIRST = "The answer to an approval must be the first message of its request, and the only answer in it."
 
 
@@ -58,10 +57,8 @@ def inputs_of(body: LettaRequest, now: datetime) -> Inputs:
 def _check_otid(otid: str | None) -> None:
     if otid is None:
         return
-    if not otid.strip() or len(otid) > LONGEST_OTID or not otid.isprintable():
-        raise InvalidArgument(
-            f"INVALID_ARGUMENT: An otid must be 1 to {LONGEST_OTID} printable characters, best a UUID; this one is not."
-        )
+    if not otid.strip() or not otid.isprintable():
+        raise InvalidArgument("INVALID_ARGUMENT: An otid must be made of printable characters, best a UUID; this one is not.")
 
 
 def _check_deadline(body: LettaRequest, now: datetime) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hibernaut.schemas.errors import Busy, InvalidArgument, PendingApproval
+from hibernaut.schemas.errors import InvalidArgument, PendingApproval
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.send import ClientTool, LettaRequest
 from hibernaut.schemas.stop import RunStatus, StopReason
@@ -357,83 +356,6 @@ def test_a_run_that_is_cancelled_before_it_resolved_its_calls_leaves_a_return_fo
     assert set(returned(world, agent_id)) == {"call-1-ring", INSERT}
     world.send(agent_id, "still there?")
     check_settled(world, agent_id)
-
-
-# busy conversations
-
-
-def test_a_busy_conversation_queues_rejects_or_is_interrupted(tmp_path: Path) -> None:
-    world, agent_id = opened(tmp_path)
-    first = world.accept(agent_id, "first").run_id
-    assert world.accept(agent_id, "second").waits
-    with pytest.raises(Busy) as refused:
-        world.accept(agent_id, "third", when_busy="reject")
-    assert refused.value.run_id == first
-    run_id = world.begin(agent_id, "now", when_busy="interrupt")
-    world.workflow.drive()
-    assert world.run(first).run.status is RunStatus.CANCELLED
-    assert [row.text() for row in world.log(agent_id) if row.role == "user"] == ["first", "now", "second"]
-    assert world.run(run_id).run.stop_reason == StopReason.END_TURN
-    check_settled(world, agent_id)
-
-
-def test_an_interrupting_request_that_is_sent_again_attaches(tmp_path: Path) -> None:
-    world, agent_id = opened(tmp_path)
-    world.accept(agent_id, "first")
-    run_id = world.accept(agent_id, "now", when_busy="interrupt", digest="d").run_id
-    again = world.accept(agent_id, "now", when_busy="interrupt", digest="d", retry=1)
-    assert (again.run_id, again.attached) == (run_id, True)
-
-
-# orphans
-
-
-def orphaned(folder: Path) -> tuple[World, str]:
-    """A log that ends with a call which nobody will ever answer, as an import may bring it."""
-    world, agent_id, _run_id = asked(folder)
-    head = world.head(agent_id)
-    after = head.model_copy(update={"pending": None, "version": head.version + 1})
-    world.stores.writer.write(world.stores.conversations.change_head(TENANT, head, after, "by hand"))
-    return world, agent_id
-
-
-def test_the_next_message_repairs_a_call_that_nobody_will_answer(tmp_path: Path) -> None:
-    world, agent_id = orphaned(tmp_path)
-    run_id = world.send(agent_id, "hello?")
-    assert [row.role for row in world.log(agent_id)] == ["system", "user", "approval", "tool", "user", "assistant"]
-    assert world.run(run_id).run.stop_reason == StopReason.END_TURN
-    check_valid(world.log(agent_id))
-
-
-def test_a_repair_says_what_it_did_and_finds_nothing_the_second_time(tmp_path: Path) -> None:
-    world, agent_id = orphaned(tmp_path)
-    done = world.chain.repairs.repair(TENANT, agent_id)
-    assert (done.changed, done.closed_calls) == (True, [RING])
-    again = world.chain.repairs.repair(TENANT, agent_id)
-    assert (again.changed, again.closed_calls) == (False, [])
-    check_valid(world.log(agent_id))
-
-
-def test_a_repair_leaves_alone_what_is_in_order(tmp_path: Path) -> None:
-    world, agent_id, run_id = asked(tmp_path)
-    report = world.chain.repairs.repair(TENANT, agent_id)
-    assert not report.changed
-    assert report.pending_approval == world.log(agent_id)[-1].id
-    assert world.head(agent_id).pending == run_id
-
-
-def test_a_repair_releases_a_conversation_from_a_run_that_is_not_there(tmp_path: Path) -> None:
-    world, agent_id = opened(tmp_path)
-    first = world.accept(agent_id, "first")
-    second = world.accept(agent_id, "second")
-    state = world.run(first.run_id)
-    lost = state.run.model_copy(update={"status": RunStatus.FAILED})
-    world.stores.writer.write(world.stores.runs.change(TENANT, replace(state, run=lost), (), None))
-    report = world.chain.repairs.repair(TENANT, agent_id)
-    assert (report.released_run, report.waiting) == (first.run_id, 1)
-    world.workflow.drive()
-    assert world.run(second.run_id).run.stop_reason == StopReason.END_TURN
-    assert world.head(agent_id).owner is None
 
 
 def test_an_agent_that_clears_its_buffer_still_sees_what_it_asked(tmp_path: Path) -> None:
