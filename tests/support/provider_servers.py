@@ -15,6 +15,8 @@ A script is given the messages and tools as they stood on the wire, and returns 
     {"before": f} with a reply    f is told the number of each event of the stream before it is sent, and may keep it waiting
     {"holds": n} with a reply     a stream falls silent after n events, until the client goes away
     {"lingers": True} with a reply     a stream does not end behind its last event, until the client goes away
+
+Embeddings have a script of their own, `embeds`, which is given the body; by default the vectors of `hashing_embedder`.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, ClassVar, Self
+
+from tests.support.hashing_embedder import hashed
 
 Wire = dict[str, Any]
 Script = Callable[[list[Wire], list[Wire]], Wire]
@@ -54,11 +58,13 @@ class ScriptedServer:
 
     prefix = ""
     completions = ""
+    embeddings = ""
 
     def __init__(
         self, script: Script | None = None, *, models: list[Wire] | None = None, latency: float = 0.0, keeps: bool = True
     ) -> None:
         self.script: Script = script or _greeting
+        self.embeds: Callable[[Wire], Wire] = vectors
         self.listing_says: Wire | None = None
         self.models = [{"id": "test-model"}] if models is None else models
         self.latency = latency
@@ -144,6 +150,9 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         if server.keeps:
             server.requests.append(Recorded("POST", self.path, headers, body, raw))
+        if server.embeddings and self.path == server.prefix + server.embeddings:
+            self._answer(server.embeds(body), streams=False)
+            return
         if self.path != server.prefix + server.completions:
             self._send(404, b'{"error": {"message": "no such route"}}')
             return
@@ -235,6 +244,14 @@ def _greeting(messages: list[Wire], tools: list[Wire]) -> Wire:
     return {"content": "Hello."}
 
 
+def vectors(body: Wire) -> Wire:
+    """What `embeds` says: a vector for each text, in the dimension that is asked for."""
+    size = body.get("dimensions", 8)
+    made = [list(hashed(text.lower().split(), size)) for text in body["input"]]
+    rows = [{"object": "embedding", "index": index, "embedding": vector} for index, vector in enumerate(made)]
+    return {"raw": json.dumps({"object": "list", "model": body["model"], "data": rows}).encode()}
+
+
 def pieces(text: str) -> Iterator[str]:
     for start in range(0, len(text), SPLIT):
         yield text[start : start + SPLIT]
@@ -249,6 +266,7 @@ class ScriptedOpenAI(ScriptedServer):
 
     prefix = "/v1"
     completions = "/chat/completions"
+    embeddings = "/embeddings"
     usage: ClassVar[Wire] = {"prompt_tokens": 12, "completion_tokens": 5, "total_tokens": 17}
 
     def listing(self) -> Wire:

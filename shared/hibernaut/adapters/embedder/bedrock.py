@@ -80,6 +80,7 @@ class BedrockEmbedder:
 
     def _ask(self, body: JsonObject) -> JsonObject:
         from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
+        from botocore.exceptions import ConnectionError as NotReached
 
         try:
             answer = self._runtime().invoke_model(
@@ -91,7 +92,7 @@ class BedrockEmbedder:
             raise EmbedderFailed(f"{self._model}: {code}", retryable=code in _LATER) from error
         except BotoCoreError as error:
             kind = type(error).__name__
-            raise EmbedderFailed(f"{self._model}: {kind}", retryable=isinstance(error, HTTPClientError)) from error
+            raise EmbedderFailed(f"{self._model}: {kind}", retryable=isinstance(error, HTTPClientError | NotReached)) from error
         except (ValueError, RecursionError) as error:
             raise EmbedderFailed(f"{self._model}: the answer is not JSON", retryable=True) from error
         if not isinstance(value, dict):

@@ -6,9 +6,9 @@ Each request is tried once. No key, address or header is taken from the environm
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from hibernaut.adapters.embedder.replies import batches, max_tokens_of, space_of, vector_of
 from hibernaut.domain import tokens
@@ -71,17 +71,17 @@ class OpenAIEmbedder:
         except httpx2.TimeoutException as error:
             raise EmbedderFailed(f"{self._model}: no answer in time", retryable=True) from error
         except httpx2.TransportError as error:
-            raise EmbedderFailed(f"{self._model}: no connection to {urlsplit(self._url).hostname}", retryable=True) from error
+            raise EmbedderFailed(f"{self._model}: no connection", retryable=True) from error
         except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
             raise EmbedderFailed(f"{self._model}: the address or the answer cannot be used", retryable=False) from error
 
     def _vectors(self, rows: Json, expected: int) -> list[Vector]:
         if not isinstance(rows, list) or len(rows) != expected or not all(isinstance(row, dict) for row in rows):
             raise EmbedderFailed(f"{self._model}: the answer does not hold a vector for each text", retryable=True)
-        by_place = {row.get("index", place): row.get("embedding") for place, row in enumerate(rows)}
-        if set(by_place) != set(range(expected)):
+        by_place = {str(row.get("index", place)): row.get("embedding") for place, row in enumerate(rows)}
+        if set(by_place) != {str(place) for place in range(expected)}:
             raise EmbedderFailed(f"{self._model}: the vectors' places are not those of the texts", retryable=True)
-        return [vector_of(self._model, by_place[place], self.dimension) for place in range(expected)]
+        return [vector_of(self._model, by_place[str(place)], self.dimension) for place in range(expected)]
 
     def _client(self) -> Client:
         with self._lock:
@@ -91,6 +91,7 @@ class OpenAIEmbedder:
                 headers = {"authorization": f"Bearer {self._key}"} if self._key else {}
                 wait = httpx2.Timeout(SECONDS, connect=CONNECT_SECONDS)
                 self._made = httpx2.Client(timeout=wait, headers=headers, trust_env=False, follow_redirects=False)
+                weakref.finalize(self, self._made.close)
             return self._made
 
 

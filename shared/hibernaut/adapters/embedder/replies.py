@@ -15,6 +15,8 @@ from hibernaut.schemas.base import Json
 
 BLANK = " "
 """Sent instead of an empty text, which these services refuse."""
+LONGEST_TOKEN = 8
+"""Characters: what stands behind as many of them as there may be tokens is not even counted."""
 _LONGEST_NAME = 60
 
 
@@ -32,7 +34,9 @@ def max_tokens_of(model: str) -> int:
 
 def fitting(text: str, limit: int) -> tuple[str, int]:
     """The text as it may be sent, its beginning where it is too long, and its tokens."""
-    text = text[: limit * 8].replace("\0", " ")
+    text = text[: limit * LONGEST_TOKEN].replace("\0", " ")
+    if not text.isascii():
+        text = text.encode("utf-8", "replace").decode("utf-8")  # half of a surrogate pair cannot be sent
     if not text.strip():
         return BLANK, 1
     size = tokens.count(text)

@@ -1,0 +1,1 @@
+"""The embedders under one suite, and what each has of its own."""

@@ -1,0 +1,57 @@
+"""Queries are embedded once while they are remembered; texts always."""
+
+from __future__ import annotations
+
+import pytest
+
+from hibernaut.adapters.embedder.cached import CachedEmbedder
+from hibernaut.ports.embedder import EmbedderFailed
+from tests.support.hashing_embedder import HashingEmbedder
+
+
+def test_a_query_that_is_asked_again_is_not_embedded_again() -> None:
+    inner = HashingEmbedder()
+    cached = CachedEmbedder(inner)
+    assert cached.embed(["one"], query=True) == cached.embed(["one"], query=True) == inner.embed(["one"])
+    assert inner.embedded == ["one", "one"]  # the second by this test itself
+
+
+def test_of_many_queries_the_new_ones_are_embedded_each_once() -> None:
+    inner = HashingEmbedder()
+    cached = CachedEmbedder(inner)
+    cached.embed(["one"], query=True)
+    found = cached.embed(["two", "one", "two", "three"], query=True)
+    assert inner.embedded == ["one", "two", "three"]
+    assert found == HashingEmbedder().embed(["two", "one", "two", "three"])
+
+
+def test_texts_pass_through_and_are_not_remembered() -> None:
+    inner = HashingEmbedder()
+    cached = CachedEmbedder(inner)
+    for _ in range(2):
+        cached.embed(["one"])
+    cached.embed(["one"], query=True)
+    assert inner.embedded == ["one"] * 3
+
+
+def test_the_query_not_asked_for_longest_is_forgotten_first() -> None:
+    inner = HashingEmbedder()
+    cached = CachedEmbedder(inner, most=2)
+    for query in ("one", "two", "one", "three", "one", "two"):
+        cached.embed([query], query=True)
+    assert inner.embedded == ["one", "two", "three", "two"]
+
+
+def test_a_failure_is_not_remembered() -> None:
+    inner = HashingEmbedder(refuses=EmbedderFailed("away", retryable=True))
+    cached = CachedEmbedder(inner)
+    with pytest.raises(EmbedderFailed):
+        cached.embed(["one"], query=True)
+    inner.refuses = None
+    assert cached.embed(["one"], query=True) == inner.embed(["one"])
+
+
+def test_a_long_query_is_kept_by_its_sum_only() -> None:
+    cached = CachedEmbedder(HashingEmbedder())
+    cached.embed(["x" * 1_000_000], query=True)
+    assert [len(key) for key in cached._known] == [32]
