@@ -31,6 +31,7 @@ from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.ports.table import Table
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.stop import RunStatus
 from hibernaut.wiring import aws, embedded
 from hibernaut.wiring.settings import AwsSettings, EmbeddedSettings
 from tests.proof.clients import TENANT, Client, Desk, Notes, Say
@@ -105,6 +106,11 @@ class Place:
         blobs: Any = DiskBlobs(self.folder / "data" / "blobs")
         return World(Data(table, SystemClock(), models, ScriptedRunner(effects=effects), blobs))
 
+    def running(self, table: Table) -> set[str]:
+        """The runs that go on. One that waits behind an open approval does not."""
+        states = runs(self.looking(table), self.agent_id)
+        return {state.run.id for state in states if state.run.status is RunStatus.RUNNING}
+
     def client(self, desk: Desk) -> Client:
         client = Client(self.agent_id, self.notes, desk)
         self.runner.does = lambda job: self._does(client, job)
@@ -161,14 +167,16 @@ class HomeDesk:
         self.settle()
 
     def settle(self) -> None:
-        """Until every run has ended: each that ends tells so."""
-        woken = threading.Event()
-        world = self.place.looking(self.house.table)
-        for state in runs(world, self.place.agent_id):
-            self.house.host.signal.watch(state.run.id, woken.set)
-        while not all(state.ended for state in runs(world, self.place.agent_id)):
-            assert woken.wait(PATIENCE), "a run does not end"
+        """Until no run goes on: each that ends tells so, and whose turn comes then is watched from then on."""
+        woken, watched = threading.Event(), set[str]()
+        while True:
             woken.clear()
+            for run_id in self.place.running(self.house.table) - watched:
+                self.house.host.signal.watch(run_id, woken.set)
+                watched.add(run_id)
+            if not self.place.running(self.house.table):
+                return
+            assert woken.wait(PATIENCE), "a run does not end"
 
 
 def opened(place: Place) -> embedded.Embedded:
@@ -214,9 +222,8 @@ class LambdaDesk:
         self.settle()
 
     def settle(self) -> None:
-        world = self.place.looking(dynamodb(self.place))
-        while is_open := [state.run.id for state in runs(world, self.place.agent_id) if not state.ended]:
-            for run_id in is_open:
+        while running := self.place.running(dynamodb(self.place)):
+            for run_id in sorted(running):
                 heartbeats(self.house, run_id)
 
 
