@@ -66,7 +66,7 @@ class OpenSearchNode:
         deadline = time.monotonic() + _SECONDS_TO_START
         while not self._is_ready():
             if self._process.poll() is not None or time.monotonic() > deadline:
-                self.kill()
+                self.close()
                 raise RuntimeError(f"OpenSearch does not start in {OPENSEARCH.folder}")
 
     def kill(self) -> None:

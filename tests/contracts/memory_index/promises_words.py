@@ -59,6 +59,9 @@ def test_a_huge_query_counts_by_its_first_words(index: MemoryIndex) -> None:
     assert by_words(index, f"walnuts {many} volcano") == ["first"]
     assert by_words(index, "x" * 1_000_000) == []
     assert by_words(index, "東" * 1_000_000) == []
+    index.put(SPACE, [document("tokyo", "東京にいます")])
+    many = "".join(chr(0x4E00 + number % 20_000) for number in range(100_000))
+    assert by_words(index, f"東京{many}") == ["tokyo"]
 
 
 def test_a_huge_text_is_found_by_its_last_words(index: MemoryIndex) -> None:

@@ -54,8 +54,7 @@ def narrows(query: IndexQuery) -> bool:
 
 def match(text: str) -> str | None:
     """FTS5's expression for any of a query's words, each quoted, so that none is an operator; None without words."""
-    found = paired(" ".join(terms(text))).split()
-    return " OR ".join(f'"{word}"' for word in found) or None
+    return " OR ".join(f'"{word}"' for word in terms(text)) or None
 
 
 def indexed(text: str) -> str:

@@ -31,10 +31,10 @@ _PLAIN = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "
 
 
 def terms(query: str) -> list[str]:
-    """The distinct words to look for, in order; stop words only where there is nothing else. Signs alone are no words."""
+    """The distinct words and pairs to look for, in order; stop words only where there is nothing else. Signs alone are no words."""
     plain = folded(query[:_MOST_CHARACTERS])
     signless = "".join(mark if unicodedata.category(mark)[0] in "LMN" else " " for mark in plain)
-    found = dict.fromkeys(word for word in signless.split() if len(word) <= _LONGEST_TERM)
+    found = dict.fromkeys(word for word in paired(signless).split() if len(word) <= _LONGEST_TERM)
     telling = [word for word in found if word not in _STOP_WORDS]
     return (telling or list(found))[:MOST_TERMS]
 
