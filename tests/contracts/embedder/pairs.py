@@ -1,4 +1,4 @@
-"""Questions and the memories that answer them, with hardly a word in common: a model of meaning finds each at once, words find none."""
+"""Questions and the memories that answer them, on subjects of their own and with hardly a word in common."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ PAIRS = (
     ("What does she do for a living?", "Anna works as a paediatric nurse at the city hospital."),
     ("Which pets are in the household?", "Two cats called Miso and Tofu sleep on the sofa all day."),
     ("When is the wedding?", "They are getting married on the third of June in a small chapel."),
-    ("Is he allergic to anything?", "A single peanut makes Tom's throat swell, so he carries an epinephrine pen."),
+    ("Which languages does she speak?", "Besides German, Maria is fluent in Spanish and Portuguese."),
     ("Where did they go on holiday?", "Last summer the family spent two weeks on the beaches of Crete."),
     ("Which instrument is being learned?", "He practises the cello every evening before dinner."),
     ("How do I get to the office?", "I take tram number seven and then walk five minutes to my workplace."),
