@@ -1,0 +1,31 @@
+"""Settings as they are read from the environment: what is asked for, and what is refused with the variable's name."""
+
+from __future__ import annotations
+
+import pytest
+
+from hibernaut.wiring.settings import LARGEST_DIMENSION, AwsSettings, BadSetting, EmbeddedSettings
+
+
+def test_without_anything_set_the_deployment_chooses_its_embedding() -> None:
+    settings = EmbeddedSettings.from_environment({})
+    assert (settings.default_embedding, settings.embedding_dimension) == (None, None)
+
+
+@pytest.mark.parametrize("handle", ["openai/text-embedding-3-small", "openai/BAAI/bge-m3", "none"])
+def test_a_handle_or_none_names_the_embedding_of_either_profile(handle: str) -> None:
+    variables = {"HIBERNAUT_TABLE": "t", "HIBERNAUT_DEFAULT_EMBEDDING": handle, "HIBERNAUT_EMBEDDING_DIMENSION": "512"}
+    for settings in (EmbeddedSettings.from_environment(variables), AwsSettings.from_environment(variables)):
+        assert (settings.default_embedding, settings.embedding_dimension) == (handle, 512)
+
+
+@pytest.mark.parametrize("handle", ["minilm", "/minilm", "openai/", "/"])
+def test_an_embedding_that_is_no_handle_is_refused(handle: str) -> None:
+    with pytest.raises(BadSetting, match="HIBERNAUT_DEFAULT_EMBEDDING must be a handle"):
+        EmbeddedSettings.from_environment({"HIBERNAUT_DEFAULT_EMBEDDING": handle})
+
+
+@pytest.mark.parametrize("dimension", ["0", "-1", "1.5", "many", str(LARGEST_DIMENSION + 1), "²"])
+def test_a_dimension_that_is_no_number_of_dimensions_is_refused(dimension: str) -> None:
+    with pytest.raises(BadSetting, match="HIBERNAUT_EMBEDDING_DIMENSION must be a number from 1 to 16000"):
+        EmbeddedSettings.from_environment({"HIBERNAUT_EMBEDDING_DIMENSION": dimension})
