@@ -85,6 +85,12 @@ def test_it_is_loaded_with_the_first_text_and_says_so_once(caplog: pytest.LogCap
     assert caplog.messages == ["local embedding model loaded"]
 
 
+def test_the_terminal_shows_that_it_is_loaded() -> None:
+    script = "from hibernaut.local import logs; from hibernaut.adapters.embedder.minilm import MiniLM; logs.to_terminal(); MiniLM().embed(['one'])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert " INFO local embedding model loaded model=all-MiniLM-L6-v2 milliseconds=" in done.stderr
+
+
 def test_making_one_loads_nothing() -> None:
     script = "import sys; from hibernaut.adapters.embedder.minilm import MiniLM; MiniLM(); print('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
