@@ -28,6 +28,7 @@ from hibernaut.services.sending import Sending
 from hibernaut.wiring import aws, embedded
 from hibernaut.wiring.settings import AwsSettings, EmbeddedSettings
 from tests.crash.scenarios import INSERT, RING, STORIES, by_step, check_story
+from tests.support.hashing_embedder import OneEmbedder
 from tests.support.scripted_model import ScriptedModels, ScriptedRunner, calls, nothing, says
 from tests.support.tables import CountingTable
 from tests.support.world import TENANT, Data, World
@@ -161,7 +162,9 @@ CLIENT: list[object] = []
 
 def aws_house(place: Place) -> aws.House:
     settings = AwsSettings(env="dev", table=table_name(place), bucket="none", state_machine="none", tool_timeout=1.0)
-    overrides = aws.Overrides(table=lambda _: place.wrap(dynamodb(place)), models=place.models, runner=place.runner)
+    overrides = aws.Overrides(
+        table=lambda _: place.wrap(dynamodb(place)), models=place.models, runner=place.runner, embedders=OneEmbedder()
+    )
     return aws.house(settings, overrides, in_execution=True)
 
 

@@ -38,6 +38,7 @@ from tests.proof.clients import TENANT, Client, Desk, Notes, Say
 from tests.proof.faults import is_outside
 from tests.proof.stories import STILL_THERE, STORIES, TOOLS, Story
 from tests.proof.verdict import answered, runs, verdict
+from tests.support.hashing_embedder import OneEmbedder
 from tests.support.scripted_model import ScriptedModels, ScriptedRunner, nothing
 from tests.support.tables import CountingTable
 from tests.support.world import Data, World
@@ -259,7 +260,9 @@ CLIENT: list[object] = []
 
 def aws_house(place: Place) -> aws.House:
     settings = AwsSettings(env="dev", table=table_name(place), bucket="none", state_machine="none", tool_timeout=1.0)
-    overrides = aws.Overrides(table=lambda _: place.wrap(dynamodb(place)), models=place.models, runner=place.runner)
+    overrides = aws.Overrides(
+        table=lambda _: place.wrap(dynamodb(place)), models=place.models, runner=place.runner, embedders=OneEmbedder()
+    )
     return aws.house(settings, overrides, in_execution=True)
 
 

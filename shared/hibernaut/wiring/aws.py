@@ -72,18 +72,21 @@ def house(settings: AwsSettings, overrides: Overrides = Overrides(), *, in_execu
     """`in_execution`: called by a run's own execution, which must not be stopped from within."""
     host, stores = _base(settings, overrides, in_execution=in_execution)
     secrets = SsmSecrets(settings.parameters, clock=host.clock, together=PROVIDER_NAMES)
-    embedding = DefaultEmbedding(settings.default_embedding, settings.embedding_dimension)
-    offered = EmbedderCatalogue(secrets, default=embedding, only_configured=True, bedrock=True)
-    models = overrides.models or Catalogue(
-        secrets,
-        default_model=settings.default_model,
-        embeddings=offered.descriptions(),
-        default_embedding=offered.default_handle(),
-        only_configured=True,
-    )
+    embedders, models = overrides.embedders, overrides.models
+    if embedders is None or models is None:
+        embedding = DefaultEmbedding(settings.default_embedding, settings.embedding_dimension)
+        offered = EmbedderCatalogue(secrets, default=embedding, only_configured=True, bedrock=True)
+        embedders = embedders or offered
+        models = models or Catalogue(
+            secrets,
+            default_model=settings.default_model,
+            embeddings=offered.descriptions(),
+            default_embedding=offered.default_handle(),
+            only_configured=True,
+        )
     runner = overrides.runner or LambdaRunner(settings.run_tool)
     chain = chain_over(stores, host, models, runner, ToolLimits(timeout=settings.tool_timeout))
-    return House(settings, host, stores, models, overrides.embedders or offered, chain)
+    return House(settings, host, stores, models, embedders, chain)
 
 
 def _base(settings: AwsSettings, overrides: Overrides, *, in_execution: bool) -> tuple[Host, Stores]:
