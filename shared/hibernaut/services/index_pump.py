@@ -7,6 +7,8 @@ the pump rests and tries again: nothing is lost, because the pointers stand in t
 from __future__ import annotations
 
 import logging
+import os
+import sys
 import threading
 from collections.abc import Sequence
 
@@ -23,6 +25,8 @@ LOOK = 2.0
 """Seconds after which the pump looks by itself: for what was written before it began to listen."""
 REST = 5.0
 """Seconds that it rests when something could not be indexed."""
+LESS_URGENT = 10
+"""The niceness of the pump's threads."""
 logger = logging.getLogger(__name__)
 
 
@@ -64,6 +68,7 @@ class IndexPump:
         return well
 
     def _work(self) -> None:
+        _step_back()
         while not self._stopping.is_set():
             self._told.clear()
             try:
@@ -94,3 +99,9 @@ class IndexPump:
         finally:
             with self._lock:
                 self._taken.discard(pointer.key)
+
+
+def _step_back() -> None:
+    """Requests go before this thread, where the system can tell threads apart (Linux)."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LESS_URGENT)

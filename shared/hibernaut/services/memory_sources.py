@@ -19,6 +19,16 @@ from hibernaut.store.unindexed import Pointer
 Record = Message | Passage
 
 
+class NoEmbedders:
+    """Where nobody makes vectors: memory is found by words."""
+
+    def of(self, config: EmbeddingConfig | None) -> None:  # noqa: ARG002  the port names it
+        return None
+
+    def default(self) -> None:
+        return None
+
+
 @dataclass(frozen=True, slots=True)
 class Space:
     """Where the documents of a place stand, and who makes their vectors (None: nobody; they are found by their words)."""

@@ -16,6 +16,8 @@ from hibernaut.services.compaction import Parts as CompactionParts
 from hibernaut.services.endings import Endings
 from hibernaut.services.host import Host
 from hibernaut.services.memory_changes import MemoryChanges
+from hibernaut.services.memory_search import MemorySearch
+from hibernaut.services.memory_sources import MemorySources, NoEmbedders
 from hibernaut.services.prompts import Prompts
 from hibernaut.services.recall import Recall
 from hibernaut.services.repairs import Repairs
@@ -42,10 +44,14 @@ class Chain:
     loader: Loader
     calls: Calls
     runner: ToolRunner
+    search: MemorySearch
 
 
-def chain_over(stores: Stores, host: Host, models: Models, runner: ToolRunner, limits: ToolLimits) -> Chain:
-    """The chain of steps over these stores, on this host."""
+def chain_over(
+    stores: Stores, host: Host, models: Models, runner: ToolRunner, limits: ToolLimits, search: MemorySearch | None = None
+) -> Chain:
+    """The chain of steps over these stores, on this host. Without `search` memory is found by words, in the table."""
+    search = search or MemorySearch(stores, None, MemorySources(stores, NoEmbedders()))
     prompts = Prompts(stores, host.clock)
     loader = Loader(stores, prompts, models)
     commits = Commits(stores, host)
@@ -79,4 +85,5 @@ def chain_over(stores: Stores, host: Host, models: Models, runner: ToolRunner, l
         loader=loader,
         calls=calls,
         runner=runner,
+        search=search,
     )

@@ -16,6 +16,7 @@ from typing import IO, Self
 from hibernaut.adapters.blobs.disk import DiskBlobs
 from hibernaut.adapters.clock import SystemClock, TimeOrderedIds
 from hibernaut.adapters.embedder.catalogue import DefaultEmbedding, EmbedderCatalogue
+from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.adapters.model.catalogue import Catalogue
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
 from hibernaut.adapters.signal import ProcessSignal
@@ -25,20 +26,30 @@ from hibernaut.adapters.web.http import HttpWeb
 from hibernaut.adapters.workflow.threads import Drive, Threads
 from hibernaut.domain.tokens import get_ready
 from hibernaut.ports.embedder import Embedders
+from hibernaut.ports.memory_index import IndexAsleep
 from hibernaut.ports.model import Models
-from hibernaut.ports.table import Table
+from hibernaut.ports.table import Table, TableError
 from hibernaut.ports.tool_runner import ToolRunner
 from hibernaut.ports.workflow import Next, RunRef
 from hibernaut.schemas.errors import place_of
+from hibernaut.schemas.ids import DEFAULT_TENANT
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.calls import ToolLimits
 from hibernaut.services.host import Host
+from hibernaut.services.index_pump import IndexPump
+from hibernaut.services.indexing import Indexing
+from hibernaut.services.memory_search import MemorySearch
+from hibernaut.services.memory_sources import MemorySources
+from hibernaut.services.reindexing import Progress, Reindexing
 from hibernaut.store.stores import Stores, stores_over
 from hibernaut.wiring.chain import Chain, chain_over
 from hibernaut.wiring.settings import EmbeddedSettings
 
 SWEEP_SECONDS = 60.0
 STEPS_PER_WAKE = 1
+REINDEX_LOOK = 1.0
+"""Seconds between looks at whether the index knows everything again."""
+TENANTS = (DEFAULT_TENANT,)
 logger = logging.getLogger(__name__)
 
 
@@ -69,7 +80,7 @@ class Embedded:
         ids = TimeOrderedIds(clock)
         self.workflow = Threads()
         self.host = Host(clock, ids, self.workflow, ProcessSignal(), holder=f"host:{ids.token()}", alone=True, web=HttpWeb())
-        self.stores: Stores = stores_over(self.table, DiskBlobs(settings.data / "blobs"), clock)
+        self.stores: Stores = stores_over(self.table, DiskBlobs(settings.data / "blobs"), clock, indexed=True)
         secrets = EnvironmentSecrets(settings.providers)
         embedding = DefaultEmbedding(settings.default_embedding, settings.embedding_dimension)
         offered = EmbedderCatalogue(secrets, default=embedding)
@@ -83,7 +94,13 @@ class Embedded:
         self._children = ChildProcessRunner()
         self.runner: ToolRunner = overrides.runner or self._children
         limits = ToolLimits(timeout=settings.tool_timeout)
-        self.chain: Chain = chain_over(self.stores, self.host, self.models, self.runner, limits)
+        self._index = SqliteMemoryIndex(settings.data / "index.db")
+        sources = MemorySources(self.stores, self.embedders)
+        search = MemorySearch(self.stores, self._index, sources)
+        self.chain: Chain = chain_over(self.stores, self.host, self.models, self.runner, limits, search)
+        indexing = Indexing(self.table, self.stores, self._index, sources)
+        self.pump = IndexPump(self.stores.unindexed, indexing, TENANTS)
+        self.reindexing = Reindexing(self.stores, self._index)
         self.workflow.bind(Drive(self._advance, self._close_run, self._compact, self._drop))
         self._stopping = threading.Event()
         self._ticker = threading.Thread(target=self._tick, name="sweep", daemon=True)
@@ -93,6 +110,9 @@ class Embedded:
         self.chain.sweep.run(everything=True)
         self._ticker.start()
         threading.Thread(target=get_ready, name="vocabulary", daemon=True).start()
+        self.pump.start()
+        if self._index.made_anew or any(self.stores.unindexed.rebuilding(tenant) for tenant in TENANTS):
+            threading.Thread(target=self._reindex, name="reindex", daemon=True).start()
         return self
 
     def close(self) -> None:
@@ -100,8 +120,10 @@ class Embedded:
         self._stopping.set()
         self._children.close()
         self.workflow.close()
+        self.pump.close()
         if self._ticker.is_alive():
             self._ticker.join()
+        self._index.close()
         self._file.close()
         self._lock.close()
 
@@ -123,12 +145,29 @@ class Embedded:
     def _close_run(self, run: RunRef) -> None:
         self.chain.endings.end(run.tenant, run.run_id, StopReason.ERROR)
 
+    def _reindex(self) -> None:
+        """The index was lost, or its rebuilding was cut short: it is built anew, beside everything else."""
+        try:
+            self.reindexing.begin(TENANTS, _unseen)
+            while any(self.reindexing.left(tenant) for tenant in TENANTS):
+                if self._stopping.wait(REINDEX_LOOK):
+                    return
+            for tenant in TENANTS:
+                self.reindexing.end(tenant)
+        except (IndexAsleep, TableError) as error:
+            logger.error("index could not be built anew", extra={"error": type(error).__qualname__, "place": place_of(error)})
+
     def _tick(self) -> None:
         while not self._stopping.wait(SWEEP_SECONDS):
             try:
                 self.chain.sweep.run()
             except Exception as error:  # noqa: BLE001  the thread ends here, and the next minute brings another sweep
                 logger.error("sweep failed", extra={"error": type(error).__qualname__, "place": place_of(error)})
+
+
+def _unseen(progress: Progress) -> None:
+    """Nobody watches."""
+    del progress
 
 
 def _locked(data: Path) -> IO[str]:
