@@ -15,7 +15,8 @@ from hibernaut.services.attempts import Advanced
 
 class Heartbeat(Schema):
     """What the state machine passes: which run; to `close_run` the name of the error that ended its steps; to `request_approval` the
-    name of the wait; to `advance_turn` whether old turns are to be dropped, or the approval denied whose deadline has passed."""
+    name of the wait; to `advance_turn` whether old turns are to be dropped, the approval denied whose deadline has passed, or the
+    step gone on with whose worker has died."""
 
     tenant: str
     run_id: str
@@ -23,6 +24,7 @@ class Heartbeat(Schema):
     token: str | None = None
     drop: bool = False
     deny: bool = False
+    died: bool = False
 
 
 class Receipt(TypedDict):

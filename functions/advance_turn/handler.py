@@ -20,7 +20,11 @@ def handler(event: JsonObject, context: LambdaContext, chain: Chain | None = Non
             log().info("approval overdue", extra={"run_id": beat.run_id, "denied_by": denied_by})
             return receipt_of(beat, Advanced("finished", 0))
         advanced = chain.turns.advance(
-            beat.tenant, beat.run_id, time_left=lambda: context.get_remaining_time_in_millis() / 1000, drop=beat.drop
+            beat.tenant,
+            beat.run_id,
+            time_left=lambda: context.get_remaining_time_in_millis() / 1000,
+            drop=beat.drop,
+            takes_over=beat.died,
         )
     log().info(
         "turn advanced",

@@ -46,7 +46,10 @@ def test_whatever_goes_wrong_has_a_state_to_go_to() -> None:
         if state["Type"] == "Task"
     }
     assert caught == {
-        "Advance": [(["States.ALL"], "CloseRun")],
+        "Advance": [
+            (["Runtime.ExitError", "Sandbox.Timedout", "Lambda.Unknown"], "DiedBefore?"),
+            (["States.ALL"], "CloseRun"),
+        ],
         "Summarize": [(["States.ALL"], "DropInstead")],
         "AwaitApproval": [(["States.Timeout"], "DenyApproval")],
         "DenyApproval": [],

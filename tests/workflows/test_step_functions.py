@@ -11,6 +11,7 @@ import pytest
 
 from functions.events import LONGEST_WAIT, Heartbeat, Retryable, receipt_of
 from hibernaut.adapters.workflow.step_functions import StepFunctions
+from hibernaut.local.aws_offline.lambdas import abandon
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.resources import client
 from hibernaut.ports.table import Contended
@@ -31,11 +32,13 @@ class ScriptedTurns:
         self.calls: list[tuple[str, str]] = []
         self.seconds: list[float] = []
         self.dropped: list[bool] = []
+        self.took_over: list[bool] = []
 
-    def advance(self, tenant: str, run_id: str, *, time_left: Callable[[], float], drop: bool) -> Advanced:
+    def advance(self, tenant: str, run_id: str, *, time_left: Callable[[], float], drop: bool, takes_over: bool) -> Advanced:
         self.calls.append((tenant, run_id))
         self.seconds.append(time_left())
         self.dropped.append(drop)
+        self.took_over.append(takes_over)
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
@@ -298,3 +301,16 @@ def test_a_start_that_aws_refuses_is_left_to_the_sweep(offline: OfflineAws, capl
     with caplog.at_level(logging.WARNING):
         StepFunctions(missing).start(RUN)
     assert [record.message for record in caplog.records] == ["execution not started"]
+
+
+def test_a_worker_that_dies_is_followed_by_one_that_takes_its_step_over(offline: OfflineAws) -> None:
+    status, turns, endings = driven(offline, "advance", abandon, "advance", abandon, "finished")
+    assert (status, endings.ended) == ("SUCCEEDED", [])
+    assert turns.took_over == [False, False, True, False, True]
+
+
+def test_a_step_that_kills_two_workers_is_closed(offline: OfflineAws) -> None:
+    status, turns, endings = driven(offline, "advance", abandon, abandon)
+    assert status == "SUCCEEDED"
+    assert [reason for *_, reason in endings.ended] == [StopReason.ERROR]
+    assert turns.took_over == [False, False, True]

@@ -21,7 +21,7 @@ OPEN_FOR_MS = 60_000
 
 
 class Advanced(NamedTuple):
-    """What a worker answers: what comes next, and how many steps the run has committed."""
+    """What a worker answers: what comes next, and how many steps the run has committed. `seconds`: until an approval is denied."""
 
     next: Next
     steps: int

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from hibernaut.domain.turn import IllegalOutcome, Stepped, Turn
 from hibernaut.ports.table import Change
 from hibernaut.schemas.approval import PendingApproval
-from hibernaut.schemas.conversation import Head
 from hibernaut.services.asking import Timing
 from hibernaut.services.attempts import Advanced
 from hibernaut.services.commits import Commits
@@ -20,14 +19,10 @@ from hibernaut.store.stores import Stores
 from hibernaut.store.transactions import Written
 
 
-LONGEST_WAIT = 300 * 24 * 3600
-"""Seconds that an execution is asked to wait at most, for it may live a year; later deadlines are the sweep's."""
-
-
 class StepCommits:
     def __init__(self, stores: Stores, host: Host, *, memory: MemoryChanges, commits: Commits) -> None:
         self._conversations = stores.conversations
-        self._passages = stores.passages
+        self._archives = stores.archives
         self._memory = memory
         self._commits = commits
         self._clock = host.clock
@@ -43,8 +38,7 @@ class StepCommits:
         written = self._written(work, stepped, timing, now)
         if written.rows:
             state.run.last_message = written.rows[-1].id
-        after = measured(work, turn)
-        heads = (work.head, _outdated(after) if work.effects.passages else after)
+        heads = (work.head, measured(work, turn))
 
         def memory() -> list[Change]:
             return self._edits(work, state.token)
@@ -56,8 +50,7 @@ class StepCommits:
         self._commits.last_step(work.tenant, heads, state, written, memory, asks=asks)
         if asks is None or asks.deadline is None:
             return Advanced("finished", state.run.steps)
-        seconds = int((asks.deadline - now).total_seconds())
-        return Advanced("approval", state.run.steps, min(max(1, seconds), LONGEST_WAIT))
+        return Advanced("approval", state.run.steps, int((asks.deadline - now).total_seconds()))
 
     def _written(self, work: Work, stepped: Stepped, timing: Timing, now: datetime) -> Written:
         """The returns of an earlier run's calls are followed by the messages that came with the answer."""
@@ -70,7 +63,7 @@ class StepCommits:
         """What the step changes besides the log: memory, passages, and the system message compiled for this run."""
         changes = self._memory.of(work, self._clock.now(), token)
         if work.effects.passages:
-            changes += self._passages.insert(work.tenant, work.agent, list(work.effects.passages))
+            changes += self._archives.insert(work.tenant, work.agent, work.effects.passages, token)
         if work.system is not None:
             changes.append(self._conversations.put_message(work.tenant, work.head.id, work.system, rewrite=True))
         return changes
@@ -90,10 +83,3 @@ def approval_of(work: Work, stepped: Stepped, now: datetime) -> PendingApproval:
         asked_at=now,
         deadline=now + timedelta(seconds=given) if isinstance(given, int) else given,
     )
-
-
-def _outdated(head: Head) -> Head:
-    """The head whose system message is compiled anew at the next run: it tells how much archival memory there is."""
-    if head.compiled is None:
-        return head
-    return head.model_copy(update={"compiled": head.compiled.model_copy(update={"digest": ""})})

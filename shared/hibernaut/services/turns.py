@@ -90,11 +90,12 @@ class Turns:
         time_left: Callable[[], float] | None = None,
         steps: int = 1,
         drop: bool = False,
+        takes_over: bool = False,
     ) -> Advanced:
         """Perform the run's next step, or up to `steps` of them while most of the worker's time is left.
 
         `time_left` tells how many seconds this worker may still go on. `drop`: where the window is too full, whole old turns leave it
-        at once, without a summary. Raises: nothing of the model's or the tools'.
+        at once, without a summary. `takes_over`: whoever holds the step is known to be dead. Raises: nothing of the model's or the tools'.
         """
         began = self._clock.monotonic()
         left = time_left or (lambda: LONGEST_STEP - (self._clock.monotonic() - began))
@@ -103,15 +104,16 @@ class Turns:
             state = self._runs.get(tenant, run_id)
             if state is None:
                 raise NotFound(f"Run with ID {run_id} not found")
-            advanced = self._one(tenant, state, left, drop=drop)
+            advanced = self._one(tenant, state, left, drop=drop, takes_over=takes_over)
+            takes_over = False
             steps -= state.run.resolve is None  # the returns of an earlier run's calls are no step
             if advanced.next != "advance" or steps < 1 or left() <= whole / 2:
                 return advanced
 
-    def _one(self, tenant: str, state: RunState, left: Callable[[], float], *, drop: bool) -> Advanced:
+    def _one(self, tenant: str, state: RunState, left: Callable[[], float], *, drop: bool, takes_over: bool) -> Advanced:
         if state.run.status is not RunStatus.RUNNING:
             return Advanced("waiting" if state.run.status is RunStatus.CREATED else "finished", state.run.steps)
-        if self._attempts.held_by_another(state):
+        if self._attempts.held_by_another(state) and not takes_over:
             return Advanced("busy", state.run.steps)
         try:
             with self._attempts.taken(tenant, state, left()) as taken:
