@@ -111,7 +111,7 @@ def test_a_key_goes_to_its_own_address_only(server: ScriptedOpenAI) -> None:
     assert used(catalogue.of(config(embedding_endpoint=server.url)), server) == "Bearer sk-own"
     assert used(catalogue.of(config()), server) == "Bearer sk-own"
     with ScriptedOpenAI() as stranger:
-        for kind in ("openai", "ollama", "vllm", "hugging-face"):
+        for kind in ("openai", "ollama", "vllm", "together"):
             assert used(catalogue.of(config(kind, embedding_endpoint=stranger.url)), stranger) is None
 
 
@@ -130,6 +130,8 @@ def test_a_server_for_others_calls_no_address_that_only_a_caller_names(server: S
         config(embedding_endpoint=OFFICIAL_URL),
         config(embedding_endpoint="file:///etc/passwd"),
         config("ollama"),
+        config("hugging-face", embedding_endpoint="http://127.0.0.1:1/v1"),
+        config("azure", embedding_endpoint="http://127.0.0.1:1/v1"),
         config("bedrock", "amazon.titan-embed-text-v2:0", 1024),
         config("hibernaut", "minilm", 8),
         config("hibernaut", "other", 384),

@@ -22,6 +22,8 @@ from hibernaut.schemas.llm_config import EmbeddingConfig, EmbeddingModelDescript
 
 OPENAI = "openai"
 OPENAI_DEFAULT = f"{OPENAI}/text-embedding-3-small"
+OTHER_WIRES = frozenset({"anthropic", "azure", "google_ai", "google_vertex", "hugging-face", "pinecone"})
+"""Endpoint types that V1 knows and that do not speak OpenAI's format: texts are not sent there to find that out."""
 NONE = "none"
 """The setting's word for no embedding at all."""
 MOST_KEPT = 64
@@ -119,7 +121,9 @@ class EmbedderCatalogue:
         follows = (config.handle or "").partition("/")[0] == OPENAI or (not endpoint and config.embedding_endpoint_type == OPENAI)
         if self._url is not None and (follows or endpoint == self._url):
             return self._url, self._key
-        if self._only_configured or endpoint == OFFICIAL_URL or not endpoint.startswith(("http://", "https://")):
+        if self._only_configured or endpoint == OFFICIAL_URL or config.embedding_endpoint_type in OTHER_WIRES:
+            return None
+        if not endpoint.startswith(("http://", "https://")):
             return None
         return endpoint, None
 
