@@ -27,10 +27,11 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """How a batch ended: the pointers that are done with, and those that must be told again."""
+    """How a batch ended: the pointers that are done with, and those that must be told again; `asleep`: because the index sleeps."""
 
     done: int
     left: tuple[Key, ...] = ()
+    asleep: bool = False
 
 
 class Indexing:
@@ -43,28 +44,25 @@ class Indexing:
     def take(self, told: Iterable[tuple[Key, Item | None]]) -> Indexed:
         """Index what these items of the change stream point to; anything but a pointer that still stands is passed over.
 
-        Raises: nothing of the index's or the embedder's.
+        Where the index sleeps, the rest is not tried. Raises: nothing of the index's or the embedder's.
         """
         named = [key for key, new in told if new is not None and keys.is_unindexed(key)]
         items = self._table.get_many(named)
-        done, left = 0, list[Key]()
-        for key in dict.fromkeys(named):
-            if key not in items:
-                continue
-            if self._one(self._stores.unindexed.read(items[key])):
-                done += 1
+        standing = [self._stores.unindexed.read(items[key]) for key in dict.fromkeys(named) if key in items]
+        left: list[Key] = []
+        for place, pointer in enumerate(standing):
+            try:
+                changes = self._index_one(pointer)
+            except IndexAsleep as error:
+                _not_yet(pointer, error)
+                rest = [each.key for each in standing[place:]]
+                return Indexed(place - len(left), (*left, *rest), asleep=True)
+            except (EmbedderFailed, ValueError) as error:
+                _not_yet(pointer, error)
+                left.append(pointer.key)
             else:
-                left.append(key)
-        return Indexed(done, tuple(left))
-
-    def _one(self, pointer: Pointer) -> bool:
-        try:
-            done = self._index_one(pointer)
-        except (IndexAsleep, EmbedderFailed) as error:
-            logger.warning("not indexed yet", extra={"kind": pointer.kind, "reason": type(error).__name__})
-            return False
-        self._stores.writer.write(*done)
-        return True
+                self._stores.writer.write(*changes)
+        return Indexed(len(standing) - len(left), tuple(left))
 
     def _index_one(self, pointer: Pointer) -> list[Change]:
         """What is written when the index knows: the pointer is done with, or leaves only the embedding to be done.
@@ -101,3 +99,7 @@ class Indexing:
     def remove(self, tenant: str, within: str, ids: Sequence[str], space: Space) -> None:
         """Let the index forget records that are gone. Raises: IndexAsleep."""
         self._index.remove(space.name, index_documents.gone(tenant, within, ids))
+
+
+def _not_yet(pointer: Pointer, error: Exception) -> None:
+    logger.warning("not indexed yet", extra={"kind": pointer.kind, "reason": type(error).__name__})
