@@ -36,7 +36,8 @@ class PromptInputs:
     """All that a system message is made of.
 
     `conversation` is "default" or a conversation's id; `blocks` stand in the order of attachment; `rules_section` and `directories` are
-    whole sections with their tags. `previous_messages` counts the messages that are stored but out of view.
+    whole sections with their tags. `previous_messages` counts the messages that are stored but out of view. `archival_stamp` changes
+    whenever archival memory does.
     """
 
     agent_id: str
@@ -52,6 +53,7 @@ class PromptInputs:
     previous_messages: int
     archival_memories: int
     archival_tags: Sequence[str]
+    archival_stamp: str = ""
 
 
 def digest(inputs: PromptInputs) -> str:
@@ -67,6 +69,7 @@ def digest(inputs: PromptInputs) -> str:
         inputs.numbers_lines,
         inputs.timezone,
         sorted(inputs.archival_tags),
+        inputs.archival_stamp,
     ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, tzinfo
+import re
+from datetime import UTC, datetime, time, tzinfo
 from zoneinfo import ZoneInfo
+
+_A_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+LAST_MOMENT = time(23, 59, 59, 999_999)
 
 
 def zone_of(timezone: str) -> tzinfo:
@@ -17,3 +21,13 @@ def zone_of(timezone: str) -> tzinfo:
 def model_time(moment: datetime, timezone: str) -> str:
     """Such as `2026-03-01 09:15:00 AM UTC+0000` (run-time digest 14.2)."""
     return moment.astimezone(zone_of(timezone)).strftime("%Y-%m-%d %I:%M:%S %p %Z%z")
+
+
+def moment_of(text: str, timezone: str, *, end: bool = False) -> datetime:
+    """The moment that an ISO 8601 date or time means; without an offset it is in that zone. The `end` of a span that is a date alone
+    is that day's last moment, its beginning the first. Raises: ValueError.
+    """
+    moment = datetime.fromisoformat(text)
+    if end and _A_DATE.fullmatch(text):
+        moment = datetime.combine(moment, LAST_MOMENT)
+    return moment if moment.tzinfo else moment.replace(tzinfo=zone_of(timezone))

@@ -17,6 +17,7 @@ from hibernaut.schemas.ids import DEFAULT_TENANT, DEFAULT_USER, is_id
 
 if TYPE_CHECKING:
     from hibernaut.services.agents import Agents
+    from hibernaut.services.archives import Archives
     from hibernaut.services.blocks import Blocks
     from hibernaut.services.compaction import Compactions
     from hibernaut.services.cancelling import Cancelling
@@ -26,9 +27,11 @@ if TYPE_CHECKING:
     from hibernaut.services.jobs import Jobs
     from hibernaut.services.messages import Messages
     from hibernaut.services.models import Models
+    from hibernaut.services.passages import Passages
     from hibernaut.services.prompts import Prompts
     from hibernaut.services.repairs import Repairs
     from hibernaut.services.runs import Runs
+    from hibernaut.services.searches import Searches
     from hibernaut.services.sending import Sending
     from hibernaut.services.steps import Steps
     from hibernaut.services.tools import Tools
@@ -56,6 +59,9 @@ class Services:
     cancelling: Cancelling
     conversations: Conversations
     compactions: Compactions
+    archives: Archives
+    passages: Passages
+    searches: Searches
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from hibernaut.schemas.stop import StopReason
 from hibernaut.services.agent_states import shown_relations
 from hibernaut.services.agents import AgentFilter
 from hibernaut.services.blocks import BlockFilter
+from hibernaut.services.passages import PassageList
 from hibernaut.services.tools import ToolFilter
 
 Order = Literal["asc", "desc"]
@@ -128,6 +129,26 @@ class BlockList(_List):
         )
 
 
+class ArchiveList(_List):
+    """A page of archives, newest first. `name` is the whole name."""
+
+    name: str | None = None
+    agent_id: str | None = None
+
+
+class AgentPassageList(Schema):
+    """A page of an agent's archival memory, oldest first. `search` is a part of the text, in any case."""
+
+    after: str | None = None
+    before: str | None = None
+    limit: int = Field(default=100, ge=0, le=10_000)
+    search: str | None = None
+    ascending: bool = True
+
+    def asked(self) -> PassageList:
+        return PassageList(self.after, self.before, self.limit, self.search, self.ascending)
+
+
 class ToolCount(Schema):
     """Which tools are counted. Lists may be sent as repeated keys or as one text with commas."""
 
@@ -183,6 +204,8 @@ AgentShownQuery = Annotated[AgentShown, Query()]
 AgentListQuery = Annotated[AgentList, Query()]
 BlockAgentListQuery = Annotated[BlockAgentList, Query()]
 BlockListQuery = Annotated[BlockList, Query()]
+ArchiveListQuery = Annotated[ArchiveList, Query()]
+AgentPassageListQuery = Annotated[AgentPassageList, Query()]
 ToolCountQuery = Annotated[ToolCount, Query()]
 ToolListQuery = Annotated[ToolList, Query()]
 AgentBlockListQuery = Annotated[AgentBlockList, Query()]

@@ -31,6 +31,11 @@ def plain(value: Json, status: int = 200) -> Response:
     return JSONResponse(value, status)
 
 
+def nothing() -> Response:
+    """No body (204)."""
+    return Response(status_code=204)
+
+
 def _bytes(model: BaseModel) -> bytes:
     """As `model_dump_json` writes it, without the way through text: a list of agents may have megabytes of ids."""
     # A model whose building is deferred is built by its first instance that is validated; here it may be the first of its kind.

@@ -63,6 +63,13 @@ def made_at(identifier: str) -> datetime:
     return datetime.fromtimestamp(order_of(identifier)[0] / 1000, UTC)
 
 
+def as_of(identifier: str, moment: datetime) -> str:
+    """A fresh id as if it had been made at that moment, to the millisecond: it sorts there. Moments before 1970 count as its beginning."""
+    milliseconds = min(max(0, int(moment.timestamp() * 1000)), (1 << 48) - 1)
+    text = f"{milliseconds:012x}"
+    return f"{identifier[:-36]}{text[:8]}-{text[8:]}{identifier[-23:]}"
+
+
 def derived_otid(message_id: str, index: int) -> str:
     """The otid of the index-th LettaMessage of a row: its uuid with the low 7 bits replaced (digest 5.2)."""
     uuid = message_id[-36:]

@@ -1,4 +1,4 @@
-"""A passage: one piece of archival memory (Letta V1 API, digest 4.10)."""
+"""A passage, one piece of archival memory, and the archive it lies in (Letta V1 API, digest 4.10); how both are asked for (2.8, 2.11)."""
 
 from __future__ import annotations
 
@@ -39,6 +39,43 @@ class Archive(Schema):
     created_by_id: str | None = None
     last_updated_by_id: str | None = None
     updated_at: Moment | None = None
+
+
+class StoredArchive(Archive):
+    """As the table keeps it. `version` counts the changes of name and description."""
+
+    version: int = Field(default=1, exclude=True)
+
+
+class CreateArchive(Schema):
+    """The body of POST /v1/archives/. Without an embedding the deployment's default holds, if there is one."""
+
+    name: str
+    description: str | None = None
+    embedding: str | None = None
+    embedding_config: EmbeddingConfig | None = None
+
+
+class UpdateArchive(Schema):
+    """The body of PATCH /v1/archives/{id}: only what is not null is applied."""
+
+    name: str | None = None
+    description: str | None = None
+
+
+class CreatePassage(Schema):
+    """The body of POST /v1/archives/{id}/passages, and (without `metadata`) of POST /v1/agents/{id}/archival-memory."""
+
+    text: str
+    metadata: JsonObject | None = None
+    tags: list[str] | None = None
+    created_at: Moment | None = None
+
+
+class CreatePassages(Schema):
+    """The body of POST /v1/archives/{id}/passages/batch."""
+
+    passages: list[CreatePassage]
 
 
 def default_archive_id(agent_id: str) -> str:

@@ -96,7 +96,11 @@ class Agents:
     def using_block(self, tenant: str, block_id: str, asked: Page, shown: frozenset[str]) -> Sequence[AgentState]:
         """The agents that a block is attached to. Raises: NotFound."""
         self._records.block(tenant, block_id)
-        rows = self._records.agents.rows_of(tenant, self._records.blocks.agents_of(tenant, block_id))
+        return self.among(tenant, self._records.blocks.agents_of(tenant, block_id), asked, shown)
+
+    def among(self, tenant: str, agent_ids: Sequence[str], asked: Page, shown: frozenset[str]) -> Sequence[AgentState]:
+        """A page of those of these agents that exist, by the time of their making."""
+        rows = self._records.agents.rows_of(tenant, agent_ids)
         visible = [row for row in rows.values() if "name" in row]
         found = page(visible, asked, id_of=_id, place=lambda row: str(row["created_at"]))
         return self.some(tenant, [_id(row) for row in found], shown)
@@ -131,7 +135,7 @@ class Agents:
         return page(tools, asked, id_of=lambda tool: tool.id, place=lambda tool: str(tool.created_at or ""))
 
     def delete(self, tenant: str, agent_id: str) -> None:
-        """End its conversations and runs, then itself with its links, then what lies under it. Its blocks and tools stay.
+        """End its conversations and runs, then itself with its links, then what lies under it. Its blocks, tools and archives stay.
 
         Raises: NotFound, Conflict.
         """
@@ -164,7 +168,9 @@ class Agents:
 def _links(records: Records, tenant: str, agent: StoredAgent) -> Sequence[Change]:
     blocks = [records.blocks.detach(tenant, block_id, agent.id) for block_id in agent.block_ids]
     tools = [change for tool_id in agent.tool_ids for change in records.tools.detach(tenant, tool_id, agent.id)]
-    return [*blocks, *tools]
+    held = records.archives.of_agent(tenant, agent.id)
+    archives = [change for archive_id in held for change in records.archives.detach(tenant, archive_id, agent.id)]
+    return [*blocks, *tools, *archives]
 
 
 def _id(row: Item) -> str:

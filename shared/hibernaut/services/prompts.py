@@ -35,7 +35,7 @@ class Compiled:
 class Prompts:
     def __init__(self, stores: Stores, clock: Clock) -> None:
         self._blocks = stores.blocks
-        self._passages = stores.passages
+        self._archives = stores.archives
         self._clock = clock
 
     def blocks_of(self, tenant: str, agent: StoredAgent, record: StoredConversation | None = None) -> list[StoredBlock]:
@@ -61,19 +61,22 @@ class Prompts:
         """
         blocks = self.blocks_of(tenant, agent) if blocks is None else blocks
         at = self._clock.now() if update_time or head.compiled is None else head.compiled.compiled_at
+        stamp = self._archives.stamp(tenant, agent.id)  # before it is counted: what comes between is seen by the next run
         inputs = self._inputs(tenant, agent, head, blocks, at, in_window)
-        digest = system_prompt.digest(self._fixed_inputs(agent, head, blocks))
+        fixed = self._fixed_inputs(agent, head, blocks)
+        digest = system_prompt.digest(replace(fixed, archival_stamp=stamp))
         versions = {block.id: block.version for block in blocks}
         text = system_prompt.compile_prompt(inputs)
         source = CompiledFrom(digest=digest, text=text_hash(text), block_versions=versions, compiled_at=at)
         changed = head.compiled is None or head.compiled.digest != digest
         return Compiled(text, source, changed, inputs)
 
-    def stale(self, agent: StoredAgent, head: Head, blocks: Sequence[StoredBlock]) -> bool:
+    def stale(self, tenant: str, agent: StoredAgent, head: Head, blocks: Sequence[StoredBlock]) -> bool:
         """Whether the system message may have to change: cheap, exact about memory and everything else that is compiled."""
         if head.compiled is None:
             return True
-        inputs = self._fixed_inputs(agent, head, blocks)
+        stamp = self._archives.stamp(tenant, agent.id)
+        inputs = replace(self._fixed_inputs(agent, head, blocks), archival_stamp=stamp)
         return system_prompt.digest(inputs) != head.compiled.digest
 
     def _fixed_inputs(self, agent: StoredAgent, head: Head, blocks: Sequence[StoredBlock]) -> PromptInputs:
@@ -98,7 +101,7 @@ class Prompts:
     def _inputs(
         self, tenant: str, agent: StoredAgent, head: Head, blocks: Sequence[StoredBlock], at: datetime, in_window: int
     ) -> PromptInputs:
-        archival = self._passages.counted(tenant, agent.id)
+        archival = self._archives.counted(tenant, agent.id)
         return replace(
             self._fixed_inputs(agent, head, blocks),
             compiled_at=at,

@@ -8,21 +8,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Literal
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from hibernaut.domain import index_documents
 from hibernaut.domain.actor import Call
 from hibernaut.domain.lexical import best
+from hibernaut.domain.passage_texts import checked
+from hibernaut.domain.times import moment_of, zone_of
 from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.message import Message
-from hibernaut.schemas.passage import Passage, default_archive_id
+from hibernaut.schemas.passage import Passage
 from hibernaut.services.host import Host
+from hibernaut.services.memory_search import Found, MemorySearch, Searched, Where, fits
+from hibernaut.services.searches import TOP_K, Searches, archival_hit, checked_span, passage_filter, passes
 from hibernaut.services.turn_work import Work
 from hibernaut.store.logs import Span
 from hibernaut.store.stores import Stores
 
 MOST_ROWS = 20_000
-"""How many rows of a log a walk looks at, the newest first."""
+"""How many rows of a log a look at the newest goes through."""
+CHUNK = 200
+"""Rows that are read at once."""
 MOST_RESULTS = 100
 _ROLES = ("assistant", "user", "tool")
 
@@ -41,9 +49,10 @@ class _Refused(ValueError):
 
 
 class Recall:
-    def __init__(self, stores: Stores, host: Host) -> None:
+    def __init__(self, stores: Stores, host: Host, memory: MemorySearch) -> None:
         self._agent_logs = stores.agent_logs
-        self._passages = stores.passages
+        self._memory = memory
+        self._searches = Searches(stores, memory)
         self._clock = host.clock
         self._ids = host.ids
 
@@ -53,86 +62,91 @@ class Recall:
                 case "conversation_search":
                     return Answer("success", self._conversation(work, call.args))
                 case "archival_memory_insert":
-                    return self._insert(work, call.args)
+                    return self._insert(call.args)
                 case "archival_memory_search":
                     return Answer("success", str(self._archival(work, call.args)))
                 case _:
                     return Answer("error", f"{call.name} cannot be used on this server.")
         except _Refused as refusal:
             return Answer("error", str(refusal))
+        except InvalidArgument as refusal:
+            return Answer("error", refusal.detail.removeprefix("INVALID_ARGUMENT: "))
 
     def _conversation(self, work: Work, args: JsonObject) -> JsonObject:
+        """In all conversations of the agent; without a query the newest."""
         limit = _whole(args, "limit", 5)
         roles = _texts(args, "roles")
         if not set(roles) <= set(_ROLES):
             raise _Refused(f"`roles` may hold {', '.join(_ROLES)}.")
-        start, end = (_moment(args, name, work.agent.timezone) for name in ("start_date", "end_date"))
-        rows = [row for row in self._rows(work) if _searchable(row) and (not roles or row.role in roles)]
-        rows = [row for row in rows if (start is None or row.created_at >= start) and (end is None or row.created_at <= end)]
+        start, end = _span(args, ("start_date", "end_date"), work.agent.timezone)
         query = _text(args, "query")
-        found = [row for row, _ in best(query, ((row, row.text()) for row in rows), limit)] if query.strip() else rows[:limit]
-        if not found:
-            return {"message": "No results found.", "results": []}
+        where = Where("message", (work.agent.id,), roles=tuple(roles), start=start, end=end)
+        if query.strip():
+            found = self._memory.messages(work.tenant, where, query, limit=limit)
+        else:
+            found = Searched(tuple(Found(row, 0.0) for row in islice(self._newest(work, where), limit)))
+        if not found.hits:
+            return {"message": f"No results found.{_warning(found)}", "results": []}
         now = self._clock.now()
-        return {"message": f"Showing {len(found)} results:", "results": [_shown(row, now, work.agent.timezone) for row in found]}
+        return {
+            "message": f"Showing {len(found.hits)} results:{_warning(found)}",
+            "results": [_shown(hit, now, work.agent.timezone, ranked=bool(query.strip())) for hit in found.hits],
+        }
 
-    def _rows(self, work: Work) -> Iterator[Message]:
-        """What was said in all conversations of the agent, newest first."""
-        return iter(self._agent_logs.page(work.tenant, work.agent.id, Span(), limit=MOST_ROWS, descending=True))
+    def _newest(self, work: Work, where: Where) -> Iterator[Message]:
+        """What was said, newest first, as far as it is asked for."""
+        before: str | None = None
+        for _ in range(MOST_ROWS // CHUNK):
+            rows = self._agent_logs.page(work.tenant, work.agent.id, Span(None, before), limit=CHUNK, descending=True)
+            for row in rows:
+                document = index_documents.of_message(work.tenant, work.agent.id, row)
+                if document is not None and fits(document, where):
+                    yield row
+            if len(rows) < CHUNK:
+                return
+            before = rows[-1].id
 
-    def _insert(self, work: Work, args: JsonObject) -> Answer:
-        content = _text(args, "content")
-        if not content.strip():
-            raise _Refused("`content` is the text to remember; it may not be empty.")
+    def _insert(self, args: JsonObject) -> Answer:
+        """The passage is written in the step's transaction, which also says into which archive it goes."""
+        text, tags = checked(_text(args, "content"), _texts(args, "tags") or None)
         now = self._clock.now()
-        passage = Passage(
-            id=self._ids.new("passage"),
-            text=content,
-            archive_id=default_archive_id(work.agent.id),
-            tags=_texts(args, "tags") or None,
-            embedding_config=work.agent.embedding_config,
-            created_at=now,
-            updated_at=now,
-        )
+        passage = Passage(id=self._ids.new("passage"), text=text, tags=tags, created_at=now, updated_at=now)
         return Answer("success", None, passage)
 
     def _archival(self, work: Work, args: JsonObject) -> list[JsonObject]:
-        query, limit, tags = _text(args, "query"), _whole(args, "top_k", 5), set(_texts(args, "tags"))
-        every = args.get("tag_match_mode") == "all"
-        start, end = (_moment(args, name, work.agent.timezone) for name in ("start_datetime", "end_datetime"))
-        passages = [*self._passages.of_agent(work.tenant, work.agent.id), *work.effects.passages]
-        fitting = [
-            passage
-            for passage in reversed(passages)
-            if (not tags or (tags <= set(passage.tags or ()) if every else tags & set(passage.tags or ())))
-            and (start is None or passage.created_at >= start)
-            and (end is None or passage.created_at <= end)
-        ]
-        found = best(query, ((passage, passage.text) for passage in fitting), limit)
-        zone = _zone(work.agent.timezone)
-        return [
-            {
-                "id": passage.id,
-                "timestamp": passage.created_at.astimezone(zone).isoformat(),
-                "content": passage.text,
-                "tags": passage.tags or [],
-            }
-            for passage, _ in found
-        ]
+        query, limit, every = _text(args, "query"), _whole(args, "top_k", TOP_K), args.get("tag_match_mode") == "all"
+        span = _span(args, ("start_datetime", "end_datetime"), work.agent.timezone)
+        where = passage_filter(_texts(args, "tags"), all_tags=every, span=span)
+        found = [*self._searches.archival(work.tenant, work.agent, where, query, limit=limit).hits]
+        fresh = [(passage, passage.text) for passage in work.effects.passages if passes(passage, where)]
+        for passage, score in reversed(best(query, fresh, limit)):  # put away by this very step: no index knows them
+            found.insert(round((1.0 - score) * len(found)), Found(passage, score))
+        return [_passage(hit, work.agent.timezone) for hit in found[:limit]]
 
 
-def _searchable(row: Message) -> bool:
-    """Tool rows, prompts, and the calls of the search itself are never results: they would nest (digest 7.5)."""
-    if row.role not in ("user", "assistant"):
-        return False
-    return not any(call.function.name == "conversation_search" for call in row.tool_calls or ())
+def _passage(hit: Found[Passage], timezone: str) -> JsonObject:
+    shown: JsonObject = archival_hit(hit.record, timezone).model_dump()
+    return {**shown, "relevance": _relevance(hit)} if hit.lexical_rank or hit.vector_rank else shown
 
 
-def _shown(row: Message, now: datetime, timezone: str) -> JsonObject:
+def _relevance(hit: Found[Passage] | Found[Message]) -> JsonObject:
+    return {"rrf_score": round(hit.score, 6), "vector_rank": hit.vector_rank, "fts_rank": hit.lexical_rank}
+
+
+def _warning(found: Searched[Message]) -> str:
+    """What the agent should know about a search that could not do everything."""
+    if found.asleep:
+        return " (The index of memory is asleep: only the newest messages were searched, by their words.)"
+    return " (More was said lately than this search could look at.)" if found.incomplete else ""
+
+
+def _shown(hit: Found[Message], now: datetime, timezone: str, *, ranked: bool) -> JsonObject:
+    row = hit.record
     shown: JsonObject = {
-        "timestamp": row.created_at.astimezone(_zone(timezone)).isoformat(timespec="seconds"),
+        "timestamp": row.created_at.astimezone(zone_of(timezone)).isoformat(timespec="seconds"),
         "time_ago": _ago(now - row.created_at),
         "role": row.role,
+        **({"relevance": {**_relevance(hit), "search_mode": "hybrid"}} if ranked else {}),
         "content": row.text(),
     }
     if row.tool_calls:
@@ -146,13 +160,6 @@ def _ago(span: timedelta) -> str:
         if seconds >= size:
             return f"{seconds // size}{unit} ago"
     return f"{seconds}s ago"
-
-
-def _zone(name: str) -> ZoneInfo:
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError):
-        return ZoneInfo("UTC")
 
 
 def _text(args: JsonObject, name: str) -> str:
@@ -180,12 +187,14 @@ def _whole(args: JsonObject, name: str, default: int) -> int:
     return min(value, MOST_RESULTS)
 
 
-def _moment(args: JsonObject, name: str, timezone: str) -> datetime | None:
+def _span(args: JsonObject, names: tuple[str, str], timezone: str) -> tuple[datetime | None, datetime | None]:
+    start, end = names
+    return checked_span(_moment(args, start, timezone), _moment(args, end, timezone, end=True))
+
+
+def _moment(args: JsonObject, name: str, timezone: str, *, end: bool = False) -> datetime | None:
     text = _text(args, name)
-    if not text:
-        return None
     try:
-        moment = datetime.fromisoformat(text)
+        return moment_of(text, timezone, end=end) if text else None
     except ValueError:
         raise _Refused(f"`{name}` must be an ISO 8601 date or time, such as 2026-03-01 or 2026-03-01T14:30.") from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=_zone(timezone))

@@ -20,6 +20,7 @@ from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.tool import StoredTool
 from hibernaut.store.agents import Agents
 from hibernaut.store.approvals import Approvals
+from hibernaut.store.archives import Archives
 from hibernaut.store.blocks import Blocks
 from hibernaut.store.conversation_records import ConversationRecords
 from hibernaut.store.conversations import Conversations
@@ -47,6 +48,7 @@ class Records:
     erasure: Erasure
     window_ids: WindowIds
     approvals: Approvals
+    archives: Archives
     clock: Clock
     ids: Ids
 
@@ -139,6 +141,11 @@ def no_conversation(conversation_id: str) -> NotFound:
     return NotFound(f"Conversation not found with id='['{conversation_id}']'")
 
 
+def no_archive(archive_id: str) -> NotFound:
+    """The error of an archive that does not exist."""
+    return NotFound(f"Archive not found with id='['{archive_id}']'")
+
+
 def records_over(stores: Stores, clock: Clock, ids: Ids) -> Records:
     """The records of a table."""
     return Records(
@@ -151,6 +158,7 @@ def records_over(stores: Stores, clock: Clock, ids: Ids) -> Records:
         erasure=stores.erasure,
         window_ids=stores.window_ids,
         approvals=stores.approvals,
+        archives=stores.archives,
         clock=clock,
         ids=ids,
     )

@@ -32,7 +32,7 @@ NO_CALL = "null"
 
 class ToolRuns:
     def __init__(self, stores: Stores, host: Host, records: Records, *, loader: Loader, calls: Calls, runner: ToolRunner) -> None:
-        self._passages = stores.passages
+        self._archives = stores.archives
         self._memory = MemoryChanges(stores, host)
         self._records = records
         self._loader = loader
@@ -93,7 +93,7 @@ class ToolRuns:
         now, token = self._records.clock.now(), self._records.ids.token()
         changes = self._memory.of(replace(work, effects=effects), now, token)
         if effects.passages:
-            changes += self._passages.insert(work.tenant, work.agent, list(effects.passages))
+            changes += self._archives.insert(work.tenant, work.agent, effects.passages, token)
         if changes:
             self._records.writer.write(*changes, token=token)
 

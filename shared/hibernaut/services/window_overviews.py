@@ -30,7 +30,7 @@ class WindowOverviews:
         blocks = self._prompts.blocks_of(tenant, agent)
         compiled = self._prompts.compiled(tenant, agent, loaded.head, blocks=blocks, in_window=len(loaded.messages))
         system = loaded.messages[0]
-        if self._prompts.stale(agent, loaded.head, blocks):
+        if self._prompts.stale(tenant, agent, loaded.head, blocks):
             system = system_row(system.id, agent, compiled.text, system.created_at)
         actor = actor_of(agent, self._records.tools_of(tenant, agent))
         forgets = actor.spec.clears_buffer or agent.message_buffer_autoclear

@@ -52,7 +52,7 @@ class Erasure:
         last = max(0, len(parts) - MAX_CHANGES + 1)
         self._delete(key.pk, parts[:last])
         self._writer.write(*(Delete(Key(key.pk, str(item["sk"]))) for item in parts[last:]), Delete(row))
-        self._forget_blobs(parts[last:])
+        self.forget_blobs(parts[last:])
 
     def _partition(self, pk: str) -> None:
         self._delete(pk, self._table.query(pk, names=("blob",)))
@@ -61,9 +61,10 @@ class Erasure:
         for start in range(0, len(items), MAX_CHANGES):
             page = items[start : start + MAX_CHANGES]
             self._writer.write(*(Delete(Key(pk, str(item["sk"]))) for item in page))
-            self._forget_blobs(page)
+            self.forget_blobs(page)
 
-    def _forget_blobs(self, items: Sequence[Item]) -> None:
+    def forget_blobs(self, items: Sequence[Item]) -> None:
+        """Take away what lay outside of items that are gone."""
         for item in items:
             if blob := str(item.get("blob", "")):
                 self._blobs.delete(blob)

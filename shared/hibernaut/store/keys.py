@@ -6,6 +6,7 @@
     t#AGENT#agent      AGENT               the agent                              retrieve, load of a step
     t#AGENT#agent      RUN#run             list row of a run (index LISTS)        runs of an agent, newest first
     t#AGENT#agent      CONV#conv           list row of a conversation             conversations of an agent
+    t#AGENT#agent      ARCH#archive        the archive is attached to it          searches, inserts, start of a run
     t#AGENTS           agent               list row of an agent                   list, count, filters, orders, tags
     t#BLOCK#block      BLOCK               the block                              retrieve, load of a step
     t#BLOCKAGENTS      block#agent         the block is attached there            agents of a block, counts of all blocks
@@ -42,6 +43,7 @@
     t#FOLDERNAMES      name                which folder has the name              names are given once
     t#AGENT#agent      DESK                which files it has open                the prompt, file tools
     t#ARCH#archive     ARCHIVE             the archive                            retrieve
+    t#ARCH#archive     AGENT#agent         it is attached there                   agents of an archive, deleting it
 
     index DUE    DUE#shard        due_ms#run      open runs past their time: the sweep (no tenant: it serves all)
     index LISTS  t#RUNS#shard     run             runs of a tenant
@@ -69,7 +71,7 @@ PENDING = "PENDING"
 FILE = "FILE"
 """The sort key of a file."""
 UPLOADS = "uploads/"
-"""What the keys of blobs with uploaded bytes begin with."""
+"""What the keys of blobs begin with whose appearance is told to ingestion."""
 LONGEST_NAME = 100
 """Characters of a caller's text that stand in a key as they are."""
 
@@ -193,6 +195,14 @@ def archive_row(tenant: str, archive_id: str) -> Key:
     return Key(f"{tenant}#ARCHIVES", archive_id)
 
 
+def archive_agent(tenant: str, archive_id: str, agent_id: str) -> Key:
+    return Key(f"{tenant}#ARCH#{archive_id}", f"AGENT#{agent_id}")
+
+
+def agent_archive(tenant: str, agent_id: str, archive_id: str) -> Key:
+    return Key(f"{tenant}#AGENT#{agent_id}", f"ARCH#{archive_id}")
+
+
 def passage(tenant: str, archive_id: str, passage_id: str) -> Key:
     return Key(f"{tenant}#ARCH#{archive_id}", f"PASSAGE#{passage_id}")
 
@@ -206,8 +216,24 @@ def file(tenant: str, file_id: str) -> Key:
 
 
 def file_blob(tenant: str, file_id: str) -> str:
-    """Where the bytes of a file lie, as they were sent."""
+    """Where the bytes of a file lie, as they were sent to the API."""
+    return f"files/{tenant}/{file_id}"
+
+
+def upload_blob(tenant: str, file_id: str) -> str:
+    """Where the bytes of a file lie that its sender put into the bucket himself. What appears here is told to ingestion."""
     return f"{UPLOADS}{tenant}/{file_id}"
+
+
+def told_blob(tenant: str, file_id: str) -> str:
+    """What appears in the bucket to have a file read."""
+    return f"{UPLOADS}{tenant}/{file_id}/read"
+
+
+def uploaded(blob: str) -> tuple[str, str]:
+    """The tenant and the file that something below the prefix of uploads belongs to."""
+    _, tenant, file_id, *_ = blob.split("/")
+    return tenant, file_id
 
 
 def text_blob(tenant: str, file_id: str, part: int) -> str:

@@ -1,4 +1,4 @@
-"""Archival memory in the table: archives and their passages. Searching here is a walk over one archive: the index comes before it."""
+"""Passages in the table, where they lie: in an archive, or as the pieces of a file. What an archive is else is `store.archives`."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hibernaut.ports.table import ABSENT, PRESENT, Change, Delete, Key, Put, Table
-from hibernaut.schemas.agent import StoredAgent
-from hibernaut.schemas.passage import Archive, Passage, default_archive_id
+from hibernaut.ports.table import ABSENT, PRESENT, Change, Delete, Item, Key, Put, Table, Value
+from hibernaut.schemas.passage import Archive, Passage
 from hibernaut.store import keys
 from hibernaut.store.codec import Codec
+from hibernaut.store.logs import Span
 from hibernaut.store.unindexed import Unindexed
+
+OPEN = "open"
+"""The state of an archive that is not deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """How many passages an agent has, and their tags in alphabetical order."""
+    """How many passages there are, and their tags in alphabetical order."""
 
     count: int
     tags: tuple[str, ...]
@@ -28,22 +31,17 @@ class Passages:
         self._codec = codec
         self._unindexed = unindexed
 
-    def counted(self, tenant: str, agent_id: str) -> Counted:
-        pk = keys.archive(tenant, default_archive_id(agent_id)).pk
-        rows = self._table.query(pk, prefix="PASSAGE#", names=("tags",))
+    def counted(self, tenant: str, archive_id: str) -> Counted:
+        rows = self._table.query(keys.archive(tenant, archive_id).pk, prefix="PASSAGE#", names=("tags",))
         tags = {tag for row in rows for tag in json.loads(str(row["tags"]))}
         return Counted(len(rows), tuple(sorted(tags)))
 
-    def of_agent(self, tenant: str, agent_id: str) -> list[Passage]:
-        """All passages of the agent's archive, oldest first."""
-        pk = keys.archive(tenant, default_archive_id(agent_id)).pk
-        return [self._codec.record(Passage, item) for item in self._table.query(pk, prefix="PASSAGE#")]
-
-    def make(self, tenant: str, archive: Archive) -> list[Change]:
+    def make(self, tenant: str, archive: Archive, token: str = "") -> list[Change]:
         """The changes that bring an archive and its list row into being."""
         row = keys.archive_row(tenant, archive.id)
+        opened: dict[str, Value] = {"state": OPEN, "stamp": archive.id, "version": 1, "wt": token}
         return [
-            Put(self._codec.item(keys.archive(tenant, archive.id), archive), ABSENT),
+            Put(self._codec.item(keys.archive(tenant, archive.id), archive, **opened), ABSENT),
             Put({"pk": row.pk, "sk": row.sk, "name": archive.name}),
         ]
 
@@ -78,21 +76,6 @@ class Passages:
         found = self._table.get_many(wanted)
         return [self._codec.record(Passage, found[key]) for key in wanted if key in found]
 
-    def insert(self, tenant: str, agent: StoredAgent, passages: list[Passage]) -> list[Change]:
-        """The changes that add passages to the agent's archive, and make the archive where there is none yet."""
-        archive_id = default_archive_id(agent.id)
-        key = keys.archive(tenant, archive_id)
-        changes: list[Change] = []
-        if self._table.get(key) is None:
-            archive = Archive(
-                id=archive_id,
-                name=f"{agent.name}'s Archive",
-                embedding_config=agent.embedding_config,
-                created_at=agent.created_at,
-            )
-            changes += self.make(tenant, archive)
-        return [*changes, *self.add(tenant, archive_id, passages)]
-
     def add(self, tenant: str, archive_id: str, passages: Sequence[Passage]) -> list[Change]:
         """The changes that add passages to an archive."""
         ids = [passage.id for passage in passages]
@@ -102,7 +85,28 @@ class Passages:
         ]
         return [*items, *self._unindexed.pointer(tenant, archive_id, "passage", ids)]
 
-    def remove(self, tenant: str, archive_id: str, passage_id: str) -> list[Change]:
-        """The changes that take a passage out of its archive. It must be there."""
-        gone = Delete(keys.passage(tenant, archive_id, passage_id), PRESENT)
-        return [gone, *self._unindexed.pointer(tenant, archive_id, "passage", [passage_id], gone=True)]
+    def remove(self, tenant: str, archive_id: str, passage_ids: Sequence[str], *, there: bool = True) -> list[Change]:
+        """The changes that take passages out of their archive. `there`: each must still be in it."""
+        when = PRESENT if there else ()
+        gone = [Delete(keys.passage(tenant, archive_id, passage_id), when) for passage_id in passage_ids]
+        return [*gone, *self._unindexed.pointer(tenant, archive_id, "passage", passage_ids, gone=True)]
+
+    def kept(
+        self, tenant: str, archive_id: str, passage_ids: Sequence[str] | None = None, limit: int | None = None
+    ) -> list[Item]:
+        """The items of these passages of an archive, or of its first `limit`: for erasing them with what lies in blobs."""
+        if passage_ids is None:
+            return self._table.query(keys.archive(tenant, archive_id).pk, prefix="PASSAGE#", limit=limit, names=("blob",))
+        return list(self._table.get_many([keys.passage(tenant, archive_id, one) for one in passage_ids]).values())
+
+    def page(self, tenant: str, archive_id: str, span: Span, *, limit: int, descending: bool = False) -> list[Passage]:
+        """Passages with after < id < before, in the order of their ids, which is that of their times."""
+        items = self._table.query(
+            keys.archive(tenant, archive_id).pk,
+            prefix="PASSAGE#",
+            after=f"PASSAGE#{span.after}" if span.after else None,
+            before=f"PASSAGE#{span.before}" if span.before else None,
+            limit=limit,
+            descending=descending,
+        )
+        return [self._codec.record(Passage, item) for item in items]

@@ -10,6 +10,7 @@ from hibernaut.ports.table import Table
 from hibernaut.store.agent_logs import AgentLogs
 from hibernaut.store.agents import Agents
 from hibernaut.store.approvals import Approvals
+from hibernaut.store.archives import Archives
 from hibernaut.store.blocks import Blocks
 from hibernaut.store.codec import Codec
 from hibernaut.store.conversation_records import ConversationRecords
@@ -39,6 +40,7 @@ class Stores:
     runs: Runs
     steps: Steps
     passages: Passages
+    archives: Archives
     resends: Resends
     approvals: Approvals
     transactions: Transactions
@@ -52,6 +54,7 @@ def stores_over(table: Table, blobs: Blobs, clock: Clock, *, indexed: bool = Fal
     """The repositories over a table, with large bodies in `blobs`. `indexed`: an index is fed from the table."""
     codec, writer, unindexed = Codec(blobs), Writer(table, clock), Unindexed(table, kept=indexed)
     conversations, runs, agents = Conversations(table, codec, unindexed), Runs(table, codec), Agents(table, codec)
+    passages = Passages(table, codec, unindexed)
     approvals, conversation_records = Approvals(table, codec), ConversationRecords(table, codec)
     return Stores(
         agents=agents,
@@ -63,7 +66,8 @@ def stores_over(table: Table, blobs: Blobs, clock: Clock, *, indexed: bool = Fal
         messages=Messages(table, codec),
         runs=runs,
         steps=Steps(table, codec),
-        passages=Passages(table, codec, unindexed),
+        passages=passages,
+        archives=Archives(table, codec, passages),
         resends=Resends(table, clock),
         approvals=approvals,
         transactions=Transactions(codec=codec, conversations=conversations, runs=runs, agents=agents, approvals=approvals),

@@ -57,7 +57,7 @@ def chain_over(
     commits = Commits(stores, host)
     approvals = Approvals(stores, host)
     endings = Endings(stores, host, loader=loader, commits=commits, approvals=approvals)
-    calls = Calls(stores, host, Recall(stores, host), runner, limits)
+    calls = Calls(stores, host, Recall(stores, host, search), runner, limits)
     attempts = Attempts(stores, host)
     parts = Parts(
         attempts=attempts,

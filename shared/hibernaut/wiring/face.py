@@ -8,6 +8,7 @@ from hibernaut.services.agent_creation import AgentCreation
 from hibernaut.services.agent_updates import AgentUpdates
 from hibernaut.services.agent_windows import AgentWindows
 from hibernaut.services.agents import Agents
+from hibernaut.services.archives import Archives
 from hibernaut.services.blocks import Blocks
 from hibernaut.services.cancelling import Cancelling
 from hibernaut.services.conversation_ends import ConversationEnds
@@ -18,8 +19,10 @@ from hibernaut.services.host import Host
 from hibernaut.services.jobs import Jobs
 from hibernaut.services.messages import Messages
 from hibernaut.services.models import Models as ModelLists
+from hibernaut.services.passages import Passages
 from hibernaut.services.records import records_over
 from hibernaut.services.runs import Runs
+from hibernaut.services.searches import Searches
 from hibernaut.services.steps import Steps
 from hibernaut.services.tool_runs import ToolRuns
 from hibernaut.services.tools import Tools
@@ -42,14 +45,19 @@ def services_over(stores: Stores, host: Host, models: Models, chain: Chain) -> S
         conversations=stores.conversations,
         erasure=stores.erasure,
     )
+    agents = Agents(
+        records,
+        creation=AgentCreation(records, models=models, prompts=chain.prompts),
+        updates=AgentUpdates(records, models=models, windows=windows),
+        windows=windows,
+        endings=chain.endings,
+    )
+    archives = Archives(stores, records, models=models, agents=agents)
     return Services(
-        agents=Agents(
-            records,
-            creation=AgentCreation(records, models=models, prompts=chain.prompts),
-            updates=AgentUpdates(records, models=models, windows=windows),
-            windows=windows,
-            endings=chain.endings,
-        ),
+        agents=agents,
+        archives=archives,
+        passages=Passages(stores, records, archives),
+        searches=Searches(stores, chain.search),
         blocks=Blocks(records),
         tools=Tools(records, runs=tool_runs),
         models=ModelLists(models),

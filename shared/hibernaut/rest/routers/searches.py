@@ -1,0 +1,63 @@
+"""Searching what was put away and what was said (Letta V1 API, digest 2.8 and 2.15).
+
+The header `x-hibernaut-search` is there when a search could not do everything: `asleep`, `incomplete`, `words-only`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from hibernaut.rest.dependencies import TheCaller, TheServices
+from hibernaut.rest.replies import replies, reply
+from hibernaut.schemas.ids import AgentId
+from hibernaut.schemas.searches import (
+    AgentMessageHit,
+    AgentMessageSearch,
+    ArchivalHits,
+    ArchivalSearch,
+    MessageHit,
+    MessageSearch,
+    PassageHit,
+    PassageSearch,
+)
+
+router = APIRouter(prefix="/v1", tags=["searches"])
+
+HEADER = "x-hibernaut-search"
+ArchivalSearchQuery = Annotated[ArchivalSearch, Query()]
+
+
+@router.get("/agents/{agent_id}/archival-memory/search", response_model=ArchivalHits)
+def search_agent_passages(services: TheServices, caller: TheCaller, agent_id: AgentId, query: ArchivalSearchQuery) -> Response:
+    """What of an agent's archival memory answers a query, the best first."""
+    found = services.searches.of_agent(caller.tenant, agent_id, query)
+    return _marked(reply(found), found.search)
+
+
+@router.post("/passages/search", response_model=list[PassageHit])
+def search_passages(services: TheServices, caller: TheCaller, request: PassageSearch) -> Response:
+    """Passages of an agent, of an archive, or of all archives; without a query the newest."""
+    hits, standing = services.searches.passages(caller.tenant, request)
+    return _marked(replies(hits), standing)
+
+
+@router.post("/messages/search", response_model=list[MessageHit])
+def search_messages(services: TheServices, caller: TheCaller, request: MessageSearch) -> Response:
+    """What was said, in all conversations or in one."""
+    hits, standing = services.searches.messages(caller.tenant, request)
+    return _marked(replies(hits), standing)
+
+
+@router.post("/agents/messages/search", response_model=list[AgentMessageHit])
+def search_agents_messages(services: TheServices, caller: TheCaller, request: AgentMessageSearch) -> Response:
+    """The same with the rows as they stand in the log."""
+    hits, standing = services.searches.agents_messages(caller.tenant, request)
+    return _marked(replies(hits), standing)
+
+
+def _marked(response: Response, standing: str | None) -> Response:
+    if standing is not None:
+        response.headers[HEADER] = standing
+    return response
