@@ -236,7 +236,7 @@ def _embedded(space: Space, query: str) -> Vector | None:
     if space.embedder is None:
         return None
     try:
-        return space.embedder.embed([query])[0]
+        return space.embedder.embed([query], query=True)[0]
     except EmbedderFailed as error:
         logger.warning("query not embedded", extra={"space": space.name, "retryable": error.retryable})
         return None
