@@ -24,7 +24,6 @@ from hibernaut.adapters.table.definition import create_table
 from hibernaut.adapters.table.dynamodb import DynamoDbTable, one_attempt
 from hibernaut.ports.table import Table
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
-from hibernaut.services.sending import Sending
 from hibernaut.wiring import aws, embedded
 from hibernaut.wiring.settings import AwsSettings, EmbeddedSettings
 from tests.crash.scenarios import INSERT, RING, STORIES, by_step, check_story

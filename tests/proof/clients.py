@@ -41,19 +41,20 @@ class Desk(Protocol):
 
 @dataclass
 class Notes:
-    """What a client remembers, also when the house is no more: what it asked, and the run that it was told.
+    """What a client remembers, also when the house is no more: what it asked, and the run that it was told; and what it is `asking`.
 
     `file` keeps it where the client is a process that dies with the house.
     """
 
     bodies: dict[str, str] = field(default_factory=dict)
     answers: dict[str, str] = field(default_factory=dict)
+    asking: set[str] = field(default_factory=set)
     file: Path | None = None
 
     @classmethod
     def of(cls, file: Path) -> Notes:
         kept = json.loads(file.read_text()) if file.exists() else {}
-        return cls(kept.get("bodies", {}), kept.get("answers", {}), file)
+        return cls(kept.get("bodies", {}), kept.get("answers", {}), file=file)
 
     def said(self, acts: Sequence[Act]) -> list[str]:
         """The messages that were answered."""
@@ -80,10 +81,17 @@ class Client:
                 act.done(self)
         self.desk.drive()
 
-    def ask(self, name: str, body: Callable[[], LettaRequest]) -> str:
-        """The run of this request: accepted, or asked for again where no answer came. What is asked is made once."""
-        if name in self.notes.answers:
-            return self.notes.answers[name]
+    def ask(self, name: str, body: Callable[[], LettaRequest]) -> None:
+        """Have the request accepted, or ask for it again where no answer came. What is asked is made once, by one person."""
+        if name in self.notes.answers or name in self.notes.asking:
+            return
+        self.notes.asking.add(name)
+        try:
+            self._asked(name, body)
+        finally:
+            self.notes.asking.remove(name)
+
+    def _asked(self, name: str, body: Callable[[], LettaRequest]) -> None:
         retry = int(name in self.notes.bodies)
         if not retry:
             self.notes.bodies[name] = body().model_dump_json(exclude_unset=True)
@@ -96,7 +104,6 @@ class Client:
         self.notes.keep()
         if not accepted.attached and not accepted.waits:
             self.desk.start(accepted.run_id)
-        return accepted.run_id
 
     def run_of(self, name: str) -> str | None:
         """The run of what was asked under this name; none where it came to nothing."""
