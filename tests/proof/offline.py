@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
@@ -110,17 +110,24 @@ class Deployment:
         self.points.point(place)
 
     def _says(self, request: ModelRequest, number: int) -> ModelReply:
-        if self.story.thinking is not None:
-            self.story.thinking(self.client())
+        self._others(self.story.thinking)
         return self.story.script(request, number)
 
     def _dies(self) -> None:
         self.before = shown(self.looking(), self.agent_id)
         abandon()
 
+    def _others(self, happens: Callable[[Client], None] | None) -> None:
+        """What other people do while this handler is at work; where the one that they meet dies, they ask again."""
+        if happens is None:
+            return
+        try:
+            happens(self.client())
+        except Unanswered:
+            happens(self.client())
+
     def _does(self, job: ToolJob) -> ToolOutcome:
-        if self.story.meanwhile is not None:
-            self.story.meanwhile(self.client())
+        self._others(self.story.meanwhile)
         return ToolOutcome("success", f"did {job.name}")
 
     def house(self, *, in_execution: bool = False) -> wiring.House:
