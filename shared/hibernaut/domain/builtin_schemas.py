@@ -11,18 +11,19 @@ from hibernaut.schemas.tool import ToolType
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """`choices` of a text are its only values; of a list, those of its items."""
+    """`choices` of a text are its only values; of a list, those of its items. `items`: what a list holds, where that is no text."""
 
     name: str
     description: str
-    type: Literal["string", "integer", "array"] = "string"
+    type: Literal["string", "integer", "boolean", "array"] = "string"
     required: bool = True
     choices: tuple[str, ...] = ()
+    items: JsonObject | None = None
 
     def schema(self) -> JsonObject:
         choices: JsonObject = {"enum": list(self.choices)} if self.choices else {}
         if self.type == "array":
-            return {"type": "array", "items": {"type": "string", **choices}, "description": self.description}
+            return {"type": "array", "items": self.items or {"type": "string", **choices}, "description": self.description}
         return {"type": self.type, **choices, "description": self.description}
 
 

@@ -1,6 +1,6 @@
 """The built-in tools as records. They are made from the code, not stored, so that every deployment has the same ones with the same ids.
 
-Tools for files, other agents, running code and the web are not among them.
+Tools for other agents, running code and the web are not among them.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import functools
 import hashlib
 from datetime import UTC, datetime
 
+from hibernaut.domain.builtin_file_schemas import FILE_DEFINITIONS
 from hibernaut.domain.builtin_schemas import DEFINITIONS, Definition
 from hibernaut.schemas.ids import compose
 from hibernaut.schemas.tool import Tool
@@ -20,7 +21,7 @@ CREATED_AT = datetime(2026, 1, 1, tzinfo=UTC)
 @functools.cache
 def builtin_tools() -> dict[str, Tool]:
     """All built-in tools by name. Shared by everyone: copy one before changing it."""
-    return {definition.name: _tool(definition) for definition in DEFINITIONS}
+    return {definition.name: _tool(definition) for definition in (*DEFINITIONS, *FILE_DEFINITIONS)}
 
 
 @functools.cache

@@ -20,12 +20,14 @@ from hibernaut.rest.following import USUAL_WAITS, Lanes, Waits
 from hibernaut.rest.frame import MEBIBYTE, BodyLimit, OneSpelling, Unforeseen
 from hibernaut.rest.routers import (
     agent_blocks,
+    agent_files,
     agent_tools,
     agents,
     archives,
     blocks,
     compaction,
     conversations,
+    folders,
     health,
     jobs,
     messages,
@@ -50,6 +52,8 @@ ROUTERS = (
     compaction,
     agent_blocks,
     agent_tools,
+    agent_files,
+    folders,
     messages,
     conversations,
     blocks,

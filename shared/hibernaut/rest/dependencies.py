@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from hibernaut.services.cancelling import Cancelling
     from hibernaut.services.conversations import Conversations
     from hibernaut.services.endings import Endings
+    from hibernaut.services.agent_files import AgentFiles
+    from hibernaut.services.files import Files
+    from hibernaut.services.folders import Folders
     from hibernaut.services.following import Following
     from hibernaut.services.jobs import Jobs
     from hibernaut.services.messages import Messages
@@ -59,6 +62,9 @@ class Services:
     cancelling: Cancelling
     conversations: Conversations
     compactions: Compactions
+    folders: Folders
+    files: Files
+    agent_files: AgentFiles
     archives: Archives
     passages: Passages
     searches: Searches

@@ -30,6 +30,7 @@ STATUS: dict[type[HibernautError], int] = {
     errors.Conflict: 409,
     errors.LogExpired: 410,
     errors.PayloadTooLarge: 413,
+    errors.UnsupportedMedia: 415,
     errors.Unprocessable: 422,
     errors.NotImplementedHere: 501,
     errors.ContextWindowExceeded: 400,

@@ -9,6 +9,7 @@ from pydantic import Field
 from hibernaut.schemas.approval import DEFAULT_DEADLINE
 from hibernaut.schemas.base import JsonObject, Moment, Schema
 from hibernaut.schemas.block import Block, CreateBlock
+from hibernaut.schemas.folder import Folder
 from hibernaut.schemas.letta_message import ApprovalRequestMessage
 from hibernaut.schemas.llm_config import EmbeddingConfig, LLMConfig, ResponseFormat
 from hibernaut.schemas.model_settings import CompactionSettings, ModelSettings
@@ -118,7 +119,7 @@ class AgentState(_AgentFields):
     memory: Memory
     blocks: list[Block] = Field(default_factory=list)
     tools: list[Tool] = Field(default_factory=list)
-    sources: list[JsonObject] = Field(default_factory=list)
+    sources: list[Folder] = Field(default_factory=list)
     tool_exec_environment_variables: list[AgentEnvironmentVariable] = Field(default_factory=list)
     secrets: list[AgentEnvironmentVariable] = Field(default_factory=list)
     identities: list[JsonObject] = Field(default_factory=list)

@@ -11,6 +11,7 @@ HibernautError
 │  └─ PendingApproval    calls of the conversation wait for an answer; carries the request's id
 ├─ LogExpired            a run's event log is kept no longer (410)
 ├─ PayloadTooLarge       over the body limit (413)
+├─ UnsupportedMedia      a file of a type that cannot be read (415)
 ├─ Unauthenticated       (401)
 ├─ NotImplementedHere    the deployment lacks what is asked (501)
 └─ ModelError            the model's provider failed; see its subclasses
@@ -86,6 +87,10 @@ class LogExpired(HibernautError):
 
 class PayloadTooLarge(HibernautError):
     code = "payload_too_large"
+
+
+class UnsupportedMedia(HibernautError):
+    code = "unsupported_media"
 
 
 class Unauthenticated(HibernautError):

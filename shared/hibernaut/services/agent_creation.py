@@ -23,6 +23,7 @@ from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.tool import StoredTool
 from hibernaut.schemas.tool_rule import ToolRule
+from hibernaut.services.agent_folders import FILE_TOOLS, filled_desk, folder_links, wanted_folders
 from hibernaut.services.agent_models import checked_fallback, chosen_compaction, chosen_embedding, chosen_model
 from hibernaut.services.agent_parts import (
     approval_rules,
@@ -31,7 +32,6 @@ from hibernaut.services.agent_parts import (
     new_secrets,
     opening_of,
     refuse_equal_labels,
-    refuse_folders,
 )
 from hibernaut.services.prompts import Prompts, system_row
 from hibernaut.services.records import Records
@@ -47,11 +47,12 @@ SUBAGENT_TAG = "role:subagent"
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What a new agent is put together from: its blocks, of which some are new, and its tools, each in the order of attachment."""
+    """What a new agent is put together from: its blocks, of which some are new, its tools and its folders, in the order of attachment."""
 
     new_blocks: list[StoredBlock]
     blocks: list[StoredBlock]
     tools: list[StoredTool]
+    folder_ids: list[str]
 
 
 class AgentCreation:
@@ -82,15 +83,20 @@ class AgentCreation:
         return agent
 
     def _parts(self, tenant: str, request: CreateAgentRequest, now: datetime) -> _Parts:
-        refuse_folders(request.folder_ids, request.source_ids)
+        folders = wanted_folders(request.folder_ids, request.source_ids) or []
         new = [new_block(self._records.ids.new("block"), block, now) for block in request.memory_blocks or ()]
         given = [self._records.block(tenant, block_id) for block_id in dict.fromkeys(request.block_ids or ())]
         blocks = [*new, *given]
         refuse_equal_labels(blocks)
-        return _Parts(new, blocks, self._tools(tenant, request))
+        return _Parts(
+            new,
+            blocks,
+            self._tools(tenant, request, FILE_TOOLS if folders else ()),
+            [self._records.folder(tenant, folder_id).id for folder_id in folders],
+        )
 
-    def _tools(self, tenant: str, request: CreateAgentRequest) -> list[StoredTool]:
-        names = list(request.tools or ())
+    def _tools(self, tenant: str, request: CreateAgentRequest, more: Sequence[str]) -> list[StoredTool]:
+        names = [*(request.tools or ()), *more]
         optional: list[str] = []
         if request.include_base_tools:
             names = [*agent_types.base_tools(request.agent_type, bool(request.enable_sleeptime)), *names]
@@ -145,6 +151,7 @@ class AgentCreation:
             identity_ids=list(dict.fromkeys(request.identity_ids or ())),
             block_ids=[block.id for block in parts.blocks],
             tool_ids=[tool.id for tool in parts.tools],
+            source_ids=parts.folder_ids,
             secrets=new_secrets(self._records, agent_id, secrets or {}, [], now),
         )
 
@@ -183,6 +190,9 @@ class AgentCreation:
         for tool in parts.tools:
             yield from self._records.tools.there(tenant, tool.id)
             yield from self._records.tools.attach(tenant, tool.id, agent.id)
+        yield from folder_links(self._records, tenant, agent.id, (), parts.folder_ids)
+        if parts.folder_ids:
+            yield from filled_desk(self._records, tenant, (), agent)
 
     def _rows(self, tenant: str, rows: Sequence[Message]) -> Iterator[Change]:
         for row in rows:

@@ -9,7 +9,7 @@ from hibernaut.domain import agent_types
 from hibernaut.domain.first_messages import Opening
 from hibernaut.schemas.agent import AgentEnvironmentVariable, StoredAgent
 from hibernaut.schemas.block import CreateBlock, StoredBlock
-from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
+from hibernaut.schemas.errors import Conflict, InvalidArgument
 from hibernaut.schemas.tool import Tool
 from hibernaut.schemas.tool_rule import RequiresApprovalToolRule, ToolRule
 from hibernaut.services.records import Records
@@ -47,12 +47,6 @@ def approval_rules(tools: Sequence[Tool], rules: Sequence[ToolRule]) -> list[Too
         for tool in tools
         if tool.default_requires_approval and tool.name and tool.name not in ruled
     ]
-
-
-def refuse_folders(*lists: Sequence[str] | None) -> None:
-    """No folder exists here yet to be attached. Raises: NotFound for the first id."""
-    for folder_id in (folder_id for ids in lists for folder_id in ids or ()):
-        raise NotFound(f"Source not found with id='['{folder_id}']'")
 
 
 def refuse_equal_labels(blocks: Sequence[StoredBlock]) -> None:

@@ -16,6 +16,7 @@ from hibernaut.ports.table import Item
 from hibernaut.schemas.agent import AgentState, Memory, StoredAgent
 from hibernaut.schemas.block import Block, StoredBlock
 from hibernaut.schemas.conversation import Head
+from hibernaut.schemas.folder import StoredFolder
 from hibernaut.schemas.letta_message import ApprovalRequestMessage
 from hibernaut.schemas.llm_config import LLMConfig
 from hibernaut.schemas.stop import StopReason
@@ -46,6 +47,7 @@ class _Found:
     heads: dict[str, Head]
     blocks: dict[str, StoredBlock]
     tools: dict[str, StoredTool]
+    folders: dict[str, StoredFolder]
     asking: dict[str, ApprovalRequestMessage]
 
 
@@ -65,12 +67,14 @@ class AgentStates:
         ids = [agent.id for agent in agents]
         block_ids = _each(agent.block_ids for agent in agents) if "blocks" in shown else []
         tool_ids = _each(agent.tool_ids for agent in agents) if "tools" in shown else []
+        folder_ids = _each(agent.source_ids for agent in agents) if "sources" in shown else []
         heads = self._records.conversations.heads(tenant, ids)
         return _Found(
             rows=self._records.agents.rows_of(tenant, ids),
             heads=heads,
             blocks=self._records.blocks.get_many(tenant, block_ids),
             tools=self._records.tools.get_many(tenant, tool_ids),
+            folders=self._records.folders.get_many(tenant, folder_ids),
             asking=self._asking(tenant, heads) if "pending_approval" in shown else {},
         )
 
@@ -108,7 +112,7 @@ class AgentStates:
                 "tools": [found.tools[tool_id] for tool_id in agent.tool_ids if tool_id in found.tools],
                 "tags": agent.tags if "tags" in shown else [],
                 "identity_ids": agent.identity_ids if "identities" in shown else [],
-                "sources": [],
+                "sources": [found.folders[one].wire() for one in agent.source_ids if one in found.folders],
                 "identities": [],
                 "pending_approval": found.asking.get(agent.id),
                 "multi_agent_group": None,

@@ -16,13 +16,13 @@ from hibernaut.schemas.agent import StoredAgent, UpdateAgent
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.tool_rule import RequiresApprovalToolRule, ToolRule
+from hibernaut.services.agent_folders import filled_desk, folder_links, tools_with, wanted_folders
 from hibernaut.services.agent_models import changed_compaction, changed_model, checked_fallback, embedding_of
 from hibernaut.services.agent_parts import (
     approval_rules,
     checked_files_open,
     new_secrets,
     refuse_equal_labels,
-    refuse_folders,
 )
 from hibernaut.services.agent_windows import AgentWindows
 from hibernaut.services.records import Records
@@ -63,7 +63,7 @@ class AgentUpdates:
             changes = self._changes(tenant, agent, request)
             after = agent.model_copy(update=changes)
             tool_rules.check(after.tool_rules or [], after.llm_config.model)
-            beside = [*self._links(tenant, agent, after)]
+            beside = [*self._links(tenant, agent, after), *self._desk(tenant, agent, after)]
             if request.message_ids is not None:
                 beside += self._windows.set_window(tenant, agent, request.message_ids)
             return after, beside
@@ -71,7 +71,6 @@ class AgentUpdates:
         return self._records.change_agent(tenant, agent_id, decide, user)
 
     def _changes(self, tenant: str, agent: StoredAgent, request: UpdateAgent) -> JsonObject:
-        refuse_folders(request.folder_ids, request.source_ids)
         if request.name is not None:
             check_name(request.name)
         checked_files_open(request.max_files_open)
@@ -113,6 +112,10 @@ class AgentUpdates:
             rules: list[ToolRule] = changes.get("tool_rules") or agent.tool_rules or []
             fresh = [tool for tool in tools if tool.id not in agent.tool_ids]
             attached["tool_rules"] = [*rules, *approval_rules(fresh, rules)]
+        folders = wanted_folders(request.folder_ids, request.source_ids)
+        if folders is not None:
+            attached["source_ids"] = [self._records.folder(tenant, folder_id).id for folder_id in folders]
+            attached["tool_ids"] = tools_with(attached.get("tool_ids", agent.tool_ids), folders)
         return attached
 
     def attach_block(self, tenant: str, agent_id: str, block_id: str, *, user: str | None = None) -> StoredAgent:
@@ -160,6 +163,42 @@ class AgentUpdates:
 
         return self._records.change_agent(tenant, agent_id, decide, user)
 
+    def attach_folder(self, tenant: str, agent_id: str, folder_id: str, *, user: str | None = None) -> StoredAgent:
+        """Its files are opened as far as they fit, and the file tools come with it. Raises: NotFound."""
+
+        def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
+            self._records.folder(tenant, folder_id)
+            if folder_id in agent.source_ids:
+                return agent, []
+            return self._with_folders(tenant, agent, [*agent.source_ids, folder_id])
+
+        return self._records.change_agent(tenant, agent_id, decide, user)
+
+    def detach_folder(self, tenant: str, agent_id: str, folder_id: str, *, user: str | None = None) -> StoredAgent:
+        """With the last folder the file tools go. Detaching what is not attached changes nothing. Raises: NotFound."""
+        self._records.folder(tenant, folder_id)
+
+        def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
+            if folder_id not in agent.source_ids:
+                return agent, []
+            return self._with_folders(tenant, agent, [one for one in agent.source_ids if one != folder_id])
+
+        return self._records.change_agent(tenant, agent_id, decide, user)
+
+    def lose_folder(self, tenant: str, agent_id: str, folder_id: str) -> None:
+        """The agent loses a folder that is being deleted; nothing happens where the agent is gone too."""
+        if self._records.agents.get(tenant, agent_id) is not None:
+            self.detach_folder(tenant, agent_id, folder_id)
+        self._records.writer.write(self._records.folders.detach(tenant, folder_id, agent_id))
+
+    def _with_folders(self, tenant: str, agent: StoredAgent, folder_ids: list[str]) -> tuple[StoredAgent, list[Change]]:
+        changes: JsonObject = {"source_ids": folder_ids, "tool_ids": tools_with(agent.tool_ids, folder_ids)}
+        after, beside = self._with(tenant, agent, changes)
+        return after, [*beside, *self._desk(tenant, agent, after)]
+
+    def _desk(self, tenant: str, before: StoredAgent, after: StoredAgent) -> list[Change]:
+        return filled_desk(self._records, tenant, before.source_ids, after) if after.source_ids != before.source_ids else []
+
     def set_approval(self, tenant: str, agent_id: str, tool_name: str, *, required: bool, user: str | None = None) -> StoredAgent:
         """Add or remove the rule that a person approves each call of the tool. Raises: NotFound."""
 
@@ -190,6 +229,7 @@ class AgentUpdates:
             yield from tools.attach(tenant, tool_id, after.id)
         for tool_id in _more(before.tool_ids, after.tool_ids):
             yield from tools.detach(tenant, tool_id, after.id)
+        yield from folder_links(self._records, tenant, after.id, before.source_ids, after.source_ids)
 
 
 def _more(these: Sequence[str], those: Sequence[str]) -> list[str]:

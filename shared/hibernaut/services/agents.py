@@ -170,7 +170,8 @@ def _links(records: Records, tenant: str, agent: StoredAgent) -> Sequence[Change
     tools = [change for tool_id in agent.tool_ids for change in records.tools.detach(tenant, tool_id, agent.id)]
     held = records.archives.of_agent(tenant, agent.id)
     archives = [change for archive_id in held for change in records.archives.detach(tenant, archive_id, agent.id)]
-    return [*blocks, *tools, *archives]
+    folders = [records.folders.detach(tenant, folder_id, agent.id) for folder_id in agent.source_ids]
+    return [*blocks, *tools, *folders, *archives]
 
 
 def _id(row: Item) -> str:

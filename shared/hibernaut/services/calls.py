@@ -20,6 +20,7 @@ from hibernaut.schemas.errors import place_of
 from hibernaut.schemas.tool import Tool, ToolType
 from hibernaut.schemas.turn import Claim, ClaimedResult
 from hibernaut.services.attempts import Stopped
+from hibernaut.services.file_tools import FileTools
 from hibernaut.services.host import Host
 from hibernaut.services.recall import Recall
 from hibernaut.services.turn_work import Effects, Work
@@ -31,6 +32,7 @@ TOO_MUCH = "This was too much to be written at once, so nothing of it was done. 
 NOT_STARTED = "The tool could not be started, so nothing of it was done."
 SENT = "The message was sent."
 logger = logging.getLogger(__name__)
+_IN_OUR_STORES = (ToolType.LETTA_CORE, ToolType.LETTA_FILES_CORE)
 _MEMORY_TYPES = (ToolType.LETTA_CORE, ToolType.LETTA_MEMORY_CORE, ToolType.LETTA_SLEEPTIME_CORE)
 
 
@@ -50,19 +52,28 @@ class ToolLimits:
     memory: int = 1_073_741_824
 
 
+@dataclass(frozen=True, slots=True)
+class Lookups:
+    """The tools that look things up in our own stores."""
+
+    recall: Recall
+    files: FileTools
+
+
 class Calls:
     def __init__(
         self,
         stores: Stores,
         host: Host,
-        recall: Recall,
+        lookups: Lookups,
         runner: ToolRunner,
         limits: ToolLimits,
     ) -> None:
         self._runs = stores.runs
         self._transactions = stores.transactions
         self._writer = stores.writer
-        self._recall = recall
+        self._recall = lookups.recall
+        self._files = lookups.files
         self._runner = runner
         self._host = host
         self._clock = host.clock
@@ -95,7 +106,14 @@ class Calls:
             return self._outside(work, call, tool, effects)
         if call.name in memory_edits.MEMORY_TOOLS and tool.tool_type in _MEMORY_TYPES:
             return self._memory(call, effects)
+        if tool.tool_type == ToolType.LETTA_FILES_CORE:
+            return self._in_files(replace(work, effects=effects), call)
         return self._core(work, call, effects)
+
+    def _in_files(self, work: Work, call: Call) -> tuple[CallResult, Effects]:
+        answer = self._files.call(work, call)
+        effects = replace(work.effects, desk=answer.desk) if answer.desk else work.effects
+        return CallResult(call, answer.status, answer.message, answer.message), effects
 
     def _memory(self, call: Call, effects: Effects) -> tuple[CallResult, Effects]:
         edit = memory_edits.apply(call.name, call.args, effects.blocks)
@@ -199,13 +217,13 @@ def snapshot(work: Work, effects: Effects) -> JsonObject:
 def is_outside(work: Work, call: Call) -> bool:
     """Whether running the call does something outside of our own transaction, so that it is claimed first."""
     tool = work.turn.actor.tool(call.name)
-    if tool is None or call.refusal is not None or call.needs_approval or tool.tool_type == ToolType.LETTA_CORE:
+    if tool is None or call.refusal is not None or call.needs_approval or tool.tool_type in _IN_OUR_STORES:
         return False
     return call.name not in memory_edits.MEMORY_TOOLS or tool.tool_type not in _MEMORY_TYPES
 
 
 def _is_ours(work: Work, result: CallResult) -> bool:
-    writes = result.call.name in memory_edits.MEMORY_TOOLS or result.call.name == "archival_memory_insert"
+    writes = result.call.name in memory_edits.MEMORY_TOOLS or result.call.name in ("archival_memory_insert", "open_files")
     return writes and result.status == "success" and not is_outside(work, result.call)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hibernaut.ports.clock import Clock, Ids
+from hibernaut.ports.file_reader import NO_READER, FileReader
+from hibernaut.ports.ingest import NO_INGEST, Ingest
 from hibernaut.ports.signal import RunSignal
 from hibernaut.ports.web import NO_WEB, Web
 from hibernaut.ports.workflow import Workflow
@@ -27,3 +29,5 @@ class Host:
     gather: float = 0.02
     look: float = 0.5
     web: Web = NO_WEB
+    reader: FileReader = NO_READER
+    ingest: Ingest = NO_INGEST

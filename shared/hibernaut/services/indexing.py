@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from hibernaut.domain import index_documents
 from hibernaut.ports.embedder import EmbedderFailed, Vector
 from hibernaut.ports.memory_index import IndexAsleep, MemoryIndex
-from hibernaut.ports.table import Change, Item, Key, Table
+from hibernaut.ports.table import Change, ConditionFailed, Item, Key, Table
 from hibernaut.schemas.search import IndexDocument
 from hibernaut.services.memory_sources import MemorySources, Space
 from hibernaut.store import keys
@@ -61,7 +62,10 @@ class Indexing:
                 _not_yet(pointer, error)
                 left.append(pointer.key)
             else:
-                self._stores.writer.write(*changes)
+                with suppress(ConditionFailed):  # another worker was faster, or the index was emptied meanwhile: that pointer stays
+                    self._stores.writer.write(*changes)
+                if pointer.kind == "file" and pointer.state == "EMBED":
+                    self._stores.files.embedded(pointer.tenant, pointer.within, len(pointer.ids))
         return Indexed(len(standing) - len(left), tuple(left))
 
     def _index_one(self, pointer: Pointer) -> list[Change]:
@@ -71,13 +75,20 @@ class Indexing:
         """
         unindexed, space = self._stores.unindexed, self._sources.space_of(pointer)
         read = self._sources.read(pointer)
-        if read.gone:
-            self.remove(pointer.tenant, pointer.within, read.gone, space)
+        self.remove(pointer.tenant, pointer.within, read.gone)
         if pointer.state == "NEW" and pointer.kind == "file" and space.embedder is not None and read.documents:
             self._index.put(space.name, read.documents)
+            self._forget_deleted(pointer, read.documents)
             return unindexed.worded(pointer)
         self.put(read.documents, space)
+        self._forget_deleted(pointer, read.documents)
         return [unindexed.forget(pointer)]
+
+    def _forget_deleted(self, pointer: Pointer, written: Sequence[IndexDocument]) -> None:
+        """Take away again what was deleted between its reading and its writing, however long that took. What is deleted after this
+        look has a pointer that is younger than the writing. Raises: IndexAsleep."""
+        if written:
+            self.remove(pointer.tenant, pointer.within, self._sources.read(pointer).gone)
 
     def put(self, documents: Sequence[IndexDocument], space: Space) -> int:
         """Write documents, embedded where somebody can; how many were.
@@ -96,9 +107,13 @@ class Indexing:
             self._index.put(space.name, whole)
         return len(documents)
 
-    def remove(self, tenant: str, within: str, ids: Sequence[str], space: Space) -> None:
-        """Let the index forget records that are gone. Raises: IndexAsleep."""
-        self._index.remove(space.name, index_documents.gone(tenant, within, ids))
+    def remove(self, tenant: str, within: str, ids: Sequence[str]) -> None:
+        """Let the index forget records that are gone, in every space: what made their vectors may be another now, or gone as well.
+
+        Raises: IndexAsleep.
+        """
+        for name in self._index.spaces() if ids else ():
+            self._index.remove(name, index_documents.gone(tenant, within, ids))
 
 
 def _not_yet(pointer: Pointer, error: Exception) -> None:

@@ -16,6 +16,7 @@ from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.conversation import CompiledFrom, Head
 from hibernaut.schemas.conversation_record import StoredConversation
 from hibernaut.schemas.message import Message
+from hibernaut.services.file_views import FileViews
 from hibernaut.store.conversations import text_hash
 from hibernaut.store.stores import Stores
 
@@ -36,6 +37,7 @@ class Prompts:
     def __init__(self, stores: Stores, clock: Clock) -> None:
         self._blocks = stores.blocks
         self._archives = stores.archives
+        self._files = FileViews(stores)
         self._clock = clock
 
     def blocks_of(self, tenant: str, agent: StoredAgent, record: StoredConversation | None = None) -> list[StoredBlock]:
@@ -64,7 +66,7 @@ class Prompts:
         stamp = self._archives.stamp(tenant, agent.id)  # before it is counted: what comes between is seen by the next run
         inputs = self._inputs(tenant, agent, head, blocks, at, in_window)
         fixed = self._fixed_inputs(agent, head, blocks)
-        digest = system_prompt.digest(replace(fixed, archival_stamp=stamp))
+        digest = system_prompt.digest(replace(fixed, archival_stamp=stamp, directories=inputs.directories))
         versions = {block.id: block.version for block in blocks}
         text = system_prompt.compile_prompt(inputs)
         source = CompiledFrom(digest=digest, text=text_hash(text), block_versions=versions, compiled_at=at)
@@ -76,7 +78,8 @@ class Prompts:
         if head.compiled is None:
             return True
         stamp = self._archives.stamp(tenant, agent.id)
-        inputs = replace(self._fixed_inputs(agent, head, blocks), archival_stamp=stamp)
+        files = self._files.section(tenant, agent)
+        inputs = replace(self._fixed_inputs(agent, head, blocks), archival_stamp=stamp, directories=files)
         return system_prompt.digest(inputs) != head.compiled.digest
 
     def _fixed_inputs(self, agent: StoredAgent, head: Head, blocks: Sequence[StoredBlock]) -> PromptInputs:
@@ -104,6 +107,7 @@ class Prompts:
         archival = self._archives.counted(tenant, agent.id)
         return replace(
             self._fixed_inputs(agent, head, blocks),
+            directories=self._files.section(tenant, agent),
             compiled_at=at,
             previous_messages=max(0, head.messages - in_window),
             archival_memories=archival.count,

@@ -16,6 +16,7 @@ from hibernaut.schemas.block import StoredBlock
 from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.conversation_record import StoredConversation
 from hibernaut.schemas.errors import Conflict, NotFound
+from hibernaut.schemas.folder import StoredFolder
 from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.tool import StoredTool
 from hibernaut.store.agents import Agents
@@ -25,6 +26,8 @@ from hibernaut.store.blocks import Blocks
 from hibernaut.store.conversation_records import ConversationRecords
 from hibernaut.store.conversations import Conversations
 from hibernaut.store.erasure import Erasure
+from hibernaut.store.files import Files
+from hibernaut.store.folders import Folders
 from hibernaut.store.stores import Stores
 from hibernaut.store.tools import Tools
 from hibernaut.store.window_ids import WindowIds
@@ -48,6 +51,8 @@ class Records:
     erasure: Erasure
     window_ids: WindowIds
     approvals: Approvals
+    folders: Folders
+    files: Files
     archives: Archives
     clock: Clock
     ids: Ids
@@ -86,6 +91,13 @@ class Records:
         if tool is None:
             raise NotFound(f"Tool with id {tool_id} not found.")
         return tool
+
+    def folder(self, tenant: str, folder_id: str) -> StoredFolder:
+        """Raises: NotFound."""
+        folder = self.folders.get(tenant, folder_id) if is_id(folder_id, "source") else None
+        if folder is None:
+            raise NotFound(f"Source not found with id='['{folder_id}']'")
+        return folder
 
     def blocks_of(self, tenant: str, agent: StoredAgent) -> list[StoredBlock]:
         """The agent's blocks in the order of attachment."""
@@ -158,6 +170,8 @@ def records_over(stores: Stores, clock: Clock, ids: Ids) -> Records:
         erasure=stores.erasure,
         window_ids=stores.window_ids,
         approvals=stores.approvals,
+        folders=stores.folders,
+        files=stores.files,
         archives=stores.archives,
         clock=clock,
         ids=ids,

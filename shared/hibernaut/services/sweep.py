@@ -72,6 +72,9 @@ class Sweep:
 
     def _take_up(self, place: Key) -> str:
         tenant, run_id = keys.tenant_of(place.pk), keys.last_part(place.pk)
+        if place.sk == keys.FILE:
+            self._host.ingest.start(tenant, run_id)
+            return "left"
         if place.sk == keys.PENDING:
             return "left" if self._approvals.deny_overdue(tenant, run_id, early=timedelta()) is None else "started"
         state = self._stores.runs.get(tenant, run_id)

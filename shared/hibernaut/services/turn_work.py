@@ -17,6 +17,7 @@ from hibernaut.schemas.block import Block, StoredBlock
 from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.conversation_record import StoredConversation
 from hibernaut.schemas.errors import NotFound
+from hibernaut.schemas.file import Desk
 from hibernaut.schemas.llm_config import LLMConfig
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.passage import Passage
@@ -29,6 +30,14 @@ from hibernaut.store.stores import Stores
 
 
 @dataclass(frozen=True, slots=True)
+class DeskChange:
+    """What the agent had open before the step, and has after its tools."""
+
+    before: Desk
+    after: Desk
+
+
+@dataclass(frozen=True, slots=True)
 class Effects:
     """What the tools of a step change inside our own transaction: `blocks` is the agent's core memory as they left it.
 
@@ -37,6 +46,7 @@ class Effects:
 
     blocks: tuple[Block, ...]
     passages: tuple[Passage, ...] = ()
+    desk: DeskChange | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -225,14 +225,9 @@ def upload_blob(tenant: str, file_id: str) -> str:
     return f"{UPLOADS}{tenant}/{file_id}"
 
 
-def told_blob(tenant: str, file_id: str) -> str:
-    """What appears in the bucket to have a file read."""
-    return f"{UPLOADS}{tenant}/{file_id}/read"
-
-
-def uploaded(blob: str) -> tuple[str, str]:
-    """The tenant and the file that something below the prefix of uploads belongs to."""
-    _, tenant, file_id, *_ = blob.split("/")
+def of_file_blob(key: str) -> tuple[str, str]:
+    """The tenant and the file whose bytes lie there."""
+    tenant, _, file_id = key.removeprefix(UPLOADS).rpartition("/")
     return tenant, file_id
 
 

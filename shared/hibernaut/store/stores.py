@@ -16,6 +16,8 @@ from hibernaut.store.codec import Codec
 from hibernaut.store.conversation_records import ConversationRecords
 from hibernaut.store.conversations import Conversations
 from hibernaut.store.erasure import Erasure
+from hibernaut.store.files import Files
+from hibernaut.store.folders import Folders
 from hibernaut.store.messages import Messages
 from hibernaut.store.passages import Passages
 from hibernaut.store.resends import Resends
@@ -48,6 +50,8 @@ class Stores:
     erasure: Erasure
     window_ids: WindowIds
     unindexed: Unindexed
+    folders: Folders
+    files: Files
 
 
 def stores_over(table: Table, blobs: Blobs, clock: Clock, *, indexed: bool = False) -> Stores:
@@ -75,4 +79,6 @@ def stores_over(table: Table, blobs: Blobs, clock: Clock, *, indexed: bool = Fal
         erasure=Erasure(table, blobs, writer),
         window_ids=WindowIds(conversations),
         unindexed=unindexed,
+        folders=Folders(table, codec),
+        files=Files(table, codec, blobs, unindexed, writer),
     )

@@ -9,11 +9,12 @@ from hibernaut.ports.tool_runner import ToolRunner
 from hibernaut.services.approvals import Approvals
 from hibernaut.services.asking import Asking
 from hibernaut.services.attempts import Attempts
-from hibernaut.services.calls import Calls, ToolLimits
+from hibernaut.services.calls import Calls, Lookups, ToolLimits
 from hibernaut.services.commits import Commits
 from hibernaut.services.compaction import Compactions
 from hibernaut.services.compaction import Parts as CompactionParts
 from hibernaut.services.endings import Endings
+from hibernaut.services.file_tools import FileTools
 from hibernaut.services.host import Host
 from hibernaut.services.memory_changes import MemoryChanges
 from hibernaut.services.memory_search import MemorySearch
@@ -57,7 +58,8 @@ def chain_over(
     commits = Commits(stores, host)
     approvals = Approvals(stores, host)
     endings = Endings(stores, host, loader=loader, commits=commits, approvals=approvals)
-    calls = Calls(stores, host, Recall(stores, host, search), runner, limits)
+    lookups = Lookups(Recall(stores, host, search), FileTools(stores, host, search))
+    calls = Calls(stores, host, lookups, runner, limits)
     attempts = Attempts(stores, host)
     parts = Parts(
         attempts=attempts,

@@ -16,6 +16,8 @@ from typing import IO, Self
 from hibernaut.adapters.blobs.disk import DiskBlobs
 from hibernaut.adapters.clock import SystemClock, TimeOrderedIds
 from hibernaut.adapters.embedder.catalogue import DefaultEmbedding, EmbedderCatalogue
+from hibernaut.adapters.files.child_process import ChildFileReader
+from hibernaut.adapters.ingest.threads import IngestThreads
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.adapters.model.catalogue import Catalogue
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
@@ -38,6 +40,7 @@ from hibernaut.services.calls import ToolLimits
 from hibernaut.services.host import Host
 from hibernaut.services.index_pump import IndexPump
 from hibernaut.services.indexing import Indexing
+from hibernaut.services.ingestion import Ingestion
 from hibernaut.services.memory_search import MemorySearch
 from hibernaut.services.memory_sources import MemorySources
 from hibernaut.services.reindexing import Progress, Reindexing
@@ -79,7 +82,18 @@ class Embedded:
         clock = SystemClock()
         ids = TimeOrderedIds(clock)
         self.workflow = Threads()
-        self.host = Host(clock, ids, self.workflow, ProcessSignal(), holder=f"host:{ids.token()}", alone=True, web=HttpWeb())
+        self._ingest = IngestThreads()
+        self.host = Host(
+            clock,
+            ids,
+            self.workflow,
+            ProcessSignal(),
+            holder=f"host:{ids.token()}",
+            alone=True,
+            web=HttpWeb(),
+            reader=ChildFileReader(),
+            ingest=self._ingest,
+        )
         self.stores: Stores = stores_over(self.table, DiskBlobs(settings.data / "blobs"), clock, indexed=True)
         secrets = EnvironmentSecrets(settings.providers)
         embedding = DefaultEmbedding(settings.default_embedding, settings.embedding_dimension)
@@ -101,6 +115,7 @@ class Embedded:
         indexing = Indexing(self.table, self.stores, self._index, sources)
         self.pump = IndexPump(self.stores.unindexed, indexing, TENANTS)
         self.reindexing = Reindexing(self.stores, self._index)
+        self._ingest.bind(Ingestion(self.stores, self.host, self.embedders).process)
         self.workflow.bind(Drive(self._advance, self._close_run, self._compact, self._drop))
         self._stopping = threading.Event()
         self._ticker = threading.Thread(target=self._tick, name="sweep", daemon=True)
@@ -119,6 +134,7 @@ class Embedded:
         """End the tools that run, finish the steps under way, and give the data folder back."""
         self._stopping.set()
         self._children.close()
+        self._ingest.close()
         self.workflow.close()
         self.pump.close()
         if self._ticker.is_alive():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hibernaut.ports.model import Models
 from hibernaut.rest.dependencies import Services
 from hibernaut.services.agent_creation import AgentCreation
+from hibernaut.services.agent_files import AgentFiles
 from hibernaut.services.agent_updates import AgentUpdates
 from hibernaut.services.agent_windows import AgentWindows
 from hibernaut.services.agents import Agents
@@ -14,6 +15,9 @@ from hibernaut.services.cancelling import Cancelling
 from hibernaut.services.conversation_ends import ConversationEnds
 from hibernaut.services.conversation_openings import ConversationOpenings
 from hibernaut.services.conversations import Conversations
+from hibernaut.services.file_views import FileViews
+from hibernaut.services.files import DEFAULT_LIMIT, Files
+from hibernaut.services.folders import Folders
 from hibernaut.services.following import Following
 from hibernaut.services.host import Host
 from hibernaut.services.jobs import Jobs
@@ -30,8 +34,10 @@ from hibernaut.store.stores import Stores
 from hibernaut.wiring.chain import Chain
 
 
-def services_over(stores: Stores, host: Host, models: Models, chain: Chain) -> Services:
-    """The face of a house: `chain` drives the runs that `sending` accepts, here or in another process."""
+def services_over(
+    stores: Stores, host: Host, models: Models, chain: Chain, *, upload_limit: int = DEFAULT_LIMIT
+) -> Services:
+    """The face of a house: `chain` drives the runs that `sending` accepts, here or in another process. `upload_limit`: bytes of a file."""
     records = records_over(stores, host.clock, host.ids)
     windows = AgentWindows(records, prompts=chain.prompts)
     tool_runs = ToolRuns(stores, host, records, loader=chain.loader, calls=chain.calls, runner=chain.runner)
@@ -45,15 +51,21 @@ def services_over(stores: Stores, host: Host, models: Models, chain: Chain) -> S
         conversations=stores.conversations,
         erasure=stores.erasure,
     )
+    updates = AgentUpdates(records, models=models, windows=windows)
     agents = Agents(
         records,
         creation=AgentCreation(records, models=models, prompts=chain.prompts),
-        updates=AgentUpdates(records, models=models, windows=windows),
+        updates=updates,
         windows=windows,
         endings=chain.endings,
     )
     archives = Archives(stores, records, models=models, agents=agents)
+    views = FileViews(stores)
+    files = Files(records, views, host.ingest, limit=upload_limit)
     return Services(
+        files=files,
+        folders=Folders(records, models=models, files=files, agents=updates),
+        agent_files=AgentFiles(records, views),
         agents=agents,
         archives=archives,
         passages=Passages(stores, records, archives),

@@ -1,0 +1,1 @@
+"""Engines of the `FileReader` port: a child process, everywhere."""

@@ -1,0 +1,76 @@
+"""Reads files and runs patterns in a child process of this machine, which is killed when it takes too long.
+
+A thread could not be stopped, and a parser that eats the memory would take the server with it. One process per job, about 40 ms.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from hibernaut.domain.file_texts import FileKind, Unreadable, decoded
+from hibernaut.ports.file_reader import BadPattern, TooSlow
+from hibernaut.schemas.base import Json, JsonObject
+
+MEMORY = 1024 * 1024 * 1024
+"""Bytes of address space that a child may have."""
+_CHILD = Path(__file__).with_name("child.py")
+# Isolated, without `site` (the parent's path is handed over instead), UTF-8.
+_FLAGS = ("-I", "-S", "-X", "utf8", "-W", "ignore")
+
+
+class ChildFileReader:
+    """The `FileReader` of every profile. Thread-safe."""
+
+    def __init__(self, memory: int = MEMORY) -> None:
+        self._memory = memory
+
+    def text(self, data: bytes, kind: FileKind, *, seconds: float) -> str:
+        """Raises: Unreadable, OSError."""
+        if kind is FileKind.TEXT:
+            return decoded(data)
+        try:
+            reply = self._run({"work": kind.value}, data, seconds)
+        except TooSlow:
+            raise Unreadable(f"The file could not be read within {seconds:.0f} seconds.") from None
+        match reply:
+            case {"text": str(text)}:
+                return text
+            case {"unreadable": str(why)}:
+                raise Unreadable(why)
+            case _:
+                raise Unreadable("The file could not be read: its parser failed, or needed too much memory.")
+
+    def matching(self, lines: Sequence[str], pattern: str, *, seconds: float, most: int) -> list[int]:
+        """Raises: BadPattern, TooSlow, OSError."""
+        match self._run({"work": "grep", "pattern": pattern, "most": most}, "\n".join(lines).encode("utf-8", "replace"), seconds):
+            case {"found": list(found)}:
+                return [int(index) for index in found]
+            case {"pattern": str(why)}:
+                raise BadPattern(why)
+            case _:
+                raise TooSlow
+
+    def _run(self, job: JsonObject, data: bytes, seconds: float) -> Json:
+        """The child's reply; None where it died. Raises: TooSlow, OSError."""
+        path = [entry for entry in sys.path if Path(entry).is_absolute()]
+        head = json.dumps({**job, "path": path, "memory": self._memory, "seconds": seconds}).encode()
+        try:
+            done = subprocess.run(  # our own interpreter on our own script
+                [sys.executable, *_FLAGS, str(_CHILD)],
+                input=head + b"\n" + data,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                timeout=seconds,
+                env={},
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise TooSlow from None
+        try:
+            return json.loads(done.stdout)
+        except (ValueError, RecursionError):
+            return None

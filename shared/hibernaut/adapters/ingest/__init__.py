@@ -1,0 +1,1 @@
+"""Engines of the `Ingest` port: threads at home, a function on AWS."""

@@ -1,0 +1,49 @@
+"""Tells the `ingest_file` Lambda function of an uploaded file. Knows Lambda's Invoke; the function may be told twice.
+
+Nothing is lost where Lambda does not answer: the file stands in the table as due, and the sweep tells again.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from typing import Any, Protocol, cast
+
+_CONNECT_TIMEOUT, _READ_TIMEOUT = 2, 5
+logger = logging.getLogger(__name__)
+
+
+class Client(Protocol):
+    """What is used of boto3's Lambda client."""
+
+    def invoke(self, **request: Any) -> Any: ...
+
+
+class LambdaIngest:
+    """The `Ingest` on AWS. Thread-safe."""
+
+    def __init__(self, function_name: str, client: Client | None = None) -> None:
+        self._function_name = function_name
+        self._client = client
+        self._lock = threading.Lock()
+
+    def start(self, tenant: str, file_id: str) -> None:
+        """Returns as soon as Lambda has taken the event."""
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        payload = json.dumps({"tenant": tenant, "file_id": file_id}).encode()
+        try:
+            self._invocable().invoke(FunctionName=self._function_name, InvocationType="Event", Payload=payload)
+        except (BotoCoreError, ClientError) as error:
+            logger.error("ingestion not told", extra={"file_id": file_id, "error": type(error).__name__})
+
+    def _invocable(self) -> Client:
+        with self._lock:
+            if self._client is None:
+                import boto3
+                from botocore.config import Config
+
+                once = Config(connect_timeout=_CONNECT_TIMEOUT, read_timeout=_READ_TIMEOUT, retries={"total_max_attempts": 1})
+                self._client = cast("Client", boto3.client("lambda", config=once))
+            return self._client

@@ -1,0 +1,43 @@
+"""Uploaded files are read by threads of this process: one large file and some small ones at a time, the others wait.
+
+Knows threads; what reading means is bound later.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from hibernaut.schemas.errors import place_of
+
+WORKERS = 2
+logger = logging.getLogger(__name__)
+
+
+class IngestThreads:
+    """`bind` says what reads a file; `close` lets those under way finish and drops the others, which the next start takes up."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="ingest")
+        self._process: Callable[[str, str], None] | None = None
+
+    def bind(self, process: Callable[[str, str], None]) -> None:
+        self._process = process
+
+    def start(self, tenant: str, file_id: str) -> None:
+        """Returns at once; after `close` nothing is started."""
+        try:
+            self._pool.submit(self._run, tenant, file_id)
+        except RuntimeError:
+            logger.info("file left to the next start", extra={"file_id": file_id})
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _run(self, tenant: str, file_id: str) -> None:
+        try:
+            if self._process is not None:
+                self._process(tenant, file_id)
+        except Exception as error:  # noqa: BLE001  the thread's outermost line: the sweep takes the file up again
+            logger.error("file not read", extra={"file_id": file_id, "place": place_of(error), "error": type(error).__name__})

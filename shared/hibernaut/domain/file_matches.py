@@ -1,0 +1,92 @@
+"""What searches in files return to the model, in V1's forms (run-time digest 5.5): matches with their lines, pieces with their files."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hibernaut.schemas.passage import Passage
+
+PAGE = 20
+"""Matches of one answer."""
+CONTEXT = 1
+"""Lines around a match where nobody says how many."""
+RULE = "=" * 80
+PIECE_LINES = 20
+LONGEST_SHOWN = 500
+"""Characters of a line that are shown with a match."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A line in which a pattern is found; lines count from 1."""
+
+    file_id: str
+    name: str
+    line: int
+    lines: int
+
+
+@dataclass(frozen=True, slots=True)
+class Grepped:
+    """All matches in order. `skipped`: files that were not looked at. `cut`: there are more."""
+
+    matches: tuple[Match, ...]
+    skipped: tuple[str, ...] = ()
+    cut: bool = False
+
+
+def include_pattern(glob: str) -> str:
+    """The regular expression for names that fit a glob; `*.py` fits in every folder, a regular expression stays one."""
+    if any(mark in glob for mark in "*?["):
+        return rf"^(?:.*/)?{fnmatch.translate(glob)}"
+    return glob
+
+
+def grep_text(
+    found: Grepped,
+    shown: Sequence[tuple[Match, Sequence[str], int]],
+    *,
+    pattern: str,
+    include: str = "",
+    context: int = CONTEXT,
+    offset: int = 0,
+) -> str:
+    """The answer of `grep_files`: each shown match comes with the lines around it and the number of the first of those."""
+    total = len(found.matches)
+    notes = [f"Not searched, because of its size or because there are enough matches: {name}" for name in found.skipped]
+    if not total:
+        return "\n".join([f"No matches found for pattern: '{pattern}'", *notes])
+    counts = Counter(match.name for match in found.matches)
+    last = min(offset + PAGE, total)
+    many = f"{total}+" if found.cut else str(total)
+    head = f"Found {many} total matches across {len(counts)} files (showing matches {min(offset + 1, total)}-{last} of {many})"
+    parts = [head, RULE, *(f"{name}: {count} matches" for name, count in counts.items()), *notes, ""]
+    for match, lines, first in shown:
+        parts.append(f"=== {match.name}:{match.line} ===")
+        parts += [
+            f"{'>' if number == match.line else ' '} {number}: {line[:LONGEST_SHOWN]}" for number, line in enumerate(lines, first)
+        ]
+        parts.append("")
+    if last < total:
+        arguments = {"pattern": pattern, **({"include": include} if include else {}), "context_lines": context, "offset": last}
+        parts.append(f"For the next matches call grep_files with {json.dumps(arguments, ensure_ascii=False)}")
+    return "\n".join(parts).rstrip()
+
+
+def searched_text(query: str, hits: Sequence[tuple[str, Passage, float]], notes: Sequence[str]) -> str:
+    """The answer of `semantic_search_files`: (file's name, piece, score), best first."""
+    said = [f"Note: {note}" for note in notes]
+    if not hits:
+        return "\n".join([f"No semantic matches found for query: '{query}'", *said])
+    files = len({name for name, _, _ in hits})
+    parts = [f"Found {len(hits)} semantic matches in {files} file{'' if files == 1 else 's'} for query: '{query}'", *said, RULE]
+    for name, piece, score in hits:
+        index = (piece.metadata or {}).get("index", 0)
+        lines = piece.text.split("\n")
+        more = f"\n... ({len(lines) - PIECE_LINES} more lines)" if len(lines) > PIECE_LINES else ""
+        parts += ["", f"=== {name} (passage #{int(index) + 1}) (score: {score:.3f}) ===", "\n".join(lines[:PIECE_LINES]) + more]
+    return "\n".join(parts)

@@ -1,0 +1,332 @@
+"""Files before they are read: which names and types are taken, and how bytes become text.
+
+Pure. A name is what stands behind the last slash, so that no upload can name a place; a text whose encoding cannot be told is refused
+rather than guessed at.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Container
+from enum import StrEnum
+
+from hibernaut.schemas.errors import InvalidArgument, UnsupportedMedia
+
+LONGEST_NAME = 255
+"""Bytes of a file's or a folder's name, as file systems have it."""
+LONGEST_LINE = 2_000
+"""Characters of a line as it is shown; longer ones are broken at a space."""
+PART = 256 * 1024
+"""Characters of a part of a text, about: what is read at once to show a window."""
+SAMPLE = 1024 * 1024
+"""Bytes that an encoding is judged by."""
+
+
+class FileKind(StrEnum):
+    """How a file becomes text."""
+
+    TEXT = "text"
+    HTML = "html"
+    PDF = "pdf"
+    DOCX = "docx"
+
+
+class Unreadable(Exception):
+    """No text can be made of a file; the message says why, for whoever sent it."""
+
+
+DOCX_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+_KINDS = {
+    "application/pdf": FileKind.PDF,
+    DOCX_TYPE: FileKind.DOCX,
+    "text/html": FileKind.HTML,
+    "application/xhtml+xml": FileKind.HTML,
+}
+_TEXT_TYPES = frozenset(
+    "application/" + name
+    for name in [
+        "json",
+        "jsonl",
+        "x-jsonlines",
+        "x-ndjson",
+        "xml",
+        "yaml",
+        "x-yaml",
+        "toml",
+        "x-toml",
+        "javascript",
+        "x-javascript",
+        "ecmascript",
+        "typescript",
+        "x-typescript",
+        "sql",
+        "graphql",
+        "x-sh",
+        "x-shellscript",
+        "x-python",
+        "x-python-code",
+        "x-httpd-php",
+        "x-ruby",
+        "x-perl",
+        "x-tex",
+        "x-latex",
+        "x-java",
+        "rtf+plain",
+        "ld+json",
+        "geo+json",
+    ]
+)
+_BINARY_EXTENSIONS = {
+    "pdf": FileKind.PDF,
+    "docx": FileKind.DOCX,
+    "html": FileKind.HTML,
+    "htm": FileKind.HTML,
+    "xhtml": FileKind.HTML,
+}
+_MEDIA_TYPES = {
+    "pdf": "application/pdf",
+    "docx": DOCX_TYPE,
+    "html": "text/html",
+    "htm": "text/html",
+    "xhtml": "application/xhtml+xml",
+    "md": "text/markdown",
+    "markdown": "text/markdown",
+    "json": "application/json",
+    "jsonl": "application/jsonl",
+    "csv": "text/csv",
+    "xml": "application/xml",
+    "yaml": "application/yaml",
+    "yml": "application/yaml",
+}
+_TEXT_EXTENSIONS = frozenset(
+    [
+        "txt",
+        "text",
+        "md",
+        "markdown",
+        "rst",
+        "adoc",
+        "org",
+        "tex",
+        "log",
+        "json",
+        "jsonl",
+        "ndjson",
+        "csv",
+        "tsv",
+        "xml",
+        "yaml",
+        "yml",
+        "toml",
+        "ini",
+        "cfg",
+        "conf",
+        "env",
+        "properties",
+        "py",
+        "pyi",
+        "ipynb",
+        "js",
+        "mjs",
+        "cjs",
+        "jsx",
+        "ts",
+        "tsx",
+        "vue",
+        "svelte",
+        "java",
+        "kt",
+        "kts",
+        "scala",
+        "groovy",
+        "c",
+        "h",
+        "cc",
+        "cpp",
+        "cxx",
+        "hpp",
+        "hh",
+        "cs",
+        "m",
+        "mm",
+        "go",
+        "rs",
+        "rb",
+        "php",
+        "pl",
+        "pm",
+        "lua",
+        "r",
+        "jl",
+        "dart",
+        "swift",
+        "sh",
+        "bash",
+        "zsh",
+        "fish",
+        "ps1",
+        "bat",
+        "cmd",
+        "sql",
+        "graphql",
+        "proto",
+        "css",
+        "scss",
+        "sass",
+        "less",
+        "hs",
+        "elm",
+        "ml",
+        "clj",
+        "ex",
+        "exs",
+        "erl",
+        "nim",
+        "zig",
+        "tf",
+        "hcl",
+        "cmake",
+        "mk",
+        "gradle",
+        "dockerfile",
+        "makefile",
+        "diff",
+        "patch",
+        "srt",
+        "vtt",
+    ]
+)
+_UNTOLD = ("", "application/octet-stream", "binary/octet-stream")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_BREAKS = re.compile(r"\r\n?|\u2028|\u2029|\x0b|\x0c|\x85")
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+def plain_name(given: str) -> str:
+    """The name without the path that it may have come with. Raises: InvalidArgument where none is left."""
+    name = re.split(r"[/\\]", given)[-1].strip()
+    if name in ("", ".", "..") or _CONTROL.search(name) or len(name.encode("utf-8", "replace")) > LONGEST_NAME:
+        raise InvalidArgument(
+            f"INVALID_ARGUMENT: A file needs a name of 1 to {LONGEST_NAME} bytes without control characters; a path is cut to its last part."
+        )
+    return name
+
+
+def kind_of(name: str, content_type: str | None) -> tuple[FileKind, str]:
+    """How the file is read, and its media type: by its extension, else by what the sender says. Raises: UnsupportedMedia."""
+    said = (content_type or "").split(";")[0].strip().lower()
+    extension = name.rpartition(".")[2].lower()
+    kind = _BINARY_EXTENSIONS.get(extension)
+    if kind is None and (extension in _TEXT_EXTENSIONS or said.startswith("text/") or said in _TEXT_TYPES):
+        kind = _KINDS.get(said, FileKind.TEXT)
+    kind = kind or _KINDS.get(said)
+    if kind is None:
+        raise UnsupportedMedia(
+            f"Files of this type cannot be read: {name} ({said or 'no type given'}). "
+            "Supported are text, Markdown, code, JSON, CSV, HTML, PDF and DOCX."
+        )
+    return kind, _MEDIA_TYPES.get(extension) or (said if said not in _UNTOLD else "text/plain")
+
+
+def free_name(name: str, taken: Container[str]) -> str:
+    """The name, or the first of `name_(1).ext`, `name_(2).ext`, … that is not taken."""
+    if name not in taken:
+        return name
+    stem, dot, extension = name.rpartition(".") if "." in name[1:] else (name, "", "")
+    number = 1
+    while True:
+        end = f"_({number}){dot}{extension}"
+        kept = stem.encode()[: max(1, LONGEST_NAME - len(end.encode()))].decode("utf-8", "ignore")
+        if (free := f"{kept}{end}") not in taken:
+            return free
+        number += 1
+
+
+def decoded(data: bytes) -> str:
+    """The text of bytes: by their byte order mark, as UTF-8, or as a western single-byte encoding where they look like one.
+
+    Lines end with a line feed. Raises: Unreadable.
+    """
+    return _BREAKS.sub("\n", _decoded(data)).replace("\0", "")
+
+
+def _decoded(data: bytes) -> str:
+    for mark, encoding in _BOMS:
+        if data.startswith(mark):
+            return _by(data, encoding)
+    if b"\0" in data[:SAMPLE]:
+        return _by(data, _wide(data[:SAMPLE]))
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return _by(data, _western(data[:SAMPLE]))
+
+
+def _by(data: bytes, encoding: str) -> str:
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError:
+        raise Unreadable(f"The text is not valid {encoding.upper()}. Save it as UTF-8 and upload it again.") from None
+
+
+def _wide(sample: bytes) -> str:
+    """UTF-16 without a mark, told by where its zeros are. Raises: Unreadable for what is no text."""
+    even, odd = sample[::2].count(0), sample[1::2].count(0)
+    half = max(1, len(sample) // 2)
+    if odd > half * 0.4 and even < half * 0.05:
+        return "utf-16-le"
+    if even > half * 0.4 and odd < half * 0.05:
+        return "utf-16-be"
+    raise Unreadable("The file is no text: it holds zero bytes.")
+
+
+def _western(sample: bytes) -> str:
+    """Windows' western encoding, where the sample is mostly ASCII with some letters beyond. Raises: Unreadable."""
+    high = [byte for byte in sample if byte >= 0x80]
+    control = sum(1 for byte in sample if byte < 0x20 and byte not in (9, 10, 12, 13))
+    letters = sum(1 for byte in high if byte >= 0xC0 or byte in (0x80, 0x85, *range(0x91, 0x98), *range(0xA0, 0xC0)))
+    if control or len(high) > 0.3 * len(sample) or letters < 0.9 * len(high):
+        raise Unreadable("The encoding of the text cannot be told. Save it as UTF-8 and upload it again.")
+    undefined = {0x81, 0x8D, 0x8F, 0x90, 0x9D} & set(high)
+    return "latin-1" if undefined else "cp1252"
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text as they are shown; overlong ones are broken at the last space that fits."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        start = 0
+        while len(line) - start > LONGEST_LINE:
+            space = line.rfind(" ", start + 1, start + LONGEST_LINE) + 1
+            end = space or start + LONGEST_LINE
+            lines.append(line[start:end])
+            start = end
+        lines.append(line[start:])
+    if lines and not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def parts_of(text: str) -> list[str]:
+    """The text in parts, each of whole lines as they are shown: the parts one after the other are the text."""
+    parts: list[str] = []
+    start = 0
+    while len(text) - start > PART:
+        end = text.rfind("\n", start, start + PART) + 1
+        if not end:
+            end = start + len("".join(_whole(text[start : start + PART])))
+        parts.append(text[start:end])
+        start = end
+    return [*parts, text[start:]] if start < len(text) or not parts else parts
+
+
+def _whole(piece: str) -> list[str]:
+    """The lines of a piece without a line feed, but the last: that may go on."""
+    return lines_of(piece)[:-1]

@@ -1,0 +1,147 @@
+"""What an agent sees of its files: windows on their lines, the section of the system message, and what is closed to make room.
+
+Pure (run-time digest 8.4 and 4.2). Lines count from 1 where they are shown, from 0 where a window begins. Differs from V1 in that prose
+is not cut into sentences and blank lines stay: a line's number is the one that it has in the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from hibernaut.schemas.file import Desk, OpenFile
+
+TRUNCATED = "...[TRUNCATED]"
+CUT = "# NOTE: This view is cut to its size limit. Open the file at a later line to see what follows."
+MOST_SEEN = 1_000
+"""Closed files whose last look is remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A window as it is shown, and the lines that stand in it, from 1 (0 and 0: none)."""
+
+    text: str
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """A desk after files were opened, and which were closed for it: because that was asked for, or to make room."""
+
+    desk: Desk
+    asked: tuple[str, ...] = ()
+    evicted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFile:
+    """A file in the system message. `name` bears its folder's; `view` None: it is closed."""
+
+    name: str
+    characters: int
+    view: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFolder:
+    name: str
+    description: str | None
+    instructions: str | None
+    files: Sequence[ShownFile]
+
+
+def view_of(lines: Sequence[str], *, start: int, total: int, limit: int, whole: bool) -> View:
+    """The window that begins with the first of `lines`, which is line `start` (from 0) of a file of `total` lines.
+
+    `limit`: characters shown at most. `whole`: no part of the file was asked for in particular.
+    """
+    numbered = [f"{number}: {line}" for number, line in enumerate(lines, start + 1)]
+    last = start + len(lines)
+    if whole and start == 0:
+        header = f"[Viewing file start (out of {total} lines)]"
+    else:
+        header = f"[Viewing lines {min(start + 1, total)} to {last} (out of {total} lines)]"
+    text = "\n".join([header, *numbered])
+    if len(text) <= limit:
+        return View(text, start + 1 if lines else 0, last if lines else 0)
+    note = f"{TRUNCATED}\n{CUT}"
+    kept = text[: max(len(header), limit - len(note))]
+    return View(kept + note, start + 1 if lines else 0, start + max(1, kept.count("\n")))
+
+
+def opened(desk: Desk, wanted: Mapping[str, OpenFile], *, most: int, there: Collection[str], alone: bool = False) -> Cleared:
+    """The desk with the wanted files open, at most `most` in all: those that were looked at longest ago are closed for them.
+
+    `there`: the files that the agent has; others leave the desk silently. `alone`: all others are closed. Wanting more than `most` is
+    the caller's to refuse.
+    """
+    others = {file_id: file for file_id, file in desk.open.items() if file_id in there and file_id not in wanted}
+    asked = tuple(others) if alone else ()
+    kept = {} if alone else dict(others)
+    evicted = []
+    while kept and len(kept) + len(wanted) > most:
+        oldest = min(kept, key=lambda file_id: (kept[file_id].accessed, file_id))
+        evicted.append(oldest)
+        del kept[oldest]
+    closed = {file_id: others[file_id].accessed for file_id in (*asked, *evicted)}
+    seen = {file_id: at for file_id, at in desk.seen.items() if file_id in there and file_id not in wanted}
+    return Cleared(_desk(desk, {**kept, **wanted}, {**seen, **closed}), asked, tuple(evicted))
+
+
+def filled(desk: Desk, files: Sequence[str], *, most: int, there: Collection[str], now: datetime) -> Desk:
+    """The desk with as many of the files open, from their beginning, as fit beside what is open already."""
+    here = {file_id: file for file_id, file in desk.open.items() if file_id in there}
+    free = max(0, most - len(here))
+    fresh = [file_id for file_id in files if file_id not in here][:free]
+    return _desk(desk, {**here, **{file_id: OpenFile(accessed=now) for file_id in fresh}}, desk.seen)
+
+
+def closed(desk: Desk, file_ids: Collection[str]) -> Desk:
+    """The desk without these files."""
+    left = {file_id: file for file_id, file in desk.open.items() if file_id not in file_ids}
+    seen = {file_id: file.accessed for file_id, file in desk.open.items() if file_id in file_ids}
+    return _desk(desk, left, {**desk.seen, **seen})
+
+
+def looked_at(desk: Desk, file_ids: Collection[str], now: datetime) -> Desk:
+    """The desk after a search found something in these files: they are the last to be closed."""
+    touched = {
+        file_id: file.model_copy(update={"accessed": now}) if file_id in file_ids else file for file_id, file in desk.open.items()
+    }
+    return _desk(desk, touched, {**desk.seen, **{file_id: now for file_id in file_ids if file_id not in desk.open}})
+
+
+def _desk(before: Desk, open: Mapping[str, OpenFile], seen: Mapping[str, datetime]) -> Desk:
+    newest = sorted(seen.items(), key=lambda each: each[1], reverse=True)[:MOST_SEEN]
+    return Desk(open=dict(open), seen={file_id: at for file_id, at in newest if file_id not in open}, version=before.version)
+
+
+def directories(folders: Sequence[ShownFolder], *, most: int, limit: int) -> str | None:
+    """The section `<directories>` of the system message; None without folders. `limit`: characters shown of each file."""
+    if not folders:
+        return None
+    is_open = sum(file.view is not None for folder in folders for file in folder.files)
+    limits = _tagged("file_limits", f"- current_files_open={is_open}\n- max_files_open={most}")
+    return _tagged("directories", "\n\n".join([limits, *(_folder(folder, limit) for folder in folders)]))
+
+
+def _folder(folder: ShownFolder, limit: int) -> str:
+    parts = [
+        _tagged(tag, text) for tag, text in (("description", folder.description), ("instructions", folder.instructions)) if text
+    ]
+    parts += [_file(file, limit) for file in folder.files]
+    return "\n".join([f'<directory name="{folder.name}">', *parts, "</directory>"])
+
+
+def _file(file: ShownFile, limit: int) -> str:
+    facts = f"- read_only=true\n- chars_current={len(file.view or '')}\n- chars_limit={limit}"
+    parts = [_tagged("metadata", facts), *([_tagged("value", file.view)] if file.view is not None else [])]
+    status = "open" if file.view is not None else "closed"
+    return "\n".join([f'<file status="{status}" name="{file.name}">', *parts, "</file>"])
+
+
+def _tagged(tag: str, text: str) -> str:
+    return f"<{tag}>\n{text}\n</{tag}>"

@@ -1,0 +1,115 @@
+"""Folders and their files (Letta V1 API, digest 2.12 and 3)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, File, Response, UploadFile
+
+from hibernaut.rest.dependencies import TheCaller, TheServices
+from hibernaut.rest.file_queries import (
+    FolderAgentListQuery,
+    FolderFileListQuery,
+    FolderListQuery,
+    FolderPassageListQuery,
+    UploadQueryString,
+)
+from hibernaut.rest.replies import plain, replies, reply
+from hibernaut.schemas.file import FileMetadata
+from hibernaut.schemas.folder import CreateFolder, Folder, UpdateFolder
+from hibernaut.schemas.ids import FileId, FolderId
+from hibernaut.schemas.passage import Passage
+from hibernaut.services.files import Upload
+
+UploadedFile = Annotated[UploadFile, File()]
+router = APIRouter(prefix="/v1/folders", tags=["folders"])
+
+
+@router.post("", response_model=Folder)
+def create_folder(services: TheServices, caller: TheCaller, request: CreateFolder) -> Response:
+    """Make a folder; its name is given once."""
+    return reply(services.folders.create(caller.tenant, request, user=caller.user_id).wire())
+
+
+@router.get("", response_model=list[Folder])
+def list_folders(services: TheServices, caller: TheCaller, query: FolderListQuery) -> Response:
+    """A page of folders."""
+    return replies(folder.wire() for folder in services.folders.list(caller.tenant, query.name, query.page()))
+
+
+@router.get("/count", response_model=int)
+def count_folders(services: TheServices, caller: TheCaller) -> Response:
+    """How many folders there are."""
+    return plain(services.folders.count(caller.tenant))
+
+
+@router.get("/name/{folder_name}", response_model=str, deprecated=True)
+def find_folder(services: TheServices, caller: TheCaller, folder_name: str) -> Response:
+    """The id of the folder with this name."""
+    return plain(services.folders.by_name(caller.tenant, folder_name))
+
+
+@router.get("/{folder_id}", response_model=Folder)
+def retrieve_folder(services: TheServices, caller: TheCaller, folder_id: FolderId) -> Response:
+    """One folder."""
+    return reply(services.folders.retrieve(caller.tenant, folder_id).wire())
+
+
+@router.patch("/{folder_id}", response_model=Folder)
+def update_folder(services: TheServices, caller: TheCaller, folder_id: FolderId, request: UpdateFolder) -> Response:
+    """Change what the request names; null changes nothing."""
+    return reply(services.folders.update(caller.tenant, folder_id, request, user=caller.user_id).wire())
+
+
+@router.delete("/{folder_id}")
+def delete_folder(services: TheServices, caller: TheCaller, folder_id: FolderId) -> Response:
+    """Delete the folder with its files; all agents lose it."""
+    services.folders.delete(caller.tenant, folder_id)
+    return plain(None)
+
+
+@router.post("/{folder_id}/upload", response_model=FileMetadata)
+def upload_file(
+    services: TheServices, caller: TheCaller, folder_id: FolderId, query: UploadQueryString, file: UploadedFile
+) -> Response:
+    """Take a file; it is read in the background, and its status tells how far that has come."""
+    upload = Upload(file.file, file.filename or "", file.content_type, query.name)
+    uploaded = services.files.upload(caller.tenant, folder_id, upload, query.duplicate_handling)
+    response = reply(uploaded.file)
+    response.headers["X-Upload-Result"] = "skipped" if uploaded.skipped else "uploaded"
+    return response
+
+
+@router.get("/{folder_id}/agents", response_model=list[str])
+def list_folder_agents(services: TheServices, caller: TheCaller, folder_id: FolderId, query: FolderAgentListQuery) -> Response:
+    """A page of the ids of the agents that have the folder."""
+    return plain(list(services.folders.agents(caller.tenant, folder_id, query.page())))
+
+
+@router.get("/{folder_id}/passages", response_model=list[Passage])
+def list_folder_passages(
+    services: TheServices, caller: TheCaller, folder_id: FolderId, query: FolderPassageListQuery
+) -> Response:
+    """A page of the pieces of the folder's files."""
+    return replies(services.files.passages(caller.tenant, folder_id, query.page()))
+
+
+@router.get("/{folder_id}/files", response_model=list[FileMetadata])
+def list_folder_files(services: TheServices, caller: TheCaller, folder_id: FolderId, query: FolderFileListQuery) -> Response:
+    """A page of the folder's files."""
+    return replies(services.files.page(caller.tenant, folder_id, query.page(), content=query.include_content))
+
+
+@router.get("/{folder_id}/files/{file_id}", response_model=FileMetadata)
+def retrieve_file(
+    services: TheServices, caller: TheCaller, folder_id: FolderId, file_id: FileId, include_content: bool = False
+) -> Response:
+    """One file; with its text, if that is asked for."""
+    return reply(services.files.retrieve(caller.tenant, folder_id, file_id, content=include_content))
+
+
+@router.delete("/{folder_id}/{file_id}", status_code=204)
+def delete_file(services: TheServices, caller: TheCaller, folder_id: FolderId, file_id: FileId) -> Response:
+    """Delete a file with everything that was made from it."""
+    services.files.delete(caller.tenant, folder_id, file_id)
+    return Response(status_code=204)

@@ -1,0 +1,55 @@
+"""A folder of files (Letta V1 API, digest 2.12 and 4.10): what is stored of it, and how it is asked for. Its ids begin with `source`."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from hibernaut.schemas.base import JsonObject, Moment, Schema, StrictSchema
+from hibernaut.schemas.llm_config import EmbeddingConfig
+
+
+class Folder(Schema):
+    """`embedding_config` None: its files are found by their words alone. It holds for the folder's life."""
+
+    id: str
+    name: str
+    description: str | None = None
+    instructions: str | None = None
+    metadata: JsonObject | None = None
+    embedding_config: EmbeddingConfig | None = None
+    created_by_id: str | None = None
+    last_updated_by_id: str | None = None
+    created_at: Moment
+    updated_at: Moment
+
+
+class StoredFolder(Folder):
+    """As the table keeps it. `version` counts changes."""
+
+    version: int = 1
+
+    def wire(self) -> Folder:
+        """As it is shown."""
+        return Folder.model_construct(**{name: getattr(self, name) for name in Folder.model_fields})
+
+
+class CreateFolder(StrictSchema):
+    """The body of POST /v1/folders/."""
+
+    name: str = Field(min_length=1)
+    description: str | None = None
+    instructions: str | None = None
+    metadata: JsonObject | None = None
+    embedding: str | None = None
+    embedding_config: EmbeddingConfig | None = None
+    embedding_chunk_size: int | None = Field(default=None, gt=0)
+
+
+class UpdateFolder(StrictSchema):
+    """The body of PATCH /v1/folders/{id}: only what is not null is applied."""
+
+    name: str | None = Field(default=None, min_length=1)
+    description: str | None = None
+    instructions: str | None = None
+    metadata: JsonObject | None = None
+    embedding_config: EmbeddingConfig | None = None

@@ -1,0 +1,274 @@
+"""Files in the table: the file, its row in its folder, its name, its pieces, what agents have open; and its bytes and text in blobs.
+
+Only reads stand here, the changes that a transaction is made of, and the blobs. A file is worked on by one worker at a time: whoever
+takes it sets a token and a lease, and every later change of it bears the condition that the token still stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from hibernaut.ports.blobs import Blobs
+from hibernaut.ports.table import (
+    ABSENT,
+    MAX_CHANGES,
+    PRESENT,
+    Change,
+    ConditionFailed,
+    Delete,
+    Item,
+    Key,
+    Put,
+    Table,
+    Update,
+    Value,
+    eq,
+)
+from hibernaut.schemas.base import wire_time
+from hibernaut.schemas.file import ENDED, Desk, FileStatus, StoredFile
+from hibernaut.schemas.passage import Passage
+from hibernaut.store import keys
+from hibernaut.store.codec import Codec
+from hibernaut.store.unindexed import Unindexed
+from hibernaut.store.writes import Writer
+
+TRIES = 10
+"""How often a file is completed anew because it has moved."""
+GONE = "gone"
+"""The token of a file that is being deleted: nobody else can take it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What a folder's list tells of a file. `readable`: its text is there, so agents have it."""
+
+    file_id: str
+    folder_id: str
+    name: str
+    created_at: str
+    readable: bool
+    lines: int
+    characters: int
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A file with who works on it: `lease` in milliseconds since 1970, 0 where nobody does."""
+
+    file: StoredFile
+    token: str
+    holder: str
+    lease: int
+
+
+class Files:
+    def __init__(self, table: Table, codec: Codec, blobs: Blobs, unindexed: Unindexed, writer: Writer) -> None:
+        self._table = table
+        self._writer = writer
+        self._codec = codec
+        self._blobs = blobs
+        self._unindexed = unindexed
+
+    def get(self, tenant: str, file_id: str) -> StoredFile | None:
+        taken = self.taken(tenant, file_id)
+        return taken.file if taken else None
+
+    def taken(self, tenant: str, file_id: str) -> Taken | None:
+        item = self._table.get(keys.file(tenant, file_id))
+        if item is None or "v" not in item:
+            return None
+        return Taken(self._read(item), str(item["take"]), str(item["holder"]), int(item["lease"]))
+
+    def get_many(self, tenant: str, file_ids: Sequence[str]) -> dict[str, StoredFile]:
+        if not file_ids:
+            return {}
+        found = self._table.get_many([keys.file(tenant, file_id) for file_id in file_ids])
+        files = [self._read(item) for item in found.values()]
+        return {file.id: file for file in files}
+
+    def _read(self, item: Item) -> StoredFile:
+        file = self._codec.record(StoredFile, item)
+        file.embedded = int(item.get("embedded", 0))
+        return file
+
+    def by_name(self, tenant: str, folder_id: str, name: str) -> str | None:
+        """The id of the file with this name in a folder."""
+        item = self._table.get(keys.folder_file_name(tenant, folder_id, name))
+        return str(item["file"]) if item else None
+
+    def names(self, tenant: str, folder_id: str) -> set[str]:
+        """The names of all files of a folder."""
+        rows = self._table.query(keys.folder(tenant, folder_id).pk, prefix="NAME#", names=("sk",))
+        return {str(row["sk"]).removeprefix("NAME#") for row in rows}
+
+    def rows(self, tenant: str, folder_id: str) -> list[Row]:
+        """The files of a folder, oldest first."""
+        return [_row(folder_id, item) for item in self._table.query(keys.folder(tenant, folder_id).pk, prefix="FILE#")]
+
+    def rows_of(self, tenant: str, folder_ids: Sequence[str], file_id: str) -> list[Row]:
+        """The row of a file in those of the folders that have it."""
+        found = self._table.get_many([keys.folder_file(tenant, folder_id, file_id) for folder_id in folder_ids])
+        return [_row(key.pk.rsplit("#", 1)[1], item) for key, item in found.items()]
+
+    def create(self, tenant: str, file: StoredFile, due_ms: int, token: str) -> list[Change]:
+        """The changes that bring a file into being, to be read at `due_ms` at the latest; the last fails where its name is taken."""
+        key = keys.file(tenant, file.id)
+        row = keys.folder_file(tenant, file.folder_id, file.id)
+        name = keys.folder_file_name(tenant, file.folder_id, file.name)
+        attributes: dict[str, Value] = {"embedded": 0, "take": "", "holder": "", "lease": 0, "wt": token}
+        return [
+            Put({**self._codec.item(key, file, **attributes), **keys.due(file.id, due_ms)}, ABSENT),
+            Put({"pk": row.pk, "sk": row.sk, **_listed(file)}),
+            Put({"pk": name.pk, "sk": name.sk, "file": file.id}, ABSENT),
+        ]
+
+    def take(self, tenant: str, before: Taken, after: Taken) -> Update:
+        """The change by which a worker takes the file, on the condition that nobody did since it was read."""
+        return self._change(tenant, after, before.token)
+
+    def work(self, tenant: str, after: Taken, token: str) -> list[Change]:
+        """The changes of one that has taken the file by `token`; a file that has ended is not due any more, and nobody's."""
+        row = Update(keys.folder_file(tenant, after.file.folder_id, after.file.id), set=_listed(after.file), when=PRESENT)
+        return [self._change(tenant, after, token), row]
+
+    def _change(self, tenant: str, after: Taken, token: str) -> Update:
+        key = keys.file(tenant, after.file.id)
+        ended = after.file.status in ENDED
+        changed: dict[str, Value] = {**self._codec.body(key, after.file), "take": after.token, "holder": after.holder}
+        changed |= {"lease": after.lease, "wt": after.token, **({} if ended else keys.due(after.file.id, after.lease))}
+        return Update(key, set=changed, remove=("due_pk", "due_sk") if ended else (), when=eq(take=token))
+
+    def embedded(self, tenant: str, file_id: str, number: int) -> None:
+        """The indexer has embedded so many more pieces of the file; the last one completes it. Nothing happens where it is gone.
+
+        Raises: TableError.
+        """
+        try:
+            self._writer.write(Update(keys.file(tenant, file_id), add={"embedded": number}, when=PRESENT))
+        except ConditionFailed:
+            return
+        self.complete(tenant, file_id)
+
+    def complete(self, tenant: str, file_id: str, *, whatever: bool = False) -> None:
+        """End a file whose pieces are all stored and embedded; `whatever` was counted. Raises: TableError."""
+        for _ in range(TRIES):
+            before = self.taken(tenant, file_id)
+            if before is None or before.file.status is not FileStatus.EMBEDDING:
+                return
+            if not whatever and before.file.embedded < (before.file.total or 0):
+                return
+            done = before.file.model_copy(update={"status": FileStatus.COMPLETED, "embedded": before.file.total or 0})
+            token = f"{before.token}.done"
+            try:
+                self._writer.write(*self.work(tenant, Taken(done, token, "", 0), before.token), token=token)
+                return
+            except ConditionFailed:
+                continue
+
+    def pieces(self, tenant: str, file: StoredFile, passages: Sequence[Passage]) -> list[Change]:
+        """The changes that store pieces of a file, and the pointer that leads the index to them."""
+        puts: list[Change] = [
+            Put(self._codec.item(keys.piece(tenant, file.id, passage.id), passage, tags="[]")) for passage in passages
+        ]
+        ids = [passage.id for passage in passages]
+        return [*puts, *self._unindexed.pointer(tenant, file.folder_id, "file", ids, within=file.id)]
+
+    def unindexed(self, tenant: str, file: StoredFile) -> bool:
+        """Whether the index still has something of the file to learn."""
+        pointers = self._table.query(keys.unindexed(tenant, file.folder_id, "", "").pk, names=("sk", "within"))
+        return any(one["within"] == file.id and not str(one["sk"]).startswith("GONE#") for one in pointers)
+
+    def pieces_of(self, tenant: str, file_id: str) -> list[Passage]:
+        """All pieces of a file in the order of its text."""
+        items = self._table.query(keys.file(tenant, file_id).pk, prefix="PASSAGE#")
+        return [self._codec.record(Passage, item) for item in items]
+
+    def fence(self, tenant: str, file_id: str) -> Update:
+        """The change after which no worker can write to the file any more."""
+        return Update(
+            keys.file(tenant, file_id), set={"take": GONE, "wt": GONE, "lease": 0}, remove=("due_pk", "due_sk"), when=PRESENT
+        )
+
+    def forget_pieces(self, tenant: str, file: StoredFile) -> Iterator[list[Change]]:
+        """The transactions that take the pieces away, each with the pointer by which the index forgets them."""
+        most = MAX_CHANGES - 1
+        while page := self._table.query(keys.file(tenant, file.id).pk, prefix="PASSAGE#", limit=most, names=("sk",)):
+            gone = [Key(str(item["pk"]), str(item["sk"])) for item in page]
+            ids = [keys.last_part(key.sk) for key in gone]
+            yield [
+                *(Delete(key) for key in gone),
+                *self._unindexed.pointer(tenant, file.folder_id, "file", ids, within=file.id, gone=True),
+            ]
+
+    def delete(self, tenant: str, file: StoredFile) -> list[Change]:
+        """The changes that end a file whose pieces are gone."""
+        return [
+            Delete(keys.file(tenant, file.id)),
+            Delete(keys.folder_file(tenant, file.folder_id, file.id)),
+            Delete(keys.folder_file_name(tenant, file.folder_id, file.name), eq(file=file.id)),
+        ]
+
+    def desk(self, tenant: str, agent_id: str) -> Desk:
+        """What an agent has open."""
+        item = self._table.get(keys.desk(tenant, agent_id))
+        if item is None:
+            return Desk()
+        desk = self._codec.record(Desk, item)
+        desk.version = int(item["version"])
+        return desk
+
+    def put_desk(self, tenant: str, agent_id: str, before: Desk, after: Desk, token: str) -> Put:
+        """The change of a desk, on the condition that it is as it was read."""
+        kept = after.model_copy(update={"version": before.version + 1})
+        item = self._codec.item(keys.desk(tenant, agent_id), kept, version=kept.version, wt=token)
+        return Put(item, eq(version=before.version) if before.version else ABSENT)
+
+    def put_bytes(self, tenant: str, file_id: str, data: bytes) -> None:
+        """Raises: OSError."""
+        self._blobs.put(keys.file_blob(tenant, file_id), data)
+
+    def bytes_of(self, tenant: str, file_id: str) -> bytes:
+        """As they were sent, to the API or to the bucket. Raises: KeyError where there are none, OSError."""
+        try:
+            return self._blobs.get(keys.file_blob(tenant, file_id))
+        except KeyError:
+            return self._blobs.get(keys.upload_blob(tenant, file_id))
+
+    def put_text(self, tenant: str, file_id: str, part: int, text: str) -> None:
+        """Raises: OSError."""
+        self._blobs.put(keys.text_blob(tenant, file_id, part), text.encode())
+
+    def text_of(self, tenant: str, file_id: str, part: int) -> str:
+        """Raises: KeyError where there is none, OSError."""
+        return self._blobs.get(keys.text_blob(tenant, file_id, part)).decode()
+
+    def forget_blobs(self, tenant: str, file: StoredFile) -> None:
+        """Raises: OSError."""
+        for blob in (keys.file_blob, keys.upload_blob):
+            self._blobs.delete(blob(tenant, file.id))
+        for part in range(len(file.parts)):
+            self._blobs.delete(keys.text_blob(tenant, file.id, part))
+
+
+def _listed(file: StoredFile) -> dict[str, Value]:
+    """What the list of a folder shows of a file."""
+    return {
+        "name": file.name,
+        "created_at": wire_time(file.created_at),
+        "readable": file.readable,
+        "lines": file.lines,
+        "characters": file.characters,
+    }
+
+
+def _row(folder_id: str, item: Item) -> Row:
+    return Row(
+        file_id=keys.last_part(str(item["sk"])),
+        folder_id=folder_id,
+        name=str(item["name"]),
+        created_at=str(item["created_at"]),
+        readable=bool(item["readable"]),
+        lines=int(item["lines"]),
+        characters=int(item["characters"]),
+    )
