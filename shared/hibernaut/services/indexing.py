@@ -62,10 +62,10 @@ class Indexing:
                 _not_yet(pointer, error)
                 left.append(pointer.key)
             else:
-                with suppress(ConditionFailed):  # another worker was faster, or the index was emptied meanwhile: that pointer stays
+                with suppress(ConditionFailed):  # another worker was faster, or it was written anew: then it stays
                     self._stores.writer.write(*changes)
-                if pointer.kind == "file" and pointer.state == "EMBED":
-                    self._stores.files.embedded(pointer.tenant, pointer.within, len(pointer.ids))
+                    if pointer.kind == "file" and pointer.state == "EMBED":
+                        self._stores.files.embedded(pointer.tenant, pointer.within, len(pointer.ids))
         return Indexed(len(standing) - len(left), tuple(left))
 
     def _index_one(self, pointer: Pointer) -> list[Change]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice, zip_longest
 from operator import mul
@@ -24,6 +24,7 @@ from hibernaut.schemas.passage import Passage
 from hibernaut.schemas.search import IndexDocument, IndexFound, IndexHit, IndexQuery, Kind, SearchMode, TagMatch
 from hibernaut.services.memory_sources import MemorySources, Record, Space
 from hibernaut.store.stores import Stores
+from hibernaut.store.unindexed import Pointer
 
 R = TypeVar("R")
 
@@ -69,6 +70,8 @@ class Searched(Generic[R]):
 
 TAIL = 200
 """Pointers of one place that a search looks at; what more was written lately it may miss, and says so."""
+TAIL_RECORDS = 1_000
+"""Things that it looks at of what they name, the newest first: one pointer may name a hundred."""
 EMBEDDED_TAIL = 16
 """Records of the tail that a search embeds itself; the others it finds by their words."""
 CANDIDATES = 50
@@ -128,6 +131,7 @@ class MemorySearch:
         return searched
 
     def _asked(self, index: MemoryIndex, tenant: str, where: Where, query: str, mode: SearchMode, limit: int) -> Searched[Record]:
+        before = self._stores.unindexed.building(tenant)
         tail = self._tail(tenant, where)
         lexical, vector = list[str](), list[str]()
         words_only = mode != "fts"
@@ -143,7 +147,7 @@ class MemorySearch:
             vector = _merged(vector, _nearest(found.vector, mine, meant, space))
         ranked = fused(lexical, vector, 2 * limit + len(tail.documents))
         hits = self._records(tenant, where, ranked, limit)
-        incomplete = tail.cut or self._stores.unindexed.rebuilding(tenant)
+        incomplete = tail.cut or before.stage != "OVER" or self._stores.unindexed.building(tenant) != before
         return Searched(hits, incomplete=incomplete, words_only=words_only)
 
     def _tail(self, tenant: str, where: Where) -> _Tail:
@@ -156,9 +160,13 @@ class MemorySearch:
             cut = any(len(each) > TAIL for each in lists)
             pointers = [pointer for each in lists for pointer in each[:TAIL]]
         found = dict[str, IndexDocument]()
-        for pointer in pointers:
-            if pointer.kind == where.kind:
-                found |= {each.id: each for each in self._sources.read(pointer).documents if fits(each, where)}
+        counted = 0
+        for pointer in _together(where.kind, pointers):
+            cut = cut or counted + len(pointer.ids) > TAIL_RECORDS
+            newest = pointer.ids[: TAIL_RECORDS - counted]
+            counted += len(newest)
+            documents = self._sources.read(replace(pointer, ids=newest)).documents
+            found |= {each.id: each for each in documents if fits(each, where)}
         return _Tail(found, cut)
 
     def _records(self, tenant: str, where: Where, ranked: Sequence[Ranked], limit: int) -> tuple[Found[Record], ...]:
@@ -182,6 +190,15 @@ class MemorySearch:
         found = best(query, ((record, document.text) for record, document in documents), limit)
         hits = tuple(Found(record, score, rank) for rank, (record, score) in enumerate(found, 1))
         return Searched(hits, incomplete=cut, asleep=asleep, words_only=True)
+
+
+def _together(kind: Kind, pointers: Sequence[Pointer]) -> list[Pointer]:
+    """The pointers of a kind, newest first, with all that lies in one log, archive or file as one: to be read at once."""
+    found: dict[tuple[str, str], list[Pointer]] = {}
+    for pointer in pointers:
+        if pointer.kind == kind:
+            found.setdefault((pointer.place, pointer.within), []).append(pointer)
+    return [replace(some[0], ids=tuple(one for pointer in some for one in reversed(pointer.ids))) for some in found.values()]
 
 
 def fits(document: IndexDocument, where: Where) -> bool:

@@ -54,6 +54,11 @@ class Passages:
         rows = self._table.query(keys.archive(tenant, archive_id).pk, prefix="PASSAGE#", names=("sk",))
         return [keys.last_part(str(row["sk"])) for row in rows]
 
+    def piece_ids(self, tenant: str, file_id: str) -> list[str]:
+        """The ids of all pieces of a file, in the order of its text."""
+        rows = self._table.query(keys.file(tenant, file_id).pk, prefix="PASSAGE#", names=("sk",))
+        return [keys.last_part(str(row["sk"])) for row in rows]
+
     def newest(self, tenant: str, archive_id: str, limit: int) -> list[Passage]:
         """The newest passages of an archive, the newest first."""
         pk = keys.archive(tenant, archive_id).pk

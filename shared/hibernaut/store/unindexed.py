@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hibernaut.ports.table import Change, Delete, Index, Item, Key, Put, Table
+from hibernaut.ports.table import ABSENT, Change, Delete, Index, Item, Key, Put, Table, Update, eq
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.search import Kind
 from hibernaut.store import keys
@@ -22,11 +22,16 @@ SEARCHED_ROLES = ("user", "assistant", "tool")
 
 State = Literal["NEW", "EMBED", "GONE"]
 """The index does not know it; it knows its words and waits for vectors; it must forget it."""
+Stage = Literal["POINTS", "WAITS", "OVER"]
 
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """`ids` are the things it names, in one place: an archive, a folder, an agent. `within` is the log or the file that they lie in."""
+    """`ids` are the things it names, in one place: an archive, a folder, an agent. `within` is the log or the file that they lie in.
+
+    `build`: the building of the index that wrote it, 0 for what was written with the things themselves. A later one may write the same
+    key again, for an index that knows nothing: whoever has read this one takes only this one away.
+    """
 
     key: Key
     tenant: str
@@ -35,6 +40,16 @@ class Pointer:
     ids: tuple[str, ...]
     within: str
     state: State
+    build: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Building:
+    """The newest building of the index of a tenant: how manyth it is, and how far it has come. Once "WAITS", everything was pointed to
+    and the index takes it in."""
+
+    number: int = 0
+    stage: Stage = "OVER"
 
 
 class Unindexed:
@@ -60,10 +75,14 @@ class Unindexed:
         state: State = "GONE" if gone else "NEW"
         return [_put(tenant, place, state, kind, ids, within or place)]
 
+    def again(self, tenant: str, place: str, kind: Kind, ids: Sequence[str], *, within: str, build: int) -> list[Put]:
+        """The change that points to things which the index knew before it was emptied."""
+        return [_put(tenant, place, "NEW", kind, ids, within, build)] if ids and self._kept else []
+
     def worded(self, pointer: Pointer) -> list[Change]:
-        """The index knows the words of what the pointer names: what is left to do is to embed."""
-        later = _put(pointer.tenant, pointer.place, "EMBED", pointer.kind, pointer.ids, pointer.within)
-        return [Delete(pointer.key), later]
+        """The index knows the words of what the pointer names: what is left to do is to embed. Fails where it was written anew."""
+        later = _put(pointer.tenant, pointer.place, "EMBED", pointer.kind, pointer.ids, pointer.within, pointer.build)
+        return [self.forget(pointer), later]
 
     def of(self, tenant: str, place: str, limit: int) -> list[Pointer]:
         """The newest pointers of a place that name something new."""
@@ -86,27 +105,33 @@ class Unindexed:
     def read(self, item: Item) -> Pointer:
         return _read(item)
 
+    def waiting(self, tenant: str) -> int:
+        """How many pointers there are, as far as the index LISTS has come."""
+        shards = [keys.list_partition(tenant, NOUN, shard) for shard in keys.shards()]
+        return sum(len(self._table.query(pk, index=Index.LISTS)) for pk in shards)
+
     def forget(self, pointer: Pointer) -> Delete:
-        """The change that says the index knows."""
-        return Delete(pointer.key)
+        """The change that says the index knows. Fails where the pointer is gone, or was written anew."""
+        return Delete(pointer.key, eq(build=pointer.build))
 
-    def rebuilding(self, tenant: str) -> bool:
-        """Whether the index is being built anew, so that it knows less than the table."""
-        return self._kept and self._table.get(keys.reindexing(tenant)) is not None
+    def building(self, tenant: str) -> Building:
+        item = self._table.get(keys.reindexing(tenant)) if self._kept else None
+        stage: Stage = str(item["stage"]) if item else "OVER"  # type: ignore[assignment]
+        return Building(int(item["number"]) if item else 0, stage)
 
-    def rebuild(self, tenant: str, *, over: bool) -> Change:
-        """The change that marks that, or that it is over."""
-        key = keys.reindexing(tenant)
-        return Delete(key) if over else Put({"pk": key.pk, "sk": key.sk})
+    def rebuild(self, tenant: str, before: Building, after: Building) -> Change:
+        """The change from one to the other. Fails where somebody else has made one."""
+        when = eq(number=before.number, stage=before.stage) if before.number else ABSENT
+        return Update(keys.reindexing(tenant), set={"number": after.number, "stage": after.stage}, when=when)
 
 
 def _nobody() -> None:
     return None
 
 
-def _put(tenant: str, place: str, state: State, kind: Kind, ids: Sequence[str], within: str) -> Put:
+def _put(tenant: str, place: str, state: State, kind: Kind, ids: Sequence[str], within: str, build: int = 0) -> Put:
     key = keys.unindexed(tenant, place, state, ids[0])
-    item = {"pk": key.pk, "sk": key.sk, "kind": kind, "ids": " ".join(ids), "within": within}
+    item = {"pk": key.pk, "sk": key.sk, "kind": kind, "ids": " ".join(ids), "within": within, "build": build}
     return Put({**item, **keys.listed(tenant, NOUN, key.sk)})
 
 
@@ -122,4 +147,5 @@ def _read(item: Item) -> Pointer:
         ids=tuple(str(item["ids"]).split()),
         within=str(item["within"]),
         state=state,
+        build=int(item["build"]),
     )

@@ -126,7 +126,7 @@ class Embedded:
         self._ticker.start()
         threading.Thread(target=get_ready, name="vocabulary", daemon=True).start()
         self.pump.start()
-        if self._index.made_anew or any(self.stores.unindexed.rebuilding(tenant) for tenant in TENANTS):
+        if self._index.made_anew or not all(self.reindexing.end(tenant) for tenant in TENANTS):
             threading.Thread(target=self._reindex, name="reindex", daemon=True).start()
         return self
 
@@ -164,12 +164,11 @@ class Embedded:
     def _reindex(self) -> None:
         """The index was lost, or its rebuilding was cut short: it is built anew, beside everything else."""
         try:
-            self.reindexing.begin(TENANTS, _unseen)
-            while any(self.reindexing.left(tenant) for tenant in TENANTS):
+            if self._index.made_anew or any(self.reindexing.broken_off(tenant) for tenant in TENANTS):
+                self.reindexing.begin(TENANTS, _unseen)
+            while not all(self.reindexing.end(tenant) for tenant in TENANTS):
                 if self._stopping.wait(REINDEX_LOOK):
                     return
-            for tenant in TENANTS:
-                self.reindexing.end(tenant)
         except (IndexAsleep, TableError) as error:
             logger.error("index could not be built anew", extra={"error": type(error).__qualname__, "place": place_of(error)})
 
@@ -177,6 +176,8 @@ class Embedded:
         while not self._stopping.wait(SWEEP_SECONDS):
             try:
                 self.chain.sweep.run()
+                for tenant in TENANTS:
+                    self.reindexing.end(tenant)  # somebody may have begun it beside this process, and gone
             except Exception as error:  # noqa: BLE001  the thread ends here, and the next minute brings another sweep
                 logger.error("sweep failed", extra={"error": type(error).__qualname__, "place": place_of(error)})
 

@@ -142,7 +142,7 @@ def test_old_and_new_are_ranked_together(memory: Memory) -> None:
 def test_what_is_deleted_is_never_found_again_even_if_the_index_has_not_heard(memory: Memory) -> None:
     kept, lost = memory.insert("a letter from Oslo", "a letter from Rome")
     memory.pump.drain()
-    memory.stores.writer.write(*memory.stores.passages.remove(TENANT, ARCHIVE, lost))
+    memory.stores.writer.write(*memory.stores.passages.remove(TENANT, ARCHIVE, [lost]))
     assert memory.found("letter") == ["a letter from Oslo"]
     memory.pump.drain()
     space = memory.index.index.spaces()[0]
