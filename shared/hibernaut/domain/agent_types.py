@@ -131,6 +131,9 @@ _CONTINUING = frozenset(
         "memory_replace",
         "memory_insert",
         "memory_rethink",
+        "open_files",
+        "grep_files",
+        "semantic_search_files",
     }
 )
 # Their small versions (gpt-5-mini) do need them.

@@ -8,15 +8,18 @@ from hibernaut.schemas.ids import is_id, made_at
 from hibernaut.schemas.tool import ToolType
 
 SEARCHING = {"conversation_search", "archival_memory_search"}
+IN_FILES = {"grep_files", "semantic_search_files"}
 
 
-def test_there_are_the_memory_tools_and_four_more() -> None:
-    assert builtin_tools().keys() == MEMORY_TOOLS | SEARCHING | {"send_message", "archival_memory_insert"}
+def test_there_are_the_memory_tools_the_file_tools_and_four_more() -> None:
+    others = {"send_message", "archival_memory_insert", "open_files"}
+    assert builtin_tools().keys() == MEMORY_TOOLS | SEARCHING | IN_FILES | others
 
 
 def test_their_types_are_lettas() -> None:
     sleeptime = {"memory_replace", "memory_insert", "memory_rethink", "memory_finish_edits"}
     types = {name: ToolType.LETTA_SLEEPTIME_CORE if name in sleeptime else ToolType.LETTA_MEMORY_CORE for name in MEMORY_TOOLS}
+    types |= dict.fromkeys((*IN_FILES, "open_files"), ToolType.LETTA_FILES_CORE)
     for name, tool in builtin_tools().items():
         assert tool.tool_type is types.get(name, ToolType.LETTA_CORE)
         assert tool.tags == [tool.tool_type.value]
@@ -45,12 +48,12 @@ def test_schemas_are_complete() -> None:
         assert (parameters["type"], set(parameters["required"]) <= parameters["properties"].keys()) == ("object", True)
         for described in parameters["properties"].values():
             assert described["description"]
-            assert described["type"] != "array" or described["items"]["type"] == "string"
+            assert described["type"] != "array" or described["items"]["type"] in ("string", "object")
         assert "request_heartbeat" not in parameters["properties"]
 
 
 def test_only_searches_may_run_at_once() -> None:
-    assert {name for name, tool in builtin_tools().items() if tool.enable_parallel_execution} == SEARCHING
+    assert {name for name, tool in builtin_tools().items() if tool.enable_parallel_execution} == SEARCHING | IN_FILES
 
 
 def test_parameters_are_lettas() -> None:
@@ -72,6 +75,9 @@ def test_parameters_are_lettas() -> None:
     assert named("memory_rethink")[1] == ["label", "new_memory"]
     assert named("memory_apply_patch")[1] == ["label", "patch"]
     assert named("memory_finish_edits") == ([], [])
+    assert named("open_files") == (["file_requests", "close_all_others"], ["file_requests"])
+    assert named("grep_files") == (["pattern", "include", "context_lines", "offset"], ["pattern"])
+    assert named("semantic_search_files") == (["query", "limit"], ["query"])
     assert named("memory") == (
         [
             "command",
