@@ -1,7 +1,7 @@
 """Synthesizes the stack of one environment: `python -m infra.app`, or by way of the CDK's command line (`cdk.json`).
 
-Context: `env` (dev, staging, prod), `callers` (address ranges), `bundle` (true: the dependencies are installed for arm64),
-`check` (false: neither cdk-nag nor the template's own validation). Needs neither docker nor credentials nor a Node on the path.
+Context: `env` (dev, staging, prod), `callers` (address ranges), `search` (none, domain) with what belongs to it, `embedding` (a handle),
+`bundle` (true: the dependencies are installed for arm64), `check` (false: neither cdk-nag nor the template's own validation). Needs neither docker nor credentials nor a Node on the path.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from infra.artifacts import stage
-from infra.settings import settings_of
+from infra.settings import settings_in
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def synthesize(outdir: str | None, context: dict[str, str]) -> None:
-    """Write the assembly of one environment. Raises: ValueError for an unknown one, RuntimeError where a check finds something."""
+    """Write the assembly of one environment. Raises: ValueError for what cannot be had, RuntimeError where a check finds something."""
     import aws_cdk as cdk
     from cdk_nag import AwsSolutionsChecks
 
@@ -37,7 +37,7 @@ def synthesize(outdir: str | None, context: dict[str, str]) -> None:
 
     # The CDK's command line hands its context over by the environment.
     context = {**json.loads(os.environ.get("CDK_CONTEXT_JSON", "{}")), **context}
-    settings = settings_of(context.get("env", "dev"), context.get("callers", ""))
+    settings = settings_in(context)
     bundle, check = (str(context.get(name, default)).lower() == "true" for name, default in (("bundle", False), ("check", True)))
     app = cdk.App(
         context=context,

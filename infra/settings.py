@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
+from hibernaut.domain.embedding_models import BEDROCK, BEDROCK_MODELS
 from hibernaut.wiring.settings import PROVIDER_NAMES
 
 EnvironmentName = Literal["dev", "staging", "prod"]
+SearchKind = Literal["none", "domain"]
 
 GATEWAY_SECONDS = 29
 """How long API Gateway waits for the whole reply of a buffered integration: of every route that asks no model."""
@@ -22,27 +25,52 @@ FOLLOWERS = 200
 @dataclass(frozen=True, slots=True)
 class Size:
     """Memory in MB (1,769 are one whole CPU) and the time limit in seconds. `at_once`: how many run at the same time at most, which
-    are then set aside from the account's quota (None: as many as that has)."""
+    are then set aside from the account's quota (None: as many as that has). `tries`: how often Lambda repeats a call that nobody waits
+    for, where it fails."""
 
     memory: int
     timeout: int
     at_once: int | None = None
+    tries: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
     """One per function. A step may hold a model call of 12 minutes, so `advance_turn` has Lambda's 15; so has `run_tool`,
     whose child is killed at its own limit long before. A summary that takes longer than `summarize` has is given up for a shorter
-    window. An environment of `stream` serves one follower."""
+    window. An environment of `stream` serves one follower. `index_memory` embeds what a batch of the change stream names; what it does
+    not get done stays for the next one. `ingest_file` reads one file to its end."""
 
     api: Size = Size(1024, GATEWAY_SECONDS)
     advance_turn: Size = Size(1024, 900)
     close_run: Size = Size(512, 60)
+    index_memory: Size = Size(1024, 900)
+    ingest_file: Size = Size(1769, 900, tries=2)
     request_approval: Size = Size(512, 60)
     run_tool: Size = Size(1769, 900)
     stream: Size = Size(1024, STREAM_SECONDS)
     summarize: Size = Size(1024, 400)
     sweep_runs: Size = Size(512, 55)
+
+
+NO_COLLECTIONS = (
+    "search=serverless is not offered: collections of OpenSearch Serverless refuse ids of the caller's where they take vectors, and "
+    "versions of documents everywhere, without which an old write could overwrite a new one. Choose domain or none."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Where memory is indexed. `none`: nowhere; searches go by words, in the table. `domain`: in an OpenSearch domain of `count`
+    instances with `volume` GB each, which costs while everything sleeps. `vpc`: the domain, and the functions that speak with it, lie
+    in a network of their own, whose way out costs too.
+    """
+
+    kind: SearchKind = "none"
+    instance: str = "t3.small.search"
+    count: int = 1
+    volume: int = 10
+    vpc: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +80,7 @@ class Settings:
     `keep_data`: table and bucket survive the stack, and the table refuses to be deleted. `log_days`: how long logs are kept.
     `rate`, `burst`: requests per second that the gateway lets through. `callers`: the address ranges (CIDR) that may call the
     API; empty: nobody, so that a fresh deployment is not open to the world. `secrets`: the parameters that functions may read.
+    `embedding`: the handle of what memory is embedded by (empty: OpenAI's, where its key is).
     """
 
     name: EnvironmentName
@@ -62,6 +91,8 @@ class Settings:
     log_level: str = "INFO"
     callers: tuple[str, ...] = ()
     secrets: tuple[str, ...] = PROVIDER_NAMES
+    search: Search = field(default_factory=Search)
+    embedding: str = ""
     sizes: Sizes = field(default_factory=Sizes)
 
     @property
@@ -72,6 +103,52 @@ class Settings:
     def parameters(self) -> str:
         """The path of this environment's secrets in Parameter Store."""
         return f"/hibernaut/{self.name}"
+
+    @property
+    def bedrock_model(self) -> str | None:
+        """The model of Bedrock that memory is embedded by, where it is one."""
+        provider, _, model = self.embedding.partition("/")
+        return model if provider == BEDROCK else None
+
+
+def settings_in(context: Mapping[str, str]) -> Settings:
+    """What the context asks for (`docs/aws.md` lists its words). Raises: ValueError where it cannot be had."""
+    made = settings_of(str(context.get("env", "dev")), str(context.get("callers", "")))
+    return replace(made, search=search_in(context), embedding=_embedding(str(context.get("embedding", ""))))
+
+
+def search_in(context: Mapping[str, str]) -> Search:
+    """Where memory is indexed, by the context. Raises: ValueError."""
+    kind = str(context.get("search", "none"))
+    if kind == "serverless":
+        raise ValueError(NO_COLLECTIONS)
+    if kind not in get_args(SearchKind):
+        raise ValueError(f"no search {kind!r}; there are {', '.join(get_args(SearchKind))}")
+    usual = Search()
+    instance = str(context.get("searchInstance", usual.instance))
+    if not instance.endswith(".search"):
+        raise ValueError(f"searchInstance must be a type like {usual.instance}, not {instance!r}")
+    return Search(
+        kind="domain" if kind == "domain" else "none",
+        instance=instance,
+        count=_number(context, "searchCount", usual.count),
+        volume=_number(context, "searchVolume", usual.volume),
+        vpc=str(context.get("searchVpc", "false")).lower() == "true",
+    )
+
+
+def _number(context: Mapping[str, str], name: str, default: int) -> int:
+    text = str(context.get(name, default))
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"{name} must be a whole number from 1, not {text!r}")
+    return int(text)
+
+
+def _embedding(handle: str) -> str:
+    provider, _, model = handle.partition("/")
+    if provider == BEDROCK and model not in BEDROCK_MODELS:
+        raise ValueError(f"no embedding {handle!r}; of Bedrock there are {', '.join(BEDROCK_MODELS)}")
+    return handle
 
 
 def settings_of(name: str, callers: str = "") -> Settings:

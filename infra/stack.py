@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
@@ -12,11 +12,15 @@ from constructs import Construct
 from infra.artifacts import Artifacts
 from infra.constructs.alarms import Alarms
 from infra.constructs.failures import OnFailure
+from infra.constructs.feed import MemoryFeed, embedding_access
 from infra.constructs.findings import Grant
 from infra.constructs.functions import Code, OurFunction
 from infra.constructs.gateway import Gateway
+from infra.constructs.network import Network
 from infra.constructs.schedule import EveryMinute, dead_letters
+from infra.constructs.search import MemoryDomain, zones_of
 from infra.constructs.storage import Storage
+from infra.constructs.uploads import OnUpload
 from infra.constructs.workflow import Workflow, end_wait_access, machine_arn, start_access, stop_access
 from infra.settings import WEB_ADAPTER, Settings
 
@@ -39,8 +43,21 @@ class Functions:
     close_run: OurFunction
     run_tool: OurFunction
     sweep_runs: OurFunction
+    ingest_file: OurFunction
+    index_memory: OurFunction | None
+    """None: memory is not indexed."""
+
+    @property
+    def knowing(self) -> list[OurFunction]:
+        """Those that know of the stack's other parts: all but the cage."""
+        each = (getattr(self, field.name) for field in fields(self) if field.name != "run_tool")
+        return [function for function in each if function is not None]
 
 
+UNAWAITED = ("sweep_runs", "ingest_file")
+"""Whom nobody waits for: what fails is kept as a dead letter."""
+NEAR_THE_INDEX = ("api", "advance_turn", "index_memory")
+"""Who speaks with the index of memory, and so runs in its network where it has one."""
 TASKS = ("advance_turn", "summarize", "request_approval", "close_run")
 """What the state machine calls."""
 
@@ -58,14 +75,26 @@ class HibernautStack(cdk.Stack):
         self._settings = settings
         self._storage = Storage(self, "Storage", settings)
         self._letters = dead_letters(self)
+        search = settings.search
+        self._indexer = ("index_memory",) if search.kind == "domain" else ()
+        self._network = Network(self, "Network", zones=zones_of(search.count)) if self._indexer and search.vpc else None
         functions = self._functions(artifacts)
         self._grant(functions)
         workflow = Workflow(self, "Workflow", settings=settings, tasks={name: getattr(functions, name) for name in TASKS})
         gateway = Gateway(self, "Gateway", settings=settings, api=functions.api, stream=functions.stream)
         EveryMinute(self, "EveryMinute", sweep_runs=functions.sweep_runs, letters=self._letters)
         OnFailure(self, "OnFailure", workflow=workflow, sweep_runs=functions.sweep_runs, letters=self._letters)
-        Alarms(self, "Alarms", workflow=workflow, sweep_runs=functions.sweep_runs, letters=self._letters)
-        self._outputs(gateway, workflow)
+        OnUpload(self, "OnUpload", bucket=self._storage.blobs, ingest_file=functions.ingest_file, letters=self._letters)
+        self._index(functions)
+        Alarms(
+            self,
+            "Alarms",
+            workflow=workflow,
+            sweep_runs=functions.sweep_runs,
+            letters=self._letters,
+            index_memory=functions.index_memory,
+        )
+        self._outputs(gateway, workflow, functions.index_memory)
 
     def _functions(self, artifacts: Artifacts) -> Functions:
         settings = self._settings
@@ -76,39 +105,73 @@ class HibernautStack(cdk.Stack):
             lambda_.Code.from_asset(str(artifacts.cage_code)), (self._layer("CageDependencies", str(artifacts.cage_layer)),)
         )
         run_tool = OurFunction(self, "run_tool", code=cage, settings=settings, environment={}, caged=True)
-        environment = {
+        environment = self._environment(run_tool)
+        stream = OurFunction(self, "stream", code=served, settings=settings, environment={**environment, **ADAPTED})
+        names = ("api", "advance_turn", "summarize", "request_approval", "close_run", *UNAWAITED, *self._indexer)
+        made = {
+            name: OurFunction(
+                self,
+                name,
+                code=replace(code, network=self._network) if name in NEAR_THE_INDEX else code,
+                settings=settings,
+                environment=environment,
+                dead_letters=self._letters if name in UNAWAITED else None,
+            )
+            for name in names
+        }
+        indexer = made.pop("index_memory", None)
+        return Functions(**made, stream=stream, run_tool=run_tool, index_memory=indexer)
+
+    def _environment(self, run_tool: OurFunction) -> dict[str, str]:
+        settings = self._settings
+        return {
             "HIBERNAUT_ENV": settings.name,
             "HIBERNAUT_TABLE": self._storage.table.table_name,
             "HIBERNAUT_BUCKET": self._storage.blobs.bucket_name,
             "HIBERNAUT_STATE_MACHINE": machine_arn(self, settings),
             "HIBERNAUT_RUN_TOOL": run_tool.function.function_name,
             "HIBERNAUT_PARAMETERS": settings.parameters,
+            **({"HIBERNAUT_DEFAULT_EMBEDDING": settings.embedding} if settings.embedding else {}),
         }
-        stream = OurFunction(self, "stream", code=served, settings=settings, environment={**environment, **ADAPTED})
-        made = {
-            name: OurFunction(self, name, code=code, settings=settings, environment=environment)
-            for name in ("api", "advance_turn", "summarize", "request_approval", "close_run")
-        }
-        sweep_runs = OurFunction(
-            self, "sweep_runs", code=code, settings=settings, environment=environment, dead_letters=self._letters
-        )
-        return Functions(**made, stream=stream, run_tool=run_tool, sweep_runs=sweep_runs)
+
+    def _index(self, functions: Functions) -> None:
+        """The index of memory, if there is to be one. All but the cage know of it: whatever writes something searchable leaves a pointer
+        for it. It is fed by one function and asked by two, and these embed."""
+        settings, writer, f = self._settings, functions.index_memory, functions
+        if writer is None:
+            return
+        readers = (f.api, f.advance_turn)
+        domain = MemoryDomain(self, "Memory", settings=settings, writer=writer, readers=readers, network=self._network)
+        for function in f.knowing:
+            function.function.add_environment("HIBERNAUT_OPENSEARCH", domain.address)
+            if settings.search.count > 1:
+                function.function.add_environment("HIBERNAUT_OPENSEARCH_REPLICAS", "1")
+        if settings.bedrock_model is not None:
+            for function in (writer, *readers):
+                function.allow(embedding_access(self, settings.bedrock_model))
+        MemoryFeed(self, "MemoryFeed", table=self._storage.table, index_memory=writer, letters=self._letters)
 
     def _grant(self, functions: Functions) -> None:
         """All but the cage read and write records. Whoever may end a run may start the one that is next in its queue; an execution is
-        stopped only from outside of it. Tools are run by two. Approvals are answered, denied and withdrawn by those who end waits."""
+        stopped only from outside of it. Tools are run by two. Files are given to be read by whoever takes
+        them, and by the sweep. Approvals are answered, denied and withdrawn by those who end waits."""
         f = functions
         storage, settings = self._storage, self._settings
-        for function in (f.api, f.stream, f.advance_turn, f.summarize, f.request_approval, f.close_run, f.sweep_runs):
+        for function in f.knowing:
             function.allow(*storage.table_access(), *storage.blob_access())
+            if function is not f.request_approval:
+                function.allow(self._secret_access())
         for function in (f.api, f.stream, f.advance_turn, f.summarize, f.close_run, f.sweep_runs):
-            function.allow(start_access(self, settings), self._secret_access())
+            function.allow(start_access(self, settings))
         for function in (f.api, f.stream, f.sweep_runs):
             function.allow(stop_access(self, settings))
         for function in (f.api, f.stream, f.advance_turn, f.request_approval, f.sweep_runs):
             function.allow(end_wait_access(self, settings))
         for function in (f.api, f.advance_turn):
             f.run_tool.allow_invoke_by(function.role)
+        for function in (f.api, f.sweep_runs):
+            f.ingest_file.allow_invoke_by(function.role)
+            function.function.add_environment("HIBERNAUT_INGEST_FILE", f.ingest_file.function.function_name)
 
     def _secret_access(self) -> Grant:
         path = self._settings.parameters.lstrip("/")
@@ -134,12 +197,13 @@ class HibernautStack(cdk.Stack):
             compatible_architectures=[lambda_.Architecture.ARM_64],
         )
 
-    def _outputs(self, gateway: Gateway, workflow: Workflow) -> None:
+    def _outputs(self, gateway: Gateway, workflow: Workflow, indexer: OurFunction | None) -> None:
         for name, value in (
             ("ApiUrl", gateway.rest.url),
             ("TableName", self._storage.table.table_name),
             ("BucketName", self._storage.blobs.bucket_name),
             ("StateMachineArn", workflow.machine.state_machine_arn),
             ("SecretsPath", self._settings.parameters),
+            *([("IndexFunction", indexer.function.function_name)] if indexer else []),
         ):
             cdk.CfnOutput(self, name, value=value)

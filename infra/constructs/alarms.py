@@ -10,15 +10,33 @@ from constructs import Construct
 from infra.constructs.functions import OurFunction
 from infra.constructs.workflow import Workflow
 
+LAG_MS = 15 * 60 * 1000
+
 
 class Alarms(Construct):
-    def __init__(self, scope: Construct, id: str, *, workflow: Workflow, sweep_runs: OurFunction, letters: sqs.Queue) -> None:
+    """`index_memory`: where memory is indexed, who does it."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        workflow: Workflow,
+        sweep_runs: OurFunction,
+        letters: sqs.Queue,
+        index_memory: OurFunction | None,
+    ) -> None:
         super().__init__(scope, id)
         five = cdk.Duration.minutes(5)
         machine, sweep = workflow.machine, sweep_runs.function
         self._alarm("FailedRuns", machine.metric_failed(period=five), 1, "A run's execution failed, also to close the run.")
         self._alarm("TimedOutRuns", machine.metric_timed_out(period=five), 1, "A run's execution passed its time.")
         self._alarm("SweepErrors", sweep.metric_errors(period=five), 3, "The sweep fails: lost runs stay open.")
+        if index_memory is not None:
+            lag = index_memory.function.metric("IteratorAge", period=five, statistic="Maximum")
+            self._alarm(
+                "IndexLag", lag, LAG_MS, "The index of memory lags behind the table; searches find the newest all the same."
+            )
         waiting = letters.metric_approximate_number_of_messages_visible(period=five, statistic="Maximum")
         self._alarm("DeadLetters", waiting, 1, "Something asynchronous was given up.")
 

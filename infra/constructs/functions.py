@@ -13,16 +13,19 @@ from constructs import Construct
 
 from infra.constructs.findings import ANYTHING, Grant, accept, give
 from infra.constructs.logs import log_group
+from infra.constructs.network import Network
 from infra.settings import Settings, Size
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """What a function carries. `start`: the program in it that the Web Adapter starts in place of a handler (None: it has a handler)."""
+    """What a function carries. `start`: the program in it that the Web Adapter starts in place of a handler (None: it has a handler).
+    `network`: where it runs, if not in Lambda's own."""
 
     source: lambda_.Code
     layers: tuple[lambda_.ILayerVersion, ...]
     start: str | None = None
+    network: Network | None = None
 
 
 class OurFunction(Construct):
@@ -47,6 +50,9 @@ class OurFunction(Construct):
             self._deny_everything()
         else:
             self._allow_logs()
+        network = code.network
+        if network is not None:
+            self.allow(network.entry())
         self.function = lambda_.Function(
             self,
             "Function",
@@ -64,8 +70,10 @@ class OurFunction(Construct):
             tracing=lambda_.Tracing.DISABLED if caged else lambda_.Tracing.ACTIVE,
             # Each agent's tools have execution environments of their own: nothing that one leaves behind is seen by another.
             tenancy_config=lambda_.TenancyConfig.PER_TENANT if caged else None,
-            retry_attempts=0,
+            retry_attempts=size.tries,
             dead_letter_queue=dead_letters,
+            vpc=network.vpc if network else None,
+            security_groups=[network.functions] if network else None,
         )
         accept(self.function, "L1", "Python 3.13 is the version that is tested and locked for.")
 

@@ -1,8 +1,9 @@
-"""The sweep's clock: once a minute, so that no run stays open. What cannot be delivered or fails is kept as a dead letter."""
+"""Clocks: what is called at a fixed rate. What cannot be delivered or fails is kept as a dead letter."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
@@ -21,24 +22,43 @@ def dead_letters(scope: Construct) -> sqs.Queue:
     return queue
 
 
-class EveryMinute(Construct):
-    def __init__(self, scope: Construct, id: str, *, sweep_runs: OurFunction, letters: sqs.Queue) -> None:
+class Clock(Construct):
+    """Calls a function at a rate, with an event of its own. A call that comes late is of no use: the next one brings the same."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        function: OurFunction,
+        expression: str,
+        event: Mapping[str, object],
+        letters: sqs.Queue,
+    ) -> None:
         super().__init__(scope, id)
         role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("scheduler.amazonaws.com"))
-        sweep_runs.allow_invoke_by(role)
+        function.allow_invoke_by(role)
         role.add_to_policy(iam.PolicyStatement(actions=["sqs:SendMessage"], resources=[letters.queue_arn]))
+        # The scheduler fills in its own attributes; the handler keeps them in its log.
+        told = {**event, "schedule": "<aws.scheduler.schedule-arn>", "at": "<aws.scheduler.scheduled-time>"}
         self.schedule = scheduler.CfnSchedule(
             self,
-            "Sweep",
-            schedule_expression="rate(1 minute)",
+            "Schedule",
+            schedule_expression=expression,
             flexible_time_window=scheduler.CfnSchedule.FlexibleTimeWindowProperty(mode="OFF"),
             target=scheduler.CfnSchedule.TargetProperty(
-                arn=sweep_runs.function.function_arn,
+                arn=function.function.function_arn,
                 role_arn=role.role_arn,
-                # The scheduler fills in its own attributes; the handler keeps them in its log.
-                input=json.dumps({"schedule": "<aws.scheduler.schedule-arn>", "at": "<aws.scheduler.scheduled-time>"}),
+                input=json.dumps(told),
                 dead_letter_config=scheduler.CfnSchedule.DeadLetterConfigProperty(arn=letters.queue_arn),
-                # The next minute brings the next sweep: a late one is of no use.
                 retry_policy=scheduler.CfnSchedule.RetryPolicyProperty(maximum_retry_attempts=0, maximum_event_age_in_seconds=60),
             ),
         )
+
+
+class EveryMinute(Construct):
+    """The sweep's clock: no run stays open."""
+
+    def __init__(self, scope: Construct, id: str, *, sweep_runs: OurFunction, letters: sqs.Queue) -> None:
+        super().__init__(scope, id)
+        Clock(self, "Sweep", function=sweep_runs, expression="rate(1 minute)", event={}, letters=letters)

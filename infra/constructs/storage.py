@@ -53,6 +53,10 @@ class Storage(Construct):
             lifecycle_rules=[s3.LifecycleRule(abort_incomplete_multipart_upload_after=cdk.Duration.days(1))],
             removal_policy=keep,
         )
+        # Uploads are told by EventBridge. A notification of the bucket's own would need the function before the bucket, and it the bucket.
+        told = s3.CfnBucket.EventBridgeConfigurationProperty(event_bridge_enabled=True)
+        bucket = cast("s3.CfnBucket", self.blobs.node.default_child)
+        bucket.notification_configuration = s3.CfnBucket.NotificationConfigurationProperty(event_bridge_configuration=told)
         accept(self.blobs, "S1", "Only our functions read the bucket; CloudTrail tells of them, an access log doubles it.")
 
     def table_access(self) -> list[Grant]:

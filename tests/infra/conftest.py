@@ -16,20 +16,47 @@ from tests.infra.reading import Template
 
 @pytest.fixture(scope="session")
 def dev() -> Template:
+    """What the profile `aws-offline` loads: with an index of memory."""
     return Template(template_of(checkout()))
+
+
+def synthesized(folder: Path, *context: str) -> subprocess.CompletedProcess[str]:
+    """Synthesis with cdk-nag and the CDK's own validation. AWS's variables are those of the tests."""
+    words = [word for pair in context for word in ("--context", pair)]
+    command = [sys.executable, "-m", "infra.app", "--outdir", str(folder), *words]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="session")
 def checked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The production template, synthesized with cdk-nag and the CDK's own validation. AWS's variables are those of the tests."""
+    """The production template, as it is without further wishes."""
     folder = tmp_path_factory.mktemp("cdk.out")
-    command = [sys.executable, "-m", "infra.app", "--outdir", str(folder), "--context", "env=prod"]
-    context = ["--context", "callers=203.0.113.0/24, 198.51.100.7/32"]
-    done = subprocess.run([*command, *context], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = synthesized(folder, "env=prod", "callers=203.0.113.0/24, 198.51.100.7/32")
     assert done.returncode == 0, done.stdout + done.stderr
     return folder / "Hibernaut-prod.template.json"
 
 
 @pytest.fixture(scope="session")
+def checked_search(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One with an index of two instances in a network of its own, and embeddings by Bedrock."""
+    folder = tmp_path_factory.mktemp("cdk.out")
+    wishes = (
+        "search=domain",
+        "searchCount=2",
+        "searchVolume=20",
+        "searchVpc=true",
+        "embedding=bedrock/amazon.titan-embed-text-v2:0",
+    )
+    done = synthesized(folder, "env=staging", *wishes)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "Hibernaut-staging.template.json"
+
+
+@pytest.fixture(scope="session")
 def prod(checked: Path) -> Template:
     return Template(json.loads(checked.read_text(encoding="utf-8")))
+
+
+@pytest.fixture(scope="session")
+def large(checked_search: Path) -> Template:
+    return Template(json.loads(checked_search.read_text(encoding="utf-8")))

@@ -10,8 +10,10 @@ from tests.infra.reading import Template, listed, texts
 BY_RUN_TIME = (
     {"s3:GetObject", "s3:PutObject", "s3:DeleteObject"},
     {"states:StopExecution"},
+    {"es:ESHttpGet"},
+    {f"es:ESHttp{verb}" for verb in ("Get", "Post", "Put", "Delete")},
 )
-WITHOUT_RESOURCE = ("xray:", "logs:")
+WITHOUT_RESOURCE = ("xray:", "logs:", "dynamodb:ListStreams")
 
 
 def test_every_function_has_a_role_of_its_own(dev: Template) -> None:
@@ -58,7 +60,9 @@ def test_nobody_scans_the_table_or_touches_it_as_a_whole(dev: Template) -> None:
         if action.startswith("dynamodb:")
     }
     items = {"GetItem", "BatchGetItem", "PutItem", "UpdateItem", "DeleteItem", "ConditionCheckItem"}
-    assert actions == {f"dynamodb:{name}" for name in (*items, "Query")}
+    stream = {"DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"}
+    assert actions == {f"dynamodb:{name}" for name in (*items, "Query", *stream)}
+    assert who_may(dev, "dynamodb:GetRecords") == {"index_memory"}
 
 
 def who_may(dev: Template, action: str) -> set[str]:
@@ -80,11 +84,11 @@ def test_who_answers_denies_or_withdraws_an_approval_ends_its_wait(dev: Template
 
 
 def test_a_run_is_started_by_whoever_may_end_the_one_before_it(dev: Template) -> None:
-    functions = set(dev.functions()) - {"run_tool", "request_approval"}
+    functions = set(dev.functions()) - {"run_tool", "request_approval", "index_memory", "ingest_file"}
     assert who_may(dev, "states:StartExecution") == functions
 
 
-def test_keys_are_read_by_those_who_resolve_models(dev: Template) -> None:
+def test_keys_are_read_by_those_who_resolve_models_and_embedders(dev: Template) -> None:
     assert who_may(dev, "ssm:GetParameters") == set(dev.functions()) - {"run_tool", "request_approval"}
 
 

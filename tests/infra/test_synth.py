@@ -14,13 +14,14 @@ from infra.artifacts import CAGE, ROOT, stage
 from infra.settings import settings_of
 
 
-def test_no_rule_of_the_checks_is_broken(checked: Path) -> None:
+def test_no_rule_of_the_checks_is_broken(checked: Path, checked_search: Path) -> None:
     assert checked.exists()
+    assert checked_search.exists()
 
 
-def test_cloudformation_takes_the_template(checked: Path) -> None:
+def test_cloudformation_takes_the_templates(checked: Path, checked_search: Path) -> None:
     linter = Path(sys.executable).with_name("cfn-lint")
-    done = subprocess.run([linter, "-i", "W", "--", str(checked)], capture_output=True, text=True, check=False)
+    done = subprocess.run([linter, "-i", "W", "--", checked, checked_search], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
 

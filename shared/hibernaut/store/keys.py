@@ -225,7 +225,7 @@ def upload_blob(tenant: str, file_id: str) -> str:
     return f"{UPLOADS}{tenant}/{file_id}"
 
 
-def of_file_blob(key: str) -> tuple[str, str]:
+def of_upload_blob(key: str) -> tuple[str, str]:
     """The tenant and the file whose bytes lie there."""
     tenant, _, file_id = key.removeprefix(UPLOADS).rpartition("/")
     return tenant, file_id

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from hibernaut.adapters.blobs.s3 import S3Blobs
 from hibernaut.adapters.clock import SystemClock, TimeOrderedIds
 from hibernaut.adapters.embedder.catalogue import DefaultEmbedding, EmbedderCatalogue
+from hibernaut.adapters.files.child_process import ChildFileReader
+from hibernaut.adapters.ingest.lambda_function import LambdaIngest
 from hibernaut.adapters.model.catalogue import Catalogue
 from hibernaut.adapters.secrets.ssm import SsmSecrets
 from hibernaut.adapters.signal import PollingSignal
@@ -22,22 +24,31 @@ from hibernaut.adapters.web.http import HttpWeb
 from hibernaut.adapters.workflow.step_functions import StepFunctions
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.embedder import Embedders
+from hibernaut.ports.ingest import NO_INGEST
+from hibernaut.ports.memory_index import MemoryIndex
 from hibernaut.ports.model import Models
+from hibernaut.ports.secrets import Secrets
 from hibernaut.ports.table import Table
 from hibernaut.ports.tool_runner import ToolRunner
 from hibernaut.services.approvals import Approvals
 from hibernaut.services.calls import ToolLimits
 from hibernaut.services.endings import Endings
 from hibernaut.services.host import Host
+from hibernaut.services.memory_search import MemorySearch
+from hibernaut.services.memory_sources import MemorySources
 from hibernaut.services.sweep import Sweep
 from hibernaut.store.stores import Stores, stores_over
 from hibernaut.wiring.chain import Chain, chain_over
-from hibernaut.wiring.settings import PROVIDER_NAMES, AwsSettings
+from hibernaut.wiring.memory_index import index_of
+from hibernaut.wiring.settings import PROVIDER_NAMES, AwsSettings, BadSetting
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from hibernaut.services.compaction import Compactions
+    from hibernaut.services.feeding import Feeding
+    from hibernaut.services.ingestion import Ingestion
+    from hibernaut.services.reindexing import Reindexing
 
 GATHER_SECONDS = 0.1
 """For how long the pieces of a reply are gathered into one write: each is paid for."""
@@ -54,6 +65,7 @@ class Overrides:
     models: Models | None = None
     runner: ToolRunner | None = None
     embedders: Embedders | None = None
+    index: MemoryIndex | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +80,21 @@ class House:
     chain: Chain
 
 
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """What `index_memory` does: takes what the change stream tells, takes again what it has given up, and builds the index anew."""
+
+    feeding: Feeding
+    reindexing: Reindexing
+
+
 def house(settings: AwsSettings, overrides: Overrides = Overrides(), *, in_execution: bool = False) -> House:
     """`in_execution`: called by a run's own execution, which must not be stopped from within."""
     host, stores = _base(settings, overrides, in_execution=in_execution)
     secrets = SsmSecrets(settings.parameters, clock=host.clock, together=PROVIDER_NAMES)
     embedders, models = overrides.embedders, overrides.models
     if embedders is None or models is None:
-        embedding = DefaultEmbedding(settings.default_embedding, settings.embedding_dimension)
-        offered = EmbedderCatalogue(secrets, default=embedding, only_configured=True, bedrock=True)
+        offered = _embedders(settings, secrets)
         embedders = embedders or offered
         models = models or Catalogue(
             secrets,
@@ -85,18 +104,71 @@ def house(settings: AwsSettings, overrides: Overrides = Overrides(), *, in_execu
             only_configured=True,
         )
     runner = overrides.runner or LambdaRunner(settings.run_tool)
-    chain = chain_over(stores, host, models, runner, ToolLimits(timeout=settings.tool_timeout))
+    search = MemorySearch(stores, overrides.index or index_of(settings), MemorySources(stores, embedders))
+    chain = chain_over(stores, host, models, runner, ToolLimits(timeout=settings.tool_timeout), search)
     return House(settings, host, stores, models, embedders, chain)
+
+
+def feeding(settings: AwsSettings, overrides: Overrides = Overrides()) -> Feed:
+    """What the index is fed by: neither models nor tools. Raises: BadSetting where memory is not indexed."""
+    index = overrides.index or index_of(settings)
+    if index is None:
+        raise BadSetting("HIBERNAUT_OPENSEARCH must name the domain that is to be fed")
+    from hibernaut.services.feeding import Feeding
+    from hibernaut.services.indexing import Indexing
+    from hibernaut.services.reindexing import Reindexing
+
+    table = _table(settings, overrides)
+    host, stores = _base(settings, overrides, in_execution=True)
+    embedders = overrides.embedders or _embedders(
+        settings, SsmSecrets(settings.parameters, clock=host.clock, together=PROVIDER_NAMES)
+    )
+    indexing = Indexing(table, stores, index, MemorySources(stores, embedders))
+    return Feed(Feeding(stores.unindexed, indexing, host.clock), Reindexing(stores, index))
+
+
+def reading(settings: AwsSettings, overrides: Overrides = Overrides()) -> Ingestion:
+    """What reads uploaded files; who embeds their pieces is asked how large they may be."""
+    from hibernaut.services.ingestion import Ingestion
+
+    host, stores = _base(settings, overrides, in_execution=True)
+    secrets = SsmSecrets(settings.parameters, clock=host.clock, together=PROVIDER_NAMES)
+    embedders = overrides.embedders or _embedders(settings, secrets)
+    return Ingestion(stores, host, embedders, indexed=_indexed(settings, overrides))
+
+
+def _embedders(settings: AwsSettings, secrets: Secrets) -> EmbedderCatalogue:
+    embedding = DefaultEmbedding(settings.default_embedding, settings.embedding_dimension)
+    return EmbedderCatalogue(secrets, default=embedding, only_configured=True, bedrock=True)
+
+
+def _table(settings: AwsSettings, overrides: Overrides) -> Table:
+    own = DynamoDbTable(settings.table)
+    return overrides.table(own) if overrides.table else own
 
 
 def _base(settings: AwsSettings, overrides: Overrides, *, in_execution: bool) -> tuple[Host, Stores]:
     """What lies under every use case."""
     clock = overrides.clock or SystemClock()
     ids = TimeOrderedIds(clock)
-    own = DynamoDbTable(settings.table)
     workflow = StepFunctions(settings.state_machine, stops=not in_execution)
-    host = Host(clock, ids, workflow, PollingSignal(), holder=f"lambda:{ids.token()}", gather=GATHER_SECONDS, web=HttpWeb())
-    return host, stores_over(overrides.table(own) if overrides.table else own, S3Blobs(settings.bucket), clock)
+    host = Host(
+        clock,
+        ids,
+        workflow,
+        PollingSignal(),
+        holder=f"lambda:{ids.token()}",
+        gather=GATHER_SECONDS,
+        web=HttpWeb(),
+        reader=ChildFileReader(),
+        ingest=LambdaIngest(settings.ingest_file) if settings.ingest_file else NO_INGEST,
+    )
+    blobs, indexed = S3Blobs(settings.bucket), _indexed(settings, overrides)
+    return host, stores_over(_table(settings, overrides), blobs, clock, indexed=indexed)
+
+
+def _indexed(settings: AwsSettings, overrides: Overrides) -> bool:
+    return bool(settings.opensearch) or overrides.index is not None
 
 
 def chain() -> Chain:
@@ -122,6 +194,16 @@ def endings() -> Endings:
 def sweep() -> Sweep:
     """For `sweep_runs`."""
     return _house(AwsSettings.from_environment()).chain.sweep
+
+
+def feed() -> Feed:
+    """For `index_memory`."""
+    return _feed(AwsSettings.from_environment())
+
+
+def ingestion() -> Ingestion:
+    """For `ingest_file`."""
+    return _reading(AwsSettings.from_environment())
 
 
 def api_app() -> FastAPI:
@@ -154,6 +236,16 @@ def _house(settings: AwsSettings) -> House:
 @cache
 def _in_execution(settings: AwsSettings) -> House:
     return house(settings, in_execution=True)
+
+
+@cache
+def _feed(settings: AwsSettings) -> Feed:
+    return feeding(settings)
+
+
+@cache
+def _reading(settings: AwsSettings) -> Ingestion:
+    return reading(settings)
 
 
 @cache

@@ -5,6 +5,7 @@
     HIBERNAUT_DEFAULT_EMBEDDING    handle of what memory is embedded by, or none (default: hibernaut/minilm where it is installed)
     HIBERNAUT_EMBEDDING_DIMENSION  its dimension, where that is not known or shall be shorter
     HIBERNAUT_TOOL_TIMEOUT    seconds that one call of a custom tool may take (default: 60)
+    HIBERNAUT_UPLOAD_LIMIT    megabytes of one uploaded file (default: 50); on AWS the API takes no more than some 4 at once
     HIBERNAUT_CORS_ORIGINS    origins whose pages may call the API, separated by commas
     OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL   the providers
 
@@ -17,6 +18,9 @@ On AWS (set by the stack):
     HIBERNAUT_RUN_TOOL        name of the function that runs custom tools
     HIBERNAUT_LONGEST_FOLLOW  seconds after which a stream is ended, for its client to resume it (default: 840)
     HIBERNAUT_PARAMETERS      path in the Parameter Store under which the providers' keys lie
+    HIBERNAUT_OPENSEARCH      address of the OpenSearch domain in which memory is indexed; without one it is not
+    HIBERNAUT_OPENSEARCH_REPLICAS  how many copies of each index there are beside the first (default: 0)
+    HIBERNAUT_INGEST_FILE     name of the function that reads uploaded files
 """
 
 from __future__ import annotations
@@ -75,6 +79,9 @@ class AwsSettings:
     bucket: str = ""
     state_machine: str = ""
     run_tool: str = ""
+    ingest_file: str = ""
+    opensearch: str = ""
+    opensearch_replicas: int = 0
     parameters: str = ""
     longest_follow: float = LONGEST_FOLLOW
     default_model: str | None = None
@@ -95,6 +102,9 @@ class AwsSettings:
             bucket=variables.get("HIBERNAUT_BUCKET", ""),
             state_machine=variables.get("HIBERNAUT_STATE_MACHINE", ""),
             run_tool=variables.get("HIBERNAUT_RUN_TOOL", ""),
+            ingest_file=variables.get("HIBERNAUT_INGEST_FILE", ""),
+            opensearch=variables.get("HIBERNAUT_OPENSEARCH", ""),
+            opensearch_replicas=_copies(variables, "HIBERNAUT_OPENSEARCH_REPLICAS"),
             parameters=variables.get("HIBERNAUT_PARAMETERS", ""),
             longest_follow=_seconds(variables, "HIBERNAUT_LONGEST_FOLLOW", LONGEST_FOLLOW),
             default_model=variables.get("HIBERNAUT_DEFAULT_MODEL") or None,
@@ -116,6 +126,13 @@ def _seconds(variables: Mapping[str, str], name: str, default: float) -> float:
     if not 0 < seconds <= 900:
         raise BadSetting(f"{name} must be a number of seconds from 0 to 900, not {text!r}")
     return seconds
+
+
+def _copies(variables: Mapping[str, str], name: str) -> int:
+    text = variables.get(name) or "0"
+    if not text.isdecimal():
+        raise BadSetting(f"{name} must be a whole number, not {text!r}")
+    return int(text)
 
 
 def _embedding(variables: Mapping[str, str]) -> str | None:

@@ -36,7 +36,7 @@ def read_stream(client: Any, arn: str, after: str | None, limit: int) -> list[Re
             if len(records) == limit:
                 return records
             seen[shard] = told["SequenceNumber"]
-            records.append(_record(told, json.dumps(seen, separators=(",", ":"))))
+            records.append(record_of(told, json.dumps(seen, separators=(",", ":"))))
     return records
 
 
@@ -91,7 +91,8 @@ def _iterator(client: Any, arn: str, shard: str, number: str | None) -> str | No
     return str(answer["ShardIterator"])
 
 
-def _record(told: dict[str, Any], cursor: str) -> Record:
+def record_of(told: dict[str, Any], cursor: str = "") -> Record:
+    """One change as the stream tells it, and as Lambda hands it on (`Records[].dynamodb`)."""
     key = plain_item(told["Keys"])
     old, new = told.get("OldImage"), told.get("NewImage")
     return Record(

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from hibernaut.local.aws_offline.moto_executions import Ended
+from hibernaut.local.aws_offline.moto_objects import Created
 
 MOTO_VERSION = "5.2.5"
 """The version whose insides are replaced. Another one needs every fix looked at again."""
@@ -49,3 +50,10 @@ def told_of_ends(listener: Callable[[Ended], None]) -> AbstractContextManager[No
     from hibernaut.local.aws_offline import moto_executions
 
     return moto_executions.told_of_ends(listener)
+
+
+def told_of_objects(listener: Callable[[Created], None]) -> AbstractContextManager[None]:
+    """Meanwhile the listener is told of every object that comes to be."""
+    from hibernaut.local.aws_offline import moto_objects
+
+    return moto_objects.told_of_objects(listener)

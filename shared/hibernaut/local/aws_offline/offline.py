@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -19,6 +20,7 @@ from typing import Self
 
 from hibernaut.adapters.table.dynamodb import DynamoDbTable
 from hibernaut.local.aws_offline.environment import exported, union
+from hibernaut.local.aws_offline.feeds import Feeds
 from hibernaut.local.aws_offline.gateway import Gateway
 from hibernaut.local.aws_offline.lambdas import Function, Lambdas, Reply, moto_invoke
 from hibernaut.local.aws_offline.place import VARIABLES
@@ -28,6 +30,9 @@ from hibernaut.local.aws_offline.stack import Stack
 from hibernaut.local.aws_offline.template import checkout, template_of
 from hibernaut.local.server import LocalServer, address, listening
 from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.wiring.memory_index import close_file
+
+INDEX = "HIBERNAUT_OPENSEARCH"
 
 
 class FunctionFailed(Exception):
@@ -95,10 +100,13 @@ class OfflineAws:
             self.lambdas = Lambdas([Function.of(function) for function in functions])
             starting.callback(self.lambdas.over)
             self.rules = Rules(self.stack, self.lambdas)
+            self.feeds = Feeds(self.stack, self.lambdas)
             starting.enter_context(moto_fixes.told_of_ends(self.rules.execution_ended))
+            starting.enter_context(moto_fixes.told_of_objects(self.rules.object_created))
             starting.enter_context(_invoking(self.lambdas))
             environments = [function.properties["Environment"]["Variables"] for function in functions]
-            starting.enter_context(exported({**union(environments), **self._variables}))
+            index = {INDEX: starting.enter_context(_index_file())}
+            starting.enter_context(exported({**union(environments), **index, **self._variables}))
             self._put_secrets()
             self._running = starting.pop_all()
 
@@ -143,6 +151,14 @@ class OfflineAws:
             raise FunctionFailed(reply.payload)
         return reply.payload
 
+    def clocks(self) -> dict[str, float]:
+        """The functions that are called at a rate, and every how many seconds."""
+        found = self.stack.of_type("AWS::Scheduler::Schedule")
+        return {
+            self.lambdas.of(one.properties["Target"]["Arn"]).folder: _seconds(one.properties["ScheduleExpression"])
+            for one in found
+        }
+
     def fire_schedule(self, function: str = "sweep_runs") -> Reply:
         """What the scheduler does when the time comes: its event to the function, and a dead letter where that fails."""
         schedule = self._schedule_of(function)
@@ -154,6 +170,11 @@ class OfflineAws:
         for mark, value in marks.items():
             text = text.replace(mark, value)
         return invoke_unawaited(self.lambdas, function, json.loads(text))
+
+    def pump(self) -> int:
+        """Tell the functions what the table's change stream has for them, and what they failed at the last time; how many records were
+        told. Nothing is told by itself: `hibernaut dev` calls this again and again."""
+        return self.feeds.pump()
 
     def wait_for_run(self, name: str, timeout: float = 30.0) -> str:
         """Wait for the end of the execution of this name, without asking again and again; its status."""
@@ -212,6 +233,17 @@ def _importable(root: Path) -> Iterator[None]:
 
 
 @contextmanager
+def _index_file() -> Iterator[str]:
+    """Where the index of memory is, in place of the domain."""
+    with tempfile.TemporaryDirectory(prefix="hibernaut-offline-") as folder:
+        path = str(Path(folder) / "index.db")
+        try:
+            yield path
+        finally:
+            close_file(path)
+
+
+@contextmanager
 def _invoking(lambdas: Lambdas) -> Iterator[None]:
     from moto.awslambda.models import LambdaFunction
 
@@ -221,6 +253,12 @@ def _invoking(lambdas: Lambdas) -> Iterator[None]:
         yield
     finally:
         LambdaFunction.invoke = original  # type: ignore[method-assign]
+
+
+def _seconds(rate: str) -> float:
+    """Of `rate(5 minutes)`."""
+    number, unit = rate.removeprefix("rate(").removesuffix(")").split()
+    return float(number) * {"minute": 60, "hour": 3600, "day": 86_400}[unit.removesuffix("s")]
 
 
 def _stack_name(template: JsonObject) -> str:

@@ -144,6 +144,16 @@ def _rule(properties: JsonObject, physical: str) -> Made:
     return name, {"Arn": f"arn:aws:events:{REGION}:{ACCOUNT}:rule/{name}"}
 
 
+def _mapping(properties: JsonObject, physical: str) -> Made:
+    """moto would tell the function within each write; `feeds` reads the mapping from the template."""
+    return f"{physical}-of-{properties['FunctionName']}", {}
+
+
+def _domain(properties: JsonObject, physical: str) -> Made:
+    """Nobody answers there: the functions are told of another index (`offline`)."""
+    return properties.get("DomainName") or physical, {"DomainEndpoint": "search.invalid"}
+
+
 def _of_the_front(properties: JsonObject, physical: str) -> Made:
     """Parts of the gateway that the front reads from the template itself."""
     return properties.get("StageName") or physical, {"RootResourceId": f"{physical}-root"}
@@ -164,8 +174,10 @@ MAKERS: dict[str, Callable[[JsonObject, str], Made]] = {
     "AWS::DynamoDB::Table": _table,
     "AWS::Events::Rule": _rule,
     "AWS::IAM::Role": _role,
+    "AWS::Lambda::EventSourceMapping": _mapping,
     "AWS::Lambda::Function": _function,
     "AWS::Logs::LogGroup": _log_group,
+    "AWS::OpenSearchService::Domain": _domain,
     "AWS::S3::Bucket": _bucket,
     "AWS::SQS::Queue": _queue,
     "AWS::Scheduler::Schedule": _schedule,

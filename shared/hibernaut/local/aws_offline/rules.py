@@ -1,4 +1,4 @@
-"""EventBridge's rules on executions: their end is told to the rule's target, as an event of AWS's own shape.
+"""EventBridge's rules on executions and on objects: their end, and their coming, is told to the rule's target, as an event of AWS's own shape.
 
 Knows: the rules of the template, and how EventBridge writes events. Must not know: what the target does.
 """
@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 from hibernaut.local.aws_offline.lambdas import Lambdas, Reply
 from hibernaut.local.aws_offline.moto_executions import Ended
+from hibernaut.local.aws_offline.moto_objects import Created
 from hibernaut.local.aws_offline.place import ACCOUNT, REGION
 from hibernaut.local.aws_offline.resources import client
 from hibernaut.local.aws_offline.stack import Stack
@@ -31,7 +32,13 @@ class Rules:
 
     def execution_ended(self, ended: Ended) -> None:
         """Tell those whose pattern it fits; on a thread of ours."""
-        event = status_change(ended)
+        self._tell(status_change(ended))
+
+    def object_created(self, created: Created) -> None:
+        """The same for an object of a bucket."""
+        self._tell(creation(created))
+
+    def _tell(self, event: JsonObject) -> None:
         for rule in self._rules:
             if self._closed or not fits(rule["EventPattern"], event):
                 continue
@@ -64,22 +71,50 @@ def fits(pattern: JsonObject, event: Json) -> bool:
     if not isinstance(event, dict):
         return False
     return all(
-        fits(wanted, event.get(name)) if isinstance(wanted, dict) else event.get(name) in wanted
+        fits(wanted, event.get(name)) if isinstance(wanted, dict) else any(_is(event.get(name), one) for one in wanted)
         for name, wanted in pattern.items()
     )
+
+
+def _is(value: Json, wanted: Json) -> bool:
+    """A value as it is written, or the beginning of a text."""
+    if isinstance(wanted, dict):
+        return isinstance(value, str) and value.startswith(wanted["prefix"])
+    return bool(value == wanted)
+
+
+def creation(created: Created) -> JsonObject:
+    """The event that S3 sends when an object has come to be."""
+    bucket, key = created.bucket, created.key
+    detail = {
+        "version": "0",
+        "bucket": {"name": bucket},
+        "object": {"key": key, "size": created.size, "etag": created.etag, "sequencer": uuid.uuid4().hex[:18].upper()},
+        "request-id": uuid.uuid4().hex[:16].upper(),
+        "requester": ACCOUNT,
+        "source-ip-address": "127.0.0.1",
+        "reason": "PutObject",
+    }
+    return {**_event("Object Created", "aws.s3", f"arn:aws:s3:::{bucket}"), "detail": detail}
+
+
+def _event(kind: str, source: str, resource: str) -> JsonObject:
+    return {
+        "version": "0",
+        "id": str(uuid.uuid4()),
+        "detail-type": kind,
+        "source": source,
+        "account": ACCOUNT,
+        "time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "region": REGION,
+        "resources": [resource],
+    }
 
 
 def status_change(ended: Ended) -> JsonObject:
     """The event that Step Functions sends when an execution ends."""
     return {
-        "version": "0",
-        "id": str(uuid.uuid4()),
-        "detail-type": "Step Functions Execution Status Change",
-        "source": "aws.states",
-        "account": ACCOUNT,
-        "time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "region": REGION,
-        "resources": [ended.arn],
+        **_event("Step Functions Execution Status Change", "aws.states", ended.arn),
         "detail": {
             "executionArn": ended.arn,
             "stateMachineArn": ended.machine,

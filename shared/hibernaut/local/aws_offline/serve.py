@@ -1,4 +1,4 @@
-"""`hibernaut dev --profile aws-offline`: the deployed product on a port, with a clock that fires its schedules.
+"""`hibernaut dev --profile aws-offline`: the deployed product on a port, with clocks that fire its schedules, and its change stream.
 
 Knows: the life of the process. Must not know: the command line.
 """
@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.server import LocalServer, address, listening
 
-MINUTE_S = 60.0
-"""Every schedule of the stack is `rate(1 minute)`."""
+PUMP_S = 0.5
+"""Lambda looks at a stream as often as that."""
 
 
 def serve(
@@ -26,15 +27,23 @@ def serve(
     with OfflineAws(secrets=secrets, variables={"POWERTOOLS_LOG_LEVEL": "WARNING", **variables}) as aws:
         listener = listening(host, port)
         where, over = address(listener), threading.Event()
-        clock = threading.Thread(target=_every_minute, args=(aws, over), daemon=True, name="scheduler")
-        clock.start()
+        clocks = [
+            threading.Thread(
+                target=_every, args=(seconds, partial(aws.fire_schedule, function), over), daemon=True, name="scheduler"
+            )
+            for function, seconds in aws.clocks().items()
+        ]
+        clocks.append(threading.Thread(target=_every, args=(PUMP_S, aws.pump, over), daemon=True, name="stream"))
+        for clock in clocks:
+            clock.start()
         try:
             LocalServer(aws.gateway, listener, ready=lambda: ready(where)).serve()
         finally:
             over.set()
-            clock.join()
+            for clock in clocks:
+                clock.join()
 
 
-def _every_minute(aws: OfflineAws, over: threading.Event) -> None:
-    while not over.wait(MINUTE_S):
-        aws.fire_schedule()
+def _every(seconds: float, call: Callable[[], object], over: threading.Event) -> None:
+    while not over.wait(seconds):
+        call()

@@ -18,11 +18,17 @@ import hibernaut
 from hibernaut.schemas.base import JsonObject
 
 ENVIRONMENT = "dev"
+CONTEXT = {"search": "domain"}
+"""Nothing costs anything here, so memory is indexed."""
 # What the template says depends on these; code of functions is run from the checkout, whatever its asset's hash.
 SOURCES = (
     "infra",
     "shared/hibernaut/adapters/table/definition.py",
+    "shared/hibernaut/domain/embedding_models.py",
     "shared/hibernaut/ports/table.py",
+    "shared/hibernaut/store/keys.py",
+    "shared/hibernaut/store/unindexed.py",
+    "shared/hibernaut/wiring/memory_index.py",
     "shared/hibernaut/wiring/settings.py",
 )
 
@@ -57,7 +63,7 @@ def template_of(root: Path, environment: str = ENVIRONMENT) -> JsonObject:
 
 def kept_template(root: Path, environment: str = ENVIRONMENT) -> Path:
     """Where the template of these sources is kept, made or not."""
-    digest = hashlib.sha256(environment.encode())
+    digest = hashlib.sha256(json.dumps([environment, CONTEXT]).encode())
     for file in _sources(root):
         digest.update(str(file.relative_to(root)).encode())
         digest.update(file.read_bytes())
@@ -74,7 +80,8 @@ def _sources(root: Path) -> Iterator[Path]:
 def _synthesize(root: Path, environment: str, kept: Path) -> None:
     kept.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        context = ["--context", f"env={environment}", "--context", "check=false"]
+        asked = [f"env={environment}", "check=false", *(f"{name}={value}" for name, value in CONTEXT.items())]
+        context = [word for pair in asked for word in ("--context", pair)]
         command = [sys.executable, "-m", "infra.app", "--outdir", folder, *context]
         done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
         made = list(Path(folder).glob("*.template.json"))

@@ -1,0 +1,1 @@
+"""The function that feeds the index of memory."""

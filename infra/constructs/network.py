@@ -1,0 +1,58 @@
+"""A network of its own for the domain and for the functions that speak with it; by setting, because its way out costs by the hour.
+
+The table and the bucket are reached without leaving it, for nothing; model providers and the rest of AWS through one NAT gateway.
+"""
+
+from __future__ import annotations
+
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_opensearchservice as opensearch
+from constructs import Construct
+
+from infra.constructs.findings import ANYTHING, Grant, accept
+
+HTTPS = 443
+_INTERFACES = ("CreateNetworkInterface", "DeleteNetworkInterface", "DescribeNetworkInterfaces", "DescribeSubnets")
+_ADDRESSES = ("AssignPrivateIpAddresses", "UnassignPrivateIpAddresses")
+
+
+class Network(Construct):
+    def __init__(self, scope: Construct, id: str, *, zones: int) -> None:
+        """`zones`: how many the domain is spread over; there are never fewer than two."""
+        super().__init__(scope, id)
+        self.vpc = ec2.Vpc(
+            self,
+            "Vpc",
+            max_azs=max(zones, 2),
+            nat_gateways=1,
+            subnet_configuration=[
+                ec2.SubnetConfiguration(name="Out", subnet_type=ec2.SubnetType.PUBLIC, cidr_mask=28),
+                ec2.SubnetConfiguration(name="Functions", subnet_type=ec2.SubnetType.PRIVATE_WITH_EGRESS, cidr_mask=20),
+            ],
+            gateway_endpoints={
+                "Table": ec2.GatewayVpcEndpointOptions(service=ec2.GatewayVpcEndpointAwsService.DYNAMODB),
+                "Bucket": ec2.GatewayVpcEndpointOptions(service=ec2.GatewayVpcEndpointAwsService.S3),
+            },
+        )
+        self.functions = ec2.SecurityGroup(
+            self, "Functions", vpc=self.vpc, description="Functions that speak with the memory index"
+        )
+        self._domain = ec2.SecurityGroup(
+            self, "Domain", vpc=self.vpc, allow_all_outbound=False, description="The memory index: HTTPS from our functions"
+        )
+        self._domain.add_ingress_rule(self.functions, ec2.Port.tcp(HTTPS))
+        accept(
+            self.vpc, "VPC7", "Only our functions and their index are in it; a log of every connection costs more than it tells."
+        )
+
+    def for_the_domain(self, zones: int) -> opensearch.CfnDomain.VPCOptionsProperty:
+        subnets = [subnet.subnet_id for subnet in self.vpc.private_subnets[:zones]]
+        return opensearch.CfnDomain.VPCOptionsProperty(subnet_ids=subnets, security_group_ids=[self._domain.security_group_id])
+
+    @staticmethod
+    def entry() -> Grant:
+        """What Lambda needs of a function's role to place it in a network."""
+        actions = [f"ec2:{name}" for name in (*_INTERFACES, *_ADDRESSES)]
+        reason = "Lambda makes its network interfaces under names of its own."
+        return Grant(iam.PolicyStatement(actions=actions, resources=["*"]), ANYTHING, reason)
