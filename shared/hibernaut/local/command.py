@@ -21,10 +21,12 @@ from hibernaut.wiring.settings import BadSetting
 PORT = 8283
 """Where `letta-client` looks with environment="local"."""
 
+DATA_DIR = "where agents are kept (default: $HIBERNAUT_DATA, else .hibernaut)"
 ABOUT = """\
 Hibernaut serves stateful LLM agents with self-editing memory behind the Letta V1 API.
 
     hibernaut dev        serve on http://127.0.0.1:8283; agents live in the folder .hibernaut
+    hibernaut reindex    build the search index of a data folder anew, also while it is served
     hibernaut version    print the version
 
 Then, with `pip install letta-client`:
@@ -59,7 +61,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.command is None:
         _parser().print_help()
         return 0
+    for stop in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(stop, _interrupted)  # also where our parent ignores it, as a shell does for what it starts behind itself
+    if asked.command == "reindex":
+        return _reindex(asked.data_dir)
     return _dev(Dev(host=asked.host, port=asked.port, data=asked.data_dir, profile=asked.profile))
+
+
+def _reindex(data: str | None) -> int:
+    from hibernaut.local.reindexing import reindex
+
+    try:
+        reindex(data)
+    except CannotServe as reason:
+        return _sorry(reason.code, str(reason))
+    except BadSetting as reason:
+        return _sorry(2, str(reason))
+    return 0
 
 
 def _dev(asked: Dev) -> int:
@@ -67,8 +85,6 @@ def _dev(asked: Dev) -> int:
         return _sorry(
             2, f"--host {asked.host} would open the server to the network, and no API keys guard it; use 127.0.0.1 or ::1"
         )
-    for stop in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(stop, _interrupted)  # also where our parent ignores it, as a shell does for what it starts behind itself
     try:
         profiles.serve(asked)
     except KeyboardInterrupt:
@@ -109,10 +125,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     dev.add_argument("--host", default="127.0.0.1", help="address to listen on, of this machine only (default: %(default)s)")
     dev.add_argument("--port", type=_port, default=PORT, help="port to listen on; 0 takes a free one (default: %(default)s)")
-    dev.add_argument("--data-dir", metavar="DIR", help="where agents are kept (default: $HIBERNAUT_DATA, else .hibernaut)")
+    dev.add_argument("--data-dir", metavar="DIR", help=DATA_DIR)
     dev.add_argument(
         "--profile", type=_profile, default="embedded", help="embedded or aws-offline (default: %(default)s)", metavar="NAME"
     )
+    again = commands.add_parser(
+        "reindex",
+        help="build the search index anew",
+        description="Empty the search index of a data folder and build it anew from what is stored there. A server that has the folder open "
+        "may go on: it does the work, and says meanwhile that searches may be incomplete. Ctrl-C loses nothing.",
+    )
+    again.add_argument("--data-dir", metavar="DIR", help=DATA_DIR)
     commands.add_parser("version", help="print the version", description="Print the version.")
     return parser
 

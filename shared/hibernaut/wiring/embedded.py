@@ -60,6 +60,10 @@ class DataFolderUnusable(OSError):
     """The data folder cannot be used; the text says why and what to do."""
 
 
+class DataFolderTaken(DataFolderUnusable):
+    """Another process has it open."""
+
+
 @dataclass(frozen=True, slots=True)
 class Overrides:
     """Engines given instead of the profile's own: `table` wraps the table that is opened."""
@@ -182,6 +186,30 @@ class Embedded:
                 logger.error("sweep failed", extra={"error": type(error).__qualname__, "place": place_of(error)})
 
 
+class Beside:
+    """What may be used of a data folder that a running server has open: its table and its index. Nothing is fed or swept here."""
+
+    def __init__(self, settings: EmbeddedSettings) -> None:
+        """Raises: TableError, IndexAsleep."""
+        self._file = SqliteTable(settings.data / "hibernaut.db")
+        self._index = SqliteMemoryIndex(settings.data / "index.db")
+        stores = stores_over(self._file, DiskBlobs(settings.data / "blobs"), SystemClock(), indexed=True)
+        self.reindexing = Reindexing(stores, self._index)
+
+    def close(self) -> None:
+        self._index.close()
+        self._file.close()
+
+
+def is_open(data: Path) -> bool:
+    """Whether a process has the data folder open. Raises: DataFolderUnusable."""
+    try:
+        _locked(data).close()
+    except DataFolderTaken:
+        return True
+    return False
+
+
 def _unseen(progress: Progress) -> None:
     """Nobody watches."""
     del progress
@@ -202,7 +230,7 @@ def _locked(data: Path) -> IO[str]:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         handle.close()
-        raise DataFolderUnusable(
+        raise DataFolderTaken(
             f"The data folder {data} is open in another process. Stop that one or choose another folder."
         ) from error
     return handle

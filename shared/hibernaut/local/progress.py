@@ -1,0 +1,81 @@
+"""How far something long has come: a bar that moves on a terminal, a line for every tenth elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Protocol, TextIO
+
+WIDTH = 30
+"""Signs of the bar."""
+
+
+class Told(Protocol):
+    def line(self, text: str) -> None:
+        """Something to keep."""
+
+    def share(self, done: int, of: int) -> None:
+        """How far it has come."""
+
+    def end(self) -> None:
+        """Nothing more is told."""
+
+
+def told_to(out: TextIO) -> Told:
+    return Bar(out) if out.isatty() else Lines(out)
+
+
+class Lines:
+    """For a file or a pipe."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._tenths = 0
+
+    def line(self, text: str) -> None:
+        print(text, file=self._out, flush=True)
+
+    def share(self, done: int, of: int) -> None:
+        tenths = 10 * done // of if of else 0
+        if tenths != self._tenths:
+            self._tenths = tenths
+            self.line(f"{tenths * 10} %")
+
+    def end(self) -> None: ...
+
+
+class Bar:
+    """For a terminal: the bar is the last line, and rewritten in place. `now` in seconds."""
+
+    def __init__(self, out: TextIO, now: Callable[[], float] = time.monotonic) -> None:
+        self._out = out
+        self._now = now
+        self._since: float | None = None
+        self._shown = False
+
+    def line(self, text: str) -> None:
+        self.end()
+        print(text, file=self._out, flush=True)
+
+    def share(self, done: int, of: int) -> None:
+        self._since = self._now() if self._since is None else self._since
+        share = done / of if of else 0.0
+        filled = int(WIDTH * share)
+        bar = "█" * filled + "░" * (WIDTH - filled)
+        self._out.write(f"\r\033[K{bar} {share:4.0%}{_remaining(share, self._now() - self._since)}")
+        self._out.flush()
+        self._shown = True
+
+    def end(self) -> None:
+        if self._shown:
+            self._out.write("\r\033[K")
+            self._out.flush()
+            self._shown = False
+
+
+def _remaining(share: float, seconds: float) -> str:
+    """What is left at the pace so far, once there is one."""
+    if share < 0.02 or seconds < 2:
+        return ""
+    left = seconds * (1 - share) / share
+    return f"  about {left:.0f} s left" if left < 90 else f"  about {left / 60:.0f} min left"

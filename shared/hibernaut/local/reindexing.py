@@ -1,0 +1,120 @@
+"""`hibernaut reindex`: empties the index of a data folder, points to everything again, and shows how the index takes it in.
+
+Where a server has the folder open, the work is its: this process writes pointers into the table beside it and watches them go. Where
+none has, or it ends meanwhile, this process takes the folder and does the work itself. Knows the terminal; must not know how an index
+is built.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hibernaut.local import logs
+from hibernaut.local.profiles import CannotServe
+from hibernaut.local.progress import Told, told_to
+from hibernaut.ports.memory_index import IndexAsleep
+from hibernaut.ports.table import TableError
+from hibernaut.services.reindexing import Progress, Reindexing
+from hibernaut.wiring.embedded import TENANTS, Beside, DataFolderTaken, DataFolderUnusable, Embedded, is_open
+from hibernaut.wiring.settings import EmbeddedSettings
+
+LOOK = 0.5
+"""Seconds between two looks at what is left."""
+STILL = 60.0
+"""Seconds without progress after which this is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """A data folder. `served`: another process feeds its index."""
+
+    reindexing: Reindexing
+    served: bool
+
+
+def reindex(data: str | None) -> None:
+    """Until the index is whole. Raises: CannotServe, also where it was interrupted, BadSetting."""
+    settings = EmbeddedSettings.from_environment()
+    if data is not None:
+        settings = replace(settings, data=Path(data).expanduser())
+    if not (settings.data / "hibernaut.db").is_file():
+        raise CannotServe(f"there is nothing to index: {settings.data} holds no agents; name their folder with --data-dir")
+    logs.to_terminal()
+    begun = pointed = served = False
+    told = told_to(sys.stdout)
+    try:
+        while True:
+            with _opened(settings) as folder:
+                served = folder.served
+                told.line(_where(settings.data, again=begun, served=served))
+                begun = True
+                if not pointed:
+                    folder.reindexing.begin(TENANTS, lambda seen: told.line(_pointing(seen)) if seen.places == seen.of else None)
+                    pointed = True
+                if _watched(folder, settings, told):
+                    told.line("Done: the index knows everything again.")
+                    return
+    except KeyboardInterrupt as interrupt:
+        raise CannotServe(_interrupted(pointed=pointed, served=served)) from interrupt
+    except (DataFolderUnusable, TableError, IndexAsleep) as error:
+        raise CannotServe(str(error)) from error
+    finally:
+        told.end()
+
+
+@contextmanager
+def _opened(settings: EmbeddedSettings) -> Iterator[_Open]:
+    """Raises: DataFolderUnusable, TableError, IndexAsleep."""
+    try:
+        house = Embedded(settings)
+    except DataFolderTaken:
+        beside = Beside(settings)
+        try:
+            yield _Open(beside.reindexing, served=True)
+        finally:
+            beside.close()
+        return
+    try:
+        house.pump.start()
+        yield _Open(house.reindexing, served=False)
+    finally:
+        house.close()
+
+
+def _watched(folder: _Open, settings: EmbeddedSettings, told: Told) -> bool:
+    """Whether the index knows everything; False where the one who fed it is gone."""
+    most, moved, last = 0, time.monotonic(), -1
+    while not all([folder.reindexing.end(tenant) for tenant in TENANTS]):
+        left = sum(folder.reindexing.left(tenant) for tenant in TENANTS)
+        most = max(most, left)
+        told.share(most - left, most)
+        if left != last:
+            moved, last = time.monotonic(), left
+        elif time.monotonic() - moved > STILL:
+            told.line("Nothing was indexed for a minute: what stands in the way is in the server's log. Still waiting.")
+            moved = time.monotonic()
+        if folder.served and not is_open(settings.data):
+            return False
+        time.sleep(LOOK)
+    return True
+
+
+def _where(data: Path, *, again: bool, served: bool) -> str:
+    if again:
+        return "The server has ended; going on here."
+    return f"Reindexing {data}, " + ("beside the server that has it open." if served else "which no server has open.")
+
+
+def _pointing(seen: Progress) -> str:
+    return f"The index is empty and waits for {seen.records:,} records."
+
+
+def _interrupted(*, pointed: bool, served: bool) -> str:
+    if not pointed:
+        return "stopped halfway; run it again, or start the server, which begins anew"
+    return "stopped watching; the server goes on" if served else "stopped; the next start of the server goes on"

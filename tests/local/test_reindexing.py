@@ -1,0 +1,150 @@
+"""`hibernaut reindex`: what it does beside a server and without one, and how it is told."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+from pathlib import Path
+
+import httpx
+import pytest
+
+from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
+from hibernaut.local.progress import Bar, Lines, told_to
+from hibernaut.schemas.ids import DEFAULT_TENANT
+from hibernaut.wiring.embedded import Beside
+from hibernaut.wiring.settings import EmbeddedSettings
+from tests.local.test_command import COMMAND, ended, environment, serving, sorry
+
+WORDS = {"HIBERNAUT_DEFAULT_EMBEDDING": "none"}
+
+
+def reindexed(data: Path) -> subprocess.CompletedProcess[str]:
+    arguments = [*COMMAND, "reindex", "--data-dir", str(data)]
+    return subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=120, env=environment(**WORDS))
+
+
+def told_of_rex(url: str) -> str:
+    agent = httpx.post(f"{url}/v1/agents/", json={"memory_blocks": []}).json()["id"]
+    said = {"input": "My dog is called Rex."}
+    assert httpx.post(f"{url}/v1/agents/{agent}/messages", json=said, timeout=60).status_code == 200
+    return str(agent)
+
+
+def found(url: str, agent: str) -> list[str]:
+    asked = {"query": "Rex", "agent_id": agent, "search_mode": "fts"}
+    reply = httpx.post(f"{url}/v1/messages/search", json=asked, timeout=60)
+    assert reply.status_code == 200, reply.text
+    return [str(hit) for hit in reply.json() if "Rex" in str(hit)]
+
+
+def held(data: Path) -> list[tuple[str, int]]:
+    index = SqliteMemoryIndex(data / "index.db")
+    try:
+        return [(one.id, one.version) for space in index.spaces() for one in index.states(space, DEFAULT_TENANT)]
+    finally:
+        index.close()
+
+
+def test_beside_a_server_that_goes_on_answering(tmp_path: Path) -> None:
+    with serving(tmp_path, **WORDS) as (process, url, _):
+        agent = told_of_rex(url)
+        done = reindexed(tmp_path)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "beside the server that has it open" in done.stdout
+        assert done.stdout.endswith("Done: the index knows everything again.\n")
+        assert found(url, agent)
+        ended(process)
+    assert held(tmp_path)
+
+
+def test_without_a_server_what_the_index_had_lost_is_there_again(tmp_path: Path) -> None:
+    with serving(tmp_path, **WORDS) as (process, url, _):
+        agent = told_of_rex(url)
+        ended(process)
+    before = held_after_a_look(tmp_path)
+    index = SqliteMemoryIndex(tmp_path / "index.db")
+    for space in index.spaces():
+        index.drop(space)
+    index.close()
+    done = reindexed(tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "which no server has open" in done.stdout
+    assert held(tmp_path) == before
+    with serving(tmp_path, **WORDS) as (_, url, _):
+        assert found(url, agent)
+
+
+def held_after_a_look(data: Path) -> list[tuple[str, int]]:
+    """What the index holds once it knows everything."""
+    assert reindexed(data).returncode == 0
+    known = held(data)
+    assert known
+    return known
+
+
+def test_what_was_broken_off_is_done_at_the_next_start(tmp_path: Path) -> None:
+    with serving(tmp_path, **WORDS) as (process, url, _):
+        agent = told_of_rex(url)
+        ended(process)
+    known = held_after_a_look(tmp_path)
+    beside = Beside(EmbeddedSettings(data=tmp_path))
+    with pytest.raises(KeyboardInterrupt):
+        beside.reindexing.begin([DEFAULT_TENANT], interrupt)
+    beside.close()
+    assert held(tmp_path) == []
+    with serving(tmp_path, **WORDS) as (process, url, _):
+        assert found(url, agent)
+        done = reindexed(tmp_path)
+        assert done.returncode == 0
+        ended(process)
+    assert held(tmp_path) == known
+
+
+def interrupt(_progress: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_folder_without_agents_is_one_line(tmp_path: Path) -> None:
+    done = reindexed(tmp_path)
+    assert done.returncode == 1
+    assert "--data-dir" in sorry(done)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_damaged_table_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "hibernaut.db").write_bytes(b"no database" * 100)
+    done = reindexed(tmp_path)
+    assert done.returncode == 1
+    assert "hibernaut.db" in sorry(done)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_is_shown_a_bar_that_moves_and_goes_when_something_is_said() -> None:
+    out, seconds = Terminal(), iter([0.0, 0.0, 10.0])
+    bar = Bar(out, now=lambda: next(seconds))
+    bar.share(0, 100)
+    bar.share(50, 100)
+    bar.line("Done.")
+    shown = [part for part in out.getvalue().split("\r\033[K") if part]
+    assert shown == ["░" * 30 + "   0%", "█" * 15 + "░" * 15 + "  50%  about 10 s left", "Done.\n"]
+
+
+def test_a_file_is_told_every_tenth_once() -> None:
+    out = io.StringIO()
+    lines = told_to(out)
+    assert isinstance(lines, Lines)
+    for done in (0, 5, 10, 11, 19, 35, 35, 100):
+        lines.share(done, 100)
+    assert out.getvalue().splitlines() == ["10 %", "30 %", "100 %"]
+
+
+def test_nothing_to_do_is_no_share_of_anything() -> None:
+    out = io.StringIO()
+    told_to(out).share(0, 0)
+    Bar(out, now=lambda: 0.0).share(0, 0)
+    assert "0%" in out.getvalue()
