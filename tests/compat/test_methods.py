@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from letta_client import Letta
 
-AREAS = ("agents.messages", "conversations", "runs", "steps")
+AREAS = ("agents.messages", "agents.passages", "archives", "conversations", "runs", "steps")
 NO_METHODS = ("with_raw_response", "with_streaming_response")
 """What every resource has to show the same calls in another way."""
 

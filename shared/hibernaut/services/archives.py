@@ -80,14 +80,14 @@ class Archives:
         return self._records.until_settled(attempt)
 
     def list(self, tenant: str, asked: Page, *, name: str | None = None, agent_id: str | None = None) -> Sequence[Archive]:
-        """Ordered by the time of making, which is that of their ids. Raises: NotFound for a cursor."""
+        """Ordered by the time of making. Raises: NotFound for a cursor."""
         mine = None if agent_id is None else set(self._archives.of_agent(tenant, agent_id))
         rows = [
             row
             for row in self._archives.rows(tenant)
             if (name is None or row["name"] == name) and (mine is None or _id(row) in mine)
         ]
-        ids = [_id(row) for row in page(rows, asked, id_of=_id, place=_id)]
+        ids = [_id(row) for row in page(rows, asked, id_of=_id, place=lambda row: str(row["created_at"]))]
         found = self._archives.get_many(tenant, ids)
         return [found[archive_id] for archive_id in ids if archive_id in found]
 

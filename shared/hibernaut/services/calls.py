@@ -126,7 +126,7 @@ class Calls:
     def _core(self, work: Work, call: Call, effects: Effects) -> tuple[CallResult, Effects]:
         if call.name == "send_message":
             return CallResult(call, "success", SENT, SENT), effects
-        answer = self._recall.call(work, call)
+        answer = self._recall.call(replace(work, effects=effects), call)
         if answer.passage is not None:
             effects = replace(effects, passages=(*effects.passages, answer.passage))
         text = as_text(answer.message)

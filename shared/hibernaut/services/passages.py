@@ -6,6 +6,7 @@ A passage's id sorts where its time is, also where the caller gave that: a list 
 from __future__ import annotations
 
 import heapq
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -18,6 +19,7 @@ from hibernaut.schemas.passage import Archive, CreatePassage, Passage
 from hibernaut.services.archives import Archives
 from hibernaut.services.records import Records
 from hibernaut.store import archives
+from hibernaut.store.codec import INLINE_BYTES
 from hibernaut.store.logs import Span
 from hibernaut.store.stores import Stores
 
@@ -156,7 +158,7 @@ def _no_passage(passage_id: str) -> NotFound:
 def _pages(passages: Sequence[Passage]) -> Iterator[list[Passage]]:
     some, size = list[Passage](), 0
     for passage in passages:
-        more = len(passage.text.encode()) + 1_000
+        more = min(len(passage.model_dump_json()), INLINE_BYTES) + len(json.dumps(passage.tags)) + 1_000
         if some and (len(some) == TOGETHER or size + more > _BYTES):
             yield some
             some, size = [], 0

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hibernaut.ports.table import ABSENT, PRESENT, Change, Delete, Item, Key, Put, Table, Value
+from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.passage import Archive, Passage
 from hibernaut.store import keys
 from hibernaut.store.codec import Codec
@@ -42,7 +43,7 @@ class Passages:
         opened: dict[str, Value] = {"state": OPEN, "stamp": archive.id, "version": 1, "wt": token}
         return [
             Put(self._codec.item(keys.archive(tenant, archive.id), archive, **opened), ABSENT),
-            Put({"pk": row.pk, "sk": row.sk, "name": archive.name}),
+            Put({"pk": row.pk, "sk": row.sk, "name": archive.name, "created_at": wire_time(archive.created_at)}),
         ]
 
     def archives(self, tenant: str) -> list[str]:
