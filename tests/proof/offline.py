@@ -15,7 +15,7 @@ from hibernaut.adapters.blobs.s3 import S3Blobs
 from hibernaut.adapters.clock import SystemClock
 from hibernaut.adapters.table.dynamodb import DynamoDbTable
 from hibernaut.local.aws_offline.gateway_events import Request as HttpRequest
-from hibernaut.local.aws_offline.lambdas import abandon
+from hibernaut.local.aws_offline.lambdas import abandon, current_function
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
@@ -115,6 +115,8 @@ class Deployment:
 
     def _dies(self) -> None:
         self.before = shown(self.looking(), self.agent_id)
+        if current_function() is None:
+            raise Died("the cancel's own request")
         abandon()
 
     def _others(self, happens: Callable[[Client], None] | None) -> None:
