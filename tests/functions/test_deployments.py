@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 
-from hibernaut.local.aws_offline.offline import InUse, OfflineAws
+from hibernaut.local.aws_offline.offline import INDEX, InUse, OfflineAws
 from tests.functions.conftest import sample
 
 
@@ -33,3 +34,22 @@ def test_the_environment_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
         assert os.environ["HIBERNAUT_TABLE"] == running.stack.outputs["TableName"]
     assert os.environ["HIBERNAUT_TABLE"] == "mine"
     assert "HIBERNAUT_BUCKET" not in os.environ
+
+
+def test_the_index_goes_with_the_deployment() -> None:
+    with OfflineAws() as running:
+        index = Path(os.environ[INDEX])
+        agent = json.loads(running.invoke("api", sample("api", "create_agent"))["body"])
+        assert agent["id"]
+        running.pump()
+        running.invoke("index_memory", sample("index_memory", "is_it_built"))
+        kept = index.parent
+        assert kept.exists()
+    assert not kept.exists()
+
+
+def test_an_index_elsewhere_may_be_named() -> None:
+    with OfflineAws(variables={INDEX: "http://127.0.0.1:9"}) as running:
+        assert os.environ[INDEX] == "http://127.0.0.1:9"
+        # Nobody answers there: what is searched is searched in the table.
+        assert running.invoke("api", sample("api", "health"))["statusCode"] == 200

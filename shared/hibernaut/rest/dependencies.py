@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from hibernaut.services.sending import Sending
     from hibernaut.services.steps import Steps
     from hibernaut.services.tools import Tools
+    from hibernaut.services.upload_tickets import UploadTickets
 
 _STABLE_CLIENT = re.compile(r"@?(?:letta-ai/)?letta-client/1\.")
 
@@ -64,6 +65,7 @@ class Services:
     compactions: Compactions
     folders: Folders
     files: Files
+    upload_tickets: UploadTickets
     agent_files: AgentFiles
     archives: Archives
     passages: Passages

@@ -136,3 +136,28 @@ class AgentFilePage(Schema):
     files: list[AgentFile]
     next_cursor: str | None = None
     has_more: bool = False
+
+
+class AnnounceUpload(Schema):
+    """A file that its sender wants to put into the bucket: its name, its size in bytes and its type."""
+
+    file_name: str
+    file_size: int = Field(ge=1)
+    content_type: str | None = None
+    duplicate_handling: Duplicates = "suffix"
+
+
+class UploadTicket(Schema):
+    """The one request that takes the bytes: these headers are part of the signature, and it takes one body."""
+
+    method: Literal["PUT"] = "PUT"
+    url: str
+    headers: dict[str, str]
+    expires_at: Moment
+
+
+class AnnouncedUpload(Schema):
+    """The file as it will be, and how its bytes get there; without `upload` the folder has a file of the name, and keeps it."""
+
+    file: FileMetadata
+    upload: UploadTicket | None = None

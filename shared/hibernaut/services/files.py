@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import IO
 
 from hibernaut.domain.file_texts import free_name, kind_of, plain_name
@@ -14,7 +15,7 @@ from hibernaut.domain.listing import Page, page
 from hibernaut.ports.ingest import Ingest
 from hibernaut.ports.table import ConditionFailed
 from hibernaut.schemas.errors import Conflict, NotFound, PayloadTooLarge
-from hibernaut.schemas.file import Duplicates, FileMetadata, StoredFile
+from hibernaut.schemas.file import AnnounceUpload, Duplicates, FileMetadata, FileStatus, StoredFile
 from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.passage import Passage
 from hibernaut.services.file_views import FileViews
@@ -63,19 +64,9 @@ class Files:
             return Uploaded(there.wire(folder), skipped=True)
         data = upload.file.read(self.limit + 1)
         if len(data) > self.limit:
-            raise PayloadTooLarge(f"The file is over the limit of {self.limit / MEBIBYTE:g} MB ({self.limit} bytes).")
-        file_id = self._records.ids.new("file")
-        now = self._records.clock.now()
-        file = StoredFile(
-            id=file_id,
-            folder_id=folder_id,
-            name=original,
-            original_name=original,
-            media_type=media_type,
-            size=len(data),
-            created_at=now,
-            updated_at=now,
-        )
+            raise self._too_large()
+        file = self._made(folder_id, original, media_type, len(data))
+        file_id = file.id
         self._files.put_bytes(tenant, file_id, data)
         try:
             stored = self._store(tenant, file, duplicates)
@@ -88,8 +79,39 @@ class Files:
         self._ingest.start(tenant, file_id)
         return Uploaded(stored.wire(folder))
 
-    def _store(self, tenant: str, file: StoredFile, duplicates: Duplicates) -> StoredFile:
-        """Write the record under a name that is free, as `duplicates` says. Raises: NotFound, Conflict."""
+    def expect(self, tenant: str, folder_id: str, asked: AnnounceUpload, *, good_for: timedelta) -> Uploaded:
+        """Make a file whose bytes will come by another way, within the time that is given. Raises: as `upload`."""
+        folder = self._records.folder(tenant, folder_id)
+        original = plain_name(asked.file_name)
+        _, media_type = kind_of(original, asked.content_type)
+        if asked.file_size > self.limit:
+            raise self._too_large()
+        file = self._made(folder_id, original, media_type, asked.file_size)
+        file.status = FileStatus.PENDING
+        stored = self._store(tenant, file, asked.duplicate_handling, after=good_for)
+        return Uploaded(stored.wire(folder), skipped=stored.id != file.id)
+
+    def _too_large(self) -> PayloadTooLarge:
+        return PayloadTooLarge(f"The file is over the limit of {self.limit / MEBIBYTE:g} MB ({self.limit} bytes).")
+
+    def _made(self, folder_id: str, name: str, media_type: str, size: int) -> StoredFile:
+        now = self._records.clock.now()
+        return StoredFile(
+            id=self._records.ids.new("file"),
+            folder_id=folder_id,
+            name=name,
+            original_name=name,
+            media_type=media_type,
+            size=size,
+            created_at=now,
+            updated_at=now,
+        )
+
+    def _store(self, tenant: str, file: StoredFile, duplicates: Duplicates, *, after: timedelta = timedelta()) -> StoredFile:
+        """Write the record under a name that is free, as `duplicates` says; its bytes are there `after` so long at the latest.
+
+        Raises: NotFound, Conflict.
+        """
         for _ in range(TRIES):
             there = self._named(tenant, file.folder_id, file.original_name)
             if there is not None and duplicates == "skip":
@@ -101,7 +123,7 @@ class Files:
             taken = self._files.names(tenant, file.folder_id) if duplicates == "suffix" and there else ()
             named = file.model_copy(update={"name": free_name(file.original_name, taken)})
             token = self._records.ids.token()
-            due = int(self._records.clock.now().timestamp() * 1000) + UNTOLD_MS
+            due = int((self._records.clock.now() + after).timestamp() * 1000) + UNTOLD_MS
             there_still = self._records.folders.there(tenant, file.folder_id)
             try:
                 self._records.writer.write(there_still, *self._files.create(tenant, named, due, token), token=token)

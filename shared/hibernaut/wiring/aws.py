@@ -11,6 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from hibernaut.adapters.blobs.s3 import S3Blobs
+from hibernaut.adapters.blobs.s3_uploads import S3Uploads
 from hibernaut.adapters.clock import SystemClock, TimeOrderedIds
 from hibernaut.adapters.embedder.catalogue import DefaultEmbedding, EmbedderCatalogue
 from hibernaut.adapters.files.child_process import ChildFileReader
@@ -222,7 +223,8 @@ def app_of(house: House) -> FastAPI:
     from hibernaut.rest.following import Waits
     from hibernaut.wiring.face import services_over
 
-    services = services_over(house.stores, house.host, house.models, house.chain)
+    uploads = S3Uploads(house.settings.bucket, house.host.clock)
+    services = services_over(house.stores, house.host, house.models, house.chain, uploads=uploads)
     origins = house.settings.cors_origins or LOCAL_ORIGINS
     waits = Waits(longest=house.settings.longest_follow)
     return create_app(services, body_limit=BODY_LIMIT, cors_origins=origins, waits=waits)

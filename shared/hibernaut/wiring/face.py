@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hibernaut.ports.model import Models
+from hibernaut.ports.uploads import Uploads
 from hibernaut.rest.dependencies import Services
 from hibernaut.services.agent_creation import AgentCreation
 from hibernaut.services.agent_files import AgentFiles
@@ -30,14 +31,22 @@ from hibernaut.services.searches import Searches
 from hibernaut.services.steps import Steps
 from hibernaut.services.tool_runs import ToolRuns
 from hibernaut.services.tools import Tools
+from hibernaut.services.upload_tickets import UploadTickets
 from hibernaut.store.stores import Stores
 from hibernaut.wiring.chain import Chain
 
 
 def services_over(
-    stores: Stores, host: Host, models: Models, chain: Chain, *, upload_limit: int = DEFAULT_LIMIT
+    stores: Stores,
+    host: Host,
+    models: Models,
+    chain: Chain,
+    *,
+    upload_limit: int = DEFAULT_LIMIT,
+    uploads: Uploads | None = None,
 ) -> Services:
-    """The face of a house: `chain` drives the runs that `sending` accepts, here or in another process. `upload_limit`: bytes of a file."""
+    """The face of a house: `chain` drives the runs that `sending` accepts, here or in another process. `upload_limit`: bytes of a file;
+    `uploads`: how clients send files past the API, where they can."""
     records = records_over(stores, host.clock, host.ids)
     windows = AgentWindows(records, prompts=chain.prompts)
     tool_runs = ToolRuns(stores, host, records, loader=chain.loader, calls=chain.calls, runner=chain.runner)
@@ -64,6 +73,7 @@ def services_over(
     files = Files(records, views, host.ingest, limit=upload_limit)
     return Services(
         files=files,
+        upload_tickets=UploadTickets(files, uploads),
         folders=Folders(records, models=models, files=files, agents=updates),
         agent_files=AgentFiles(records, views),
         agents=agents,

@@ -42,10 +42,8 @@ class Feed:
         """Tell all that is new, and once more what failed the last time; how many records were told. A batch that fails keeps what is
         behind it waiting for the next call, until it has been tried as often as the mapping says: then it is a dead letter."""
         with self._turn:
-            self._waiting += self._new()
             told = 0
-            while self._waiting:
-                batch = self._waiting[: self._at_once]
+            while batch := self._batch():
                 told += len(batch)
                 done = self._done(batch, self._lambdas.invoke(self._function, {"Records": batch}))
                 del self._waiting[:done]
@@ -53,6 +51,12 @@ class Feed:
                 if done < len(batch) and not self._given_up():
                     break
             return told
+
+    def _batch(self) -> list[JsonObject]:
+        """What is told next: what the function itself wrote meanwhile comes behind what waits."""
+        if len(self._waiting) < self._at_once:
+            self._waiting += self._new()
+        return self._waiting[: self._at_once]
 
     def _done(self, batch: list[JsonObject], reply: Reply) -> int:
         """How many records, from the first, are done with: all before the lowest that is reported back."""

@@ -15,7 +15,7 @@ from hibernaut.rest.file_queries import (
     UploadQueryString,
 )
 from hibernaut.rest.replies import plain, replies, reply
-from hibernaut.schemas.file import FileMetadata
+from hibernaut.schemas.file import AnnouncedUpload, AnnounceUpload, FileMetadata
 from hibernaut.schemas.folder import CreateFolder, Folder, UpdateFolder
 from hibernaut.schemas.ids import FileId, FolderId
 from hibernaut.schemas.passage import Passage
@@ -78,6 +78,12 @@ def upload_file(
     response = reply(uploaded.file)
     response.headers["X-Upload-Result"] = "skipped" if uploaded.skipped else "uploaded"
     return response
+
+
+@router.post("/{folder_id}/upload-url", response_model=AnnouncedUpload)
+def announce_upload(services: TheServices, caller: TheCaller, folder_id: FolderId, request: AnnounceUpload) -> Response:
+    """Announce a file that is too large for this API, and learn where to put its bytes."""
+    return reply(services.upload_tickets.announce(caller.tenant, folder_id, request))
 
 
 @router.get("/{folder_id}/agents", response_model=list[str])

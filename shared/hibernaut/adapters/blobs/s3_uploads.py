@@ -1,0 +1,49 @@
+"""The port `Uploads` on S3: PUTs that are signed here, and sent by whoever is given them.
+
+The signature covers length and type of the body, and that nothing stands there yet (`If-None-Match`): what was announced can be sent,
+once, and nothing else. Signing asks nobody; S3 checks that this role may write the object.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from hibernaut.ports.clock import Clock
+from hibernaut.ports.uploads import Ticket
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+
+class S3Uploads:
+    """Into one bucket. A ticket holds no longer than the role's credentials do, which Lambda renews within hours. Thread-safe."""
+
+    def __init__(self, bucket: str, clock: Clock, *, client: S3Client | None = None) -> None:
+        self._bucket = bucket
+        self._clock = clock
+        self._given = client
+
+    @cached_property
+    def _client(self) -> S3Client:
+        if self._given is not None:
+            return self._given
+        import boto3
+        from botocore.config import Config
+
+        # In some regions the old way of signing is the usual one, which covers no headers.
+        return boto3.session.Session().client("s3", config=Config(signature_version="s3v4"))
+
+    def ticket(self, key: str, *, size: int, media_type: str, until: datetime) -> Ticket:
+        """Raises: OSError where there is nothing to sign with."""
+        from botocore.exceptions import BotoCoreError
+
+        asked = {"Bucket": self._bucket, "Key": key, "ContentLength": size, "ContentType": media_type, "IfNoneMatch": "*"}
+        seconds = max(1, int((until - self._clock.now()).total_seconds()))
+        try:
+            url = self._client.generate_presigned_url("put_object", Params=asked, ExpiresIn=seconds)
+        except BotoCoreError as error:
+            raise OSError(f"S3 cannot sign: {type(error).__name__}") from error
+        headers = {"Content-Length": str(size), "Content-Type": media_type, "If-None-Match": "*"}
+        return Ticket(url, headers, until)
