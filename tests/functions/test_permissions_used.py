@@ -16,6 +16,7 @@ from hibernaut.local.aws_offline.gateway_events import Request
 from hibernaut.local.aws_offline.lambdas import current_function
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.place import ACCOUNT, REGION
+from hibernaut.local.aws_offline.resources import client
 from hibernaut.schemas.base import JsonObject
 from hibernaut.services.attempts import Advanced
 from tests.infra.reading import listed
@@ -144,7 +145,8 @@ class Life:
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
         headers = [("Content-Type", "application/json"), ("Host", "offline")]
-        answer = self.aws.gateway.answer(Request(method, path, "", headers, json.dumps(body).encode() if body else b""))
+        path, _, query = path.partition("?")
+        answer = self.aws.gateway.answer(Request(method, path, query, headers, json.dumps(body).encode() if body else b""))
         assert answer.status == 200, answer.body
         return json.loads(answer.body)
 
@@ -178,6 +180,7 @@ def live(aws: OfflineAws, provider: ScriptedOpenAI) -> None:
     aws.wait_for_all()
     approve(life)
     compact(life, agent)
+    remember(life, agent)
     assert not aws.fire_schedule().failed
     aws.invoke("close_run", {"tenant": "default", "run_id": "run-00000000-0000-4000-8000-000000000001", "error": "X"})
     life.ask("DELETE", f"/v1/agents/{agent}")
@@ -204,6 +207,24 @@ def compact(life: Life, agent: str) -> None:
     life.ask("POST", f"/v1/agents/{agent}/summarize")
 
 
+def remember(life: Life, agent: str) -> None:
+    """Memory is indexed, taken again, built anew; a file is announced, put into the bucket and read."""
+    aws = life.aws
+    life.ask("POST", f"/v1/agents/{agent}/archival-memory", {"text": "The key hangs behind the clock."})
+    aws.pump()
+    life.ask("GET", f"/v1/agents/{agent}/archival-memory/search?query=key")
+    folder = life.ask("POST", "/v1/folders/", {"name": "papers"})["id"]
+    file = life.ask("POST", f"/v1/folders/{folder}/upload-url", {"file_name": "a.txt", "file_size": 5})["file"]
+    client("s3").put_object(Bucket=aws.stack.outputs["BucketName"], Key=f"uploads/default/{file['id']}", Body=b"Hello")
+    aws.rules.wait()
+    assert not aws.fire_schedule("index_memory").failed
+    aws.invoke("index_memory", {"reindex": "default"})
+    aws.pump()
+    assert aws.invoke("index_memory", {"reindexed": "default"}) == {"left": 0}
+    life.ask("DELETE", f"/v1/folders/{folder}")
+    aws.pump()
+
+
 def test_every_call_that_a_handler_makes_is_allowed_to_it(watched: tuple[OfflineAws, Watch]) -> None:
     aws, watch = watched
     assert sorted(call for call in watch.calls if not allowed(aws, call)) == []
@@ -217,6 +238,8 @@ def test_the_life_that_was_watched_used_what_roles_are_for(watched: tuple[Offlin
     assert "dynamodb:UpdateItem" in watch.by("request_approval")
     assert {"dynamodb:UpdateItem", "dynamodb:PutItem"} <= watch.by("summarize")
     assert "dynamodb:Query" in watch.by("sweep_runs")
+    assert {"dynamodb:BatchGetItem", "dynamodb:DeleteItem", "ssm:GetParameters"} <= watch.by("index_memory")
+    assert {"s3:GetObject", "s3:PutObject", "dynamodb:UpdateItem", "ssm:GetParameters"} <= watch.by("ingest_file")
 
 
 def test_the_cage_asks_nothing_of_aws(watched: tuple[OfflineAws, Watch]) -> None:
