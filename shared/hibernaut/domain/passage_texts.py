@@ -9,7 +9,7 @@ from hibernaut.schemas.errors import InvalidArgument
 
 MOST_TOKENS = 8192
 """Of one passage, by our own count (Letta V1 API, digest 2.8)."""
-MOST_TAGS = 100
+MOST_TAGS = 50
 LONGEST_TAG = 200
 _LOOKED_AT = 16 * MOST_TOKENS
 """Characters that are counted first: a text with too many tokens in its beginning need not be counted to its end."""
@@ -28,7 +28,7 @@ def checked(text: str, tags: Sequence[str] | None) -> tuple[str, list[str] | Non
         raise InvalidArgument(f"INVALID_ARGUMENT: {detail}")
     if tags is None:
         return text, None
-    once = list(dict.fromkeys(tags))
+    once = list(dict.fromkeys(tag.replace("\x00", "") for tag in tags))
     if len(once) > MOST_TAGS or any(not tag.strip() or len(tag) > LONGEST_TAG for tag in once):
         detail = f"A passage has at most {MOST_TAGS} tags, of 1 to {LONGEST_TAG} characters."
         raise InvalidArgument(f"INVALID_ARGUMENT: {detail}")

@@ -131,6 +131,8 @@ class Archives:
             raise no_archive(archive_id)
         for agent_id in self._archives.agents_of(tenant, archive_id):
             self._records.writer.write(*self._archives.detach(tenant, archive_id, agent_id))
+        while tags := self._archives.tags(tenant, archive_id, limit=ERASED_AT_ONCE):
+            self._records.writer.write(*self._archives.forget_tags(tags))
         while items := self._stores.passages.kept(tenant, archive_id, limit=ERASED_AT_ONCE):
             ids = [keys.last_part(str(item["sk"])) for item in items]
             self._records.writer.write(*self._stores.passages.remove(tenant, archive_id, ids, there=False))

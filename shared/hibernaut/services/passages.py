@@ -24,7 +24,7 @@ from hibernaut.store.logs import Span
 from hibernaut.store.stores import Stores
 
 TOGETHER = 90
-"""Passages that are written in one transaction."""
+"""Passages that are written in one transaction, and the different tags that they bear."""
 _BYTES = MAX_BYTES // 2
 CHUNK = 200
 """Passages of one archive that are read at once."""
@@ -50,7 +50,7 @@ class Passages:
         self._archives = archives
 
     def create(self, tenant: str, archive_id: str, given: Sequence[CreatePassage], *, user: str | None = None) -> list[Passage]:
-        """Put passages into an archive: up to 90 of them and 2 MB all or nothing, more in such pages, in order.
+        """Put passages into an archive: up to 90 of them with their different tags, and 2 MB, all or nothing; more in such pages, in order.
 
         Everything is checked before anything is written. Raises: NotFound, InvalidArgument, Conflict.
         """
@@ -64,8 +64,7 @@ class Passages:
         def attempt() -> None:
             self._archives.retrieve(tenant, archive.id)
             token = self._records.ids.token()
-            touch = self._stores.archives.touch(tenant, archive.id, token)
-            self._records.writer.write(touch, *self._stores.passages.add(tenant, archive.id, passages), token=token)
+            self._records.writer.write(*self._stores.archives.put(tenant, archive.id, passages, token), token=token)
 
         self._records.until_settled(attempt)
 
@@ -104,8 +103,7 @@ class Passages:
             if not items:
                 raise _no_passage(passage_id)
             token = self._records.ids.token()
-            touch = self._stores.archives.touch(tenant, archive_id, token)
-            self._records.writer.write(touch, *self._stores.passages.remove(tenant, archive_id, [passage_id]), token=token)
+            self._records.writer.write(*self._stores.archives.take(tenant, archive_id, items[0], token), token=token)
             self._records.erasure.forget_blobs(items)
 
         self._records.until_settled(attempt)
@@ -156,13 +154,14 @@ def _no_passage(passage_id: str) -> NotFound:
 
 
 def _pages(passages: Sequence[Passage]) -> Iterator[list[Passage]]:
-    some, size = list[Passage](), 0
+    some, size, tags = list[Passage](), 0, set[str]()
     for passage in passages:
         more = min(len(passage.model_dump_json()), INLINE_BYTES) + len(json.dumps(passage.tags)) + 1_000
-        if some and (len(some) == TOGETHER or size + more > _BYTES):
+        borne = tags.union(passage.tags or ())
+        if some and (len(some) + 1 + len(borne) > TOGETHER or size + more > _BYTES):
             yield some
-            some, size = [], 0
+            some, size, borne = [], 0, set(passage.tags or ())
         some.append(passage)
-        size += more
+        size, tags = size + more, borne
     if some:
         yield some

@@ -1,26 +1,38 @@
 """Archives in the table: the record, its list row, and the links that say where it is attached. What lies in one is `store.passages`.
 
-Whatever changes an archive's passages writes a fresh `stamp` to its item, on the condition that it is open: nothing gets into an
-archive that is being deleted, and who remembers the stamps knows without counting whether anything changed. A deleted archive's item
-stays for a while, closed: the indexer must know where its passages stood.
+Whatever changes an archive's passages writes a fresh `stamp` and their `count` to its item, on the condition that it is open: nothing
+gets into an archive that is being deleted, and who remembers the stamps knows whether anything changed. How often each tag is borne
+stands beside it, so that no prompt needs a walk over all passages. A deleted archive's item stays for a while, closed: the indexer
+must know where its passages stood.
 """
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from hibernaut.ports.table import PRESENT, Change, Check, Delete, Item, Op, Put, Table, Term, Update, eq
+from hibernaut.ports.table import PRESENT, Change, Check, Delete, Item, Key, Op, Put, Table, Term, Update, eq
 from hibernaut.schemas.agent import StoredAgent
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.passage import Passage, StoredArchive, default_archive_id
 from hibernaut.store import keys
 from hibernaut.store.codec import Codec
-from hibernaut.store.passages import OPEN, Counted, Passages
+from hibernaut.store.passages import OPEN, Passages
 
 CLOSED = "closed"
 REMEMBERED = timedelta(days=7)
 """How long a deleted archive's item stays: longer than any pointer to its passages waits for the indexer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How many passages there are, and their tags in alphabetical order."""
+
+    count: int
+    tags: tuple[str, ...]
 
 
 class Archives:
@@ -61,10 +73,26 @@ class Archives:
             Update(row, set={"name": after.name}),
         ]
 
-    def touch(self, tenant: str, archive_id: str, token: str) -> Update:
-        """The change that goes with every change of the archive's passages. Written a second time it fails on its own mark."""
+    # what lies in them
+
+    def put(self, tenant: str, archive_id: str, passages: Sequence[Passage], token: str) -> list[Change]:
+        """The changes that add passages to an open archive: one for each, one for each of their tags, and two more."""
+        touch = self._touch(tenant, archive_id, len(passages), token)
+        return [touch, *self._passages.add(tenant, archive_id, passages), *self._tagged(tenant, archive_id, tags_of(passages), 1)]
+
+    def take(self, tenant: str, archive_id: str, item: Item, token: str) -> list[Change]:
+        """The changes that take a passage (its item) out of an open archive. It must be there."""
+        passage_id, tags = keys.last_part(str(item["sk"])), Counter(json.loads(str(item["tags"])))
+        touch = self._touch(tenant, archive_id, -1, token)
+        return [touch, *self._passages.remove(tenant, archive_id, [passage_id]), *self._tagged(tenant, archive_id, tags, -1)]
+
+    def _touch(self, tenant: str, archive_id: str, more: int, token: str) -> Update:
+        """Written a second time it fails on its own mark."""
         fresh = (Term("state", Op.EQ, OPEN), Term("stamp", Op.NE, token))
-        return Update(keys.archive(tenant, archive_id), set={"stamp": token, "wt": token}, when=fresh)
+        return Update(keys.archive(tenant, archive_id), set={"stamp": token, "wt": token}, add={"count": more}, when=fresh)
+
+    def _tagged(self, tenant: str, archive_id: str, tags: Counter[str], by: int) -> list[Change]:
+        return [Update(keys.archive_tag(tenant, archive_id, tag), add={"count": by * times}) for tag, times in tags.items()]
 
     # deleting
 
@@ -73,6 +101,13 @@ class Archives:
         ttl = int((at + REMEMBERED).timestamp())
         closed = Update(keys.archive(tenant, archive_id), set={"state": CLOSED, "ttl": ttl}, when=eq(state=OPEN))
         return [closed, Delete(keys.archive_row(tenant, archive_id))]
+
+    def tags(self, tenant: str, archive_id: str, limit: int | None = None) -> list[Item]:
+        """How often each tag is or was borne in an archive."""
+        return self._table.query(keys.archive_tag(tenant, archive_id, "").pk, prefix="TAG#", limit=limit)
+
+    def forget_tags(self, tags: Sequence[Item]) -> list[Change]:
+        return [Delete(Key(str(item["pk"]), str(item["sk"]))) for item in tags]
 
     # links
 
@@ -121,26 +156,22 @@ class Archives:
     def counted(self, tenant: str, agent_id: str) -> Counted:
         """How many passages the agent's archives hold together, and all their tags."""
         ids = self.of_agent(tenant, agent_id)
-        each = [self._passages.counted(tenant, archive_id) for archive_id in (self._open(tenant, ids) if ids else ())]
-        return Counted(sum(one.count for one in each), tuple(sorted({tag for one in each for tag in one.tags})))
+        found = self._open(tenant, ids) if ids else {}
+        borne = [row for archive_id in found for row in self.tags(tenant, archive_id) if int(row["count"]) > 0]
+        tags = {str(row["sk"]).removeprefix("TAG#") for row in borne}
+        return Counted(sum(int(item["count"]) for item in found.values()), tuple(sorted(tags)))
 
     def insert(self, tenant: str, agent: StoredAgent, passages: Sequence[Passage], token: str) -> list[Change]:
         """The changes that add passages to the first of the agent's archives; to one of its own, made now, where it has none."""
         attached = self.open_of_agent(tenant, agent.id)
-        opening: list[Change]
         if attached:
-            archive, opening = attached[0], [self.touch(tenant, attached[0].id, token)]
-        else:
-            archive = self._own(tenant, agent, passages[0])
-            opening = self.made(tenant, archive, agent.id, token)
-        put = [in_archive(passage, archive) for passage in passages]
-        return [*opening, *self._passages.add(tenant, archive.id, put)]
-
-    def made(self, tenant: str, archive: StoredArchive, agent_id: str, token: str) -> list[Change]:
-        """The changes that make an archive and attach it."""
+            return self.put(tenant, attached[0].id, [in_archive(passage, attached[0]) for passage in passages], token)
+        archive = self._own(tenant, agent, passages[0])
         return [
-            *self._passages.make(tenant, archive, token),
-            *self.attach(tenant, archive.id, agent_id, archive.created_at),
+            *self._passages.make(tenant, archive, token, count=len(passages)),
+            *self.attach(tenant, archive.id, agent.id, archive.created_at),
+            *self._passages.add(tenant, archive.id, [in_archive(passage, archive) for passage in passages]),
+            *self._tagged(tenant, archive.id, tags_of(passages), 1),
         ]
 
     def _own(self, tenant: str, agent: StoredAgent, first: Passage) -> StoredArchive:
@@ -153,6 +184,11 @@ class Archives:
             embedding_config=agent.embedding_config,
             created_at=first.updated_at or first.created_at,
         )
+
+
+def tags_of(passages: Sequence[Passage]) -> Counter[str]:
+    """How many of the passages bear each tag."""
+    return Counter(tag for passage in passages for tag in set(passage.tags or ()))
 
 
 def in_archive(passage: Passage, archive: StoredArchive) -> Passage:

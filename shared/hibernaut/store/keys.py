@@ -44,6 +44,7 @@
     t#AGENT#agent      DESK                which files it has open                the prompt, file tools
     t#ARCH#archive     ARCHIVE             the archive                            retrieve
     t#ARCH#archive     AGENT#agent         it is attached there                   agents of an archive, deleting it
+    t#ARCH#archive     TAG#tag             how many of its passages bear it       the prompt
 
     index DUE    DUE#shard        due_ms#run      open runs past their time: the sweep (no tenant: it serves all)
     index LISTS  t#RUNS#shard     run             runs of a tenant
@@ -197,6 +198,10 @@ def archive_row(tenant: str, archive_id: str) -> Key:
 
 def archive_agent(tenant: str, archive_id: str, agent_id: str) -> Key:
     return Key(f"{tenant}#ARCH#{archive_id}", f"AGENT#{agent_id}")
+
+
+def archive_tag(tenant: str, archive_id: str, tag: str) -> Key:
+    return Key(f"{tenant}#ARCH#{archive_id}", f"TAG#{tag}")
 
 
 def agent_archive(tenant: str, agent_id: str, archive_id: str) -> Key:

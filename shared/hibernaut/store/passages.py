@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hibernaut.ports.table import ABSENT, PRESENT, Change, Delete, Item, Key, Put, Table, Value
 from hibernaut.schemas.base import wire_time
@@ -18,29 +17,16 @@ OPEN = "open"
 """The state of an archive that is not deleted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """How many passages there are, and their tags in alphabetical order."""
-
-    count: int
-    tags: tuple[str, ...]
-
-
 class Passages:
     def __init__(self, table: Table, codec: Codec, unindexed: Unindexed) -> None:
         self._table = table
         self._codec = codec
         self._unindexed = unindexed
 
-    def counted(self, tenant: str, archive_id: str) -> Counted:
-        rows = self._table.query(keys.archive(tenant, archive_id).pk, prefix="PASSAGE#", names=("tags",))
-        tags = {tag for row in rows for tag in json.loads(str(row["tags"]))}
-        return Counted(len(rows), tuple(sorted(tags)))
-
-    def make(self, tenant: str, archive: Archive, token: str = "") -> list[Change]:
-        """The changes that bring an archive and its list row into being."""
+    def make(self, tenant: str, archive: Archive, token: str = "", *, count: int = 0) -> list[Change]:
+        """The changes that bring an archive and its list row into being, in which so many passages are put at once."""
         row = keys.archive_row(tenant, archive.id)
-        opened: dict[str, Value] = {"state": OPEN, "stamp": archive.id, "version": 1, "wt": token}
+        opened: dict[str, Value] = {"state": OPEN, "stamp": archive.id, "version": 1, "count": count, "wt": token}
         return [
             Put(self._codec.item(keys.archive(tenant, archive.id), archive, **opened), ABSENT),
             Put({"pk": row.pk, "sk": row.sk, "name": archive.name, "created_at": wire_time(archive.created_at)}),
@@ -59,6 +45,11 @@ class Passages:
         """The ids of all pieces of a file, in the order of its text."""
         rows = self._table.query(keys.file(tenant, file_id).pk, prefix="PASSAGE#", names=("sk",))
         return [keys.last_part(str(row["sk"])) for row in rows]
+
+    def first_pieces(self, tenant: str, file_id: str, limit: int) -> list[Passage]:
+        """The first pieces of a file."""
+        items = self._table.query(keys.file(tenant, file_id).pk, prefix="PASSAGE#", limit=limit)
+        return [self._codec.record(Passage, item) for item in items]
 
     def newest(self, tenant: str, archive_id: str, limit: int) -> list[Passage]:
         """The newest passages of an archive, the newest first."""

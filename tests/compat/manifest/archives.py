@@ -20,7 +20,7 @@ ROWS = (
     diverging(
         "archives.passages.batch.pages",
         "API 2.11",
-        "A batch goes into any archive: up to 90 passages and 2 MB all or nothing, more in such pages, in order.",
+        "A batch goes into any archive: up to 90 passages (with their different tags) and 2 MB all or nothing, more in such pages.",
         "V1 answers 500 for an archive without an embedding.",
     ),
     done("archives.passages.delete", "API 2.11", "Removes one (204).", "DELETE /v1/archives/{archive_id}/passages/{passage_id}"),
@@ -48,7 +48,7 @@ ROWS = (
     diverging(
         "passages.limits",
         "RT 7.2",
-        "A passage has 1 to 8192 tokens and at most 100 tags, on every route and for the agent's tool; else 400.",
+        "A passage has 1 to 8192 tokens and at most 50 tags, on every route and for the agent's tool; else 400.",
         "V1 looks at the length on the agent's route alone, and at empty texts nowhere: an embedding's provider refuses them later.",
     ),
     done("passages.list", "API 2.8", "Lists an agent's archival memory.", "GET /v1/agents/{agent_id}/archival-memory"),

@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 from hibernaut.domain.listing import Page
+from hibernaut.domain.passage_texts import MOST_TAGS
 from hibernaut.ports.table import Change, Put, Table
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.passage import CreateArchive, CreatePassage, Passage, UpdateArchive, default_archive_id
 from hibernaut.schemas.searches import PassageSearch
 from hibernaut.services.archives import ERASED_AT_ONCE, MOST_ATTACHED
 from hibernaut.services.passages import PassageList
+from hibernaut.store.archives import Counted
 from hibernaut.store.unindexed import Pointer
 from tests.support.house import TENANT, House, house_in
 from tests.support.scripted_model import calls, in_turn, says
@@ -229,3 +231,27 @@ def test_a_run_without_news_of_its_archives_keeps_its_prompt(house: House) -> No
     house.services.archives.delete(TENANT, shelf)
     assert house.stores.archives.stamp(TENANT, agent.id) == stamps[0] == ""
     assert len(set(stamps)) == 4
+
+
+def test_passages_and_tags_are_counted_as_they_come_and_go(house: House) -> None:
+    shelf, agent = archive(house), house.agent()
+    house.services.archives.attach(TENANT, agent.id, shelf)
+    given = [CreatePassage(text=f"fact {number}", tags=[f"t{number % 3}", f"#{number}"]) for number in range(100)]
+    passages = house.services.passages.create(TENANT, shelf, given)
+    counted = house.stores.archives.counted(TENANT, agent.id)
+    assert (counted.count, len(counted.tags)) == (100, 103)
+    assert len(pointers(house, shelf)) == 3, "a page holds its passages and their tags"
+    for passage in passages[1:]:
+        house.services.passages.delete(TENANT, shelf, passage.id)
+    assert house.stores.archives.counted(TENANT, agent.id) == Counted(1, ("#0", "t0"))
+    house.services.archives.delete(TENANT, shelf)
+    assert house.stores.archives.tags(TENANT, shelf) == []
+    assert house.stores.archives.counted(TENANT, agent.id) == Counted(0, ())
+
+
+def test_an_agents_first_passage_is_counted_with_its_tags(house: House) -> None:
+    agent = house.agent()
+    tags = [str(number).zfill(2) for number in range(MOST_TAGS)]
+    house.services.passages.create_for(TENANT, agent.id, CreatePassage(text="one", tags=tags))
+    house.services.passages.create_for(TENANT, agent.id, CreatePassage(text="two", tags=tags))
+    assert house.stores.archives.counted(TENANT, agent.id) == Counted(2, tuple(tags))
