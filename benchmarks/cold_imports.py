@@ -6,10 +6,10 @@ import statistics
 import subprocess
 import sys
 
-FUNCTIONS = ("api", "advance_turn", "close_run", "sweep_runs", "run_tool")
+FUNCTIONS = ("api", "advance_turn", "close_run", "sweep_runs", "run_tool", "index_memory", "ingest_file")
 FACE = "functions.api.handler, hibernaut.rest.app, hibernaut.wiring.face"
 """What the first call of `api` has imported: the handler, then the routes."""
-SDKS = ("boto3", "openai", "anthropic")
+SDKS = ("boto3", "openai", "anthropic", "opensearchpy")
 ROUNDS = 5
 _MEASURE = "import time; began = time.process_time(); import {module}; print((time.process_time() - began) * 1000)"
 
