@@ -19,7 +19,7 @@ from typing import Literal
 from hibernaut import __version__
 from hibernaut.local import logs
 from hibernaut.local.server import LocalServer, address, listening
-from hibernaut.wiring.settings import EmbeddedSettings
+from hibernaut.wiring.settings import EmbeddedSettings, index_node
 
 PROFILES = ("embedded", "aws-offline")
 PATIENCE = 3.0
@@ -66,8 +66,9 @@ def _embedded(asked: Dev, settings: EmbeddedSettings) -> None:
         house = Embedded(settings)
     except DataFolderUnusable as error:
         raise CannotServe(str(error)) from error
-    services = services_over(house.stores, house.host, house.models, house.chain)
-    app = create_app(services, cors_origins=settings.cors_origins or LOCAL_ORIGINS)
+    limit = settings.upload_limit
+    services = services_over(house.stores, house.host, house.models, house.chain, upload_limit=limit)
+    app = create_app(services, upload_limit=limit, cors_origins=settings.cors_origins or LOCAL_ORIGINS)
 
     def stopping() -> None:
         app.state.lanes.close()
@@ -103,6 +104,7 @@ def _offline(asked: Dev, settings: EmbeddedSettings) -> None:
         "HIBERNAUT_DEFAULT_MODEL": settings.default_model,
         "HIBERNAUT_DEFAULT_EMBEDDING": settings.default_embedding,
         "HIBERNAUT_EMBEDDING_DIMENSION": settings.embedding_dimension,
+        "HIBERNAUT_OPENSEARCH": index_node(),
     }
     variables = {name: str(value) for name, value in asked_for.items() if value}
     try:

@@ -77,10 +77,11 @@ def create_app(
     services: Services,
     *,
     body_limit: int = DEFAULT_BODY_LIMIT,
+    upload_limit: int | None = None,
     cors_origins: Sequence[str] = LOCAL_ORIGINS,
     waits: Waits = USUAL_WAITS,
 ) -> FastAPI:
-    """The app over these services. `body_limit` in bytes; pages from `cors_origins` (and Letta's own web app) may call it.
+    """The app over these services. `body_limit` in bytes, `upload_limit` that of a file (None: the same); pages from `cors_origins` (and Letta's own web app) may call it.
 
     `waits` says how long followers of runs are kept waiting.
     """
@@ -100,7 +101,7 @@ def create_app(
     _pages(app)
     for module in ROUTERS:
         app.include_router(module.router)
-    app.add_middleware(BodyLimit, limit=body_limit)
+    app.add_middleware(BodyLimit, limit=body_limit, uploads=upload_limit or body_limit)
     app.add_middleware(OneSpelling)
     app.add_middleware(Unforeseen)
     app.add_middleware(

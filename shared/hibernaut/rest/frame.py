@@ -12,6 +12,11 @@ from hibernaut.rest.errors import unknown_error
 
 MEBIBYTE = 1024 * 1024
 LATEST, CURRENT = "/latest", "/v1"
+UPLOAD = "/upload"
+FORM = 65_536
+"""Bytes of the form around an uploaded file, at most."""
+MOST_OF_A_FILE = 2048 * MEBIBYTE
+"""Bytes of an upload over its limit that are read and thrown away."""
 PATIENCE = 4
 """How many times its limit of a body that is too long is read before the connection is left to break."""
 
@@ -38,15 +43,21 @@ def spelled(path: str) -> str:
 
 
 class BodyLimit:
-    """Refuses a body over `limit` bytes with 413, by its header where it has one, else as it arrives."""
+    """Refuses a body over `limit` bytes with 413, by its header where it has one, else as it arrives.
 
-    def __init__(self, app: ASGIApp, limit: int) -> None:
+    `uploads`: the same for uploads of files, where the form around a file comes on top.
+    """
+
+    def __init__(self, app: ASGIApp, limit: int, uploads: int | None = None) -> None:
         self._app = app
-        self._limit = limit
+        self._usual = limit
+        self._uploads = uploads or limit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
+        is_upload = scope["path"].endswith(UPLOAD) and scope["method"] == "POST"
+        limit, form = (self._uploads, FORM) if is_upload else (self._usual, 0)
         length = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
         announced = int(length) if length.isdigit() else 0
         seen = 0
@@ -55,18 +66,16 @@ class BodyLimit:
             nonlocal seen
             message = await receive()
             seen += len(message.get("body", b""))
-            if max(seen, announced) > self._limit:
-                await self._drain(message, receive, seen)
-                raise HTTPException(
-                    413, f"The request body is over the limit of {self._limit // MEBIBYTE} MB ({self._limit} bytes)."
-                )
+            if max(seen, announced) > limit + form:
+                await self._drain(message, receive, seen, MOST_OF_A_FILE if is_upload else PATIENCE * limit)
+                raise HTTPException(413, f"The request body is over the limit of {limit / MEBIBYTE:g} MB ({limit} bytes).")
             return message
 
         return await self._app(scope, counted, send)
 
-    async def _drain(self, message: Message, receive: Receive, seen: int) -> None:
+    async def _drain(self, message: Message, receive: Receive, seen: int, most: int) -> None:
         """Throw the rest away: a client that is still writing would see a broken connection instead of the answer."""
-        while message.get("more_body", False) and seen < PATIENCE * self._limit:
+        while message.get("more_body", False) and seen < most:
             message = await receive()
             seen += len(message.get("body", b""))
 

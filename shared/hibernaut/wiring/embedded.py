@@ -86,7 +86,7 @@ class Embedded:
         clock = SystemClock()
         ids = TimeOrderedIds(clock)
         self.workflow = Threads()
-        self._ingest = IngestThreads()
+        self.ingest = IngestThreads()
         self.host = Host(
             clock,
             ids,
@@ -96,7 +96,7 @@ class Embedded:
             alone=True,
             web=HttpWeb(),
             reader=ChildFileReader(),
-            ingest=self._ingest,
+            ingest=self.ingest,
         )
         self.stores: Stores = stores_over(self.table, DiskBlobs(settings.data / "blobs"), clock, indexed=True)
         secrets = EnvironmentSecrets(settings.providers)
@@ -119,7 +119,7 @@ class Embedded:
         indexing = Indexing(self.table, self.stores, self._index, sources)
         self.pump = IndexPump(self.stores.unindexed, indexing, TENANTS)
         self.reindexing = Reindexing(self.stores, self._index)
-        self._ingest.bind(Ingestion(self.stores, self.host, self.embedders).process)
+        self.ingest.bind(Ingestion(self.stores, self.host, self.embedders).process)
         self.workflow.bind(Drive(self._advance, self._close_run, self._compact, self._drop))
         self._stopping = threading.Event()
         self._ticker = threading.Thread(target=self._tick, name="sweep", daemon=True)
@@ -138,7 +138,7 @@ class Embedded:
         """End the tools that run, finish the steps under way, and give the data folder back."""
         self._stopping.set()
         self._children.close()
-        self._ingest.close()
+        self.ingest.close()
         self.workflow.close()
         self.pump.close()
         if self._ticker.is_alive():

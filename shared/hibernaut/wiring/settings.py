@@ -5,7 +5,7 @@
     HIBERNAUT_DEFAULT_EMBEDDING    handle of what memory is embedded by, or none (default: hibernaut/minilm where it is installed)
     HIBERNAUT_EMBEDDING_DIMENSION  its dimension, where that is not known or shall be shorter
     HIBERNAUT_TOOL_TIMEOUT    seconds that one call of a custom tool may take (default: 60)
-    HIBERNAUT_UPLOAD_LIMIT    megabytes of one uploaded file (default: 50); on AWS the API takes no more than some 4 at once
+    HIBERNAUT_UPLOAD_LIMIT    megabytes of one uploaded file (default: 50); on AWS the API takes no more than some 4
     HIBERNAUT_CORS_ORIGINS    origins whose pages may call the API, separated by commas
     OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL   the providers
 
@@ -39,13 +39,18 @@ LONGEST_FOLLOW = 840.0
 """Seconds: the gateway ends a reply after 15 minutes."""
 
 
+MEGABYTE = 1024 * 1024
+UPLOAD_LIMIT = 50 * MEGABYTE
+"""Bytes of a file."""
+
+
 class BadSetting(ValueError):
     """A variable that cannot be used; the text names it and what was expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedSettings:
-    """`tool_timeout` in seconds; `providers` holds the providers' keys and addresses by their variables' names."""
+    """`tool_timeout` in seconds, `upload_limit` in bytes; `providers` holds the providers' keys and addresses by their variables' names."""
 
     data: Path
     default_model: str | None = None
@@ -53,6 +58,7 @@ class EmbeddedSettings:
     embedding_dimension: int | None = None
     tool_timeout: float = DEFAULT_TOOL_TIMEOUT
     cors_origins: tuple[str, ...] = ()
+    upload_limit: int = UPLOAD_LIMIT
     providers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -66,6 +72,7 @@ class EmbeddedSettings:
             embedding_dimension=_dimension(variables),
             tool_timeout=_seconds(variables, "HIBERNAUT_TOOL_TIMEOUT", DEFAULT_TOOL_TIMEOUT),
             cors_origins=_list(variables, "HIBERNAUT_CORS_ORIGINS"),
+            upload_limit=_megabytes(variables, "HIBERNAUT_UPLOAD_LIMIT"),
             providers={name: variables[name] for name in PROVIDER_NAMES if variables.get(name)},
         )
 
@@ -115,6 +122,12 @@ class AwsSettings:
         )
 
 
+def index_node(environment: Mapping[str, str] | None = None) -> str | None:
+    """The node of OpenSearch that the profile aws-offline is to use in place of a file, where one is named."""
+    variables = os.environ if environment is None else environment
+    return variables.get("HIBERNAUT_OPENSEARCH") or None
+
+
 def _seconds(variables: Mapping[str, str], name: str, default: float) -> float:
     text = variables.get(name)
     if not text:
@@ -151,6 +164,15 @@ def _dimension(variables: Mapping[str, str]) -> int | None:
     if not text.isdecimal() or not 0 < int(text) <= LARGEST_DIMENSION:
         raise BadSetting(f"HIBERNAUT_EMBEDDING_DIMENSION must be a number from 1 to {LARGEST_DIMENSION}, not {text!r}")
     return int(text)
+
+
+def _megabytes(variables: Mapping[str, str], name: str) -> int:
+    text = variables.get(name)
+    if not text:
+        return UPLOAD_LIMIT
+    if not text.isdecimal() or not 0 < int(text) <= 1024:
+        raise BadSetting(f"{name} must be a number of megabytes from 1 to 1024, not {text!r}")
+    return int(text) * MEGABYTE
 
 
 def _list(variables: Mapping[str, str], name: str) -> tuple[str, ...]:

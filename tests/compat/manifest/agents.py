@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.compat.manifest.form import LATER, MEMORY, diverging, done, todo
+from tests.compat.manifest.form import LATER, diverging, done, todo
 
 ROWS = (
     done("agents.create", "API 2.2", "Makes an agent and answers it with all relations.", "POST /v1/agents/"),
@@ -42,7 +42,7 @@ ROWS = (
     ),
     todo("agents.create.sleeptime", "API 2.2", "`enable_sleeptime` makes a partner that edits memory; it is stored now.", LATER),
     todo("agents.create.multi_agent_tools", "RT 1.1", "`include_multi_agent_tools` attaches the tools between agents.", LATER),
-    todo("agents.create.folders", "API 2.2", "`folder_ids` attaches folders and their tools; no folder exists yet.", MEMORY),
+    done("agents.create.folders", "API 2.2", "`folder_ids` (or `source_ids`) gives folders with their tools, also on an update."),
     todo("agents.create.identities", "API 2.2", "`identity_ids` names identities; the ids are stored and shown now.", LATER),
     todo(
         "agents.create.git_memory",

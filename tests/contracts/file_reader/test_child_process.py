@@ -1,0 +1,88 @@
+"""Files and patterns that were made by others: read, or refused with a reason, and never for long."""
+
+from __future__ import annotations
+
+import pytest
+
+from hibernaut.adapters.files.child_process import ChildFileReader
+from hibernaut.domain.file_texts import FileKind, Unreadable
+from hibernaut.ports.file_reader import BadPattern, TooSlow
+from tests.support import documents
+
+READER = ChildFileReader()
+SECONDS = 60.0
+
+
+def text(data: bytes, kind: FileKind, reader: ChildFileReader = READER, seconds: float = SECONDS) -> str:
+    return reader.text(data, kind, seconds=seconds)
+
+
+def test_the_pages_of_a_pdf_are_read_in_order() -> None:
+    assert text(documents.pdf("One", "", "Three"), FileKind.PDF) == "One\n\nThree"
+
+
+def test_the_paragraphs_and_tables_of_a_docx_are_read() -> None:
+    cell = "<w:tc>{}</w:tc>"
+    row = f"<w:tr>{cell.format(documents.paragraph('a'))}{cell.format(documents.paragraph('b'))}</w:tr>"
+    body = documents.paragraph("First &amp; best") + f"<w:tbl>{row}</w:tbl>" + documents.paragraph("Last")
+    assert text(documents.docx(body), FileKind.DOCX) == "First & best\na | b\nLast"
+
+
+def test_what_a_page_shows_is_read_and_what_it_hides_is_not() -> None:
+    page = "<title>T</title><style>p{}</style><h2>Head</h2><script>alert(1)</script><ul><li>one<li>two</ul>a<br>b"
+    assert text(page.encode(), FileKind.HTML) == "T\n\n## Head\n\n- one\n- two\na\nb"
+    assert text("<meta charset=cp1252><p>Köln</p>".encode("cp1252"), FileKind.HTML) == "Köln"
+    assert text(b"<p>" * 100_000 + b"deep", FileKind.HTML).strip() == "deep"
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "why"),
+    [
+        (documents.zipped("a", b"0" * 1_000_000), FileKind.PDF, "no PDF"),
+        (b"%PDF-1.4\ngarbage", FileKind.PDF, "damaged"),
+        (documents.pdf("page")[:300], FileKind.PDF, "damaged"),
+        (documents.locked_pdf("page"), FileKind.PDF, "password"),
+        (documents.pdf("", ""), FileKind.PDF, "no text"),
+        (documents.zipped("other.xml", b"x"), FileKind.DOCX, "no DOCX"),
+        (b"PK\x03\x04 no archive", FileKind.DOCX, "damaged"),
+        (documents.zipped("word/document.xml", b"<a><b></a>"), FileKind.DOCX, "no XML"),
+        (documents.zipped("word/document.xml", b" " * 110_000_000), FileKind.DOCX, "more than 100 MB"),
+        (documents.zipped("word/document.xml", b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'), FileKind.DOCX, "entities"),
+    ],
+)
+def test_what_cannot_be_read_says_why(data: bytes, kind: FileKind, why: str) -> None:
+    with pytest.raises(Unreadable, match=why):
+        text(data, kind)
+
+
+def test_a_page_that_unpacks_to_a_gigabyte_is_an_error_and_takes_nobody_along() -> None:
+    with pytest.raises(Unreadable):
+        text(documents.bomb_pdf(1_000_000_000), FileKind.PDF)
+
+
+def test_a_reader_without_memory_is_an_error() -> None:
+    with pytest.raises(Unreadable):
+        text(documents.docx(documents.paragraph("x" * 40_000_000)), FileKind.DOCX, ChildFileReader(memory=100_000_000))
+
+
+def test_a_file_that_takes_too_long_is_stopped() -> None:
+    with pytest.raises(Unreadable, match="seconds"):
+        text(documents.bomb_pdf(60_000_000), FileKind.PDF, seconds=0.3)
+
+
+def test_lines_are_found_in_whatever_case_up_to_a_limit() -> None:
+    lines = ["an Owl", "a duck", "OWLS", "", "owl"]
+    assert READER.matching(lines, r"^(an )?owls?$", seconds=SECONDS, most=9) == [0, 2, 4]
+    assert READER.matching(lines, "owl", seconds=SECONDS, most=2) == [0, 2]
+    assert READER.matching(["ü\ud800"], "ü", seconds=SECONDS, most=2) == [0]
+
+
+@pytest.mark.parametrize("pattern", ["(", "a{1,99999999999}", "(?P<a>x)(?P<a>y)", "*"])
+def test_what_is_no_pattern_says_so(pattern: str) -> None:
+    with pytest.raises(BadPattern):
+        READER.matching(["a"], pattern, seconds=SECONDS, most=1)
+
+
+def test_a_pattern_that_would_never_end_is_stopped() -> None:
+    with pytest.raises(TooSlow):
+        READER.matching(["a" * 60 + "b"], "(a+)+$", seconds=0.5, most=1)
