@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 _WEIGHT = 0.5
@@ -19,14 +19,16 @@ class Ranked:
     vector_rank: int | None
 
 
-def fused(lexical: Sequence[str], vector: Sequence[str], limit: int) -> list[Ranked]:
+def fused(lexical: Sequence[str], vector: Sequence[str], limit: int, unseen: Collection[str] = ()) -> list[Ranked]:
     """The best `limit` ids of both lists, best first. An id counts where it stands first in a list.
 
-    Among equals the one that stands higher in the lexical list comes first.
+    `unseen`: those that could not be in the list of vectors, for they have none. They count as if they stood there where they stand in
+    the lexical one: being new is no fault. Among equals the one that stands higher in the lexical list comes first.
     """
     by_words, by_meaning = _ranks(lexical), _ranks(vector)
+    guessed = {each: rank for each, rank in by_words.items() if each in unseen} | by_meaning
     ranked = [
-        Ranked(each, _share(by_words.get(each)) + _share(by_meaning.get(each)), by_words.get(each), by_meaning.get(each))
+        Ranked(each, _share(by_words.get(each)) + _share(guessed.get(each)), by_words.get(each), by_meaning.get(each))
         for each in dict.fromkeys((*lexical, *vector))
     ]
     return sorted(ranked, key=lambda hit: -hit.score)[: max(limit, 0)]

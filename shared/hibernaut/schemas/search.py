@@ -66,10 +66,12 @@ class IndexQuery(Frozen):
 
 
 class IndexHit(Frozen):
-    """A document that was found, with the engine's own score (only its order means anything)."""
+    """A document that was found, with the engine's own score: by words only its order means anything, by vectors it is (1 + cosine) / 2.
+    `embedded`: it has a vector."""
 
     id: str
     score: float
+    embedded: bool = True
 
 
 class IndexFound(Frozen):

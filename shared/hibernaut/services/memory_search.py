@@ -133,7 +133,7 @@ class MemorySearch:
     def _asked(self, index: MemoryIndex, tenant: str, where: Where, query: str, mode: SearchMode, limit: int) -> Searched[Record]:
         before = self._stores.unindexed.building(tenant)
         tail = self._tail(tenant, where)
-        lexical, vector = list[str](), list[str]()
+        lexical, vector, unseen = list[str](), list[str](), set[str]()
         words_only = mode != "fts"
         for space, places in self._sources.spaces_of(tenant, where.kind, where.places):
             meant = None if mode == "fts" else _embedded(space, query)
@@ -143,9 +143,11 @@ class MemorySearch:
             )
             found = _in_all(index, space, asked)
             mine = {name: each for name, each in tail.documents.items() if places is None or each.place in places}
-            lexical = _merged(lexical, _with_tail(found.lexical, mine, query) if asked.text else [])
-            vector = _merged(vector, _nearest(found.vector, mine, meant, space))
-        ranked = fused(lexical, vector, 2 * limit + len(tail.documents))
+            by_words = _with_tail(found.lexical, mine, query) if asked.text else []
+            by_meaning, compared = _nearest(found.vector, mine, meant, space)
+            unseen |= {hit.id for hit in found.lexical if meant is None or not hit.embedded} | (mine.keys() - compared)
+            lexical, vector = _merged(lexical, by_words), _merged(vector, by_meaning)
+        ranked = fused(lexical, vector, 2 * limit + len(tail.documents), unseen if vector else ())
         hits = self._records(tenant, where, ranked, limit)
         incomplete = tail.cut or before.stage != "OVER" or self._stores.unindexed.building(tenant) != before
         return Searched(hits, incomplete=incomplete, words_only=words_only)
@@ -269,18 +271,21 @@ def _with_tail(hits: Sequence[IndexHit], tail: Mapping[str, IndexDocument], quer
     return [name for _, _, name in sorted(places, key=lambda each: each[:2])]
 
 
-def _nearest(hits: Sequence[IndexHit], tail: Mapping[str, IndexDocument], query: Vector | None, space: Space) -> list[str]:
-    """The index's list by meaning, and the newest of what it does not know yet, in the order of their cosines."""
+def _nearest(
+    hits: Sequence[IndexHit], tail: Mapping[str, IndexDocument], query: Vector | None, space: Space
+) -> tuple[list[str], set[str]]:
+    """The index's list by meaning, and the newest of what it does not know yet, in the order of their cosines; and which of these."""
     if query is None or space.embedder is None:
-        return []
+        return [], set()
     newest = sorted(tail.values(), key=lambda document: document.created_at, reverse=True)[:EMBEDDED_TAIL]
     try:
         vectors = space.embedder.embed([document.text for document in newest]) if newest else []
     except EmbedderFailed:
         vectors, newest = [], []
-    near = [(sum(map(mul, query, vector)), document.id) for vector, document in zip(vectors, newest, strict=True)]
-    near += [(hit.score, hit.id) for hit in hits if hit.id not in {document.id for document in newest}]
-    return [name for _, name in sorted(near, key=lambda each: -each[0])]
+    near = [((1 + sum(map(mul, query, vector))) / 2, document.id) for vector, document in zip(vectors, newest, strict=True)]
+    compared = {document.id for document in newest}
+    near += [(hit.score, hit.id) for hit in hits if hit.id not in compared]
+    return [name for _, name in sorted(near, key=lambda each: -each[0])], compared
 
 
 def _merged(one: Sequence[str], other: Sequence[str]) -> list[str]:

@@ -17,6 +17,8 @@ from hibernaut.store.stores import Stores
 from hibernaut.store.unindexed import Pointer
 
 Record = Message | Passage
+MOST_PLACES_READ = 4
+"""Times the limit of one place that are read of all together, where there is no index to ask."""
 
 
 class NoEmbedders:
@@ -74,7 +76,8 @@ class MemorySources:
 
     def _everywhere(self, tenant: str, kind: Kind) -> list[Space]:
         """The spaces of all archives of a tenant, or of all its folders."""
-        places = self._stores.passages.archives(tenant) if kind == "passage" else []
+        archives, folders = self._stores.passages.archives, self._stores.folders.rows
+        places = archives(tenant) if kind == "passage" else [str(row["sk"]) for row in folders(tenant)]
         spaces = [self.default(), *(self.space(tenant, kind, place) for place in places)]
         return list({space.name: space for space in spaces}.values())
 
@@ -86,7 +89,8 @@ class MemorySources:
                 archive = self._stores.passages.archive(tenant, place)
                 return archive.embedding_config if archive else None
             case "file":
-                return self._embedders.default()
+                folder = self._stores.folders.get(tenant, place)
+                return folder.embedding_config if folder else None
 
     def _space(self, config: EmbeddingConfig | None) -> Space:
         embedder = self._embedders.of(config)
@@ -122,6 +126,8 @@ class MemorySources:
         found: list[tuple[Record, IndexDocument | None]] = []
         cut = False
         for place, within, records in self._walk(tenant, kind, places, limit + 1):
+            if len(found) >= MOST_PLACES_READ * limit:
+                return found, True
             cut = cut or len(records) > limit
             found += [(record, self.document(tenant, place, within or _log_of(record), record)) for record in records[:limit]]
         return found, cut
@@ -133,6 +139,11 @@ class MemorySources:
         if kind == "message":
             for place in places if places is not None else [str(row["sk"]) for row in self._stores.agents.rows(tenant)]:
                 yield place, "", self._stores.agent_logs.page(tenant, place, Span(), limit=limit, descending=True)
+            return
+        if kind == "file":
+            for place in places if places is not None else [str(row["sk"]) for row in self._stores.folders.rows(tenant)]:
+                for file in reversed(self._stores.files.rows(tenant, place)):
+                    yield place, file.file_id, self._stores.passages.first_pieces(tenant, file.file_id, limit)
             return
         for place in places if places is not None else self._stores.passages.archives(tenant):
             yield place, place, self._stores.passages.newest(tenant, place, limit)

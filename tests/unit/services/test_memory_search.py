@@ -139,6 +139,20 @@ def test_old_and_new_are_ranked_together(memory: Memory) -> None:
     assert memory.found("green apples")[0] == "red apples and green apples"
 
 
+def test_what_nobody_has_embedded_yet_is_not_behind_what_somebody_has(memory: Memory) -> None:
+    memory.insert(*(f"note {number} of the harbour" for number in range(30)))
+    memory.pump.drain()
+    memory.insert("note of the harbour in Bergen", *(f"another thing {number}" for number in range(30)))
+    assert memory.found("note of the harbour in Bergen")[0] == "note of the harbour in Bergen"
+
+
+def test_the_newest_are_compared_with_the_index_by_one_measure(memory: Memory) -> None:
+    memory.insert("harbour lights")
+    memory.pump.drain()
+    memory.insert("harbour")
+    assert memory.found("harbour", mode="vector")[0] == "harbour"
+
+
 def test_what_is_deleted_is_never_found_again_even_if_the_index_has_not_heard(memory: Memory) -> None:
     kept, lost = memory.insert("a letter from Oslo", "a letter from Rome")
     memory.pump.drain()

@@ -221,7 +221,7 @@ def _check_direction(vector: Sequence[float]) -> None:
 
 def _hits(response: Mapping[str, Any]) -> tuple[IndexHit, ...]:
     hits = _whole(response)["hits"]["hits"]
-    return tuple(IndexHit(id=hit["fields"]["id"][0], score=hit["_score"]) for hit in hits)
+    return tuple(IndexHit(id=hit["fields"]["id"][0], score=hit["_score"], embedded=hit["fields"]["embedded"][0]) for hit in hits)
 
 
 def _whole(response: Mapping[str, Any]) -> Mapping[str, Any]:

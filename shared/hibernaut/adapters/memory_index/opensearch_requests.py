@@ -165,7 +165,14 @@ def states_search(tenant: str, after: str | None, size: int) -> dict[str, Any]:
 def _search(query: dict[str, Any], limit: int) -> dict[str, Any]:
     """Among equals the newer first. Only ids come back."""
     order: list[Any] = ["_score", {"created_at": "desc"}, {"id": "asc"}]
-    return {"query": query, "size": limit, "sort": order, "_source": False, "track_total_hits": False, "docvalue_fields": ["id"]}
+    return {
+        "query": query,
+        "size": limit,
+        "sort": order,
+        "_source": False,
+        "track_total_hits": False,
+        "docvalue_fields": ["id", "embedded"],
+    }
 
 
 def _filters(query: IndexQuery) -> list[dict[str, Any]]:

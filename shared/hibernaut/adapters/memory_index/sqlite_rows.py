@@ -71,11 +71,11 @@ def by_words(reader: sqlite3.Connection, number: int, query: IndexQuery) -> tupl
         return ()
     where, values = filters(number, query)
     found = reader.execute(
-        f"SELECT d.id, -bm25(words_{number}) AS score FROM words_{number} JOIN document_{number} d"
+        f"SELECT d.id, -bm25(words_{number}) AS score, d.embedded FROM words_{number} JOIN document_{number} d"
         f" ON d.row = words_{number}.rowid WHERE words_{number} MATCH ? AND {where} ORDER BY score DESC, d.created DESC, d.id LIMIT ?",
         (wanted, *values, query.limit),
     )
-    return tuple(IndexHit(id=found_id, score=score) for found_id, score in found)
+    return tuple(IndexHit(id=found_id, score=score, embedded=bool(embedded)) for found_id, score, embedded in found)
 
 
 def rows(reader: sqlite3.Connection, number: int, query: IndexQuery) -> list[int]:

@@ -1,0 +1,168 @@
+"""Memory and its index over real files: passages of an archive and pieces of a file are written, deleted, indexed and searched.
+
+`hook` is told of every call to the table, the index and the embedder before and after it: there a test may stop a worker for ever
+(`Killed`), hold it, or let others go first.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Literal
+
+from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
+from hibernaut.adapters.table.sqlite import SqliteTable
+from hibernaut.schemas.file import StoredFile
+from hibernaut.schemas.folder import StoredFolder
+from hibernaut.schemas.llm_config import EmbeddingConfig
+from hibernaut.schemas.passage import Archive, Passage
+from hibernaut.services.index_pump import IndexPump
+from hibernaut.services.indexing import Indexing
+from hibernaut.services.memory_search import MemorySearch, Searched, Where
+from hibernaut.services.memory_sources import MemorySources
+from hibernaut.services.reindexing import Reindexing
+from hibernaut.store import keys
+from hibernaut.store.stores import Stores, stores_over
+from tests.support.clocks import ManualClock
+from tests.support.hashing_embedder import HashingEmbedder, OneEmbedder
+from tests.support.world import TENANT, MemoryBlobs
+
+ARCHIVE = "archive-00000000-0000-4000-8000-000000000001"
+FOLDER = "source-00000000-0000-4000-8000-000000000002"
+FILE = "file-00000000-0000-4000-8000-000000000003"
+Kind = Literal["passage", "file"]
+Hook = Callable[[str], None]
+
+
+class Killed(BaseException):
+    """The worker ends here, as a process would: nothing after this call happens."""
+
+
+class Hooked:
+    """A port's engine; `hook` hears `before put`, `after put` and so on."""
+
+    def __init__(self, engine: object, hook: Hook) -> None:
+        self._engine = engine
+        self._hook = hook
+
+    def __getattr__(self, name: str) -> object:
+        found = getattr(self._engine, name)
+        if not callable(found):
+            return found
+
+        def call(*values: object, **named: object) -> object:
+            self._hook(f"before {name}")
+            answer = found(*values, **named)
+            self._hook(f"after {name}")
+            return answer
+
+        return call
+
+
+@dataclass
+class Memories:
+    table: SqliteTable
+    index: SqliteMemoryIndex
+    stores: Stores
+    search: MemorySearch
+    clock: ManualClock
+    embedding: EmbeddingConfig
+
+    def __post_init__(self) -> None:
+        self._numbers = itertools.count(1)
+
+    def write(self, kind: Kind, *texts: str) -> list[str]:
+        """One transaction."""
+        passages = [self._passage(kind, text) for text in texts]
+        if kind == "passage":
+            self.stores.writer.write(*self.stores.passages.add(TENANT, ARCHIVE, passages))
+        else:
+            self.stores.writer.write(*self.stores.files.pieces(TENANT, self._file(), passages))
+        return [passage.id for passage in passages]
+
+    def delete(self, kind: Kind, *ids: str) -> None:
+        if kind == "passage":
+            return self.stores.writer.write(*self.stores.passages.remove(TENANT, ARCHIVE, ids))
+        from hibernaut.ports.table import Delete
+
+        gone = [Delete(keys.piece(TENANT, FILE, one)) for one in ids]
+        pointer = self.stores.unindexed.pointer(TENANT, FOLDER, "file", ids, within=FILE, gone=True)
+        return self.stores.writer.write(*gone, *pointer)
+
+    def found(self, kind: Kind, query: str, *, limit: int = 10) -> Searched[Passage]:
+        where = Where(kind, (ARCHIVE if kind == "passage" else FOLDER,))
+        return self.search.passages(TENANT, where, query, limit=limit)
+
+    def worker(self, hook: Hook = lambda _call: None) -> IndexPump:
+        """A worker of the index as a process has it: everything of its own but the files."""
+        table, index, embedder = Hooked(self.table, hook), Hooked(self.index, hook), Hooked(HashingEmbedder(), hook)
+        stores = stores_over(table, MemoryBlobs(), self.clock, indexed=True)  # type: ignore[arg-type]
+        sources = MemorySources(stores, OneEmbedder(embedder))  # type: ignore[arg-type]
+        return IndexPump(stores.unindexed, Indexing(table, stores, index, sources), [TENANT])  # type: ignore[arg-type]
+
+    def reindexing(self) -> Reindexing:
+        return Reindexing(self.stores, self.index)
+
+    def held(self) -> set[tuple[str, int, bool]]:
+        """Everything that the index holds: names, versions, and whether there is a vector."""
+        return {(one.id, one.version, one.embedded) for space in self.index.spaces() for one in self.index.states(space, TENANT)}
+
+    def stored(self) -> set[str]:
+        """The names of everything that the table holds."""
+        passages = {f"{ARCHIVE}/{one}" for one in self.stores.passages.ids(TENANT, ARCHIVE)}
+        return passages | {f"{FILE}/{one}" for one in self.stores.passages.piece_ids(TENANT, FILE)}
+
+    def agree(self) -> bool:
+        return self.held() == {(name, 2, True) for name in self.stored()}
+
+    def close(self) -> None:
+        self.index.close()
+        self.table.close()
+
+    def _passage(self, kind: Kind, text: str) -> Passage:
+        number = next(self._numbers)
+        place = {"archive_id": ARCHIVE} if kind == "passage" else {"source_id": FOLDER, "file_id": FILE, "file_name": "notes.txt"}
+        return Passage(
+            id=f"passage-00000000-0000-4000-8000-{number:012d}",
+            text=text,
+            created_at=self.clock.now() + timedelta(milliseconds=number),
+            **place,
+        )
+
+    def _file(self) -> StoredFile:
+        now = self.clock.now()
+        return StoredFile(
+            id=FILE,
+            folder_id=FOLDER,
+            name="notes.txt",
+            original_name="notes.txt",
+            media_type="text/plain",
+            size=1,
+            created_at=now,
+            updated_at=now,
+        )
+
+    def prepare(self) -> None:
+        now = self.clock.now()
+        archive = Archive(id=ARCHIVE, name="notes", embedding_config=self.embedding, created_at=now)
+        folder = StoredFolder(id=FOLDER, name="papers", embedding_config=self.embedding, created_at=now, updated_at=now)
+        self.stores.writer.write(*self.stores.passages.make(TENANT, archive))
+        self.stores.writer.write(*self.stores.folders.create(TENANT, folder, "folder"))
+        self.stores.writer.write(*self.stores.files.create(TENANT, self._file(), 0, "file"))
+
+
+def memories(folder: Path) -> Memories:
+    """An archive and a folder with a file, both empty."""
+    clock = ManualClock()
+    table = SqliteTable(folder / "table.db", now=lambda: clock.now().timestamp())
+    index = SqliteMemoryIndex(folder / "index.db", now=lambda: clock.now().timestamp())
+    stores = stores_over(table, MemoryBlobs(), clock, indexed=True)
+    embedders = OneEmbedder()
+    embedding = embedders.default()
+    assert embedding is not None
+    made = Memories(table, index, stores, MemorySearch(stores, index, MemorySources(stores, embedders)), clock, embedding)
+    made.prepare()
+    return made
