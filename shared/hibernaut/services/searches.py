@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
@@ -42,6 +43,8 @@ MOST_PLACES = 200
 """Archives whose newest passages are looked at where no words are given."""
 MOST_READ = 20_000
 """Passages that are looked at where no words are given."""
+WIDER = 5
+"""How many times as many messages are looked at where agents' own conversations are searched."""
 CHUNK = 50
 """Passages of one archive that are read at once, at least."""
 R = TypeVar("R")
@@ -158,8 +161,10 @@ class Searches:
         if not own or log is not None:
             return self._memory.messages(tenant, where, asked.query, mode=asked.search_mode, limit=asked.limit)
         # Agents' own conversations have no name in common: what was said elsewhere is left out here.
-        wide = self._memory.messages(tenant, where, asked.query, mode=asked.search_mode, limit=5 * asked.limit)
-        return _with(wide, [hit for hit in wide.hits if hit.record.conversation_id is None][: asked.limit])
+        wide = self._memory.messages(tenant, where, asked.query, mode=asked.search_mode, limit=WIDER * asked.limit)
+        mine = [hit for hit in wide.hits if hit.record.conversation_id is None][: asked.limit]
+        cut = len(mine) < asked.limit and len(wide.hits) == WIDER * asked.limit
+        return replace(_with(wide, mine), incomplete=wide.incomplete or cut)
 
     def _agents_named(self, tenant: str, agent_id: str | None) -> tuple[str, ...] | None:
         return None if agent_id is None else (self._agent(tenant, agent_id).id,)
@@ -217,7 +222,7 @@ def _at(where: Where, places: tuple[str, ...] | None) -> Where:
 
 
 def _with(found: Searched[R], hits: Sequence[Found[R]]) -> Searched[R]:
-    return Searched(tuple(hits), incomplete=found.incomplete, asleep=found.asleep, words_only=found.words_only)
+    return replace(found, hits=tuple(hits))
 
 
 def _passage_hit(hit: Found[Passage]) -> PassageHit:

@@ -23,6 +23,7 @@ def test_what_was_put_away_is_counted_in_the_prompt_of_the_next_run_and_not_befo
     agent_id = world.make_agent(blocks={"human": "Ann"}, tools=("archival_memory_insert",))
     world.send(agent_id, "I like tea")
     world.send(agent_id, "hello")
+    world.clock.sleep(60)
     world.send(agent_id, "hello again")
     first, same, second, third = prompts
     assert first == same
