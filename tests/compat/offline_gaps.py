@@ -103,8 +103,26 @@ GAPS = (
     Gap(
         "bus",
         "EventBridge's bus",
-        "moto's hears nothing of executions, so this process tells the rule's target itself",
+        "moto's hears nothing of executions or objects, so this process tells the rules' targets itself",
         "events are dropped, and delivered twice, by tests",
+    ),
+    Gap(
+        "domain",
+        "The OpenSearch domain: its signatures, its policy, its network",
+        "moto has none, so the index is one SQLite file (or a node that `HIBERNAUT_OPENSEARCH` names)",
+        "both engines pass one contract suite, OpenSearch on a real node; what is asked there is compared with what roles allow",
+    ),
+    Gap(
+        "event-sources",
+        "Lambda's reading of the change stream: shards side by side, halved batches, waiting between two tries",
+        "moto tells a function within each write, filters nothing and forgets what fails, so this process tells them by the template's mapping",
+        "a test pumps the stream into the real handler; failures, repetition and giving up are tests of that pump",
+    ),
+    Gap(
+        "uploads",
+        "Files that clients put into the bucket themselves",
+        "moto's bucket is inside this process, and takes any length",
+        "a test puts a file there by its signed address; what the signature covers is a test",
     ),
     Gap(
         "observability",

@@ -9,7 +9,13 @@ from pathlib import Path
 import pytest
 
 from hibernaut.local.aws_offline.offline import INDEX, InUse, OfflineAws
+from hibernaut.local.server import address, listening
+from hibernaut.wiring.memory_index import index_of
+from hibernaut.wiring.settings import AwsSettings
 from tests.functions.conftest import sample
+from tests.support.opensearch import OpenSearchNode, opensearch_node
+
+__all__ = ["opensearch_node"]
 
 
 def test_what_one_deployment_knows_is_unknown_to_the_next() -> None:
@@ -36,20 +42,42 @@ def test_the_environment_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "HIBERNAUT_BUCKET" not in os.environ
 
 
+def kept_by(running: OfflineAws) -> str:
+    """A passage of a new agent, put away and indexed."""
+    creation = sample("api", "create_agent")
+    agent = json.loads(running.invoke("api", creation)["body"])
+    path = f"/v1/agents/{agent['id']}/archival-memory"
+    asked = {**creation, "path": path, "body": json.dumps({"text": "The key hangs behind the clock."})}
+    passage = json.loads(running.invoke("api", asked)["body"])[0]["id"]
+    assert running.pump() > 0
+    return str(passage)
+
+
+def known() -> set[str]:
+    index = index_of(AwsSettings.from_environment())
+    assert index is not None
+    return {state.id.rpartition("/")[2] for space in index.spaces() for state in index.states(space, "default")}
+
+
 def test_the_index_goes_with_the_deployment() -> None:
     with OfflineAws() as running:
-        index = Path(os.environ[INDEX])
+        file = Path(os.environ[INDEX])
+        assert kept_by(running) in known()
+        assert file.exists()
+    assert not file.parent.exists()
+    with OfflineAws():
+        assert known() == set()
+
+
+def test_a_node_may_stand_for_the_domain(opensearch_node: OpenSearchNode) -> None:
+    with OfflineAws(variables={INDEX: opensearch_node.address}) as running:
+        assert kept_by(running) in known()
+
+
+def test_a_node_that_does_not_answer_keeps_nobody_from_writing_and_searching() -> None:
+    with listening("127.0.0.1", 0) as free:
+        nowhere = address(free)
+    with OfflineAws(variables={INDEX: nowhere}) as running:
         agent = json.loads(running.invoke("api", sample("api", "create_agent"))["body"])
         assert agent["id"]
-        running.pump()
-        running.invoke("index_memory", sample("index_memory", "is_it_built"))
-        kept = index.parent
-        assert kept.exists()
-    assert not kept.exists()
-
-
-def test_an_index_elsewhere_may_be_named() -> None:
-    with OfflineAws(variables={INDEX: "http://127.0.0.1:9"}) as running:
-        assert os.environ[INDEX] == "http://127.0.0.1:9"
-        # Nobody answers there: what is searched is searched in the table.
-        assert running.invoke("api", sample("api", "health"))["statusCode"] == 200
+        assert running.invoke("index_memory", sample("index_memory", "two_pointers")) == {"batchItemFailures": []}

@@ -6,7 +6,8 @@ from dataclasses import fields
 
 from hibernaut.wiring.settings import PROVIDER_NAMES
 from infra.artifacts import ROOT
-from infra.settings import GATEWAY_SECONDS, Sizes, settings_of
+from infra.constructs.feed import AT_ONCE, RETAKE, TRIES
+from infra.settings import GATEWAY_SECONDS, Search, Sizes, settings_of
 from tests.compat.offline_gaps import GAPS
 from tests.infra.reading import Template
 
@@ -46,6 +47,23 @@ def test_the_page_tells_how_environments_differ() -> None:
 
 def test_the_page_names_every_alarm(dev: Template) -> None:
     alarms = dev.of_type("AWS::CloudWatch::Alarm")
-    assert len(alarms) == 4
-    named = ["FailedRuns", "TimedOutRuns", "SweepErrors", "DeadLetters"]
+    assert len(alarms) == 5
+    named = ["FailedRuns", "TimedOutRuns", "SweepErrors", "DeadLetters", "IndexLag"]
     assert all(any(name in alarm for alarm in alarms) and f"`{name}`" in PAGE for name in named)
+
+
+def test_the_page_names_every_wish_of_a_deployment_with_what_is_usual() -> None:
+    usual = Search()
+    row = next(line for line in PAGE.splitlines() if line.startswith("| `searchInstance`"))
+    assert row.endswith(f"| `{usual.instance}`, {usual.count}, {usual.volume} |")
+    for word in ("env", "callers", "search", "searchVpc", "embedding", "bundle", "check"):
+        assert f"| `{word}` |" in PAGE
+    assert f"`{usual.kind}` (the default)" in PAGE
+
+
+def test_the_page_says_how_often_the_index_is_fed_again_as_the_stack_does() -> None:
+    assert RETAKE == "rate(5 minutes)"
+    assert "every five minutes `index_memory`" in PAGE
+    assert f"batches of {AT_ONCE}" in PAGE
+    assert "tried four times more" in PAGE
+    assert TRIES == 4
