@@ -128,7 +128,9 @@ def test_an_agents_files_are_listed_in_pages(client: Letta, http: httpx.Client, 
 
 
 @pytest.mark.manifest("agent_files.prompt")
-def test_the_model_sees_open_files_and_every_change_in_the_next_run(client: Letta, said: Said, new_agent: Make) -> None:
+def test_the_model_sees_open_files_and_every_change_in_the_next_run(
+    client: Letta, http: httpx.Client, said: Said, new_agent: Make
+) -> None:
     folder, files = folder_with(client, "seen", birds=BIRDS, bees="Bees hum.")
     client.folders.update(folder, description="About animals.", instructions="Quote them.")
     agent = new_agent(max_files_open=1, per_file_view_window_char_limit=1000)
@@ -142,6 +144,9 @@ def test_the_model_sees_open_files_and_every_change_in_the_next_run(client: Lett
     assert '<file status="open" name="seen/birds.txt">' in system
     assert '<file status="closed" name="seen/bees.txt">' in system
     assert "1: Parrots are green." in system
+    overview = http.get(f"/v1/agents/{agent.id}/context").json()
+    assert overview["directories"] in system
+    assert overview["num_tokens_directories"] > 50
     assert "Bees hum." not in system
     client.agents.files.open(files[1], agent_id=agent.id)
     client.agents.messages.create(agent.id, input="hi")

@@ -57,6 +57,7 @@ def _overview(
         "num_tokens_external_memory_summary": count(outside),
         "num_tokens_core_memory": count(memory),
         "num_tokens_tool_usage_rules": count(rules or ""),
+        "num_tokens_directories": count(compiled.inputs.directories or ""),
     }
     sizes = {
         **parts,
@@ -77,6 +78,7 @@ def _overview(
         system_prompt=agent.system,
         core_memory=memory,
         tool_usage_rules=rules,
+        directories=compiled.inputs.directories,
         summary_memory="\n".join(row.text() for row in summaries) or None,
         functions_definitions=[_function(tool) for tool in offered] or None,
         messages=[row.model_dump(mode="json", exclude={"tokens"}) for row in messages],

@@ -145,3 +145,21 @@ def test_a_body_is_counted_whether_its_length_is_announced_or_not(announced: boo
     ask(BodyLimit(reads, limit=10), scope(headers=headers), [b"x" * 6, b"x" * (size - 6)])
     assert (read == [b"x" * size]) is fits
     assert (b"413" in read[0]) is not fits
+
+
+@pytest.mark.parametrize(
+    ("path", "size", "fits"), [("/v1/folders/f/upload", 20, True), ("/v1/folders/f/upload", 70_000, False), ("/v1/f", 20, False)]
+)
+def test_an_uploaded_file_has_a_limit_of_its_own_with_room_for_its_form(path: str, size: int, fits: bool) -> None:
+    read: list[bytes] = []
+
+    async def reads(asked: Scope, receive: Receive, send: Send) -> None:
+        try:
+            read.append(await Request(asked, receive).body())
+        except HTTPException as error:
+            read.append(str(error).encode())
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"0"})
+
+    ask(BodyLimit(reads, limit=10, uploads=15), {**scope(), "path": path, "method": "POST"}, [b"x" * size])
+    assert (read == [b"x" * size]) is fits
