@@ -138,7 +138,12 @@ class Ingestion:
             self._files.put_text(job.tenant, job.file.id, number, part)
             parts.append(TextPart(first_line=first, characters=len(part)))
             first += len(lines_of(part))
-        return self._write(job, parts=parts, lines=first - 1, characters=len(text), readable=True)
+        try:
+            return self._write(job, parts=parts, lines=first - 1, characters=len(text), readable=True)
+        except _Lost:
+            if self._files.get(job.tenant, job.file.id) is None:  # deleted under our hands, before these were there to delete
+                self._files.forget_blobs(job.tenant, job.file.model_copy(update={"parts": parts}))
+            raise
 
     def _open_for_agents(self, job: _Job) -> None:
         """Agents that have the folder see the new file open, if it fits."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,13 +34,22 @@ class Died(Exception):
 
 
 class Dies(PassesOn):
-    """A table whose process dies at a write: at the one after so many more that are `left`."""
+    """A table whose process dies at a write: at the one after so many more that are `left`.
+
+    `overtaken`: before the write after so many more somebody else does something.
+    """
 
     def __init__(self, table: Table) -> None:
         super().__init__(table)
         self.left: int | None = None
+        self.overtaken: tuple[int, Callable[[], object]] | None = None
 
     def write(self, *changes: Change) -> None:
+        if self.overtaken is not None:
+            left, by = self.overtaken
+            self.overtaken = (left - 1, by) if left else None
+            if not left:
+                by()
         if self.left is not None:
             self.left -= 1
             if self.left < 0:
@@ -246,3 +255,23 @@ def test_a_name_is_given_once_by_many_uploads_at_once(bench: Bench) -> None:
     assert names == ["f/a.txt", "f/a_(1).txt", "f/a_(2).txt"]
     with pytest.raises(Conflict):
         bench.services.files.upload(TENANT, bench.folder.id, Upload(io.BytesIO(b""), "a.txt", "text/plain"), "error")
+
+
+@pytest.mark.parametrize("writes", [1, 2, 4])
+def test_a_worker_that_was_overtaken_writes_nothing_more(bench: Bench, writes: int) -> None:
+    sent = bench.send(text=LONG)
+    bench.table.overtaken = writes, lambda: bench.worker(1).process(TENANT, sent.id)
+    bench.worker().process(TENANT, sent.id)
+    taken = bench.stores.files.taken(TENANT, sent.id)
+    assert taken is not None
+    assert (taken.holder, taken.file.status) == ("host:1", FileStatus.COMPLETED)
+    assert len(bench.services.files.passages(TENANT, bench.folder.id, Page())) == taken.file.total
+
+
+@pytest.mark.parametrize("writes", [1, 2, 4])
+def test_a_worker_whose_file_is_deleted_under_its_hands_brings_nothing_back(bench: Bench, tmp_path: Path, writes: int) -> None:
+    sent = bench.send(text=LONG)
+    bench.table.overtaken = writes, lambda: bench.services.files.delete(TENANT, bench.folder.id, sent.id)
+    bench.worker().process(TENANT, sent.id)
+    assert bench.left(sent.id) == []
+    assert not any(path.is_file() for path in (tmp_path / "blobs").rglob("*"))
