@@ -15,7 +15,6 @@ from pathlib import Path
 from hibernaut.adapters.clock import TimeOrderedIds
 from hibernaut.adapters.signal import ProcessSignal
 from hibernaut.adapters.table.sqlite import SqliteTable
-from hibernaut.domain.builtin_tools import builtin_tools
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.table import Table
 from hibernaut.ports.web import NO_WEB, Web

@@ -291,7 +291,9 @@ def _western(sample: bytes) -> str:
     """Windows' western encoding, where the sample is mostly ASCII with some letters beyond. Raises: Unreadable."""
     high = [byte for byte in sample if byte >= 0x80]
     control = sum(1 for byte in sample if byte < 0x20 and byte not in (9, 10, 12, 13))
-    letters = sum(1 for byte in high if byte >= 0xC0 or byte in (0x80, 0x82, 0x84, 0x85, 0x8B, 0x9B, *range(0x91, 0x98), *range(0xA0, 0xC0)))
+    letters = sum(
+        1 for byte in high if byte >= 0xC0 or byte in (0x80, 0x82, 0x84, 0x85, 0x8B, 0x9B, *range(0x91, 0x98), *range(0xA0, 0xC0))
+    )
     if control or len(high) > 0.3 * len(sample) or letters < 0.9 * len(high):
         raise Unreadable("The encoding of the text cannot be told. Save it as UTF-8 and upload it again.")
     undefined = {0x81, 0x8D, 0x8F, 0x90, 0x9D} & set(high)

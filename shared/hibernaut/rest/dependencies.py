@@ -16,14 +16,14 @@ from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.ids import DEFAULT_TENANT, DEFAULT_USER, is_id
 
 if TYPE_CHECKING:
+    from hibernaut.services.agent_files import AgentFiles
     from hibernaut.services.agents import Agents
     from hibernaut.services.archives import Archives
     from hibernaut.services.blocks import Blocks
-    from hibernaut.services.compaction import Compactions
     from hibernaut.services.cancelling import Cancelling
+    from hibernaut.services.compaction import Compactions
     from hibernaut.services.conversations import Conversations
     from hibernaut.services.endings import Endings
-    from hibernaut.services.agent_files import AgentFiles
     from hibernaut.services.files import Files
     from hibernaut.services.folders import Folders
     from hibernaut.services.following import Following

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hibernaut.ports.table import ABSENT, Change, Delete, Index, Item, Key, Put, Table, Update, eq
+from hibernaut.ports.table import ABSENT, Change, Delete, Index, Item, Key, Put, Table, Update, Value, eq
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.search import Kind
 from hibernaut.store import keys
@@ -131,7 +131,7 @@ def _nobody() -> None:
 
 def _put(tenant: str, place: str, state: State, kind: Kind, ids: Sequence[str], within: str, build: int = 0) -> Put:
     key = keys.unindexed(tenant, place, state, ids[0])
-    item = {"pk": key.pk, "sk": key.sk, "kind": kind, "ids": " ".join(ids), "within": within, "build": build}
+    item: dict[str, Value] = {"pk": key.pk, "sk": key.sk, "kind": kind, "ids": " ".join(ids), "within": within, "build": build}
     return Put({**item, **keys.listed(tenant, NOUN, key.sk)})
 
 
