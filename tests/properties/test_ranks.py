@@ -14,10 +14,16 @@ IDS = st.lists(st.sampled_from([f"passage-{number}" for number in range(12)]), u
 
 def test_a_hit_of_both_lists_passes_the_first_of_each() -> None:
     assert fused(["a", "both"], ["b", "both"], 3) == [
-        Ranked("both", 1 / 62, 2, 2),
-        Ranked("a", 0.5 / 61, 1, None),
-        Ranked("b", 0.5 / 61, None, 1),
+        Ranked("both", 0.4 / 7 + 0.6 / 7, 2, 2),
+        Ranked("b", 0.6 / 6, None, 1),
+        Ranked("a", 0.4 / 6, 1, None),
     ]
+
+
+def test_what_could_not_be_in_the_list_of_vectors_counts_as_if_it_stood_there_too() -> None:
+    ranked = fused(["new", "both"], ["both", "b"], 3, unseen={"new"})
+    assert [(hit.id, hit.vector_rank) for hit in ranked] == [("new", None), ("both", 1), ("b", 2)]
+    assert [hit.id for hit in fused(["new", "both"], ["both", "new"], 3, unseen={"new"})][0] == "both"
 
 
 @given(IDS, IDS, st.integers(min_value=0, max_value=30))
@@ -30,7 +36,8 @@ def test_every_id_comes_once_with_its_ranks_best_first_up_to_the_limit(lexical: 
     for hit in found:
         assert hit.lexical_rank == (lexical.index(hit.id) + 1 if hit.id in lexical else None)
         assert hit.vector_rank == (vector.index(hit.id) + 1 if hit.id in vector else None)
-        parts = [0.5 / (60 + rank) for rank in (hit.lexical_rank, hit.vector_rank) if rank is not None]
+        ranks = ((0.4, hit.lexical_rank), (0.6, hit.vector_rank))
+        parts = [weight / (5 + rank) for weight, rank in ranks if rank is not None]
         assert math.isclose(hit.score, sum(parts))
     worst = min((hit.score for hit in found), default=math.inf)
     assert all(hit.score <= worst for hit in fused(lexical, vector, 30) if hit.id in left_out)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-_WEIGHT = 0.5
-_FLATTENING = 60
+_OF_WORDS, _OF_MEANING = 0.4, 0.6
+_FLATTENING = 5
+"""V1 has 0.5 each and 60: then what stands low in both lists passes what stands first in one (`benchmarks/retrieval` has the figures)."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,12 @@ def fused(lexical: Sequence[str], vector: Sequence[str], limit: int, unseen: Col
     by_words, by_meaning = _ranks(lexical), _ranks(vector)
     guessed = {each: rank for each, rank in by_words.items() if each in unseen} | by_meaning
     ranked = [
-        Ranked(each, _share(by_words.get(each)) + _share(guessed.get(each)), by_words.get(each), by_meaning.get(each))
+        Ranked(
+            each,
+            _share(_OF_WORDS, by_words.get(each)) + _share(_OF_MEANING, guessed.get(each)),
+            by_words.get(each),
+            by_meaning.get(each),
+        )
         for each in dict.fromkeys((*lexical, *vector))
     ]
     return sorted(ranked, key=lambda hit: -hit.score)[: max(limit, 0)]
@@ -41,5 +47,5 @@ def _ranks(ids: Sequence[str]) -> dict[str, int]:
     return ranks
 
 
-def _share(rank: int | None) -> float:
-    return 0.0 if rank is None else _WEIGHT / (_FLATTENING + rank)
+def _share(weight: float, rank: int | None) -> float:
+    return 0.0 if rank is None else weight / (_FLATTENING + rank)
