@@ -218,6 +218,16 @@ def test_the_model_finds_passages_by_a_question(client: Letta, said: Said, new_a
     assert "for query: 'honey'" in found.splitlines()[0]
     assert "=== search/bees.txt (passage #1) (score: " in found
     assert "Bees make honey in summer." in found
+    statuses = {file.processing_status for file in client.folders.files.list(folder)}
+    if statuses == {"embedding"}:  # where nobody tells the indexer
+        assert "search/bees.txt is still being embedded (0 % done)" in found
+    ran = client.agents.tools.run(
+        "open_files", agent_id=agent.id, args={"file_requests": [{"file_name": "birds.txt", "length": 1}]}
+    )
+    assert ran.status == "success"
+    assert "[Viewing lines 1 to 1 (out of 3 lines)]" in {
+        one.visible_content.splitlines()[0] for one in client.agents.files.list(agent.id).files
+    }
     outside = client.folders.create(name="outside")
     uploaded(client, outside.id, "secret.txt", b"Honey of others.")
     assert "others" not in returned(client, said, agent.id, "semantic_search_files", query="honey")

@@ -27,7 +27,6 @@ class Match:
     file_id: str
     name: str
     line: int
-    lines: int
 
 
 @dataclass(frozen=True, slots=True)

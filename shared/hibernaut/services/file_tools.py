@@ -6,6 +6,7 @@ tool's return as well, for the system message shows it from the next run on only
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -27,6 +28,8 @@ LONGEST_PATTERN = 1_000
 SECONDS_TO_GREP = 20.0
 LARGEST_FILE, LARGEST_TOTAL = 50_000_000, 200_000_000
 """Characters of a file, and of all files, that a pattern is looked for in."""
+TOGETHER = 4_000_000
+"""Characters of files that are looked at together."""
 MOST_MATCHES = 1_000
 MOST_HITS = 50
 RETURNED = 40_000
@@ -156,14 +159,13 @@ class FileTools:
         """Every match of the files, up to the bounds; what was left out is told. Raises: _Refused."""
         deadline = self._clock.monotonic() + SECONDS_TO_GREP
         found: list[Match] = []
-        skipped, total = [], 0
-        for file in files:
-            if file.row.characters > LARGEST_FILE or total + file.row.characters > LARGEST_TOTAL or len(found) >= MOST_MATCHES:
-                skipped.append(file.name)
+        batches, skipped = _batches(files)
+        for batch in batches:
+            if len(found) >= MOST_MATCHES:
+                skipped += [file.name for file in batch]
                 continue
-            total += file.row.characters
             try:
-                found += self._in_file(work, file, pattern, deadline, MOST_MATCHES - len(found))
+                found += self._in_files(work, batch, pattern, deadline, MOST_MATCHES - len(found))
             except BadPattern as error:
                 raise _Refused(f"`pattern` is no regular expression: {error}.") from None
             except TooSlow:
@@ -173,16 +175,26 @@ class FileTools:
                 ) from None
         return Grepped(tuple(found), tuple(skipped), cut=len(found) >= MOST_MATCHES)
 
-    def _in_file(self, work: Work, file: Attached, pattern: str, deadline: float, most: int) -> list[Match]:
-        stored = self._stores.files.get(work.tenant, file.row.file_id)
-        lines = [line for part in self._views.parts(work.tenant, stored) for line in lines_of(part)] if stored else []
-        if not lines:
-            return []
+    def _in_files(self, work: Work, batch: Sequence[Attached], pattern: str, deadline: float, most: int) -> list[Match]:
+        """The matches of files that are looked at together. Raises: BadPattern, TooSlow, KeyError, OSError."""
+        stored = self._stores.files.get_many(work.tenant, [file.row.file_id for file in batch])
+        lines: list[str] = []
+        starts: list[tuple[int, Attached]] = []
+        for file in batch:
+            if file.row.file_id in stored:
+                starts.append((len(lines), file))
+                for part in self._views.parts(work.tenant, stored[file.row.file_id]):
+                    lines += lines_of(part)
         left = deadline - self._clock.monotonic()
         if left <= 0:
             raise TooSlow
-        indices = self._reader.matching(lines, pattern, seconds=left, most=most)
-        return [Match(file.row.file_id, file.name, index + 1, len(lines)) for index in indices]
+        indices = self._reader.matching(lines, pattern, seconds=left, most=most) if lines else []
+        places = [start for start, _ in starts]
+        matches = []
+        for index in indices:
+            start, file = starts[bisect_right(places, index) - 1]
+            matches.append(Match(file.row.file_id, file.name, index - start + 1))
+        return matches
 
     def _with_context(self, work: Work, found: Grepped, offset: int, context: int) -> list[tuple[Match, list[str], int]]:
         """The matches of the page, each with the lines around it and the number of the first of those."""
@@ -224,6 +236,23 @@ class FileTools:
 def _search_notes(words_only: bool, incomplete: bool) -> list[str]:
     notes = ["Nothing here embeds texts, so these were found by their words."] if words_only else []
     return [*notes, *(["The search index is behind, so something may be missing."] if incomplete else [])]
+
+
+def _batches(files: Sequence[Attached]) -> tuple[list[list[Attached]], list[str]]:
+    """The files in lots that are looked at together, and the names of those that are too large."""
+    batches: list[list[Attached]] = []
+    skipped, total, size = [], 0, TOGETHER
+    for file in files:
+        characters = file.row.characters
+        if characters > LARGEST_FILE or total + characters > LARGEST_TOTAL:
+            skipped.append(file.name)
+            continue
+        if size + characters > TOGETHER:
+            batches.append([])
+            size = 0
+        batches[-1].append(file)
+        total, size = total + characters, size + characters
+    return batches, skipped
 
 
 def _names(seen: _Seen, file_ids: Sequence[str]) -> str:

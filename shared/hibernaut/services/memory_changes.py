@@ -1,4 +1,4 @@
-"""From the core memory before a step and after it to the changes of its transaction. Each edited block is conditioned on its version."""
+"""From the core memory and the open files before a step and after it to the changes of its transaction, each conditioned on its version."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ class MemoryChanges:
     def __init__(self, stores: Stores, host: Host) -> None:
         self._blocks = stores.blocks
         self._agents = stores.agents
+        self._files = stores.files
         self._records = stores.conversation_records
         self._ids = host.ids
 
     def of(self, work: Work, now: datetime, token: str) -> list[Change]:
-        """The changes that make the table's blocks what the step's tools made of them."""
+        """The changes that make the table's blocks, and what the agent has open, what the step's tools made of them."""
         before = {block.id: block for block in work.blocks}
         after = {block.id: block for block in work.effects.blocks if block.id}
         changes: list[Change] = []
@@ -30,7 +31,13 @@ class MemoryChanges:
             edits = {name: value for name, value in edits.items() if value != getattr(old, name)}
             if edits:
                 changes += self._blocks.change(work.tenant, old, old.model_copy(update={**edits, "updated_at": now}), token)
-        return [*changes, *self._links(work, now, token, gone=[block_id for block_id in before if block_id not in after])]
+        gone = [block_id for block_id in before if block_id not in after]
+        return [*changes, *self._links(work, now, token, gone=gone), *self._desk(work, token)]
+
+    def _desk(self, work: Work, token: str) -> list[Change]:
+        """What the agent has open of its files."""
+        desk = work.effects.desk
+        return [] if desk is None else [self._files.put_desk(work.tenant, work.agent.id, desk.before, desk.after, token)]
 
     def _links(self, work: Work, now: datetime, token: str, *, gone: list[str]) -> list[Change]:
         """Blocks that the agent made, and those that it let go: they stay, without a link to it."""

@@ -23,7 +23,6 @@ class StepCommits:
     def __init__(self, stores: Stores, host: Host, *, memory: MemoryChanges, commits: Commits) -> None:
         self._conversations = stores.conversations
         self._archives = stores.archives
-        self._files = stores.files
         self._memory = memory
         self._commits = commits
         self._clock = host.clock
@@ -65,8 +64,6 @@ class StepCommits:
         changes = self._memory.of(work, self._clock.now(), token)
         if work.effects.passages:
             changes += self._archives.insert(work.tenant, work.agent, work.effects.passages, token)
-        if work.effects.desk is not None:
-            changes.append(self._files.put_desk(work.tenant, work.agent.id, work.effects.desk.before, work.effects.desk.after, token))
         if work.system is not None:
             changes.append(self._conversations.put_message(work.tenant, work.head.id, work.system, rewrite=True))
         return changes

@@ -136,7 +136,8 @@ class Files:
         key = keys.file(tenant, after.file.id)
         ended = after.file.status in ENDED
         changed: dict[str, Value] = {**self._codec.body(key, after.file), "take": after.token, "holder": after.holder}
-        changed |= {"lease": after.lease, "wt": after.token, **({} if ended else keys.due(after.file.id, after.lease))}
+        changed |= {"lease": after.lease, "wt": after.token}
+        changed |= {"embedded": after.file.embedded} if ended else keys.due(after.file.id, after.lease)
         return Update(key, set=changed, remove=("due_pk", "due_sk") if ended else (), when=eq(take=token))
 
     def embedded(self, tenant: str, file_id: str, number: int) -> None:
