@@ -23,7 +23,7 @@ def test_a_hit_of_both_lists_passes_the_first_of_each() -> None:
 def test_what_could_not_be_in_the_list_of_vectors_counts_as_if_it_stood_there_too() -> None:
     ranked = fused(["new", "both"], ["both", "b"], 3, unseen={"new"})
     assert [(hit.id, hit.vector_rank) for hit in ranked] == [("new", None), ("both", 1), ("b", 2)]
-    assert [hit.id for hit in fused(["new", "both"], ["both", "new"], 3, unseen={"new"})][0] == "both"
+    assert next(hit.id for hit in fused(["new", "both"], ["both", "new"], 3, unseen={"new"})) == "both"
 
 
 @given(IDS, IDS, st.integers(min_value=0, max_value=30))

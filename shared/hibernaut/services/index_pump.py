@@ -12,8 +12,8 @@ import sys
 import threading
 from collections.abc import Sequence
 
-from hibernaut.ports.table import Key, TableError
-from hibernaut.schemas.errors import HibernautError, place_of
+from hibernaut.ports.table import Key
+from hibernaut.schemas.errors import place_of
 from hibernaut.services.indexing import Indexing
 from hibernaut.store.unindexed import Pointer, Unindexed
 
@@ -77,7 +77,7 @@ class IndexPump:
                     self._told.wait(self._look)
                 elif not self._take(pointer):
                     self._stopping.wait(REST)
-            except (HibernautError, TableError) as error:
+            except Exception as error:  # noqa: BLE001  the thread ends here; what it could not read waits for the next try
                 logger.error("index pump failed", extra={"error": type(error).__qualname__, "place": place_of(error)})
                 self._stopping.wait(REST)
 

@@ -1,0 +1,161 @@
+"""`python -m benchmarks.memory`: memory at home by the services that serve requests, in one process: inserting, indexing, searching, and what is
+resident. Texts are made up; their vectors are drawn, so that what is measured is everything but the embedding, which has a line of its own.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from hibernaut.adapters.blobs.disk import DiskBlobs
+from hibernaut.adapters.clock import SystemClock
+from hibernaut.adapters.embedder.minilm import MiniLM
+from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
+from hibernaut.adapters.table.sqlite import SqliteTable
+from hibernaut.ports.embedder import Vector
+from hibernaut.schemas.ids import DEFAULT_TENANT
+from hibernaut.schemas.llm_config import EmbeddingConfig
+from hibernaut.schemas.passage import Archive, Passage
+from hibernaut.services.index_pump import IndexPump
+from hibernaut.services.indexing import Indexing
+from hibernaut.services.memory_search import MemorySearch, Where
+from hibernaut.services.memory_sources import MemorySources
+from hibernaut.store.stores import stores_over
+
+ARCHIVE = "archive-00000000-0000-4000-8000-000000000001"
+CONFIG = EmbeddingConfig(embedding_endpoint_type="test", embedding_model="drawn", embedding_dim=384)
+START = datetime(2026, 1, 1, tzinfo=UTC)
+WORDS = [f"word{number}" for number in range(4000)]
+AT_ONCE = 80
+TIMED = 100
+
+
+class Drawn:
+    """Vectors by the text's own random numbers: no meaning, and no time to speak of."""
+
+    space, dimension, max_tokens = "drawn-384", 384, 254
+
+    def count(self, text: str) -> int:
+        return len(text.split())
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> list[Vector]:
+        import numpy as np
+
+        del query
+        found = []
+        for text in texts:
+            drawn = np.random.default_rng(abs(hash(text))).standard_normal(384)
+            found.append(tuple((drawn / np.linalg.norm(drawn)).tolist()))
+        return found
+
+    def of(self, config: EmbeddingConfig | None) -> Drawn | None:
+        return self if config else None
+
+    def default(self) -> EmbeddingConfig:
+        return CONFIG
+
+
+class Memory:
+    def __init__(self, folder: Path) -> None:
+        self.table = SqliteTable(folder / "table.db")
+        self.index = SqliteMemoryIndex(folder / "index.db")
+        self.stores = stores_over(self.table, DiskBlobs(folder / "blobs"), SystemClock(), indexed=True)
+        sources = MemorySources(self.stores, Drawn())
+        self.search = MemorySearch(self.stores, self.index, sources)
+        self.pump = IndexPump(self.stores.unindexed, Indexing(self.table, self.stores, self.index, sources), [DEFAULT_TENANT])
+        archive = Archive(id=ARCHIVE, name="bench", embedding_config=CONFIG, created_at=START)
+        self.stores.writer.write(*self.stores.passages.make(DEFAULT_TENANT, archive))
+        self.drawn = random.Random(1)
+        self.count = 0
+
+    def insert(self, number: int) -> None:
+        """One transaction."""
+        passages = []
+        for _ in range(number):
+            self.count += 1
+            name = f"passage-00000000-0000-4000-8000-{self.count:012d}"
+            passages.append(
+                Passage(id=name, text=self.text(60), archive_id=ARCHIVE, created_at=START + timedelta(seconds=self.count))
+            )
+        self.stores.writer.write(*self.stores.passages.add(DEFAULT_TENANT, ARCHIVE, passages))
+
+    def grow(self, to: int) -> None:
+        while self.count < to:
+            self.insert(min(AT_ONCE, to - self.count))
+        self.pump.drain()
+
+    def text(self, words: int) -> str:
+        return " ".join(self.drawn.choices(WORDS, k=words))
+
+    def look(self) -> None:
+        if len(self.search.passages(DEFAULT_TENANT, Where("passage", (ARCHIVE,)), self.text(6), limit=10).hits) != 10:
+            raise SystemExit("a search found less than it had to")
+
+    def close(self) -> None:
+        self.index.close()
+        self.table.close()
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        memory = Memory(Path(folder))
+        for size in (10_000, 100_000):
+            start = time.perf_counter()
+            memory.grow(size)
+            row(f"{size:,} passages written and indexed (s, without embedding)", time.perf_counter() - start)
+            timed(f"{size:,} passages: hybrid search", memory.look)
+            timed(f"{size:,} passages: one more", lambda: memory.insert(1))
+            timed(f"{size:,} passages: hybrid search with {TIMED} that the index does not know", memory.look)
+            timed(f"{size:,} passages: one is indexed", lambda: memory.pump.drain() and None, before=lambda: memory.insert(1))
+            row(f"{size:,} passages: resident (MB)", resident())
+        memory.close()
+    pieces()
+
+
+def pieces() -> None:
+    """Pieces of 254 tokens a second, by as many threads as the pump has."""
+    model, drawn = MiniLM(), random.Random(2)
+    text = " ".join(drawn.choices(("harbour", "winter", "letter", "morning", "garden", "window", "river"), k=254))
+    model.embed([text])
+    each = 12
+    start = time.perf_counter()
+    threads = [threading.Thread(target=lambda: model.embed([text] * each)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    row("MiniLM: pieces of 254 tokens by two threads (a second)", 2 * each / (time.perf_counter() - start))
+    timed("MiniLM: a query of six words", lambda: model.embed([" ".join(drawn.choices(WORDS, k=6))], query=True) and None)
+
+
+def timed(what: str, action: Callable[[], None], before: Callable[[], None] = lambda: None) -> None:
+    action()
+    walls, cpu = [], 0.0
+    for _ in range(TIMED):
+        before()
+        start, start_cpu = time.perf_counter(), time.process_time()
+        action()
+        walls.append(1000 * (time.perf_counter() - start))
+        cpu += 1000 * (time.process_time() - start_cpu)
+    walls.sort()
+    print(f"{what:76} {statistics.median(walls):8.1f} ms {walls[int(0.95 * TIMED)]:8.1f} p95 {cpu / TIMED:8.1f} CPU", flush=True)
+
+
+def row(what: str, number: float) -> None:
+    print(f"{what:76} {number:8.1f}", flush=True)
+
+
+def resident() -> float:
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines() if sys.platform == "linux" else []
+    return next((int(line.split()[1]) / 1000 for line in lines if line.startswith("VmRSS")), 0.0)
+
+
+if __name__ == "__main__":
+    main()
