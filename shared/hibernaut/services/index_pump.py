@@ -86,7 +86,9 @@ class IndexPump:
         with self._lock:
             if not self._waiting:
                 found = [each for tenant in self._tenants for each in self._unindexed.everywhere(tenant, PAGE)]
-                self._waiting = [each for each in reversed(found) if each.key not in self._taken]
+                free = [each for each in found if each.key not in self._taken]
+                urgent = [each for each in reversed(free) if each.state != "EMBED"]
+                self._waiting = urgent or free[:1]  # after each that only waits for vectors, what is new is looked for again
             if not self._waiting:
                 return None
             pointer = self._waiting.pop()
