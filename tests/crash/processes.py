@@ -171,7 +171,7 @@ def heartbeats(house: aws.House, run_id: str) -> None:
     """What the state machine does: advance until there is nothing to do; where the step stays taken for long, close the run."""
     event = {"tenant": TENANT, "run_id": run_id}
     until = time.monotonic() + 20 * LEASE_MS / 1000
-    while (follows := advance_turn.handler(event, Context(), house.chain.turns)["next"]) in ("advance", "busy"):
+    while (follows := advance_turn.handler(event, Context(), house.chain)["next"]) in ("advance", "busy"):
         if follows == "busy" and time.monotonic() > until:
             close_run.handler({**event, "error": "States.Timeout"}, Context(), house.chain.endings)
             return
