@@ -11,7 +11,11 @@ from letta_client import APIStatusError, BadRequestError, ConflictError, Letta, 
 from tests.compat.conftest import Make, Said, calls
 
 NOPE = "nope"
-LAMP = {"name": "lamp", "description": "Switches it.", "parameters": {"type": "object", "properties": {"on": {"type": "boolean"}}}}
+LAMP = {
+    "name": "lamp",
+    "description": "Switches it.",
+    "parameters": {"type": "object", "properties": {"on": {"type": "boolean"}}},
+}
 INSERT = ("memory_insert", {"label": "human", "new_string": "tea"})
 REPLACE = ("memory_replace", {"label": "human", "old_string": "", "new_string": "tea"})
 
@@ -289,7 +293,9 @@ def test_an_agent_may_be_told_to_ask_by_the_tools_approval(client: Letta, new_ag
 
 @pytest.mark.manifest("approvals.by_default")
 def test_a_tool_may_ask_by_default(client: Letta, new_agent: Make, said: Said) -> None:
-    source = 'def ring(times: int) -> str:\n    """Ring.\n\n    Args:\n        times (int): How often.\n    """\n    return "rung"\n'
+    source = (
+        'def ring(times: int) -> str:\n    """Ring.\n\n    Args:\n        times (int): How often.\n    """\n    return "rung"\n'
+    )
     tool = client.tools.upsert(source_code=source, default_requires_approval=True)
     agent = new_agent(tool_ids=[tool.id])
     said.next(calls(("ring", {"times": 1})), {"content": "Done."})

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from hibernaut.domain import index_documents
-from hibernaut.ports.embedder import EmbedderFailed, Vector
+from hibernaut.ports.embedder import Embedder, EmbedderFailed, Vector
 from hibernaut.ports.memory_index import IndexAsleep, MemoryIndex
 from hibernaut.ports.table import Change, ConditionFailed, Item, Key, Table
 from hibernaut.schemas.search import IndexDocument
@@ -102,10 +102,22 @@ class Indexing:
             return 0
         for start in range(0, len(documents), EMBEDDED_AT_ONCE):
             some = documents[start : start + EMBEDDED_AT_ONCE]
-            vectors: list[Vector] = space.embedder.embed([document.text for document in some])
-            whole = [index_documents.embedded(document, vector) for document, vector in zip(some, vectors, strict=True)]
-            self._index.put(space.name, whole)
+            self._index.put(space.name, self._embedded(space.embedder, some))
         return len(documents)
+
+    def _embedded(self, embedder: Embedder, documents: Sequence[IndexDocument]) -> Sequence[IndexDocument]:
+        """With their vectors; as they are, to be found by words, where these texts can never be embedded.
+
+        Raises: EmbedderFailed where it may be possible later.
+        """
+        try:
+            vectors: list[Vector] = embedder.embed([document.text for document in documents])
+        except EmbedderFailed as error:
+            if error.retryable:
+                raise
+            logger.warning("found by words only", extra={"documents": len(documents), "space": embedder.space})
+            return documents
+        return [index_documents.embedded(document, vector) for document, vector in zip(documents, vectors, strict=True)]
 
     def remove(self, tenant: str, within: str, ids: Sequence[str]) -> None:
         """Let the index forget records that are gone, in every space: what made their vectors may be another now, or gone as well.

@@ -120,7 +120,9 @@ class Repairs:
         found = {row.id for row in self._stores.conversations.messages(tenant, head.id, pinned)}
         gone = [message_id for message_id in pinned if message_id not in found]
         if pinned and pinned[0] in gone:
-            raise InvalidArgument("INVALID_ARGUMENT: The system message of this conversation is lost; reset its messages instead.")
+            raise InvalidArgument(
+                "INVALID_ARGUMENT: The system message of this conversation is lost; reset its messages instead."
+            )
         return head.window.model_copy(update={"pinned": [each for each in pinned if each in found]}), gone
 
     def _mend(self, tenant: str, head: Head, found: _Found) -> None:

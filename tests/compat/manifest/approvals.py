@@ -51,7 +51,11 @@ ROWS = (
         "`approval_deadline` (seconds; of the agent, 7 days, or of the request) denies what nobody answers; null is for ever.",
         "In V1 an approval waits for ever.",
     ),
-    done("approvals.client_tools", "API 5.4", "A call of one of `client_tools` is handed to the client, whose result the model reads."),
+    done(
+        "approvals.client_tools",
+        "API 5.4",
+        "A call of one of `client_tools` is handed to the client, whose result the model reads.",
+    ),
     done("approvals.client_tools.mixed", "API 5.4", "Tools of the client and of the server may be called in one reply."),
     done("approvals.client_tools.images", "API 4.6", "A result of the client may hold text and images."),
     diverging(

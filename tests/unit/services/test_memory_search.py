@@ -10,6 +10,7 @@ import pytest
 
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.adapters.table.sqlite import SqliteTable
+from hibernaut.ports.embedder import EmbedderFailed
 from hibernaut.ports.memory_index import IndexAsleep
 from hibernaut.schemas.llm_config import EmbeddingConfig
 from hibernaut.schemas.passage import Archive, Passage
@@ -82,6 +83,7 @@ class Memory:
     pump: IndexPump
     reindexing: Reindexing
     clock: ManualClock
+    embedders: Hashing
     made: int = 0
 
     def insert(self, *texts: str, tags: Sequence[str] = ()) -> list[str]:
@@ -110,12 +112,13 @@ def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
     table = SqliteTable(tmp_path / "table.db", now=lambda: clock.now().timestamp())
     stores = stores_over(table, MemoryBlobs(), clock, indexed=True)
     index = Sleeper(SqliteMemoryIndex(tmp_path / "index.db", now=lambda: clock.now().timestamp()))
-    sources = MemorySources(stores, Hashing(there=request.param))
+    embedders = Hashing(there=request.param)
+    sources = MemorySources(stores, embedders)
     indexing = Indexing(table, stores, index, sources)
     pump = IndexPump(stores.unindexed, indexing, [TENANT])
     archive = Archive(id=ARCHIVE, name="notes", embedding_config=CONFIG if request.param else None, created_at=clock.now())
     stores.writer.write(*stores.passages.make(TENANT, archive))
-    yield Memory(stores, index, MemorySearch(stores, index, sources), pump, Reindexing(stores, index), clock)
+    yield Memory(stores, index, MemorySearch(stores, index, sources), pump, Reindexing(stores, index), clock, embedders)
     index.index.close()
 
 
@@ -225,3 +228,11 @@ def test_an_archive_whose_embedder_is_gone_is_found_by_words(memory: Memory) -> 
     searched = search.passages(TENANT, WHERE, "harbour")
     assert searched.words_only
     assert [hit.record.text for hit in searched.hits] == ["a harbour"]
+
+
+def test_what_can_never_be_embedded_is_indexed_by_its_words(memory: Memory) -> None:
+    memory.embedders.embedder.refuses = EmbedderFailed("the weights are others", retryable=False)
+    memory.insert("a harbour")
+    assert memory.pump.drain()
+    assert memory.stores.unindexed.of(TENANT, ARCHIVE, 10) == []
+    assert memory.found("harbour") == ["a harbour"]
