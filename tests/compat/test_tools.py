@@ -79,7 +79,6 @@ def test_tools_are_listed_by_what_they_are(client: Letta, http: httpx.Client) ->
     assert {one.tool_type for one in client.tools.list(exclude_tool_types=["custom"])} == {
         "letta_core",
         "letta_files_core",
-        "letta_files_core",
         "letta_memory_core",
         "letta_sleeptime_core",
     }
