@@ -71,6 +71,10 @@ class Gateway:
         return Accepted(str(told["id"]), attached=True)
 
 
+CLAIMS_PASS = timedelta(minutes=2)
+"""Passes over a death: the next worker need not spin until the dead one can no longer be at its call."""
+
+
 class Deployment:
     """The functions over scripted models and tools, for one story and one point after the other; one handler of each dies."""
 
@@ -117,6 +121,7 @@ class Deployment:
         self.before = shown(self.looking(), self.agent_id)
         if current_function() is None:
             raise Died("the cancel's own request")
+        self.clock.ahead += CLAIMS_PASS
         abandon()
 
     def _others(self, happens: Callable[[Client], None] | None) -> None:
