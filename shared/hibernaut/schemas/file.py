@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
@@ -33,7 +34,10 @@ class TextPart(Schema):
 
 
 class FileMetadata(Schema):
-    """As shown. `file_size` in bytes; `content` is the text that was read from the file, where it is asked for."""
+    """As shown. `file_size` in bytes; `content` is the text that was read from the file, where it is asked for.
+
+    `estimated_completion_at`, Hibernaut's own: when all pieces will be embedded if it goes on as it has so far.
+    """
 
     id: str
     source_id: str
@@ -48,6 +52,7 @@ class FileMetadata(Schema):
     error_message: str | None = None
     total_chunks: int | None = None
     chunks_embedded: int | None = None
+    estimated_completion_at: Moment | None = None
     content: str | None = None
     created_at: Moment
     updated_at: Moment
@@ -80,8 +85,8 @@ class StoredFile(Schema):
     created_at: Moment
     updated_at: Moment
 
-    def wire(self, folder: StoredFolder | None, content: str | None = None) -> FileMetadata:
-        """As it is shown; with a folder, its name stands before the file's."""
+    def wire(self, folder: StoredFolder | None, content: str | None = None, *, now: datetime | None = None) -> FileMetadata:
+        """As it is shown; with a folder, its name stands before the file's. `now`: by which the end of the embedding is estimated."""
         return FileMetadata(
             id=self.id,
             source_id=self.folder_id,
@@ -93,10 +98,17 @@ class StoredFile(Schema):
             error_message=self.error,
             total_chunks=self.total,
             chunks_embedded=min(self.embedded, self.total) if self.total is not None else None,
+            estimated_completion_at=self._estimated(now) if now is not None else None,
             content=content,
             created_at=self.created_at,
             updated_at=self.updated_at,
         )
+
+    def _estimated(self, now: datetime) -> datetime | None:
+        """The pieces are embedded since the file was last written; None before the first are, and where there is nothing to wait for."""
+        if self.status is not FileStatus.EMBEDDING or self.total is None or not 0 < self.embedded < self.total:
+            return None
+        return now + (now - self.updated_at) * ((self.total - self.embedded) / self.embedded)
 
 
 class OpenFile(Schema):

@@ -143,12 +143,13 @@ class Files:
         rows = page(self._files.rows(tenant, folder_id), asked, id_of=_id, place=lambda row: row.created_at)
         found = self._files.get_many(tenant, [row.file_id for row in rows])
         files = [found[row.file_id] for row in rows if row.file_id in found]
-        return [file.wire(None, self._views.content(tenant, file) if content else None) for file in files]
+        now = self._records.clock.now()
+        return [file.wire(None, self._views.content(tenant, file) if content else None, now=now) for file in files]
 
     def retrieve(self, tenant: str, folder_id: str, file_id: str, *, content: bool = False) -> FileMetadata:
         """Raises: NotFound."""
         file = self._file(tenant, folder_id, file_id)
-        return file.wire(None, self._views.content(tenant, file) if content else None)
+        return file.wire(None, self._views.content(tenant, file) if content else None, now=self._records.clock.now())
 
     def passages(self, tenant: str, folder_id: str, asked: Page) -> Sequence[Passage]:
         """The pieces of all files of a folder, in the order of the files and their texts. Raises: NotFound."""
