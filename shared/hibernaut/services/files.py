@@ -70,7 +70,7 @@ class Files:
         self._files.put_bytes(tenant, file_id, data)
         try:
             stored = self._store(tenant, file, duplicates)
-        except BaseException:
+        except BaseException:  # whatever stops it, no bytes may stay behind that no file names
             self._files.forget_blobs(tenant, file)
             raise
         if stored.id != file_id:
