@@ -61,8 +61,11 @@ class Notes:
         return [act.text for act in acts if act.text and self.answers.get(act.name)]
 
     def keep(self) -> None:
+        """In one go: the process may be killed in the midst of this."""
         if self.file is not None:
-            self.file.write_text(json.dumps({"bodies": self.bodies, "answers": self.answers}))
+            whole = self.file.with_suffix(".new")
+            whole.write_text(json.dumps({"bodies": self.bodies, "answers": self.answers}))
+            whole.replace(self.file)
 
 
 @dataclass

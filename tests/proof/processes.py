@@ -281,15 +281,16 @@ PROFILES: dict[str, tuple[Callable[[Place], None], Callable[[Place], None]]] = {
 }
 
 
-def forked(work: Callable[[], None]) -> int:
-    """How a process ended that did the work: its exit status, or minus the signal."""
+def forked(work: Callable[[], None], errors: Path | None = None) -> int:
+    """How a process ended that did the work: its exit status, or minus the signal. `errors` keeps what it failed with."""
     pid = os.fork()
     if pid:
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     try:
         work()
     except BaseException:  # noqa: BLE001  the fork ends here, and its status tells
-        traceback.print_exc()
+        if errors is not None:
+            errors.write_text(traceback.format_exc())
         os._exit(1)
     os._exit(0)
 
@@ -302,13 +303,15 @@ def main(profile: str, folder: Path, name: str, first: int, every: int) -> None:
         import boto3
 
         CLIENT.append(boto3.client("dynamodb", config=one_attempt()))
-        forked(lambda: create_table(CLIENT[0], folder.name))  # type: ignore[arg-type]
+        assert forked(lambda: create_table(CLIENT[0], folder.name)) == 0  # type: ignore[arg-type]
     total: dict[str, Any] = {"points": 0, "runs": 0, "found": []}
     at, ended = first, -signal.SIGKILL
     while ended == -signal.SIGKILL:
         here = folder / f"{at:03}"
-        ended = forked(lambda here=here, at=at: live(Place(story, here, at)))  # type: ignore[misc]
-        tried = judged(here, ended, forked(lambda here=here: settle(Place(story, here))))  # type: ignore[misc]
+        here.mkdir(parents=True)
+        ended = forked(lambda here=here, at=at: live(Place(story, here, at)), here / "error")  # type: ignore[misc]
+        settled = forked(lambda here=here: settle(Place(story, here)), here / "next error")  # type: ignore[misc]
+        tried = judged(here, ended, settled)
         total["points"] += ended == -signal.SIGKILL
         total["runs"] += tried["runs"]
         total["found"] += [[f"point {at}", *one] for one in tried["found"]]
@@ -321,9 +324,9 @@ def judged(here: Path, lived: int, settled: int) -> dict[str, Any]:
     file = here / "judged"
     tried: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {"runs": 0, "found": []}
     if lived not in (0, -signal.SIGKILL):
-        tried["found"].append(["bricked", "the process failed by itself"])
+        tried["found"].append(["bricked", f"the process failed by itself: {(here / 'error').read_text()}"])
     if settled != 0:
-        tried["found"].append(["bricked", "the next process failed"])
+        tried["found"].append(["bricked", f"the next process failed: {(here / 'next error').read_text()}"])
     return tried
 
 
