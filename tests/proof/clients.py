@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from hibernaut.schemas.letta_message import ApprovalItem, ApprovalReturn, WireToolReturn
-from hibernaut.schemas.send import ApprovalCreate, ClientTool, LettaRequest, MessageCreate
+from hibernaut.schemas.send import ApprovalCreate, ClientTool, LettaRequest, LettaStreamingRequest, MessageCreate
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.endings import Endings
 from hibernaut.services.sending import Request, Sending
@@ -101,7 +101,10 @@ class Client:
             self.notes.keep()
         text = self.notes.bodies[name]
         digest = hashlib.sha256(text.encode()).hexdigest()
-        request = Request(self.agent_id, LettaRequest.model_validate_json(text), "send_message", digest, retry=retry)
+        said = LettaStreamingRequest.model_validate_json(text)
+        request = Request(
+            self.agent_id, said, "send_message_streaming" if said.streaming else "send_message", digest, retry=retry
+        )
         accepted = self.desk.sending.accept(self.tenant, request)
         self.notes.answers[name] = accepted.run_id
         self.notes.keep()
@@ -132,13 +135,14 @@ class Act(Protocol):
 
 @dataclass(frozen=True)
 class Say:
-    """A message. `waits`: until everything that was asked so far has come to its end."""
+    """A message. `waits`: until everything that was asked so far has come to its end. `tokens`: the answer is streamed as it is written."""
 
     text: str
     waits: bool = True
     when_busy: Literal["queue", "reject", "interrupt"] | None = None
     client_tools: tuple[str, ...] = ()
     deadline: int | None = None
+    tokens: bool = False
 
     @property
     def name(self) -> str:
@@ -155,6 +159,8 @@ class Say:
             for name in self.client_tools
         ]
         body = LettaRequest(messages=[MessageCreate(role="user", content=self.text)])
+        if self.tokens:
+            body = LettaStreamingRequest(messages=body.messages, streaming=True, stream_tokens=True)
         if tools:
             body = body.model_copy(update={"client_tools": tools})
         if self.when_busy:

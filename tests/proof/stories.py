@@ -120,6 +120,7 @@ STORIES = [
     Story("memory", by_step(calls(INSERT), calls(INSERT), says("noted"))),
     Story("chain of five", by_step(calls(INSERT), calls(RING), calls(INSERT), calls(RING), says("done"))),
     Story("parallel tools", by_step(calls(INSERT, RING, RING), says("done"))),
+    Story("tokens", by_step(calls(INSERT, RING, text="Let me see."), says("done")), acts=(Say("hello", tokens=True),)),
     Story("archival", by_step(calls(("archival_memory_insert", {"content": "Oslo"})), says("kept"))),
     Story(
         "heartbeats",

@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.scenarios import STORIES, Story, check_story
+from tests.proof.at_home import WorldDesk
+from tests.proof.clients import Client, Notes
+from tests.proof.stories import STORIES, TOOLS, Story
+from tests.proof.verdict import verdict
 from tests.support.held import Worker
 from tests.support.scripted_model import nothing
 from tests.support.world import TENANT, World, data_in
@@ -32,11 +35,10 @@ def race(story: Story, folder: Path, first_at: Sequence[int], second_at: int) ->
     data = data_in(folder, story.script)
     first = Worker(data, "host:1", lambda place: place in BEFORE, *first_at)
     second = Worker(data, "host:2", lambda place: place in ("before write", "before model"), second_at)
-    agent_id = World(data).make_agent(kind=story.kind, blocks={"human": "Ann"}, tools=story.tools)
+    agent_id = World(data).make_agent(kind=story.kind, blocks={"human": "Ann"}, tools=TOOLS)
     workers = {worker.world.host.holder: worker for worker in (first, second)}
     data.models.at = data.runner.at = lambda place: workers[threading.current_thread().name].point(place)
-    data.runner.does = story.does(World(data), agent_id)
-    first.start(lambda: story.happens(first.world, agent_id))
+    first.start(lambda: Client(agent_id, Notes(), WorldDesk(first.world)).does(story.acts))
     data.clock.sleep(1000)
     second.start(lambda: everything(second.world))
     first.on()
@@ -48,11 +50,11 @@ def race(story: Story, folder: Path, first_at: Sequence[int], second_at: int) ->
     for _ in range(3):
         data.clock.sleep(1000)
         everything(last)
-    check_story(last, story, agent_id)
+    assert verdict(last, agent_id, [act.text for act in story.acts], {}) == []
     return first, second
 
 
-@pytest.mark.parametrize("name", ["a plain answer", "calls of all kinds at once"])
+@pytest.mark.parametrize("name", ["plain", "parallel tools"])
 def test_of_two_workers_at_one_run_neither_spoils_what_the_other_does(name: str, tmp_path: Path) -> None:
     first_at, held = 1, True
     while held:
@@ -67,11 +69,11 @@ def test_of_two_workers_at_one_run_neither_spoils_what_the_other_does(name: str,
 
 def test_a_step_that_has_gone_on_since_it_was_read_is_read_again_before_it_is_taken(tmp_path: Path) -> None:
     """The first waits for its model while the second reads the run and is about to take it (its second write, after the sweep's mark)."""
-    alone, _ = race(BY_NAME["calls of all kinds at once"], tmp_path / "alone", [1], 1_000_000)
+    alone, _ = race(BY_NAME["parallel tools"], tmp_path / "alone", [1], 1_000_000)
     waits_for_model, taking = alone.places.index("before model") + 1, 2
     goes_on, held = waits_for_model + 1, True
     while held:
-        first, _ = race(BY_NAME["calls of all kinds at once"], tmp_path / str(goes_on), [waits_for_model, goes_on], taking)
+        first, _ = race(BY_NAME["parallel tools"], tmp_path / str(goes_on), [waits_for_model, goes_on], taking)
         assert first.places[waits_for_model - 1] == "before model"
         held = len(first.places) >= goes_on
         goes_on += 1
@@ -79,10 +81,10 @@ def test_a_step_that_has_gone_on_since_it_was_read_is_read_again_before_it_is_ta
 
 
 def test_a_run_that_is_advanced_again_after_it_ended_stays_as_it_is(tmp_path: Path) -> None:
-    story = BY_NAME["calls of all kinds at once"]
+    story = BY_NAME["parallel tools"]
     data = data_in(tmp_path, story.script)
     world = World(data)
-    agent_id = world.make_agent(blocks={"human": "Ann"}, tools=story.tools)
+    agent_id = world.make_agent(blocks={"human": "Ann"}, tools=TOOLS)
     run_id = world.send(agent_id, "hello")
     log, head, asked = world.log(agent_id), world.head(agent_id), len(data.models.requests)
     assert [world.advance(run_id), world.reborn().advance(run_id)] == ["finished", "finished"]
