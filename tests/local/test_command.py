@@ -69,8 +69,9 @@ def sorry(done: subprocess.CompletedProcess[str]) -> str:
     return line
 
 
-def test_the_version() -> None:
-    done = run("version")
+@pytest.mark.parametrize("asked", ["version", "--version"])
+def test_the_version(asked: str) -> None:
+    done = run(asked)
     assert (done.returncode, done.stdout) == (0, hibernaut.__version__ + "\n")
 
 
@@ -132,6 +133,11 @@ def test_a_data_folder_that_is_open_already_is_one_line(tmp_path: Path) -> None:
         done = run("dev", "--port", "0", "--data-dir", str(tmp_path))
     assert done.returncode == 1
     assert "open in another process" in sorry(done)
+
+
+def test_a_data_folder_that_is_made_is_for_its_owner_alone(tmp_path: Path) -> None:
+    with serving(tmp_path / "new"):
+        assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])

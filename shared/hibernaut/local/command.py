@@ -115,6 +115,7 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     form = argparse.RawDescriptionHelpFormatter
     parser = _Parser(prog="hibernaut", description=ABOUT, formatter_class=form)
+    parser.add_argument("--version", action="version", version=__version__, help="as `hibernaut version`")
     commands = parser.add_subparsers(dest="command", metavar="command", parser_class=_Parser)
     dev = commands.add_parser(
         "dev",

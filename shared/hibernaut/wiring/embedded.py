@@ -216,11 +216,11 @@ def _unseen(progress: Progress) -> None:
 
 
 def _locked(data: Path) -> IO[str]:
-    """The open lock file of a data folder. Raises: DataFolderUnusable."""
+    """The open lock file of a data folder; one that is made is for its owner alone. Raises: DataFolderUnusable."""
     import fcntl
 
     try:
-        data.mkdir(parents=True, exist_ok=True)
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = (data / "lock").open("w")
     except OSError as error:
         raise DataFolderUnusable(
