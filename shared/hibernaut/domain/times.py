@@ -20,7 +20,11 @@ def zone_of(timezone: str) -> tzinfo:
 
 def model_time(moment: datetime, timezone: str) -> str:
     """Such as `2026-03-01 09:15:00 AM UTC+0000` (run-time digest 14.2)."""
-    return moment.astimezone(zone_of(timezone)).strftime("%Y-%m-%d %I:%M:%S %p %Z%z")
+    try:
+        local = moment.astimezone(zone_of(timezone))
+    except OverflowError:  # at the calendar's ends there is no other time of day
+        local = moment
+    return local.strftime("%Y-%m-%d %I:%M:%S %p %Z%z")
 
 
 def moment_of(text: str, timezone: str, *, end: bool = False) -> datetime:

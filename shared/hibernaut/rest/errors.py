@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import re
+from reprlib import Repr
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -72,6 +73,8 @@ NO_RETRY = {"x-should-retry": "false"}
 
 UNKNOWN_ERROR = "An unknown error occurred"
 EXAMPLE_UUID = "123e4567-e89b-42d3-8456-426614174000"
+MOST_ERRORS = 20
+"""Of one request, that are told: a list of a thousand wrong items is told by its first ones."""
 _ID_PATTERN = re.compile(r"\^([a-z_-]+)-\[0-9a-f\]\{8\}")
 
 
@@ -117,9 +120,26 @@ def headers_of(error: HibernautError) -> dict[str, str]:
 
 def validation_body(found: list[Json]) -> JsonObject:
     """Letta's 422: the list of errors as Python writes it, and an example where the form of an id is what failed."""
-    body: JsonObject = {"trace_id": "", "detail": str(found)}
+    told = [{name: _Shortened(part) for name, part in error.items()} for error in found[:MOST_ERRORS]]
+    if len(found) > MOST_ERRORS:
+        told.append({"type": "more", "msg": f"{len(found) - MOST_ERRORS} more errors"})
+    body: JsonObject = {"trace_id": "", "detail": str(told)}
     examples = [f"{prefix}-{EXAMPLE_UUID}" for error in found if (prefix := _id_prefix(error))]
     return body | ({"examples": examples[:1]} if examples else {})
+
+
+class _Shortened:
+    """A part of an error as Python writes it, without the bulk of what was sent."""
+
+    _short = Repr()
+    _short.maxstring = _short.maxother = _short.maxlong = 1000
+    _short.maxlist = _short.maxtuple = _short.maxdict = 20
+
+    def __init__(self, part: Json) -> None:
+        self._part = part
+
+    def __repr__(self) -> str:
+        return self._short.repr(self._part)
 
 
 def unknown_error(error: Exception, path: str) -> JSONResponse:

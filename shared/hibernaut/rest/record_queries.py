@@ -9,7 +9,7 @@ from fastapi import Query
 from pydantic import Field
 
 from hibernaut.domain.listing import Page
-from hibernaut.schemas.base import Schema
+from hibernaut.schemas.base import Schema, Whole
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.agent_states import shown_relations
 from hibernaut.services.agents import AgentFilter
@@ -25,7 +25,7 @@ LABEL_PATTERN = "^[a-zA-Z0-9_/-]+$"
 class _List(Schema):
     before: str | None = None
     after: str | None = None
-    limit: int = Field(default=50, ge=0)
+    limit: Whole = Field(default=50, ge=0)
     order: Order = "desc"
 
     def page(self) -> Page:
@@ -104,9 +104,9 @@ class BlockList(_List):
     label_search: str | None = None
     description_search: str | None = None
     value_search: str | None = None
-    connected_to_agents_count_gt: int | None = None
-    connected_to_agents_count_lt: int | None = None
-    connected_to_agents_count_eq: list[int] | None = None
+    connected_to_agents_count_gt: Whole | None = None
+    connected_to_agents_count_lt: Whole | None = None
+    connected_to_agents_count_eq: list[Whole] | None = None
     show_hidden_blocks: bool = False
 
     def filter(self) -> BlockFilter:
@@ -179,13 +179,13 @@ class ToolList(_List, ToolCount):
 class AgentBlockList(_List):
     """A page of an agent's blocks, ordered by id."""
 
-    limit: int = Field(default=100, ge=0)
+    limit: Whole = Field(default=100, ge=0)
 
 
 class AgentToolList(_List):
     """A page of an agent's tools; ten of them where nobody says how many."""
 
-    limit: int = Field(default=10, ge=0)
+    limit: Whole = Field(default=10, ge=0)
 
 
 class TagList(_List):

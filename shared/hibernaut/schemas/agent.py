@@ -7,7 +7,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from hibernaut.schemas.approval import DEFAULT_DEADLINE
-from hibernaut.schemas.base import JsonObject, Moment, Schema
+from hibernaut.schemas.base import JsonObject, Moment, Schema, Whole
 from hibernaut.schemas.block import Block, CreateBlock
 from hibernaut.schemas.folder import Folder
 from hibernaut.schemas.letta_message import ApprovalRequestMessage
@@ -150,19 +150,19 @@ class _AgentRequest(Schema):
     embedding: str | None = None
     model_settings: ModelSettings | None = None
     compaction_settings: CompactionSettings | None = None
-    context_window_limit: int | None = Field(default=None, gt=0)
+    context_window_limit: Whole | None = Field(default=None, gt=0)
     reasoning: bool | None = None
     llm_config: LLMConfig | None = None
     embedding_config: EmbeddingConfig | None = None
     parallel_tool_calls: bool | None = None
     response_format: ResponseFormat | None = None
-    max_tokens: int | None = Field(default=None, gt=0)
+    max_tokens: Whole | None = Field(default=None, gt=0)
     enable_sleeptime: bool | None = None
     timezone: str | None = None
-    max_files_open: int | None = None
-    per_file_view_window_char_limit: int | None = None
+    max_files_open: Whole | None = None
+    per_file_view_window_char_limit: Whole | None = None
     hidden: bool | None = None
-    approval_deadline: int | None = Field(default=None, gt=0)
+    approval_deadline: Whole | None = Field(default=None, gt=0)
     fallback_model: str | None = None
 
 
@@ -178,8 +178,8 @@ class CreateAgentRequest(_AgentRequest):
     include_multi_agent_tools: bool = False
     include_base_tool_rules: bool | None = None
     include_default_source: bool = False
-    embedding_chunk_size: int | None = 300
-    max_reasoning_tokens: int | None = None
+    embedding_chunk_size: Whole | None = 300
+    max_reasoning_tokens: Whole | None = None
     enable_reasoner: bool | None = True
     from_template: str | None = None
     template: bool = False
@@ -195,7 +195,7 @@ class UpdateAgent(_AgentRequest):
     message_ids: list[str] | None = None
     message_buffer_autoclear: bool | None = None
     last_run_completion: Moment | None = None
-    last_run_duration_ms: int | None = None
+    last_run_duration_ms: Whole | None = None
     last_stop_reason: StopReason | None = None
 
 

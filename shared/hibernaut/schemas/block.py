@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from hibernaut.schemas.base import JsonObject, Moment, Schema
+from hibernaut.schemas.base import JsonObject, Moment, Schema, Whole
 
 DEFAULT_LIMIT = 100_000
 """Characters."""
@@ -61,7 +61,7 @@ class CreateBlock(Schema):
 
     label: BlockLabel
     value: BlockValue
-    limit: int = DEFAULT_LIMIT
+    limit: Whole = DEFAULT_LIMIT
     description: str | None = None
     read_only: bool = False
     metadata: JsonObject | None = Field(default_factory=dict)
@@ -81,7 +81,7 @@ class BlockUpdate(Schema):
     """The body of PATCH: what is unset or null stays as it is (digest 2.10)."""
 
     value: BlockValue | None = None
-    limit: int | None = None
+    limit: Whole | None = None
     label: BlockLabel | None = None
     description: str | None = None
     read_only: bool | None = None

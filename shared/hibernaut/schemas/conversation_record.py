@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from hibernaut.schemas.base import Moment, Schema
+from hibernaut.schemas.base import Moment, Schema, Whole
 from hibernaut.schemas.model_settings import CompactionSettings, ModelSettings
 
 LONGEST_TEXT = 10_000
@@ -59,7 +59,7 @@ class _Request(Schema):
     description: str | None = Field(default=None, max_length=LONGEST_TEXT)
     model: str | None = None
     model_settings: ModelSettings | None = None
-    context_window_limit: int | None = Field(default=None, gt=0)
+    context_window_limit: Whole | None = Field(default=None, gt=0)
 
 
 class CreateConversation(_Request):

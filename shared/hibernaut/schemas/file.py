@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from hibernaut.schemas.base import Moment, Schema
+from hibernaut.schemas.base import Moment, Schema, Whole
 from hibernaut.schemas.folder import StoredFolder
 
 Duplicates = Literal["suffix", "skip", "error", "replace"]
@@ -154,7 +154,7 @@ class AnnounceUpload(Schema):
     """A file that its sender wants to put into the bucket: its name, its size in bytes and its type."""
 
     file_name: str
-    file_size: int = Field(ge=1)
+    file_size: Whole = Field(ge=1)
     content_type: str | None = None
     duplicate_handling: Duplicates = "suffix"
 

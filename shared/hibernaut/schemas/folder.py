@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from hibernaut.schemas.base import JsonObject, Moment, Schema, StrictSchema
+from hibernaut.schemas.base import JsonObject, Moment, Schema, StrictSchema, Whole
 from hibernaut.schemas.llm_config import EmbeddingConfig
 
 
@@ -42,7 +42,7 @@ class CreateFolder(StrictSchema):
     metadata: JsonObject | None = None
     embedding: str | None = None
     embedding_config: EmbeddingConfig | None = None
-    embedding_chunk_size: int | None = Field(default=None, gt=0)
+    embedding_chunk_size: Whole | None = Field(default=None, gt=0)
 
 
 class UpdateFolder(StrictSchema):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from hibernaut.schemas.base import JsonObject, Schema
+from hibernaut.schemas.base import JsonObject, Schema, Whole
 
 
 class TextResponseFormat(Schema):
@@ -32,7 +32,7 @@ class LLMConfig(Schema):
 
     model: str
     model_endpoint_type: str
-    context_window: int = Field(gt=0)
+    context_window: Whole = Field(gt=0)
     display_name: str | None = None
     model_endpoint: str | None = None
     provider_name: str | None = None
@@ -41,10 +41,10 @@ class LLMConfig(Schema):
     put_inner_thoughts_in_kwargs: bool | None = False
     handle: str | None = None
     temperature: float | None = 1.0
-    max_tokens: int | None = None
+    max_tokens: Whole | None = None
     enable_reasoner: bool = True
     reasoning_effort: Effort | None = None
-    max_reasoning_tokens: int = 0
+    max_reasoning_tokens: Whole = 0
     effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
     frequency_penalty: float | None = None
     compatibility_type: Literal["gguf", "mlx"] | None = None
@@ -54,7 +54,7 @@ class LLMConfig(Schema):
     response_format: ResponseFormat | None = None
     strict: bool = False
     return_logprobs: bool = False
-    top_logprobs: int | None = None
+    top_logprobs: Whole | None = None
     return_token_ids: bool = False
     tool_call_parser: str | None = None
 
@@ -64,11 +64,11 @@ class EmbeddingConfig(Schema):
 
     embedding_endpoint_type: str
     embedding_model: str
-    embedding_dim: int = Field(gt=0)
+    embedding_dim: Whole = Field(gt=0)
     embedding_endpoint: str | None = None
-    embedding_chunk_size: int | None = 300
+    embedding_chunk_size: Whole | None = 300
     handle: str | None = None
-    batch_size: int = 32
+    batch_size: Whole = 32
     azure_endpoint: str | None = None
     azure_version: str | None = None
     azure_deployment: str | None = None

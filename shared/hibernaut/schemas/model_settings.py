@@ -6,12 +6,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from hibernaut.schemas.base import JsonObject, Schema
+from hibernaut.schemas.base import JsonObject, Schema, Whole
 from hibernaut.schemas.llm_config import Effort, ResponseFormat
 
 
 class _Settings(Schema):
-    max_output_tokens: int = 4096
+    max_output_tokens: Whole = 4096
     parallel_tool_calls: bool = True
 
 
@@ -38,7 +38,7 @@ class SGLangSettings(_Settings):
 
 class AnthropicThinking(Schema):
     type: Literal["enabled", "disabled"] = "enabled"
-    budget_tokens: int = 1024
+    budget_tokens: Whole = 1024
 
 
 class AnthropicSettings(_Settings):
@@ -53,11 +53,11 @@ class AnthropicSettings(_Settings):
 
 class GeminiThinking(Schema):
     include_thoughts: bool = True
-    thinking_budget: int = 1024
+    thinking_budget: Whole = 1024
 
 
 class _GeminiSettings(_Settings):
-    max_output_tokens: int = 65536
+    max_output_tokens: Whole = 65536
     temperature: float = 0.7
     thinking_config: GeminiThinking = Field(default_factory=GeminiThinking)
     response_schema: ResponseFormat | None = None
@@ -171,6 +171,6 @@ class CompactionSettings(Schema):
     model_settings: ModelSettings | None = None
     prompt: str | None = None
     prompt_acknowledgement: bool = False
-    clip_chars: int | None = 50_000
+    clip_chars: Whole | None = 50_000
     mode: CompactionMode = "sliding_window"
     sliding_window_percentage: float = 0.3

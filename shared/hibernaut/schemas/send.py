@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AliasChoices, Discriminator, Field, Tag
 
-from hibernaut.schemas.base import Json, JsonObject, Moment, Schema
+from hibernaut.schemas.base import Json, JsonObject, Moment, Schema, Whole
 from hibernaut.schemas.content import InputPart
 from hibernaut.schemas.letta_message import ApprovalItem, MessageType, WireToolReturn
 
@@ -90,7 +90,7 @@ class LettaRequest(Schema):
 
     messages: list[InputMessage] | None = None
     input: str | list[InputPart] | None = None
-    max_steps: int = Field(default=DEFAULT_MAX_STEPS, ge=1)
+    max_steps: Whole = Field(default=DEFAULT_MAX_STEPS, ge=1)
     use_assistant_message: bool = True
     assistant_message_tool_name: str = "send_message"
     assistant_message_tool_kwarg: str = "message"
@@ -101,11 +101,11 @@ class LettaRequest(Schema):
     override_model: str | None = None
     include_compaction_messages: bool = False
     return_logprobs: bool = False
-    top_logprobs: int | None = None
+    top_logprobs: Whole | None = None
     return_token_ids: bool = False
     override_system: str | None = Field(default=None, validation_alias=AliasChoices("override_system", "system"))
     when_busy: WhenBusy | None = None
-    approval_deadline: int | Moment | None = None
+    approval_deadline: Whole | Moment | None = None
 
 
 class LettaStreamingRequest(LettaRequest):
@@ -139,10 +139,10 @@ class RetrieveStreamRequest(Schema):
     agent_id: str | None = None
     run_id: str | None = None
     otid: str | None = None
-    starting_after: int = Field(default=0, ge=0)
+    starting_after: Whole = Field(default=0, ge=0)
     include_pings: bool | None = True
     poll_interval: float | None = 0.1
-    batch_size: int | None = 100
+    batch_size: Whole | None = 100
 
 
 class RequestConfig(Schema):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from hibernaut.schemas.base import Json, JsonObject, Schema
+from hibernaut.schemas.base import Json, JsonObject, Schema, Whole
 
 
 class _Rule(Schema):
@@ -66,7 +66,7 @@ class MaxCountPerStepToolRule(_Rule):
     """At most `max_count_limit` calls in a run."""
 
     type: Literal["max_count_per_step"] = "max_count_per_step"
-    max_count_limit: int
+    max_count_limit: Whole
 
 
 class RequiredBeforeExitToolRule(_Rule):
