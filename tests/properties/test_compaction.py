@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import cycle
 
 from hypothesis import event, given
 from hypothesis import strategies as st
@@ -19,15 +20,16 @@ from hibernaut.schemas.conversation import Head, Window
 from hibernaut.schemas.llm_config import LLMConfig
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.model_settings import CompactionMode, CompactionSettings
+from hibernaut.services.attending import Eye
 from hibernaut.services.host import Host
 from hibernaut.services.smaller_windows import Made, Sight, SmallerWindows
-from hibernaut.services.summarising import Subject, Summarising
+from hibernaut.services.summarising import Effort, Subject, Summarising
 from tests.support.clocks import ManualClock
 from tests.support.replies import FAILURES, replies
 from tests.support.scripted_model import ScriptedModels, says
 from tests.support.settled import check_valid
 from tests.support.windows import NOW, loaded, windows
-from tests.support.world import Inline
+from tests.support.world import NEVER, Inline
 
 MODES: st.SearchStrategy[CompactionMode] = st.sampled_from(
     ["sliding_window", "all", "self_compact_sliding_window", "self_compact_all"]
@@ -62,6 +64,11 @@ def sight_of(rows: list[Message], settings: CompactionSettings, trigger: str, ag
     return Sight(tuple(rows), head, Subject(actor, "Be kind.", settings), measures, trigger, run_id, again)
 
 
+def a_host() -> Host:
+    clock = ManualClock()
+    return Host(clock, TimeOrderedIds(clock), Inline(), ProcessSignal(), "host:1", look=NEVER)
+
+
 def smaller(answers: Callable[[], Answer]) -> SmallerWindows:
     def script(*_: object) -> ModelReply:
         answer = answers()
@@ -69,21 +76,26 @@ def smaller(answers: Callable[[], Answer]) -> SmallerWindows:
             raise answer
         return answer
 
-    clock = ManualClock()
-    host = Host(clock, TimeOrderedIds(clock), Inline(), ProcessSignal(), "host:1")
+    host = a_host()
     return SmallerWindows(host, Summarising(ScriptedModels(script, context_window=LIMIT), host))
+
+
+def unwatched() -> Effort:
+    """What a summary may take that nobody can call off."""
+    return Effort(Eye(a_host(), lambda: None), 1e9)
 
 
 TRIGGERS = st.sampled_from(["context_window_limit", "context_window_exceeded"])
 
 
-@given(WINDOWS, SETTINGS, TRIGGERS, st.integers(0, 3), st.data())
+@given(WINDOWS, SETTINGS, TRIGGERS, st.integers(0, 3), st.lists(ANSWERS, min_size=1, max_size=6))
 def test_a_compaction_always_gives_a_smaller_valid_window_or_none(
-    rows: list[Message], settings: CompactionSettings, trigger: str, again: int, data: st.DataObject
+    rows: list[Message], settings: CompactionSettings, trigger: str, again: int, answers: list[Answer]
 ) -> None:
     run_id = rows[-1].run_id or "run-x"
     log = [row.model_copy(deep=True) for row in rows]
-    made = smaller(lambda: data.draw(ANSWERS)).made(sight_of(rows, settings, trigger, again, run_id), deadline=1e9)
+    next_answer = cycle(answers)
+    made = smaller(lambda: next(next_answer)).made(sight_of(rows, settings, trigger, again, run_id), unwatched())
     assert rows == log, "the log is left alone"
     event("a summary" if made and made.summary else "dropped" if made else "nothing")
     if made is not None:
@@ -131,7 +143,7 @@ def test_compacting_again_and_again_comes_to_an_end(
     house = smaller(lambda: answers[next(calls) % len(answers)])
     window, log, stored = rows, rows, first_window(rows)
     for again in range(40):
-        made = house.made(sight_of(window, settings, trigger, min(again, 3), run_id), deadline=1e9)
+        made = house.made(sight_of(window, settings, trigger, min(again, 3), run_id), unwatched())
         if made is None:
             return
         check_made(window, made, run_id)

@@ -12,13 +12,13 @@ from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.schemas.usage import Usage
-from tests.support.scripted_model import says
+from tests.support.scripted_model import Streamed, says
 from tests.support.settled import check_settled, check_valid
 from tests.support.world import TENANT, World, data_in
 
 LONG = "a sentence about Oslo, tea and rain. " * 20
 WINDOW = 3000
-Answer = Callable[[ModelRequest], ModelReply]
+Answer = Callable[[ModelRequest], ModelReply | Streamed]
 
 
 def is_summary(request: ModelRequest) -> bool:
@@ -57,7 +57,7 @@ class Talk:
         self.world = World(data_in(self.folder, self._says, context_window=self.window))
         self.agent = self.world.make_agent(blocks={"human": "Ann"}, tools=("ring",))
 
-    def _says(self, request: ModelRequest, _number: int) -> ModelReply:
+    def _says(self, request: ModelRequest, _number: int) -> ModelReply | Streamed:
         if is_summary(request):
             self.summaries.append(request)
             return self.answer(request)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hibernaut.schemas.base import Schema
 from hibernaut.schemas.model_settings import CompactionSettings
+from hibernaut.schemas.usage import UsageStatistics
 
 
 class CompactionRequest(Schema):
@@ -13,8 +14,12 @@ class CompactionRequest(Schema):
 
 
 class CompactionResponse(Schema):
-    """`summary` is the summary alone; the numbers count the messages of the window, its system message among them."""
+    """`summary` is the summary alone; the numbers count the messages of the window, its system message among them.
+
+    `usage` are the summariser's tokens, all pieces and tries together: V1 does not show them.
+    """
 
     summary: str
     num_messages_before: int
     num_messages_after: int
+    usage: UsageStatistics

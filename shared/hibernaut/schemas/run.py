@@ -71,7 +71,8 @@ class StoredRun(Run):
     `tool_history` are the names of the tools called so far, for the tool rules; `last_return` is the text of the newest one's return.
     `input` holds the messages of a run that waits in the queue, or of one whose `resolve` comes first: the calls that stand open in the
     log. `first_message`/`last_message` bound its messages in the log. `compactions` counts how often the step under way has made room,
-    and `compact_for` is why it must do so before it asks the model (None: it need not).
+    and `compact_for` is why it must do so before it asks the model (None: it need not). `usage` is that of the steps, `summaries` that of
+    the compactions between them.
     """
 
     options: RunOptions
@@ -79,6 +80,7 @@ class StoredRun(Run):
     tool_history: list[str] = Field(default_factory=list)
     last_return: str | None = None
     usage: Usage = Field(default_factory=Usage)
+    summaries: Usage = Field(default_factory=Usage)
     context_tokens: int | None = None
     first_message: str | None = None
     last_message: str | None = None

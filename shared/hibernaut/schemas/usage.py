@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
 from hibernaut.schemas.base import Frozen, Schema
 
@@ -59,10 +59,28 @@ class CompletionTokensDetails(Schema):
 
 
 class UsageStatistics(Schema):
-    """The body of GET /v1/runs/{id}/usage."""
+    """Tokens as they are shown on demand; details only where a provider reported them."""
 
     completion_tokens: int = 0
     prompt_tokens: int = 0
     total_tokens: int = 0
     prompt_tokens_details: PromptTokensDetails | None = None
     completion_tokens_details: CompletionTokensDetails | None = None
+
+    @classmethod
+    def of(cls, usage: Usage) -> Self:
+        cached, written, reasoning = usage.cached_input_tokens, usage.cache_write_tokens, usage.reasoning_tokens
+        details = PromptTokensDetails(cached_tokens=cached, cache_read_tokens=cached, cache_creation_tokens=written)
+        return cls(
+            completion_tokens=usage.completion_tokens,
+            prompt_tokens=usage.prompt_tokens,
+            total_tokens=usage.total_tokens,
+            prompt_tokens_details=None if cached is None and written is None else details,
+            completion_tokens_details=None if reasoning is None else CompletionTokensDetails(reasoning_tokens=reasoning),
+        )
+
+
+class RunUsage(UsageStatistics):
+    """The body of GET /v1/runs/{id}/usage: what its steps used, as V1 counts, and beside it what its summaries did (null: nothing)."""
+
+    summaries: UsageStatistics | None = None

@@ -1,6 +1,6 @@
-"""Asking the model: the request of a step, the one retry policy, and what a failure means for the run (architecture 3, no hidden retries).
+"""Asking the model: the request of a step, which model answers it, and what a failure means for the run.
 
-The call is on a thread of its own (`services.model_calls`). The worker's thread writes what it hears into the run's log, where the run
+The call is on a thread of its own (`services.attending`). The worker's thread writes what it hears into the run's log, where the run
 streams tokens, and stops as soon as the run has ended or is another's.
 """
 
@@ -15,29 +15,26 @@ from hibernaut.domain.letta_messages import Rendering
 from hibernaut.domain.model_settings import standing_in
 from hibernaut.domain.turn import Asked, CallModel, Failed, Replied, Turn
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.model import Delta, Model, ModelReply, ModelRequest, Models, ModelToolCall
+from hibernaut.ports.model import ModelReply, ModelRequest, Models, ModelToolCall
 from hibernaut.schemas.errors import (
     ContextWindowExceeded,
     HibernautError,
     InvalidModelResponse,
     ModelCredits,
     ModelError,
-    ModelTimeout,
 )
 from hibernaut.schemas.llm_config import LLMConfig
 from hibernaut.schemas.run import RunError
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.turn import Journal, JournaledCall, Stamp
+from hibernaut.services.attending import SHORTEST_CALL, Attending
 from hibernaut.services.deltas import Hearing
 from hibernaut.services.host import Host
-from hibernaut.services.model_calls import Ended, ModelCall, Nudge
 from hibernaut.services.turn_work import Work, answered_by
 from hibernaut.store.stores import Stores
 
 LONGEST_CALL = 720.0
 """Seconds that one model call may take (architecture 3, long steps)."""
-SHORTEST_CALL = 1.0
-"""Seconds that a call is given however little time the worker has left."""
 logger = logging.getLogger(__name__)
 
 
@@ -62,6 +59,7 @@ class Asking:
     def __init__(self, stores: Stores, models: Models, host: Host) -> None:
         self._stores = stores
         self._models = models
+        self._attending = Attending(models, host)
         self._host = host
         self._clock = host.clock
         self._ids = host.ids
@@ -98,7 +96,7 @@ class Asking:
         Raises: HibernautError, the first model's where both fail before a word is heard; Stopped.
         """
         try:
-            return self._complete(_request(work, turn, action), hearing, deadline)
+            return self._attending.complete(_request(work, turn, action), hearing, deadline)
         except HibernautError as error:
             config = self._fallback(work, turn, error, hearing, deadline)
             if config is None:
@@ -109,7 +107,7 @@ class Asking:
             action = CallModel(*model_requests.plan(turn.actor, turn.history, turn.last_return))
             try:
                 hearing.speaker = config
-                return self._complete(_request(work, turn, action), hearing, deadline)
+                return self._attending.complete(_request(work, turn, action), hearing, deadline)
             except HibernautError as second:
                 if hearing.heard:
                     raise
@@ -129,50 +127,6 @@ class Asking:
         except HibernautError:
             logger.warning("fallback model is unknown", extra={"run_id": turn.actor.run_id, "fallback": handle})
             return None
-
-    def _complete(self, request: ModelRequest, hearing: Hearing, deadline: float) -> ModelReply:
-        """Ask, and ask again where it may help and there is time. Raises: ModelError, NotFound, Stopped."""
-        model = self._models.of(request.config)
-        attempt = 0
-        while True:
-            attempt += 1
-            left = deadline - self._clock.monotonic()
-            limited = replace(request, timeout=max(SHORTEST_CALL, min(LONGEST_CALL, left)))
-            try:
-                return self._attended(model, limited, hearing)
-            except ModelError as error:
-                wait = None if hearing.heard else retries.delay(attempt, error, self._chance())
-                if wait is None or self._clock.monotonic() + wait >= deadline:
-                    raise
-                logger.info("model call is tried again", extra={"code": error.code, "attempt": attempt, "seconds": wait})
-                hearing.rest(wait)
-
-    def _attended(self, model: Model, request: ModelRequest, hearing: Hearing) -> ModelReply:
-        """The reply to one call; what is heard of it is written meanwhile, and the run is looked at. Raises: ModelError, Stopped."""
-        now = self._clock.monotonic()
-        until = now + request.timeout
-        call = ModelCall(model, request, tells=hearing.telling is not None)
-        with hearing.watched(call.nudge), call:
-            while True:
-                due = min(hearing.due(), until)
-                news = call.news(due - now)
-                now = self._clock.monotonic() if news else max(due, self._clock.monotonic())
-                hearing.heard |= call.heard
-                hearing.hear([one for one in news if isinstance(one, Delta)])
-                for one in news:
-                    if isinstance(one, Ended):
-                        hearing.end(whole=isinstance(one.outcome, ModelReply))
-                        return one.reply()
-                if any(isinstance(one, Nudge) for one in news):
-                    hearing.look()
-                hearing.see_to(now)
-                if now >= until:
-                    hearing.end(whole=False)
-                    raise ModelTimeout(f"{request.config.handle or request.config.model}: the answer did not end in time")
-
-    def _chance(self) -> float:
-        """A number from 0 to 1, for jitter."""
-        return int(self._ids.token()[:8], 16) / 0xFFFFFFFF
 
     def _stamp(self, work: Work) -> Stamp:
         assistant = self._ids.new("message", after=work.head.last_message)

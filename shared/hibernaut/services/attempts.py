@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from hibernaut.ports.table import ConditionFailed, TableError
 from hibernaut.ports.workflow import Next
+from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.host import Host
-from hibernaut.store.runs import RunState
+from hibernaut.store.runs import Runs, RunState
 from hibernaut.store.stores import Stores
 
 OPEN_FOR_MS = 60_000
@@ -30,6 +31,13 @@ class Advanced(NamedTuple):
 
 class Stopped(Exception):
     """Another attempt, or whoever ended the run, has taken the step over: nothing more may be begun."""
+
+
+def check_held(runs: Runs, tenant: str, state: RunState) -> None:
+    """Raises: Stopped where the run has ended or another attempt has taken its step."""
+    seen = runs.get(tenant, state.run.id)
+    if seen is None or seen.run.status is not RunStatus.RUNNING or seen.attempt != state.attempt:
+        raise Stopped
 
 
 class Attempts:

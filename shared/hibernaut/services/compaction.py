@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from hibernaut.domain import summaries, window
 from hibernaut.domain.actor import actor_of
@@ -25,14 +26,16 @@ from hibernaut.schemas.events import CompactionEvent, MessageEvent
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.model_settings import CompactionSettings
 from hibernaut.schemas.stop import RunStatus
-from hibernaut.services.attempts import Advanced, Attempts, Stopped
+from hibernaut.schemas.usage import Usage, UsageStatistics
+from hibernaut.services.attempts import Advanced, Attempts, Stopped, check_held
+from hibernaut.services.attending import Eye
 from hibernaut.services.commits import Commits
 from hibernaut.services.conversation_models import agent_in
 from hibernaut.services.host import Host
 from hibernaut.services.prompts import Prompts, system_row
 from hibernaut.services.recompiling import Seen
 from hibernaut.services.smaller_windows import Made, Sight, SmallerWindows
-from hibernaut.services.summarising import Subject, Summarising
+from hibernaut.services.summarising import Effort, Subject, Summarising
 from hibernaut.services.turn_work import Loader, Work
 from hibernaut.store.conversations import Loaded
 from hibernaut.store.stores import Stores
@@ -62,6 +65,7 @@ class Compactions:
     def __init__(self, stores: Stores, host: Host, models: Models, parts: Parts) -> None:
         self._stores = stores
         self._models = models
+        self._host = host
         self._parts = parts
         self._smaller = SmallerWindows(host, Summarising(models, host))
         self._clock = host.clock
@@ -70,7 +74,7 @@ class Compactions:
     def compact(self, tenant: str, run_id: str, *, time_left: Callable[[], float] | None = None) -> Advanced:
         """Make the room that the run's step waits for. `time_left`: seconds that this worker may still go on.
 
-        Nothing that a summariser does fails it. Raises: NotFound, and what the table raises.
+        Nothing that a summariser does fails it; its call is closed when the run ends. Raises: NotFound, and what the table raises.
         """
         state = self._stores.runs.get(tenant, run_id)
         if state is None:
@@ -88,7 +92,9 @@ class Compactions:
                 work = self._parts.loader.load(tenant, taken)
                 if work.head.owner != run_id:
                     raise Stopped
-                return self._commit(work, self._smaller.made(self._sight(work), deadline))
+                eye = Eye(self._host, partial(check_held, self._stores.runs, tenant, taken), run_id)
+                effort = Effort(eye, deadline)
+                return self._commit(work, self._smaller.made(self._sight(work), effort), effort.used)
         except Stopped:
             return self._after(tenant, run_id)
 
@@ -113,8 +119,9 @@ class Compactions:
         trigger = run.compact_for or ""
         return Sight(turn.messages, work.head, subject, measures, trigger, run_id=run.id, again=run.compactions)
 
-    def _commit(self, work: Work, made: Made | None) -> Advanced:
+    def _commit(self, work: Work, made: Made | None, used: Usage) -> Advanced:
         run = work.state.run.model_copy(deep=True)
+        run.summaries = run.summaries.plus(used)
         run.compactions = run.compactions + 1 if made else MAX_COMPACTIONS
         run.compact_for = None
         state = replace(work.state, run=run, lease=0, token=f"{work.state.token}.compact")
@@ -154,7 +161,7 @@ class Compactions:
     def on_request(self, tenant: str, head_id: str, settings: CompactionSettings | None = None) -> CompactionResponse:
         """Compact a conversation that no run holds: `head_id` is `conv-…` or an agent's id. `settings` count over the agent's.
 
-        Raises: NotFound, Busy, InvalidArgument where it would have no fewer messages afterwards, and what the summariser raises; then
+        The summariser's call is closed when somebody else comes between. Raises: NotFound, Busy, InvalidArgument where it would have no fewer messages afterwards, and what the summariser raises; then
         nothing has changed.
         """
         loaded = self._loaded(tenant, head_id)
@@ -162,14 +169,18 @@ class Compactions:
         sight, seen = self._asked_for(tenant, loaded, settings)
         if all(row.role == "summary" for row in sight.messages[1:]) and len(sight.messages) > 1:
             known = "\n".join(summaries.unpacked(row) for row in sight.messages[1:])
-            return _response(known, len(sight.messages), len(sight.messages))
-        made = self._smaller.summarised(sight, self._clock.monotonic() + LONGEST)
+            return _response(known, len(sight.messages), len(sight.messages), Usage())
+        effort = Effort(Eye(self._host, partial(self._unmoved, tenant, loaded.head)), self._clock.monotonic() + LONGEST)
+        try:
+            made = self._smaller.summarised(sight, effort)
+        except Stopped as moved:
+            raise self._refusal(tenant, head_id) from moved
         if made is None or made.summary is None or len(made.messages) >= len(sight.messages):
             raise InvalidArgument(
                 "INVALID_ARGUMENT: Compaction would not leave fewer messages in context; there is too little to summarize."
             )
         self._write(tenant, seen, loaded, made, made.summary)
-        return _response(made.text, len(sight.messages), len(made.messages))
+        return _response(made.text, len(sight.messages), len(made.messages), effort.used)
 
     def _asked_for(self, tenant: str, loaded: Loaded, settings: CompactionSettings | None) -> tuple[Sight, Seen]:
         head, stores = loaded.head, self._stores
@@ -202,8 +213,18 @@ class Compactions:
                 token=token,
             )
         except ConditionFailed as failure:
-            self._free(self._loaded(tenant, head.id).head)
-            raise Busy(f"{_BUSY}. Please try again.", None) from failure
+            raise self._refusal(tenant, head.id) from failure
+
+    def _unmoved(self, tenant: str, head: Head) -> None:
+        """Raises: Stopped where a summary of what was read could not be written any more."""
+        now = self._stores.conversations.head(tenant, head.id)
+        if now is None or (now.owner, now.pending, now.version) != (head.owner, head.pending, head.version):
+            raise Stopped
+
+    def _refusal(self, tenant: str, head_id: str) -> Busy:
+        """What somebody is told who was too late. Raises: NotFound, Busy with who holds it."""
+        self._free(self._loaded(tenant, head_id).head)
+        return Busy(f"{_BUSY}. Please try again.", None)
 
     def _loaded(self, tenant: str, head_id: str) -> Loaded:
         loaded = self._stores.conversations.load(tenant, head_id)
@@ -219,5 +240,6 @@ class Compactions:
             raise Busy(f"{_BUSY} (run_id={holder}). Please wait for it to complete.", holder)
 
 
-def _response(summary: str, before: int, after: int) -> CompactionResponse:
-    return CompactionResponse(summary=summary, num_messages_before=before, num_messages_after=after)
+def _response(summary: str, before: int, after: int, used: Usage) -> CompactionResponse:
+    usage = UsageStatistics.of(used)
+    return CompactionResponse(summary=summary, num_messages_before=before, num_messages_after=after, usage=usage)

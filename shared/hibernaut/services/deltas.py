@@ -6,10 +6,9 @@ it taken looks where the log ends, and whether he may still write, in this order
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from hibernaut.domain.deltas import Telling, merged
 from hibernaut.ports.table import ConditionFailed
@@ -17,8 +16,8 @@ from hibernaut.schemas.events import DeltaEvent, DoneEvent
 from hibernaut.schemas.llm_config import LLMConfig
 from hibernaut.schemas.model_call import Delta
 from hibernaut.schemas.run import StoredRun
-from hibernaut.schemas.stop import RunStatus
-from hibernaut.services.attempts import Stopped
+from hibernaut.services.attempts import Stopped, check_held
+from hibernaut.services.attending import Eye
 from hibernaut.services.host import Host
 from hibernaut.services.turn_work import Work
 from hibernaut.store.runs import RunState
@@ -29,43 +28,32 @@ TRIES = 100
 NEVER = float("inf")
 
 
-class Hearing:
+class Hearing(Eye):
     """What one attempt hears of its step's reply. `telling` None: the run's followers see whole messages only.
 
-    `heard`: a piece of the reply has arrived, so that it may not be asked for again. `speaker` is the model that is asked, where it is
-    not the run's own.
+    `speaker` is the model that is asked, where it is not the run's own.
     """
 
     def __init__(self, stores: Stores, host: Host, work: Work, telling: Telling | None) -> None:
-        self.heard = False
+        super().__init__(host, partial(check_held, stores.runs, work.tenant, work.state), work.state.run.id)
+        self.tells = telling is not None
         self.speaker: LLMConfig | None = None
         self.telling = telling
         self.state: RunState = work.state
         self._tenant = work.tenant
         self._runs = stores.runs
         self._writer = stores.writer
-        self._host = host
-        self._clock = host.clock
         self._gathered: list[DeltaEvent] = []
         self._written_at = -NEVER
-        self._looked_at = host.clock.monotonic()
-
-    def watched(self, wake: Callable[[], None]) -> AbstractContextManager[object]:
-        """Call `wake` (from any thread) when somebody else wrote to the run's log, until the context is left."""
-        own = threading.get_ident()
-
-        def woken() -> None:
-            if threading.get_ident() != own:
-                wake()
-
-        leaving = ExitStack()
-        leaving.callback(self._host.signal.watch(self.state.run.id, woken))
-        return leaving
 
     def due(self) -> float:
         """When, on the monotonic clock, `see_to` has something to do."""
         writes = self._written_at + self._host.gather if self._gathered else NEVER
-        return min(writes, self._looked_at + self._host.look)
+        return min(writes, super().due())
+
+    def began(self) -> None:
+        """From here on the reply may not be asked for again."""
+        self.heard = True
 
     def hear(self, deltas: Sequence[Delta]) -> None:
         """Take these pieces; they are written when it is time."""
@@ -77,8 +65,7 @@ class Hearing:
         """Do what is due at this time. Raises: Stopped."""
         if self._gathered and now >= self._written_at + self._host.gather:
             self._write()
-        if now >= self._looked_at + self._host.look:
-            self.look()
+        super().see_to(now)
 
     def end(self, *, whole: bool) -> None:
         """Write all that was heard, of a reply that is `whole` or that broke off. Raises: Stopped."""
@@ -86,20 +73,6 @@ class Hearing:
             self._gathered = merged(self._gathered, self.telling.end())
         if self._gathered:
             self._write()
-
-    def look(self) -> None:
-        """Raises: Stopped where the run has ended or another attempt has taken its step."""
-        self._looked_at = self._clock.monotonic()
-        seen = self._runs.get(self._tenant, self.state.run.id)
-        if seen is None or seen.run.status is not RunStatus.RUNNING or seen.attempt != self.state.attempt:
-            raise Stopped
-
-    def rest(self, seconds: float) -> None:
-        """Let so much time pass, with an eye on the run. Raises: Stopped."""
-        until = self._clock.monotonic() + seconds
-        while (left := until - self._clock.monotonic()) > 0:
-            self._clock.sleep(min(left, self._host.look))
-            self.look()
 
     def _write(self) -> None:
         events = self._gathered

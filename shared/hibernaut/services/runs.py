@@ -15,7 +15,7 @@ from hibernaut.schemas.run import Run, RunMetrics, StoredRun
 from hibernaut.schemas.step import Step
 from hibernaut.schemas.stop import ENDED, RunStatus, StopReason
 from hibernaut.schemas.trace import Span
-from hibernaut.schemas.usage import CompletionTokensDetails, PromptTokensDetails, Usage, UsageStatistics
+from hibernaut.schemas.usage import RunUsage, Usage, UsageStatistics
 from hibernaut.services.messages import MessageQuery, Messages
 from hibernaut.store import keys
 from hibernaut.store.conversations import Conversations
@@ -76,9 +76,12 @@ class Runs:
         found = page(self._steps.of_run(tenant, run_id), asked, id_of=lambda step: step.id, place=lambda step: step.id)
         return [step.wire() for step in found]
 
-    def usage(self, tenant: str, run_id: str) -> UsageStatistics:
-        """The tokens of all steps together. Raises: InvalidArgument, NotFound."""
-        return usage_statistics(self._stored(tenant, run_id).usage)
+    def usage(self, tenant: str, run_id: str) -> RunUsage:
+        """The tokens of all steps together, and those of the summaries that made room for them. Raises: InvalidArgument, NotFound."""
+        run = self._stored(tenant, run_id)
+        shown = RunUsage.of(run.usage)
+        shown.summaries = UsageStatistics.of(run.summaries) if run.summaries != Usage() else None
+        return shown
 
     def metrics(self, tenant: str, run_id: str) -> RunMetrics:
         """Raises: InvalidArgument, NotFound."""
@@ -123,19 +126,6 @@ class Runs:
         if not agent_ids:
             return self._runs.all_rows(tenant)
         return [row for agent_id in dict.fromkeys(agent_ids) for row in self._runs.rows(tenant, agent_id)]
-
-
-def usage_statistics(usage: Usage) -> UsageStatistics:
-    """The figures as this endpoint writes them; details only where some step reported them."""
-    cached, written, reasoning = usage.cached_input_tokens, usage.cache_write_tokens, usage.reasoning_tokens
-    details = PromptTokensDetails(cached_tokens=cached, cache_read_tokens=cached, cache_creation_tokens=written)
-    return UsageStatistics(
-        completion_tokens=usage.completion_tokens,
-        prompt_tokens=usage.prompt_tokens,
-        total_tokens=usage.total_tokens,
-        prompt_tokens_details=None if cached is None and written is None else details,
-        completion_tokens_details=None if reasoning is None else CompletionTokensDetails(reasoning_tokens=reasoning),
-    )
 
 
 def _id_of(row: Item) -> str:

@@ -17,7 +17,7 @@ from hibernaut.schemas.errors import HibernautError
 from hibernaut.schemas.letta_message import CompactionStats
 from hibernaut.schemas.message import Message
 from hibernaut.services.host import Host
-from hibernaut.services.summarising import Subject, Summarising
+from hibernaut.services.summarising import Effort, Subject, Summarising
 
 logger = logging.getLogger(__name__)
 
@@ -63,19 +63,22 @@ class SmallerWindows:
         self._clock = host.clock
         self._ids = host.ids
 
-    def made(self, sight: Sight, deadline: float) -> Made | None:
-        """The window with more room, in any case and without a failure (invariant 9); None where nothing more can leave it."""
+    def made(self, sight: Sight, effort: Effort) -> Made | None:
+        """The window with more room, whatever the summariser does (invariant 9); None where nothing more can leave it.
+
+        Raises: what the effort's eye raises.
+        """
         try:
-            made = self.summarised(sight, deadline)
+            made = self.summarised(sight, effort)
         except HibernautError as error:
             logger.warning("window is made smaller without a summary", extra={"run_id": sight.run_id, "code": error.code})
             made = None
         return made or self.dropped(sight)
 
-    def summarised(self, sight: Sight, deadline: float) -> Made | None:
+    def summarised(self, sight: Sight, effort: Effort) -> Made | None:
         """The first of the chain of modes that gives a smaller window; None where none finds a place to divide it.
 
-        Raises: HibernautError, the last summariser's, where one could divide it but none gave a summary.
+        Raises: HibernautError, the last summariser's, where one could divide it but none gave a summary; what the effort's eye raises.
         """
         failure: HibernautError | None = None
         settings = sight.subject.settings
@@ -87,7 +90,7 @@ class SmallerWindows:
             if room < LEAST_SUMMARY:
                 continue
             try:
-                answer = self._summarising.summarise(mode, divided, sight.subject, deadline)
+                answer = self._summarising.summarise(mode, divided, sight.subject, effort)
             except HibernautError as error:
                 logger.warning("mode of compaction failed", extra={"mode": mode, "code": error.code})
                 failure = error

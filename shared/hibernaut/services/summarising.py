@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from hibernaut.domain import retries, summaries, transcripts
+from hibernaut.domain import summaries, transcripts
 from hibernaut.domain.actor import Actor
 from hibernaut.domain.compaction import Split, summariser
 from hibernaut.domain.model_requests import model_request
@@ -17,11 +17,13 @@ from hibernaut.domain.tokens import count
 from hibernaut.domain.window import tokens
 from hibernaut.ports.model import Models
 from hibernaut.schemas.content import TextContent
-from hibernaut.schemas.errors import ContextWindowExceeded, HibernautError, InvalidModelResponse, ModelError, ModelTimeout
+from hibernaut.schemas.errors import ContextWindowExceeded, HibernautError, InvalidModelResponse, ModelTimeout
 from hibernaut.schemas.llm_config import LLMConfig
 from hibernaut.schemas.message import Message, Role
 from hibernaut.schemas.model_call import ModelRequest, ToolChoice
 from hibernaut.schemas.model_settings import CompactionMode, CompactionSettings
+from hibernaut.schemas.usage import Usage
+from hibernaut.services.attending import Attending, Eye
 from hibernaut.services.host import Host
 
 LONGEST_CALL = 180.0
@@ -52,20 +54,33 @@ class Subject:
     correction: float = 1.0
 
 
+@dataclass(slots=True)
+class Effort:
+    """What a summary may take: until `deadline` (monotonic), as long as the `eye` sees that somebody wants it.
+
+    `used` are the tokens of all replies so far, those of which nothing came among them.
+    """
+
+    eye: Eye
+    deadline: float
+    used: Usage = field(default_factory=Usage)
+
+
 class Summarising:
     def __init__(self, models: Models, host: Host) -> None:
         self._models = models
+        self._attending = Attending(models, host)
         self._clock = host.clock
         self._ids = host.ids
 
-    def summarise(self, mode: CompactionMode, split: Split, subject: Subject, deadline: float) -> str:
-        """The summary of what goes. `deadline` in seconds of the monotonic clock. Raises: ModelError, NotFound."""
+    def summarise(self, mode: CompactionMode, split: Split, subject: Subject, effort: Effort) -> str:
+        """The summary of what goes. Raises: ModelError, NotFound, and what the effort's eye raises."""
         if mode.startswith("self_"):
-            return self._by_itself(mode, split, subject, deadline)
+            return self._by_itself(mode, split, subject, effort)
         failure: HibernautError | None = None
         for config in self._configs(subject):
             try:
-                return self._in_pieces(config, self._prompt(mode, subject), split.gone, subject, deadline)
+                return self._in_pieces(config, self._prompt(mode, subject), split.gone, subject, effort)
             except HibernautError as error:
                 logger.warning("summary failed", extra={"code": error.code, "model": config.handle or config.model})
                 failure = error
@@ -82,28 +97,23 @@ class Summarising:
             logger.info("summariser is not to be had", extra={"code": error.code, "model": settings.model})
             return [own]
 
-    def _in_pieces(self, config: LLMConfig, prompt: str, rows: Sequence[Message], subject: Subject, deadline: float) -> str:
+    def _in_pieces(self, config: LLMConfig, prompt: str, rows: Sequence[Message], subject: Subject, effort: Effort) -> str:
         """One piece after the other, each with the summary of what came before it."""
         before = "\n".join(summaries.unpacked(row) for row in rows if row.role == "summary")
         said = [row for row in rows if row.role != "summary"]
         room = int(PIECE_SHARE * config.context_window / max(1.0, subject.correction)) - count(prompt)
+        blank = ModelRequest(config=config, system=prompt, messages=(), timeout=LONGEST_CALL, user=subject.actor.agent_id)
         for halved in range(HALVINGS + 1):
+            size = max(SMALLEST_PIECE, room >> halved)
             try:
-                return self._folded(config, prompt, said, before, max(SMALLEST_PIECE, room >> halved), subject, deadline)
+                return self._folded(blank, said, before, size, subject, effort)
             except ContextWindowExceeded:
                 if halved == HALVINGS or room >> halved <= SMALLEST_PIECE:
                     raise
         raise AssertionError("the last try answers or raises")
 
     def _folded(
-        self,
-        config: LLMConfig,
-        prompt: str,
-        rows: Sequence[Message],
-        before: str,
-        room: int,
-        subject: Subject,
-        deadline: float,
+        self, blank: ModelRequest, rows: Sequence[Message], before: str, room: int, subject: Subject, effort: Effort
     ) -> str:
         pieces = transcripts.pieces(rows, room) or [""]
         summary = before
@@ -116,11 +126,10 @@ class Summarising:
                     self._row(subject, "assistant", summaries.ACKNOWLEDGED),
                     *asked,
                 ]
-            request = ModelRequest(config=config, system=prompt, messages=asked, user=subject.actor.agent_id)
-            summary = self._said(request, subject, deadline)
+            summary = self._said(replace(blank, messages=asked), subject, effort)
         return summary
 
-    def _by_itself(self, mode: CompactionMode, split: Split, subject: Subject, deadline: float) -> str:
+    def _by_itself(self, mode: CompactionMode, split: Split, subject: Subject, effort: Effort) -> str:
         """The agent's own model is asked behind its own messages, which its provider has cached; no tool may be called."""
         prompt = self._prompt(mode, subject)
         size = tokens(split.prefix) + subject.fixed_tokens + count(prompt)
@@ -136,7 +145,7 @@ class Summarising:
             parallel=False,
             timeout=LONGEST_CALL,
         )
-        return self._said(request, subject, deadline)
+        return self._said(request, subject, effort)
 
     def _prompt(self, mode: CompactionMode, subject: Subject) -> str:
         """The settings' own words belong to their mode; where another of its chain is tried, it has its own."""
@@ -148,26 +157,16 @@ class Summarising:
             else prompt
         )
 
-    def _said(self, request: ModelRequest, subject: Subject, deadline: float) -> str:
-        """The summary in the model's answer. Raises: ModelError, also where there is no text in it."""
-        attempt = 0
-        while True:
-            attempt += 1
-            left = deadline - self._clock.monotonic()
-            if left <= 0:
-                raise ModelTimeout("The summary took too long.")
-            try:
-                reply = self._models.of(request.config).complete(_within(request, left))
-            except ModelError as error:
-                wait = retries.delay(attempt, error, int(self._ids.token()[:8], 16) / 0xFFFFFFFF)
-                if wait is None or wait >= left:
-                    raise
-                self._clock.sleep(wait)
-                continue
-            text = summaries.body(reply.text, acknowledged=subject.settings.prompt_acknowledgement)
-            if not text or reply.finish_reason == "refusal":
-                raise InvalidModelResponse("The summariser answered without a summary.")
-            return text
+    def _said(self, request: ModelRequest, subject: Subject, effort: Effort) -> str:
+        """The summary in the model's answer. Raises: ModelError, also where there is no text in it; what the eye raises."""
+        if self._clock.monotonic() >= effort.deadline:
+            raise ModelTimeout("The summary took too long.")
+        reply = self._attending.complete(request, effort.eye, effort.deadline)
+        effort.used = effort.used.plus(reply.usage)
+        text = summaries.body(reply.text, acknowledged=subject.settings.prompt_acknowledgement)
+        if not text or reply.finish_reason == "refusal":
+            raise InvalidModelResponse("The summariser answered without a summary.")
+        return text
 
     def _row(self, subject: Subject, role: Role, text: str) -> Message:
         """A message of the request alone: it stands in no log."""
@@ -178,7 +177,3 @@ class Summarising:
             agent_id=subject.actor.agent_id,
             created_at=self._clock.now(),
         )
-
-
-def _within(request: ModelRequest, seconds: float) -> ModelRequest:
-    return replace(request, timeout=max(1.0, min(LONGEST_CALL, seconds)))
