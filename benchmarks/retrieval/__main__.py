@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from benchmarks.retrieval.corpus import KINDS, memories, questions
+from benchmarks.retrieval.corpus import KINDS, memories, questions, unseen
 from benchmarks.retrieval.measure import AT, WAYS, archived, by_substring, row
 from hibernaut.adapters.embedder.catalogue import EmbedderCatalogue
 from hibernaut.adapters.memory_index.opensearch import OpenSearchMemoryIndex
@@ -19,10 +19,12 @@ from tools.engines import OPENSEARCH
 
 def main() -> None:
     print(
-        f"{len(memories())} memories, {len(questions())} questions; percent of the right ones among the first {AT}, and the first 10 by kind"
+        f"{len(memories())} memories, {len(questions())} questions and {len(unseen())} that were held out; "
+        f"percent of the right ones among the first {AT}, and the first 10 by kind"
     )
-    print(f"{'':24}" + " ".join(f"{f'@{at}':>6}" for at in AT) + "   " + " ".join(f"{kind:>10}" for kind in KINDS))
-    print(row("substring", by_substring()))
+    print(f"{'':34}" + " ".join(f"{f'@{at}':>6}" for at in AT) + "   " + " ".join(f"{kind:>10}" for kind in KINDS))
+    print(row("substring", by_substring(questions())))
+    print(row("substring, held out", by_substring(unseen())))
     with tempfile.TemporaryDirectory() as folder:
         index = SqliteMemoryIndex(Path(folder) / "index.db")
         _measured("SQLite", Path(folder), index)
@@ -41,8 +43,9 @@ def main() -> None:
 
 def _measured(name: str, folder: Path, index: MemoryIndex) -> None:
     corpus = archived(folder, index, EmbedderCatalogue(EnvironmentSecrets({})))
-    for way, mode in WAYS:
-        print(row(f"{name}, {way}", corpus.ranks(mode)), flush=True)
+    for asked, told in ((questions(), ""), (unseen(), ", held out")):
+        for way, mode in WAYS:
+            print(row(f"{name}, {way}{told}", corpus.ranks(asked, mode)), flush=True)
     corpus.table.close()
 
 

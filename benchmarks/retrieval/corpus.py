@@ -1,7 +1,8 @@
 """The corpus: things that people tell an assistant, made for this purpose and dedicated to the public domain (CC0 1.0).
 
-`questions.tsv` holds a kind, a memory and a question that it answers. Beside these memories stand as many again and twice that answer
-nothing: what six of the people of the questions do otherwise, and small talk that uses the questions' words. Always the same.
+`questions.tsv` holds a kind, a memory and a question that it answers; the fusion was chosen on these. `unseen.tsv` holds as much that was
+written after that choice, and nothing was ever chosen by it. Beside these memories stand as many again and twice that answer nothing: what
+six of the people of the questions do otherwise, and small talk that uses the questions' words. Always the same.
 """
 
 from __future__ import annotations
@@ -136,7 +137,7 @@ class Question:
 
 def memories() -> list[str]:
     """Those that are asked for and those that are not, mixed, in a fixed order."""
-    told = [memory for _, memory, _ in _rows()]
+    told = [memory for _, memory, _ in [*_rows("questions.tsv"), *_rows("unseen.tsv")]]
     others = [each.format(who=who, thing=thing) for who in _PEOPLE for each, thing in zip(_DONE * 2, _THINGS * 2, strict=False)]
     others += [each.format(topic=topic) for topic in _TOPICS for each in _SAID]
     others += [memory for memory, _ in _alike()]
@@ -147,11 +148,21 @@ def memories() -> list[str]:
 
 
 def questions() -> list[Question]:
+    """Those by which the fusion was chosen."""
+    alike = [("alike", memory, question) for memory, question in _alike()[::3]]
+    return _asked([*_rows("questions.tsv"), *alike])
+
+
+def unseen() -> list[Question]:
+    """Those that were held out."""
+    return _asked(_rows("unseen.tsv"))
+
+
+def _asked(rows: list[tuple[str, str, str]]) -> list[Question]:
     places = {memory: place for place, memory in enumerate(memories())}
-    asked = [Question(kind, question, places[memory]) for kind, memory, question in _rows()]
-    return [*asked, *(Question("alike", question, places[memory]) for memory, question in _alike()[::3])]
+    return [Question(kind, question, places[memory]) for kind, memory, question in rows]
 
 
-def _rows() -> list[tuple[str, str, str]]:
-    lines = Path(__file__).with_name("questions.tsv").read_text(encoding="utf-8").splitlines()
+def _rows(file: str) -> list[tuple[str, str, str]]:
+    lines = Path(__file__).with_name(file).read_text(encoding="utf-8").splitlines()
     return [(kind, memory, question) for kind, memory, question in (line.split("\t") for line in lines)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from benchmarks.retrieval.corpus import KINDS, Question, memories, questions
+from benchmarks.retrieval.corpus import KINDS, Question, memories
 from hibernaut.adapters.blobs.disk import DiskBlobs
 from hibernaut.adapters.clock import SystemClock
 from hibernaut.adapters.table.sqlite import SqliteTable
@@ -38,10 +38,10 @@ class Archived:
     search: MemorySearch
     table: SqliteTable
 
-    def ranks(self, mode: SearchMode) -> Ranks:
+    def ranks(self, questions: Sequence[Question], mode: SearchMode) -> Ranks:
         """Where the right memory stood, from 1; None: not among the first ten."""
         found: Ranks = {}
-        for question in questions():
+        for question in questions:
             hits = self.search.passages(
                 DEFAULT_TENANT, Where("passage", (ARCHIVE,)), question.text, mode=mode, limit=max(AT)
             ).hits
@@ -62,14 +62,14 @@ def archived(folder: Path, index: MemoryIndex, embedders: Embedders) -> Archived
     return Archived(stores, MemorySearch(stores, index, sources), table)
 
 
-def by_substring() -> Ranks:
+def by_substring(questions: Sequence[Question]) -> Ranks:
     """As the V1 server searched messages: the whole question must stand in the text, in one case; the newest first."""
     texts = [(number, text.lower()) for number, text in enumerate(memories())]
     return {
         question: _place(
             question.answer, [number for number, text in reversed(texts) if question.text.lower() in text][: max(AT)]
         )
-        for question in questions()
+        for question in questions
     }
 
 
@@ -80,8 +80,9 @@ def recall(ranks: Ranks, at: int, wanted: Callable[[Question], bool] = lambda _q
 
 
 def row(name: str, ranks: Ranks) -> str:
-    kinds = " ".join(f"{recall(ranks, 10, lambda each, kind=kind: each.kind == kind):10.0f}" for kind in KINDS)  # type: ignore[misc]
-    return f"{name:24}" + " ".join(f"{recall(ranks, at):6.1f}" for at in AT) + "   " + kinds
+    asked = [kind for kind in KINDS if any(question.kind == kind for question in ranks)]
+    kinds = " ".join(f"{recall(ranks, 10, lambda each, kind=kind: each.kind == kind):10.0f}" for kind in asked)  # type: ignore[misc]
+    return f"{name:34}" + " ".join(f"{recall(ranks, at):6.1f}" for at in AT) + "   " + kinds
 
 
 def _place(answer: int, found: Sequence[int]) -> int | None:
