@@ -1,4 +1,4 @@
-"""What a cold function loads before its first event: no vendor's SDK, and nothing of the index. Asks fresh interpreters."""
+"""What a cold function loads before its first event: no vendor's SDK, nothing of the index, no route. Asks fresh interpreters."""
 
 from __future__ import annotations
 
@@ -19,6 +19,13 @@ asked = settings.AwsSettings(env="dev", table="t", bucket="b", ingest_file="f", 
 overrides = aws.Overrides(embedders=OneEmbedder())
 made = aws.feeding(asked, overrides), aws.reading(asked, overrides)
 """
+ASKED_ONCE = """
+from starlette.testclient import TestClient
+from hibernaut.rest.app import ROUTERS, create_app
+from tests.support.faces import no_services
+TestClient(create_app(no_services()), raise_server_exceptions=False).get("/v1/tags")
+print(*(route.path for module in ROUTERS for route in module.router.routes if "dependant" in vars(route)))
+"""
 
 
 def loaded_by(script: str, folder: Path) -> set[str]:
@@ -36,3 +43,7 @@ def test_vendors_wait_for_their_first_use(function: str) -> None:
 
 def test_what_feeds_the_index_and_what_reads_files_is_built_without_them() -> None:
     assert loaded_by(BUILDING, ROOT) & AT_FIRST_USE == set()
+
+
+def test_a_cold_request_has_its_own_route_examined_and_no_other() -> None:
+    assert {word for word in loaded_by(ASKED_ONCE, ROOT) if word.startswith("/")} == {"/v1/tags"}

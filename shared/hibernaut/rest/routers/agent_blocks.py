@@ -7,11 +7,12 @@ from fastapi import APIRouter, Response
 from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.record_queries import AgentBlockListQuery
 from hibernaut.rest.replies import replies, reply
+from hibernaut.rest.routes import LateRoute
 from hibernaut.schemas.agent import AgentState
 from hibernaut.schemas.block import Block, BlockUpdate
 from hibernaut.schemas.ids import AgentId, BlockId
 
-router = APIRouter(prefix="/v1/agents/{agent_id}/core-memory/blocks", tags=["agents"])
+router = APIRouter(prefix="/v1/agents/{agent_id}/core-memory/blocks", tags=["agents"], route_class=LateRoute)
 
 
 @router.get("", response_model=list[Block])

@@ -7,12 +7,13 @@ from fastapi import APIRouter, Response
 from hibernaut.rest.dependencies import Caller, Services, TheCaller, TheServices
 from hibernaut.rest.file_queries import AgentFileListQuery, AgentFolderListQuery
 from hibernaut.rest.replies import plain, replies, reply
+from hibernaut.rest.routes import LateRoute
 from hibernaut.schemas.agent import AgentState, StoredAgent
 from hibernaut.schemas.file import AgentFilePage
 from hibernaut.schemas.folder import Folder
 from hibernaut.schemas.ids import AgentId, FileId, FolderId
 
-router = APIRouter(prefix="/v1/agents/{agent_id}", tags=["agents"])
+router = APIRouter(prefix="/v1/agents/{agent_id}", tags=["agents"], route_class=LateRoute)
 
 
 @router.get("/folders", response_model=list[Folder])

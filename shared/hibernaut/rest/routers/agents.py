@@ -9,10 +9,11 @@ from fastapi import APIRouter, Header, Response
 from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.record_queries import AgentListQuery, AgentShownQuery
 from hibernaut.rest.replies import plain, replies, reply
+from hibernaut.rest.routes import LateRoute
 from hibernaut.schemas.agent import AgentState, ContextWindowOverview, CreateAgentRequest, Memory, ResetMessages, UpdateAgent
 from hibernaut.schemas.ids import AgentId
 
-router = APIRouter(prefix="/v1/agents", tags=["agents"])
+router = APIRouter(prefix="/v1/agents", tags=["agents"], route_class=LateRoute)
 
 
 @router.post("", response_model=AgentState)

@@ -7,11 +7,12 @@ from fastapi import APIRouter, Response
 from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.record_queries import ArchiveListQuery, BlockAgentListQuery
 from hibernaut.rest.replies import nothing, plain, replies, reply
+from hibernaut.rest.routes import LateRoute
 from hibernaut.schemas.agent import AgentState
 from hibernaut.schemas.ids import AgentId, ArchiveId
 from hibernaut.schemas.passage import Archive, CreateArchive, UpdateArchive
 
-router = APIRouter(prefix="/v1", tags=["archives"])
+router = APIRouter(prefix="/v1", tags=["archives"], route_class=LateRoute)
 
 
 @router.post("/archives", response_model=Archive)

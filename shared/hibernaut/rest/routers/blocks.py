@@ -7,11 +7,12 @@ from fastapi import APIRouter, Response
 from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.record_queries import BlockAgentListQuery, BlockListQuery
 from hibernaut.rest.replies import plain, replies, reply
+from hibernaut.rest.routes import LateRoute
 from hibernaut.schemas.agent import AgentState
 from hibernaut.schemas.block import Block, BlockUpdate, CreateBlock
 from hibernaut.schemas.ids import BlockId
 
-router = APIRouter(prefix="/v1/blocks", tags=["blocks"])
+router = APIRouter(prefix="/v1/blocks", tags=["blocks"], route_class=LateRoute)
 
 
 @router.post("", response_model=Block)

@@ -6,10 +6,11 @@ from fastapi import APIRouter, Response
 
 from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.replies import reply
+from hibernaut.rest.routes import LateRoute
 from hibernaut.schemas.compaction import CompactionRequest, CompactionResponse
 from hibernaut.schemas.ids import AgentId
 
-router = APIRouter(prefix="/v1/agents", tags=["agents"])
+router = APIRouter(prefix="/v1/agents", tags=["agents"], route_class=LateRoute)
 
 
 @router.post("/{agent_id}/summarize", response_model=CompactionResponse)

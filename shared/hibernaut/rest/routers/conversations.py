@@ -17,6 +17,7 @@ from hibernaut.rest.conversation_queries import ConversationListQuery, Conversat
 from hibernaut.rest.dependencies import TheCaller, TheLanes, TheServices
 from hibernaut.rest.replies import plain, replies, reply
 from hibernaut.rest.routers.messages import NOT_STREAMING, ThePrepare
+from hibernaut.rest.routes import LateRoute
 from hibernaut.schemas.compaction import CompactionResponse
 from hibernaut.schemas.conversation_record import Conversation, CreateConversation, DirectRequest, UpdateConversation
 from hibernaut.schemas.errors import Unprocessable
@@ -24,7 +25,7 @@ from hibernaut.schemas.ids import AgentId, AnyConversationId, ConversationId
 from hibernaut.schemas.letta_message import LettaMessage, LettaResponse
 from hibernaut.schemas.send import ConversationMessageRequest, RetrieveStreamRequest
 
-router = APIRouter(prefix="/v1/conversations", tags=["conversations"])
+router = APIRouter(prefix="/v1/conversations", tags=["conversations"], route_class=LateRoute)
 OptionalCreate = Annotated[CreateConversation, Body(default_factory=CreateConversation)]
 OptionalDirect = Annotated[DirectRequest, Body(default_factory=DirectRequest)]
 OptionalStream = Annotated[RetrieveStreamRequest, Body(default_factory=RetrieveStreamRequest)]

@@ -15,6 +15,7 @@ from hibernaut.rest.file_queries import (
     UploadQueryString,
 )
 from hibernaut.rest.replies import plain, replies, reply
+from hibernaut.rest.routes import LateRoute
 from hibernaut.schemas.file import AnnouncedUpload, AnnounceUpload, FileMetadata
 from hibernaut.schemas.folder import CreateFolder, Folder, UpdateFolder
 from hibernaut.schemas.ids import FileId, FolderId
@@ -22,7 +23,7 @@ from hibernaut.schemas.passage import Passage
 from hibernaut.services.files import Upload
 
 UploadedFile = Annotated[UploadFile, File()]
-router = APIRouter(prefix="/v1/folders", tags=["folders"])
+router = APIRouter(prefix="/v1/folders", tags=["folders"], route_class=LateRoute)
 
 
 @router.post("", response_model=Folder)

@@ -6,8 +6,9 @@ from fastapi import APIRouter, Response
 
 from hibernaut import __version__
 from hibernaut.rest.replies import plain
+from hibernaut.rest.routes import LateRoute
 
-router = APIRouter(prefix="/v1", tags=["health"])
+router = APIRouter(prefix="/v1", tags=["health"], route_class=LateRoute)
 
 
 @router.get("/health")

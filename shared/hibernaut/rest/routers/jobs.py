@@ -7,9 +7,10 @@ from fastapi import APIRouter, Response
 from hibernaut.rest.dependencies import Services, TheCaller, TheServices
 from hibernaut.rest.queries import JobList, JobListQuery
 from hibernaut.rest.replies import replies, reply
+from hibernaut.rest.routes import LateRoute
 from hibernaut.schemas.job import Job
 
-router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=LateRoute)
 
 
 @router.get("", response_model=list[Job])

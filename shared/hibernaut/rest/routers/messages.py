@@ -16,6 +16,7 @@ from hibernaut.rest import answers
 from hibernaut.rest.dependencies import TheCaller, TheLanes, TheServices
 from hibernaut.rest.queries import AgentMessageListQuery, MessageListQuery
 from hibernaut.rest.replies import plain, replies, reply
+from hibernaut.rest.routes import LateRoute
 from hibernaut.schemas.base import Schema
 from hibernaut.schemas.errors import InvalidArgument, Unprocessable
 from hibernaut.schemas.ids import AgentId, MessageId
@@ -25,7 +26,7 @@ from hibernaut.schemas.send import LettaAsyncRequest, LettaRequest, LettaStreami
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.sending import Request, body_digest
 
-router = APIRouter(prefix="/v1", tags=["messages"])
+router = APIRouter(prefix="/v1", tags=["messages"], route_class=LateRoute)
 
 NOT_STREAMING = (
     "Streaming options set without streaming enabled. "

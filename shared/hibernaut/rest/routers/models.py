@@ -8,9 +8,10 @@ from fastapi import APIRouter, Query, Response
 
 from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.replies import replies
+from hibernaut.rest.routes import LateRoute
 from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
 
-router = APIRouter(prefix="/v1/models", tags=["models"])
+router = APIRouter(prefix="/v1/models", tags=["models"], route_class=LateRoute)
 
 
 @router.get("", response_model=list[ModelDescription])

@@ -7,10 +7,11 @@ from fastapi import APIRouter, Response
 from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.record_queries import AgentPassageListQuery
 from hibernaut.rest.replies import nothing, plain, replies, reply
+from hibernaut.rest.routes import LateRoute
 from hibernaut.schemas.ids import AgentId, ArchiveId, PassageId
 from hibernaut.schemas.passage import CreatePassage, CreatePassages, Passage
 
-router = APIRouter(prefix="/v1", tags=["passages"])
+router = APIRouter(prefix="/v1", tags=["passages"], route_class=LateRoute)
 
 
 @router.post("/archives/{archive_id}/passages", response_model=Passage)

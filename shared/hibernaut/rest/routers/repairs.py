@@ -6,12 +6,13 @@ from fastapi import APIRouter, Response
 
 from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.replies import reply
+from hibernaut.rest.routes import LateRoute
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.ids import AgentId
 from hibernaut.schemas.repair import Repair
 from hibernaut.services.messages import DEFAULT_CONVERSATION
 
-router = APIRouter(prefix="/v1", tags=["messages"])
+router = APIRouter(prefix="/v1", tags=["messages"], route_class=LateRoute)
 
 
 @router.post("/agents/{agent_id}/messages/repair", response_model=Repair)

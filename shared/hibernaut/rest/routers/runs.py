@@ -7,13 +7,14 @@ from fastapi import APIRouter, Response
 from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.queries import PartListQuery, RunListQuery, RunStepListQuery, RunTraceQuery
 from hibernaut.rest.replies import plain, replies, reply
+from hibernaut.rest.routes import LateRoute
 from hibernaut.schemas.letta_message import LettaMessage
 from hibernaut.schemas.run import Run, RunMetrics
 from hibernaut.schemas.step import Step
 from hibernaut.schemas.trace import Span
 from hibernaut.schemas.usage import UsageStatistics
 
-router = APIRouter(prefix="/v1/runs", tags=["runs"])
+router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=LateRoute)
 
 
 @router.get("", response_model=list[Run])

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Query, Response
 
 from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.replies import replies, reply
+from hibernaut.rest.routes import LateRoute
 from hibernaut.schemas.ids import AgentId
 from hibernaut.schemas.searches import (
     AgentMessageHit,
@@ -23,7 +24,7 @@ from hibernaut.schemas.searches import (
     PassageSearch,
 )
 
-router = APIRouter(prefix="/v1", tags=["searches"])
+router = APIRouter(prefix="/v1", tags=["searches"], route_class=LateRoute)
 
 HEADER = "x-hibernaut-search"
 ArchivalSearchQuery = Annotated[ArchivalSearch, Query()]

@@ -7,11 +7,12 @@ from fastapi import APIRouter, Response
 from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.queries import PartListQuery, StepListQuery
 from hibernaut.rest.replies import plain, replies, reply
+from hibernaut.rest.routes import LateRoute
 from hibernaut.schemas.ids import StepId
 from hibernaut.schemas.letta_message import LettaMessage
 from hibernaut.schemas.step import ModifyFeedback, Step, StepMetrics
 
-router = APIRouter(prefix="/v1/steps", tags=["steps"])
+router = APIRouter(prefix="/v1/steps", tags=["steps"], route_class=LateRoute)
 
 
 @router.get("", response_model=list[Step])

@@ -8,9 +8,10 @@ from fastapi import APIRouter, Body, Response
 
 from hibernaut.rest import answers
 from hibernaut.rest.dependencies import TheCaller, TheLanes, TheServices
+from hibernaut.rest.routes import LateRoute
 from hibernaut.schemas.send import RetrieveStreamRequest
 
-router = APIRouter(prefix="/v1/runs", tags=["runs"])
+router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=LateRoute)
 
 
 @router.post("/{run_id}/stream")

@@ -7,8 +7,9 @@ from fastapi import APIRouter, Response
 from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.record_queries import TagListQuery
 from hibernaut.rest.replies import plain
+from hibernaut.rest.routes import LateRoute
 
-router = APIRouter(prefix="/v1/tags", tags=["tags"])
+router = APIRouter(prefix="/v1/tags", tags=["tags"], route_class=LateRoute)
 
 
 @router.get("", response_model=list[str])

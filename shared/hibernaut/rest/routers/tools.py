@@ -10,13 +10,14 @@ from hibernaut.domain import tool_schema
 from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.record_queries import ToolCountQuery, ToolListQuery
 from hibernaut.rest.replies import plain, replies, reply
+from hibernaut.rest.routes import LateRoute
 from hibernaut.schemas.base import JsonObject, Schema, StrictSchema
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.ids import ToolId
 from hibernaut.schemas.letta_message import ToolReturnMessage
 from hibernaut.schemas.tool import Tool, ToolCreate, ToolRunFromSource, ToolUpdate
 
-router = APIRouter(prefix="/v1/tools", tags=["tools"])
+router = APIRouter(prefix="/v1/tools", tags=["tools"], route_class=LateRoute)
 
 
 class SearchTools(StrictSchema):
