@@ -1,0 +1,172 @@
+"""No request makes the server fail: drawn for every route out of the API's own description, with nonsense in it.
+
+Whatever comes is answered, wrong things in one of the documented shapes of an error; nothing that was accepted makes anything that is
+read afterwards unreadable; and no line of the log repeats what was sent.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hibernaut.local.logs import Fields
+from hibernaut.local.server import LocalServer, address, listening
+from hibernaut.rest.app import create_app
+from hibernaut.wiring.embedded import Embedded
+from hibernaut.wiring.face import services_over
+from hibernaut.wiring.settings import EmbeddedSettings
+from tests.support.any_request import MARK, Operation, Sent, inputs, operations, requests
+from tests.support.faces import no_services
+
+DOCUMENT = create_app(no_services()).openapi()
+ALL = list(operations(DOCUMENT))
+MOST = 24
+"""Requests for one route."""
+RUNS_CODE = ("/v1/tools/run", "/v1/agents/{agent_id}/tools/{tool_name}/run")
+"""They start a child process for a request, and get few."""
+NOT_HERE = {("POST", "/v1/folders/{folder_id}/upload-url"): 501}
+"""The one documented answer above 499 that a request can bring about at home."""
+LISTS = sorted(o.path for o in ALL if o.method == "get" and "{" not in o.path)
+OF_AN_AGENT = (
+    "",
+    "/context",
+    "/messages",
+    "/archival-memory",
+    "/core-memory",
+    "/core-memory/blocks",
+    "/tools",
+    "/folders",
+    "/files",
+)
+PATIENCE = 20.0
+"""Seconds after which an answer counts as none."""
+
+
+class Server:
+    """The embedded profile, and one thing of each kind to be named in requests."""
+
+    def __init__(self, http: httpx.Client, lines: list[str]) -> None:
+        self.http = http
+        self.lines = lines
+        self.things: dict[str, str] = {}
+
+    def stock(self) -> None:
+        """Make one of everything."""
+        agent = self._made("/v1/agents", {"memory_blocks": [{"label": "human", "value": "x"}], "include_base_tools": False})
+        folder = self._made("/v1/folders", {"name": f"folder {len(self.lines)} {agent}"})
+        said = self.http.post(f"/v1/agents/{agent}/messages", json={"input": "hi"}).json()["messages"][0]
+        file = self.http.post(f"/v1/folders/{folder}/upload", files={"file": ("a.txt", b"text", "text/plain")}).json()["id"]
+        passage = self.http.post(f"/v1/agents/{agent}/archival-memory", json={"text": "x"}).json()[0]["id"]
+        self.things = {
+            "agent_id": agent,
+            "folder_id": folder,
+            "file_id": file,
+            "message_id": said["id"],
+            "run_id": said["run_id"],
+            "job_id": said["run_id"],
+            "step_id": said["step_id"],
+            "passage_id": passage,
+            "memory_id": passage,
+            "archive_id": self._made("/v1/archives", {"name": "archive"}),
+            "block_id": self._made("/v1/blocks", {"label": "b", "value": "v"}),
+            "conversation_id": self._made(f"/v1/conversations?agent_id={agent}", {}),
+            "tool_id": self._made("/v1/tools", {"source_code": 'def nothing() -> str:\n    """Nothing."""\n    return ""\n'}),
+            "tool_name": "nothing",
+            "block_label": "human",
+            "model": "hibernaut/demo",
+        }
+
+    def send(self, sent: Sent) -> httpx.Response:
+        headers = {"content-type": sent.content_type} if sent.content is not None else {}
+        query = list(sent.query)
+        return self.http.request(sent.method, sent.path, params=query or None, content=sent.content, headers=headers)
+
+    def is_whole(self) -> None:
+        """Everything that there is can be read."""
+        agent = f"/v1/agents/{self.things['agent_id']}"
+        if self.http.get(agent).status_code == 404:
+            self.stock()
+            return
+        answers = {path: self.http.get(path).status_code for path in [*LISTS, *(agent + part for part in OF_AN_AGENT)]}
+        assert set(answers.values()) <= {200, 422}, answers
+
+    def _made(self, path: str, body: dict[str, Any]) -> str:
+        answer = self.http.post(path, json=body)
+        assert answer.status_code == 200, answer.text
+        return str(answer.json()["id"])
+
+
+class _Kept(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.lines: list[str] = []
+        self.setFormatter(Fields("%(levelname)s %(message)s"))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(self.format(record))
+
+
+@contextmanager
+def kept_lines() -> Iterator[list[str]]:
+    logger, kept = logging.getLogger("hibernaut"), _Kept()
+    before = logger.level
+    logger.addHandler(kept)
+    logger.setLevel(logging.DEBUG)
+    try:
+        yield kept.lines
+    finally:
+        logger.removeHandler(kept)
+        logger.setLevel(before)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with kept_lines() as lines, Embedded(EmbeddedSettings(tmp_path_factory.mktemp("data"))) as house:
+        app = create_app(services_over(house.stores, house.host, house.models, house.chain))
+        listener = listening("127.0.0.1", 0)
+        local = LocalServer(app, listener)
+        thread = threading.Thread(target=local.serve, daemon=True)
+        thread.start()
+        with httpx.Client(base_url=address(listener), timeout=PATIENCE) as http:
+            made = Server(http, lines)
+            made.stock()
+            yield made
+        local.stop()
+        thread.join()
+
+
+def is_documented(answer: httpx.Response) -> bool:
+    """The body of an error (docs/errors.md)."""
+    body = answer.json()
+    if "error" in body:
+        return sorted(body["error"]) == ["detail", "message", "type"]
+    told = body["detail"]
+    return bool(told) and isinstance(told, str if answer.status_code == 422 else str | dict) and "Traceback" not in str(told)
+
+
+@pytest.mark.parametrize("operation", ALL, ids=str)
+def test_no_request_makes_the_server_fail(server: Server, operation: Operation) -> None:
+    how_many = 3 if operation.path in RUNS_CODE else min(2 + inputs(DOCUMENT, operation), MOST)
+
+    @settings(max_examples=how_many, suppress_health_check=list(HealthCheck), database=None)
+    @given(st.data())
+    def any_request(data: st.DataObject) -> None:
+        answer = server.send(data.draw(requests(DOCUMENT, operation, server.things)))
+        allowed = NOT_HERE.get((operation.method.upper(), operation.path))
+        assert answer.status_code < 500 or answer.status_code == allowed, answer.text
+        assert "internal_error" not in answer.text
+        assert answer.status_code < 400 or is_documented(answer), answer.text
+
+    any_request()
+    if operation.method != "get":
+        server.is_whole()
+    assert server.http.get("/v1/health").json()["status"] == "ok"
+    assert [line for line in server.lines if MARK in line] == []
