@@ -76,6 +76,7 @@ class AgentCreation:
             [
                 *self._records.agents.create(tenant, agent, token),
                 self._records.conversations.create_head(tenant, head, token),
+                *self._records.conversations.pointed(tenant, head, rows),
             ],
             token,
         )

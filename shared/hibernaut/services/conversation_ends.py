@@ -36,7 +36,7 @@ class ConversationEnds:
         self._records.conversations.forget(tenant, record.id)
         for conversation in dict.fromkeys(gone):
             if self._records.conversations.head(tenant, conversation) is None:
-                self._erase(tenant, conversation)
+                self._erase(tenant, record.agent_id, conversation)
 
     def _delete(self, tenant: str, conversation_id: str, gone: list[str]) -> None:
         """Nothing happens where it is gone already. The logs that it shared are added to `gone`."""
@@ -57,7 +57,7 @@ class ConversationEnds:
         ]
         records.write(copies, parents, records.ids.token())
 
-    def _erase(self, tenant: str, conversation: str) -> None:
+    def _erase(self, tenant: str, agent_id: str, conversation: str) -> None:
         """Nobody can fork a conversation that has ended, so what its forks refer to only becomes less."""
         conversations = self._records.conversations
         shared = [one for fork in conversations.forks(tenant, conversation) for one in fork.segments]
@@ -65,4 +65,4 @@ class ConversationEnds:
         for one in shared:
             if one.conversation == conversation:
                 kept |= conversations.logs.shared(tenant, one)
-        self._records.erasure.log(tenant, conversation, kept)
+        self._records.erasure.log(tenant, agent_id, conversation, kept)

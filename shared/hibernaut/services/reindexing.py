@@ -109,9 +109,15 @@ class Reindexing:
                 for row in self._stores.files.rows(tenant, place):
                     yield row.file_id, self._stores.passages.piece_ids(tenant, row.file_id)
             case "message":
-                for log in [place, *self._stores.conversation_records.ids(tenant, place)]:
+                for log in self._logs(tenant, place):
                     roles = self._stores.conversations.logs.roles(tenant, log, (), None)
                     yield log, [row_id for row_id, role in roles if role in SEARCHED_ROLES]
+
+    def _logs(self, tenant: str, agent_id: str) -> list[str]:
+        """An agent's own log, those of its conversations, and what is left of deleted ones for their forks."""
+        own = [agent_id, *self._stores.conversation_records.ids(tenant, agent_id)]
+        heads = self._stores.conversations.heads(tenant, own).values()
+        return list(dict.fromkeys([*own, *(one.conversation for head in heads for one in head.segments)]))
 
 
 def _batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:

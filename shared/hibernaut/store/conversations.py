@@ -14,7 +14,7 @@ from hibernaut.schemas.conversation import Head, Segment, Window
 from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.message import Message
 from hibernaut.store import keys
-from hibernaut.store.codec import Codec
+from hibernaut.store.codec import INLINE_BYTES, Codec
 from hibernaut.store.kept import Kept
 from hibernaut.store.logs import Logs, Span, is_said
 from hibernaut.store.unindexed import Unindexed
@@ -23,6 +23,10 @@ MAX_READS = 20
 """How often a load reads again before it gives up on head and tail agreeing."""
 KEPT_MESSAGES = 20_000
 """Messages in the windows that a worker keeps, together: a few kilobytes each."""
+POINTED_AT_ONCE = 500
+"""Rows that one pointer names at most, where many are written at once."""
+ROWS_BYTES = 2_000_000
+"""Bytes that all new rows of one transaction take in it together, at most: half of what it may hold."""
 _FORKABLE = "conv-"
 
 
@@ -132,14 +136,24 @@ class Conversations:
         return found[0] if found else None
 
     def put_rows(self, tenant: str, head: Head, rows: Sequence[Message]) -> list[Put]:
-        """The changes that write new rows of a log, and let searches find them at once."""
-        puts = [self.put_message(tenant, head.id, row) for row in rows]
+        """The changes that write new rows of a log, and let searches find them at once. However many, they fit into one transaction."""
+        share = ROWS_BYTES // max(1, len(rows))
+        puts = [self.put_message(tenant, head.id, row, inline=share) for row in rows]
         return [*puts, *self._unindexed.rows(tenant, head.agent_id, head.id, rows)]
 
-    def put_message(self, tenant: str, conversation: str, row: Message, *, rewrite: bool = False) -> Put:
+    def pointed(self, tenant: str, head: Head, rows: Sequence[Message]) -> list[Put]:
+        """The changes that let searches find rows which are written before their head."""
+        starts = range(0, len(rows), POINTED_AT_ONCE)
+        return [
+            put for at in starts for put in self._unindexed.rows(tenant, head.agent_id, head.id, rows[at : at + POINTED_AT_ONCE])
+        ]
+
+    def put_message(
+        self, tenant: str, conversation: str, row: Message, *, rewrite: bool = False, inline: int = INLINE_BYTES
+    ) -> Put:
         """The change that writes a row. A new row must not exist; a rewritten one (the system message) must."""
         key = keys.message(tenant, conversation, row.id)
-        item = self._codec.item(key, row, **keys.listed(tenant, "MSGS", row.id), role=row.role)
+        item = self._codec.item(key, row, inline=inline, **keys.listed(tenant, "MSGS", row.id), role=row.role)
         return Put(item, PRESENT if rewrite else ABSENT)
 
     def create_head(self, tenant: str, head: Head, token: str) -> Put:

@@ -1,7 +1,8 @@
 """Taking away what a deleted agent leaves behind: its log, its runs and their parts, page by page, with their blobs; and single runs.
 
-The agent itself is gone before, so nothing of this is shown any more; a worker that dies over it leaves only what nobody reads. A run
-goes the other way round, its parts first: as long as it is shown it can be deleted again.
+The agent itself is gone before, so no list shows any of this any more; a worker that dies over it leaves what only searches can find. What
+goes from a log leaves a pointer, by which the index forgets it. A run goes the other way round, its parts first: as long as it is shown
+it can be deleted again.
 """
 
 from __future__ import annotations
@@ -13,14 +14,16 @@ from hibernaut.ports.table import MAX_CHANGES, Delete, Item, Key, Table, eq
 from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.run import Run
 from hibernaut.store import keys
+from hibernaut.store.unindexed import SEARCHED_ROLES, Unindexed
 from hibernaut.store.writes import Writer
 
 
 class Erasure:
-    def __init__(self, table: Table, blobs: Blobs, writer: Writer) -> None:
+    def __init__(self, table: Table, blobs: Blobs, writer: Writer, unindexed: Unindexed) -> None:
         self._table = table
         self._blobs = blobs
         self._writer = writer
+        self._unindexed = unindexed
 
     def head(self, tenant: str, head: Head) -> Delete:
         """The change that ends a conversation, on the condition that no run owns it or waits, and nothing was said meanwhile."""
@@ -31,18 +34,23 @@ class Erasure:
         """The change that takes one row out of a log: the system message that another one replaces."""
         return Delete(keys.message(tenant, conversation, message_id))
 
-    def log(self, tenant: str, conversation: str, kept: Set[str]) -> None:
+    def log(self, tenant: str, agent_id: str, conversation: str, kept: Set[str] = frozenset()) -> None:
         """Everything of a conversation that has ended, but the rows that living forks refer to (`kept`, their ids), and the forks' marks."""
-        pk = keys.head(tenant, conversation).pk
-        items = self._table.query(pk, names=("blob",))
-        self._delete(pk, [item for item in items if not _referred(str(item["sk"]), kept)])
+        items = self._table.query(keys.head(tenant, conversation).pk, names=("blob", "role"))
+        gone = [item for item in items if not _referred(str(item["sk"]), kept)]
+        most = MAX_CHANGES - 1
+        for page in (gone[start : start + most] for start in range(0, len(gone), most)):
+            ids = [keys.last_part(str(item["sk"])) for item in page if item.get("role") in SEARCHED_ROLES]
+            forgotten = self._unindexed.pointer(tenant, agent_id, "message", ids, within=conversation, gone=True)
+            self._writer.write(*(Delete(Key(str(item["pk"]), str(item["sk"]))) for item in page), *forgotten)
+            self.forget_blobs(page)
 
     def agent(self, tenant: str, agent_id: str) -> None:
         """Everything under an agent's id: first the runs that its rows lead to, then its log, then the rows."""
         own = keys.agent(tenant, agent_id).pk
         for row in self._table.query(own, prefix="RUN#", names=("sk",)):
             self._partition(keys.run(tenant, keys.last_part(str(row["sk"]))).pk)
-        self._partition(keys.head(tenant, agent_id).pk)
+        self.log(tenant, agent_id, agent_id)
         self._partition(own)
 
     def run(self, tenant: str, run: Run) -> None:

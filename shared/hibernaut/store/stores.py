@@ -56,7 +56,8 @@ class Stores:
 
 def stores_over(table: Table, blobs: Blobs, clock: Clock, *, indexed: bool = False) -> Stores:
     """The repositories over a table, with large bodies in `blobs`. `indexed`: an index is fed from the table."""
-    codec, writer, unindexed = Codec(blobs), Writer(table, clock), Unindexed(table, kept=indexed)
+    codec, unindexed = Codec(blobs), Unindexed(table, kept=indexed)
+    writer = Writer(table, clock, unindexed.written)
     conversations, runs, agents = Conversations(table, codec, unindexed), Runs(table, codec), Agents(table, codec)
     passages = Passages(table, codec, unindexed)
     approvals, conversation_records = Approvals(table, codec), ConversationRecords(table, codec)
@@ -76,7 +77,7 @@ def stores_over(table: Table, blobs: Blobs, clock: Clock, *, indexed: bool = Fal
         approvals=approvals,
         transactions=Transactions(codec=codec, conversations=conversations, runs=runs, agents=agents, approvals=approvals),
         writer=writer,
-        erasure=Erasure(table, blobs, writer),
+        erasure=Erasure(table, blobs, writer, unindexed),
         window_ids=WindowIds(conversations),
         unindexed=unindexed,
         folders=Folders(table, codec),

@@ -97,7 +97,7 @@ def test_a_run_that_is_half_deleted_is_still_shown_and_can_be_deleted_again(tabl
 
     dying = CountingTable(table, die)
     with pytest.raises(Died):
-        Erasure(dying, blobs, Writer(dying, clock)).run(TENANT, run)
+        Erasure(dying, blobs, Writer(dying, clock), stores.unindexed).run(TENANT, run)
     shown = stores.runs.get(TENANT, run.id)
     assert shown is not None
     assert shown.run.id == run.id

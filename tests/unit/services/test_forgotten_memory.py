@@ -1,0 +1,103 @@
+"""What the index holds when agents and conversations come and go: what can be said there is found, and what is deleted is not kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
+from hibernaut.rest.dependencies import Services
+from hibernaut.schemas.agent import CreateAgentRequest
+from hibernaut.schemas.conversation_record import CreateConversation
+from hibernaut.schemas.searches import MessageSearch
+from hibernaut.services.index_pump import IndexPump
+from hibernaut.services.indexing import Indexing
+from hibernaut.services.memory_sources import MemorySources, NoEmbedders
+from hibernaut.services.reindexing import Reindexing
+from hibernaut.wiring.embedded import Embedded, Overrides
+from hibernaut.wiring.face import services_over
+from hibernaut.wiring.settings import EmbeddedSettings
+from tests.support.conversations import begin_in, conversations_of
+from tests.support.scripted_model import in_turn, says
+from tests.support.world import TENANT, World, data_in
+
+SAID = [{"role": "user", "content": f"The key number {number} lies in the cellar."} for number in range(3)]
+
+
+@dataclass
+class Indexed:
+    """An embedded house without vectors, whose pump is driven by hand, and its index from outside."""
+
+    house: Embedded
+    services: Services
+    index: SqliteMemoryIndex
+
+    def held(self) -> set[str]:
+        """The names of all documents."""
+        assert self.house.pump.drain()
+        return held(self.index)
+
+
+def held(index: SqliteMemoryIndex) -> set[str]:
+    return {one.id for space in index.spaces() for one in index.states(space, TENANT)}
+
+
+@pytest.fixture
+def indexed(tmp_path: Path) -> Iterator[Indexed]:
+    house = Embedded(EmbeddedSettings(data=tmp_path), Overrides(embedders=NoEmbedders()))
+    index = SqliteMemoryIndex(tmp_path / "index.db")
+    yield Indexed(house, services_over(house.stores, house.host, house.models, house.chain), index)
+    index.close()
+    house.close()
+
+
+def test_what_an_agent_begins_with_is_found(indexed: Indexed) -> None:
+    made = CreateAgentRequest(initial_message_sequence=SAID)
+    agent = indexed.services.agents.creation.create(TENANT, made)
+    asked = MessageSearch(query="key cellar", agent_id=agent.id)
+    for _ in range(2):  # before the index knows it, and after
+        hits, _standing = indexed.services.searches.messages(TENANT, asked)
+        assert {hit.content for hit in hits} == {said["content"] for said in SAID}
+        assert len(indexed.held()) == len(SAID)
+
+
+def test_a_deleted_agent_leaves_nothing_in_the_index(indexed: Indexed) -> None:
+    gone, kept = (
+        indexed.services.agents.creation.create(TENANT, CreateAgentRequest(initial_message_sequence=SAID * 100)) for _ in range(2)
+    )
+    assert len(indexed.held()) == 600
+    indexed.services.agents.delete(TENANT, gone.id)
+    assert {name.partition("/")[0] for name in indexed.held()} == {kept.id}
+    assert len(indexed.held()) == 300
+
+
+def test_of_a_deleted_conversation_the_index_keeps_what_a_fork_still_shows(tmp_path: Path) -> None:
+    world = World(data_in(tmp_path, in_turn(*(says(f"answer {number}") for number in range(3)))), indexed=True)
+    agent = world.make_agent()
+    index = SqliteMemoryIndex(tmp_path / "index.db")
+    indexing = Indexing(world.data.table, world.stores, index, MemorySources(world.stores, NoEmbedders()))
+    pump = IndexPump(world.stores.unindexed, indexing, [TENANT])
+    conversations = conversations_of(world)
+    first = conversations.openings.create(TENANT, agent, CreateConversation())
+    begin_in(world, agent, first.id, "shared")
+    world.workflow.drive()
+    fork = conversations.openings.fork(TENANT, first.id)
+    begin_in(world, agent, first.id, "its own")
+    world.workflow.drive()
+    assert pump.drain()
+    assert len(held(index)) == 4
+    conversations.delete(TENANT, first.id)
+    assert pump.drain()
+    shared = {f"{first.id}/{row.id}" for row in world.stores.conversations.page(TENANT, fork.id) if row.role != "system"}
+    assert held(index) == shared
+    Reindexing(world.stores, index).begin([TENANT], lambda _progress: None)
+    assert pump.drain()
+    assert held(index) == shared, "built anew, it knows the rows that only the fork shows"
+    conversations.delete(TENANT, fork.id)
+    assert pump.drain()
+    assert held(index) == set()
+    index.close()
+    world.data.table.close()
