@@ -84,6 +84,32 @@ def test_however_little_may_stay_in_memory_the_nearest_are_exact(tmp_path: Path,
     index.close()
 
 
+def test_a_place_that_was_emptied_leaves_nothing_in_memory(tmp_path: Path) -> None:
+    index = SqliteMemoryIndex(tmp_path / "memory.db")
+    for number in range(30):
+        place = f"archive {number}"
+        index.put(SPACE, [document(f"d{number}", vector=EAST, place=place), document(f"e{number}", vector=EAST, place=place)])
+        assert by_vector(index, EAST, places=(place,)) == [f"d{number}", f"e{number}"]
+        index.remove(SPACE, [tombstone(f"d{number}")])
+        assert by_vector(index, EAST, places=(place,)) == [f"e{number}"]
+        index.remove(SPACE, [tombstone(f"e{number}")])
+    assert not index._vectors._shelves
+    assert not index._vectors._bytes
+    index.close()
+
+
+def test_many_small_places_keep_the_bound_with_the_room_that_each_has_for_more(tmp_path: Path) -> None:
+    index = SqliteMemoryIndex(tmp_path / "memory.db", vector_bytes=20_000)
+    for number in range(60):
+        place = f"archive {number}"
+        index.put(SPACE, [document(f"d{number}", vector=EAST, place=place)])
+        assert by_vector(index, EAST, places=(place,)) == [f"d{number}"]
+    shelves = index._vectors._shelves.values()
+    assert sum(block.vectors.nbytes + block.rows.nbytes for shelf in shelves for block in shelf.blocks) <= 20_000
+    assert len(shelves) <= 20
+    index.close()
+
+
 def cosine(one: tuple[float, ...], other: tuple[float, ...]) -> float:
     def length(vector: tuple[float, ...]) -> float:
         return sum(number * number for number in vector) ** 0.5

@@ -54,8 +54,13 @@ class SqliteMemoryIndex:
         with self._file.writing() as writer:
             number = self._made(writer, space, [])
             self._forget_old_tombstones(writer, number)
+            touched = set[Place]()
             for tombstone in tombstones:
-                rows.remove(writer, number, tombstone, self._now())
+                if (found := rows.remove(writer, number, tombstone, self._now())) is not None:
+                    touched.add(Place(number, tombstone.tenant, *found))
+            empty = [each for each in touched if not rows.has(writer, number, *each.key())]
+        for place in empty:
+            self._vectors.forget_place(place)
 
     def search(self, space: str, query: IndexQuery) -> IndexFound:
         with self._file.reading() as reader:

@@ -45,19 +45,27 @@ def put(writer: sqlite3.Connection, number: int, document: IndexDocument, vector
     writer.executemany(f"INSERT INTO tag_{number} (row, tag) VALUES (?, ?)", [(row, tag) for tag in set(document.tags)])
 
 
-def remove(writer: sqlite3.Connection, number: int, tombstone: Tombstone, at: float) -> None:
-    """A newer version stays, and then the tombstone says nothing."""
+def remove(writer: sqlite3.Connection, number: int, tombstone: Tombstone, at: float) -> tuple[str, str] | None:
+    """A newer version stays, and then the tombstone says nothing. Kind and place of what was removed."""
     key = (tombstone.tenant, tombstone.id)
-    stood = writer.execute(f"SELECT row, version FROM document_{number} WHERE tenant = ? AND id = ?", key).fetchone()
+    selected = f"SELECT row, version, kind, place FROM document_{number} WHERE tenant = ? AND id = ?"
+    stood = writer.execute(selected, key).fetchone()
     if stood is not None:
         if stood[1] > tombstone.version:
-            return
+            return None
         _delete(writer, number, stood[0])
     writer.execute(
         f"INSERT INTO tombstone_{number} (tenant, id, version, at) VALUES (?, ?, ?, ?)"
         " ON CONFLICT (tenant, id) DO UPDATE SET at = excluded.at, version = max(version, excluded.version)",
         (*key, tombstone.version, at),
     )
+    return None if stood is None else (stood[2], stood[3])
+
+
+def has(connection: sqlite3.Connection, number: int, tenant: str, kind: str, place: str) -> bool:
+    """Whether anything stands in a place."""
+    selected = f"SELECT 1 FROM document_{number} WHERE tenant = ? AND kind = ? AND place = ? LIMIT 1"
+    return connection.execute(selected, (tenant, kind, place)).fetchone() is not None
 
 
 def forget_tombstones(writer: sqlite3.Connection, number: int, before: float) -> None:

@@ -2,7 +2,8 @@
 
 A place's rows are read once, in the order of their numbers, and what was added since is read before each search; a row never changes
 (`sqlite_schema`), so a matrix is never wrong, only short of new rows or long of gone ones. Places not searched for longest are let go
-when all together pass the bound; a place that alone passes it is read in pieces at each search and not kept.
+when all together, with the room that is kept for more, pass the bound; a place that alone passes it is read in pieces at each search and
+not kept, and a place whose last row is gone is forgotten.
 
 Knows: numpy (imported at the first vector) and the table of documents. Must not know: words, tags, versions.
 """
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
 _BYTES_OF_A_BLOCK = 16_000_000
-_LEAST_ROOM = 64
+_LEAST_ROOM = 16
+_BYTES_OF_A_SHELF = 1_000  # what stands for a place beside its vectors, also where it has none
 _ROWS_AT_ONCE = 2048
 _DIGITS = 6  # the same vector has the same score in whatever piece of a matrix it stands
 _OF_PLACE = "WHERE tenant = ? AND kind = ? AND place = ?"
@@ -87,6 +89,9 @@ class _Shelf:
     def rows(self) -> int:
         return sum(block.count for block in self.blocks)
 
+    def room(self) -> int:
+        return sum(len(block.rows) for block in self.blocks)
+
 
 def packed(vector: Sequence[float]) -> bytes:
     """Little-endian float32 of length one. Raises: ValueError for a vector that has no direction."""
@@ -113,6 +118,10 @@ class Vectors:
         for place in list(self._shelves):
             if place.space == space:
                 self._let_go(place)
+
+    def forget_place(self, place: Place) -> None:
+        """Nothing stands there any more."""
+        self._let_go(place)
 
     def nearest(
         self, connection: sqlite3.Connection, places: Sequence[Place], vector: bytes, *, among: Sequence[int] | None, limit: int
@@ -202,7 +211,7 @@ class Vectors:
         with self._turn:
             if place not in self._shelves:
                 return
-            self._bytes[place] = shelf.rows() * _bytes_of_row(dimension)
+            self._bytes[place] = shelf.room() * _bytes_of_row(dimension) + _BYTES_OF_A_SHELF
             total = sum(self._bytes.values())
             for other in list(self._shelves):
                 if total <= self._most_bytes:
