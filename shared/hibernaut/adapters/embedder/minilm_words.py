@@ -14,7 +14,7 @@ BEGIN, END, UNKNOWN = 101, 102, 100
 LONGEST_WORD = 100
 """Characters: a longer word is unknown as a whole."""
 KEPT_WORDS = 50_000
-"""Words whose pieces are remembered: some 10 MB. Texts repeat their words, and finding one costs a hundredth of cutting it."""
+"""Words whose pieces are remembered, and as many whose number of pieces is: some 10 MB each. Texts repeat their words, and finding one costs a hundredth of cutting it."""
 STRIDE = 65_536
 """Characters that are read at once, so that a text of megabytes needs no lists of its own size."""
 _DROPPED = frozenset({"Mn", "Cc", "Cf", "Cs", "Co"})
@@ -36,9 +36,13 @@ class WordPieces:
     def __init__(self, vocabulary: Sequence[str]) -> None:
         self._characters = _Characters()
         self._pieces = _Pieces({piece: number for number, piece in enumerate(vocabulary)})
+        self._counts = _Counts(self._characters, self._pieces)
 
     def count(self, text: str) -> int:
         """How many pieces it has, markers not counted."""
+        plain = text.replace("\n", " ").replace("\t", " ").replace("\r", " ")
+        if plain.isprintable():  # then only spaces part its words, and what stands between them is normalized by itself
+            return sum(map(self._counts.__getitem__, plain.split()))
         return sum(sum(map(len, map(self._pieces.__getitem__, words))) for words in self._words(text))
 
     def numbers(self, text: str, limit: int) -> list[int]:
@@ -86,6 +90,25 @@ def _normalized(character: str) -> str:
     return character.lower()
 
 
+class _Counts(dict[str, int]):
+    """How many pieces has what stands between two spaces, as it was written; remembered for what was met last and is no longer than a
+    word."""
+
+    def __init__(self, characters: _Characters, pieces: _Pieces) -> None:
+        super().__init__()
+        self._characters = characters
+        self._pieces = pieces
+
+    def __missing__(self, written: str) -> int:
+        plain = written if written.isascii() else unicodedata.normalize("NFD", written)
+        number = sum(map(self._pieces.length, plain.translate(self._characters).split()))
+        if len(written) <= LONGEST_WORD:
+            if len(self) >= KEPT_WORDS:
+                self.clear()
+            self[written] = number
+        return number
+
+
 class _Pieces(dict[str, tuple[int, ...]]):
     """The pieces of a word, remembered for the words met last."""
 
@@ -100,17 +123,22 @@ class _Pieces(dict[str, tuple[int, ...]]):
         self[word] = pieces
         return pieces
 
+    def length(self, word: str) -> int:
+        return 1 if word in self._vocabulary else len(self._cut(word))
+
     def _cut(self, word: str) -> tuple[int, ...]:
         """Always the longest piece that fits next; a word of which any part has no piece is unknown."""
         if len(word) > LONGEST_WORD:
             return (UNKNOWN,)
         found: list[int] = []
-        start, prefix = 0, ""
-        while start < len(word):
-            ends = range(len(word), start, -1)
-            end = next((end for end in ends if prefix + word[start:end] in self._vocabulary), None)
-            if end is None:
+        start, end, prefix = 0, len(word), ""
+        while start < end:
+            piece = self._vocabulary.get(prefix + word[start:end])
+            if piece is not None:
+                found.append(piece)
+                start, end, prefix = end, len(word), "##"
+            elif end - start == 1:
                 return (UNKNOWN,)
-            found.append(self._vocabulary[prefix + word[start:end]])
-            start, prefix = end, "##"
+            else:
+                end -= 1
         return tuple(found)
