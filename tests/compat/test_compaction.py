@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any
 
 import httpx
@@ -149,6 +150,54 @@ def test_a_message_that_would_not_fit_is_made_room_for_before_it_is_sent(client:
     assert len(summarised) == 2, "in two pieces, for its window is as small"
     assert [message["role"] for message in sent][-1] == "user"
     assert "They like tea." in sent[1]["content"]
+
+
+@pytest.mark.manifest("compaction.usage")
+def test_the_tokens_of_summaries_are_told_beside_those_of_the_steps(client: Letta, new_agent: Make, said: Said) -> None:
+    agent = new_agent(context_window_limit=4000, include_base_tools=False)
+    asked = said.server.requests
+    for number in range(3):
+        client.agents.messages.create(agent.id, input=f"{number} {WORDS}")
+    plain = client.agents.messages.create(agent.id, input="short")
+    asked.clear()
+    answer = client.agents.messages.create(agent.id, input=f"long {WORDS * 4}")
+    summaries = len(asked) - 1
+    assert summaries > 0
+    used = client.runs.usage.retrieve(str(answer.messages[-1].run_id))
+    assert (used.prompt_tokens, used.completion_tokens, used.total_tokens) == (12, 5, 17)
+    told: Any = used
+    assert told.summaries["prompt_tokens"] == 12 * summaries
+    assert told.summaries["total_tokens"] == 17 * summaries
+    assert answer.usage.total_tokens == 17, "in the reply as in V1"
+    untouched: Any = client.runs.usage.retrieve(str(plain.messages[-1].run_id))
+    assert untouched.summaries is None
+    asked.clear()
+    assert compact(client, agent.id, mode="all").usage["total_tokens"] == 17 * len(asked)
+
+
+@pytest.mark.manifest("compaction.cancel")
+@pytest.mark.parametrize("how", ["hang", "stall"])
+def test_a_run_that_waits_for_a_summary_is_cancelled_at_once(how: str, client: Letta, new_agent: Make, said: Said) -> None:
+    agent = new_agent(context_window_limit=4000, include_base_tools=False)
+    for number in range(3):
+        client.agents.messages.create(agent.id, input=f"{number} {WORDS}")
+    asked = threading.Event()
+
+    def silent(*_: Any) -> dict[str, Any]:
+        asked.set()
+        return {how: True}
+
+    said.server.gone.clear()
+    said.server.script = silent
+    run = client.agents.messages.create_async(agent.id, input=f"long {WORDS * 4}")
+    assert asked.wait(PATIENCE)
+    assert client.agents.messages.cancel(agent.id, run_ids=[run.id]) == {run.id: "cancelled"}
+    assert said.server.gone.wait(PATIENCE), "the provider sees that nobody listens"
+    assert client.runs.retrieve(run.id).stop_reason == "cancelled"
+    said.next({"content": "Hello."})
+    assert client.agents.messages.create(agent.id, input="go on").stop_reason.stop_reason == "end_turn"
+    shown = [message["content"] for message in said.server.requests[-1].body["messages"]]
+    assert f"long {WORDS * 4}" in shown or any("system_alert" in text for text in shown)
 
 
 @pytest.mark.manifest("agents.context.exact")

@@ -9,8 +9,8 @@ A script is given the messages and tools as they stood on the wire, and returns 
     {"status": 429, "body": {…} or bytes, "headers": {…}}    a refusal, or any other answer
     {"raw": b"…"}     the body of a 200, or of an event stream, as it is
     {"cut": True} with a reply     the connection breaks in the middle of the body
-    {"hang": True}    no answer until the server is closed
-    {"stall": True}   the head of an answer, and then nothing
+    {"hang": True}    no answer until the client goes away
+    {"stall": True}   the head of an answer, and then nothing until the client goes away
     {"drip": True}    bytes arrive for ever, and the answer never ends
     {"before": f} with a reply    f is told the number of each event of the stream before it is sent, and may keep it waiting
     {"holds": n} with a reply     a stream falls silent after n events, until the client goes away
@@ -163,12 +163,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, say: Wire, *, streams: bool) -> None:
         server = self.server.scripted
         if say.get("hang"):
-            server.closing.wait()
-            self.close_connection = True
+            self._hold()
         elif say.get("stall"):
             self._head_of_stream()
-            server.closing.wait()
-            self.close_connection = True
+            self._hold()
         elif say.get("drip"):
             self._drip(streams)
         elif "status" in say:

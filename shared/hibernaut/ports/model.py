@@ -26,8 +26,8 @@ class Model(Protocol):
     ) -> ModelReply:
         """Ask once. With `on_delta` the reply is streamed through it as it arrives, if the provider can; the return is the whole either way.
 
-        `on_open` is given, as soon as an answer has begun, what breaks it off from another thread; a model that is in this process has
-        nothing to give. Raises: ModelError and its kin. An exception from either closes the connection and is passed on.
+        `on_open` is given, before anything is sent, what breaks the call off from another thread, whatever it waits for; a model that is
+        in this process has nothing to give. Raises: ModelError and its kin. An exception from either closes the connection and is passed on.
         """
 
     def payload(self, request: ModelRequest) -> JsonObject:

@@ -44,7 +44,7 @@ News = Delta | Nudge | Ended
 class ModelCall:
     """Begun by entering it; leaving it hangs up. `tells`: the pieces of the reply are news; else they only set `heard`.
 
-    A call that is hung up before its answer has begun is left to itself on its thread: its own time limits end it, and nobody hears.
+    Whoever leaves does not wait for the thread: it ends as soon as its connection is closed, and nobody hears of it.
     """
 
     def __init__(self, model: Model, request: ModelRequest, *, tells: bool) -> None:

@@ -54,6 +54,18 @@ ROWS = (
         "V1 looks after each step at what the provider reported, so a long return or message is sent first and refused.",
     ),
     done(
+        "compaction.cancel",
+        "RT 2.10",
+        "A run whose window is being summarised is cancelled at once: the summariser's call is closed, nothing of the summary is kept.",
+    ),
+    diverging(
+        "compaction.usage",
+        "RT 13.3",
+        "The tokens of summaries stand beside those of the steps: `summaries` in GET /v1/runs/{id}/usage, `usage` in the answer of a "
+        "compaction by request. `usage_statistics` and steps are as in V1.",
+        "V1 sums up the steps alone, and shows nowhere what its summaries used.",
+    ),
+    done(
         "agents.context.exact",
         "API 4.12",
         "The overview holds what the next run is sent: system message, rows, and tools as they are offered.",

@@ -74,17 +74,59 @@ def test_a_call_that_is_not_streamed_can_be_hung_up_as_soon_as_its_answer_has_be
     assert isinstance(call.failure, ModelConnection)
 
 
-def test_a_call_that_nobody_wants_any_more_when_its_answer_begins_closes_its_connection(spoken: Spoken) -> None:
+def test_a_call_that_nobody_wants_any_more_when_it_begins_is_not_sent(spoken: Spoken) -> None:
     class TooLateError(Exception):
         pass
 
     def late(close: Callable[[], None]) -> None:
         raise TooLateError
 
-    spoken.server.says(content=LONG, holds=2)
     with pytest.raises(TooLateError):
         spoken.model.complete(hello(spoken), ignored, late)
-    assert spoken.server.gone.wait(PATIENCE)
+    with pytest.raises(ModelConnection):
+        spoken.model.complete(hello(spoken), ignored, lambda close: close())
+    assert spoken.server.requests == []
+
+
+@pytest.mark.parametrize("streams", [True, False])
+@pytest.mark.parametrize("reused", [True, False])
+def test_a_call_can_be_hung_up_before_its_answer_begins(reused: bool, streams: bool, spoken: Spoken) -> None:
+    """Some servers begin to answer with the first word, or with the last: a model may be loading for minutes before."""
+    asked = threading.Event()
+
+    def silent(*_: Any) -> Any:
+        asked.set()
+        return {"hang": True}
+
+    if reused:
+        spoken.model.complete(hello(spoken), ignored)
+    spoken.server.script = silent
+    call = Call(spoken, streams=streams)
+    assert asked.wait(PATIENCE)
+    call.close()
+    call.end()
+    assert isinstance(call.failure, ModelConnection)
+    assert spoken.server.gone.wait(PATIENCE), "the provider sees that nobody listens"
+    assert spoken.server.connections == 1
+
+
+def test_hanging_up_on_one_call_leaves_the_others_alone(spoken: Spoken) -> None:
+    holding, go = threading.Barrier(3), threading.Event()
+
+    def held(number: int) -> None:
+        if number == 2:
+            holding.wait(PATIENCE)
+            assert go.wait(PATIENCE)
+
+    spoken.server.says(content=LONG, before=held)
+    first, second = Call(spoken), Call(spoken)
+    holding.wait(PATIENCE)
+    first.close()
+    first.end()
+    go.set()
+    second.end()
+    assert isinstance(first.failure, ModelConnection)
+    assert second.failure is None
 
 
 def test_after_a_call_was_hung_up_the_next_one_has_a_connection_of_its_own(spoken: Spoken) -> None:

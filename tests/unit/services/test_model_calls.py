@@ -119,13 +119,20 @@ def test_a_call_whose_answer_begins_after_it_was_hung_up_is_ended_there() -> Non
     assert isinstance(models.failure, HungUp)
 
 
-def test_a_provider_that_has_not_begun_to_answer_keeps_nobody() -> None:
-    with ScriptedOpenAI() as server:
-        server.says(hang=True)
+def test_a_provider_that_has_not_begun_to_answer_keeps_nobody_and_is_hung_up_on() -> None:
+    asked = threading.Event()
+
+    def silent(*_: object) -> dict[str, bool]:
+        asked.set()
+        return {"hang": True}
+
+    with ScriptedOpenAI(silent) as server:
         model = OpenAIModel(api_key="k", base_url=server.url, windows=ContextWindows())
         with ModelCall(model, REQUEST, tells=True) as call:
             call.nudge()
             assert [type(one) for one in call.news(PATIENCE)] == [Nudge]
+            assert asked.wait(PATIENCE)
+        assert server.gone.wait(PATIENCE)
         assert not call.heard
 
 

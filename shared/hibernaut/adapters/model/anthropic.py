@@ -6,13 +6,13 @@ guesses about long answers and old models stay out. No key, address or header is
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from hibernaut.adapters.model import anthropic_messages, anthropic_replies
 from hibernaut.adapters.model.context_windows import ContextWindows, Limits, Place
+from hibernaut.adapters.model.lines import Call, Lines
 from hibernaut.adapters.model.refusals import model_error, read_refusal
 from hibernaut.adapters.model.wire import Answer, limits, shown
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
@@ -21,8 +21,10 @@ from hibernaut.schemas.errors import ModelConnection, ModelError, ModelTimeout
 from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
 
 if TYPE_CHECKING:
+    from ssl import SSLContext
+
     from anthropic import Anthropic
-    from httpx2 import Response
+    from httpx2 import Request, Response
 
 OFFICIAL_URL = "https://api.anthropic.com"
 LIST_SECONDS = 5.0
@@ -40,8 +42,7 @@ class AnthropicModel:
         self._url = (base_url or OFFICIAL_URL).rstrip("/")
         self._windows = windows
         self._place = Place(name, "anthropic", self._url)
-        self._lock = threading.Lock()
-        self._made: Anthropic | None = None
+        self._lines = Lines(self._dial)
 
     def complete(
         self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None, on_open: OnOpen | None = None
@@ -49,9 +50,15 @@ class AnthropicModel:
         body = self.payload(request)
         if on_delta is not None:
             body["stream"] = True
-        with self._ask("/v1/messages", body, request.timeout) as answer:
+        with self._lines.call() as call:
             if on_open is not None:
-                on_open(answer.hang_up)
+                on_open(call.hang_up)
+            return self._answered(call, body, request.timeout, on_delta)
+
+    def _answered(
+        self, call: Call[Anthropic], body: JsonObject, seconds: float, on_delta: Callable[[Delta], None] | None
+    ) -> ModelReply:
+        with self._ask(call, "/v1/messages", body, seconds) as answer:
             request_id = answer.response.headers.get("request-id") or answer.response.headers.get("x-request-id")
             if on_delta is None or not answer.streams:
                 return anthropic_replies.whole(self._place.name, answer.body(), request_id)
@@ -63,7 +70,8 @@ class AnthropicModel:
     def models(self) -> list[ModelDescription]:
         """The models that the API names, with the limits that it reports."""
         try:
-            body = self._ask("/v1/models", None, LIST_SECONDS).body()
+            with self._lines.call() as call, self._ask(call, "/v1/models", None, LIST_SECONDS) as answer:
+                body = answer.body()
         except ModelError:
             return []
         rows: Json = body.get("data")
@@ -85,12 +93,12 @@ class AnthropicModel:
         limits_of = Limits(seen, min(largest, LONGEST_OUTPUT))
         return self._place.model(row["id"], limits_of, display if isinstance(display, str) else None)
 
-    def _ask(self, path: str, body: JsonObject | None, seconds: float) -> Answer:
+    def _ask(self, call: Call[Anthropic], path: str, body: JsonObject | None, seconds: float) -> Answer:
         """POST the body, or GET a list, and give the answer unread. Raises: ModelError where there is none, or a refusal."""
         from anthropic import APIConnectionError, APIStatusError, APITimeoutError, Stream
         from httpx2 import Response
 
-        client, name = self._client(), self._place.name
+        client, name = call.client, self._place.name
         deadline, wait = time.monotonic() + seconds, limits(seconds)
         # Asked for as a stream, the body is left by the SDK to be read here, under the deadline.
         kind = Stream[object]
@@ -109,20 +117,18 @@ class AnthropicModel:
             raise ModelConnection(f"{name}: no connection to {shown(self._url)}") from error
         except APIStatusError as error:
             raise model_error(read_refusal(name, error.status_code, error.body, error.response.headers)) from None
-        return Answer(name, cast("Response", sent), deadline)
+        return Answer(name, cast("Response", sent), deadline, call.hang_up)
 
-    def _client(self) -> Anthropic:
-        with self._lock:
-            if self._made is None:
-                from anthropic import Anthropic
+    def _dial(self, watch: Callable[[Request], None], tls: SSLContext) -> Anthropic:
+        from anthropic import Anthropic, DefaultHttpxClient
 
-                key = self._key or "none"
-                self._made = Anthropic(
-                    api_key=key,
-                    base_url=self._url,
-                    max_retries=0,
-                    open_telemetry=False,
-                    # Named here, they cannot come from ANTHROPIC_CUSTOM_HEADERS.
-                    default_headers={"X-Api-Key": key},
-                )
-            return self._made
+        key = self._key or "none"
+        return Anthropic(
+            api_key=key,
+            base_url=self._url,
+            max_retries=0,
+            open_telemetry=False,
+            # Named here, they cannot come from ANTHROPIC_CUSTOM_HEADERS.
+            default_headers={"X-Api-Key": key},
+            http_client=DefaultHttpxClient(verify=tls, event_hooks={"request": [watch]}),
+        )

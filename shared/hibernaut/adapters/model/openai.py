@@ -8,13 +8,13 @@ the environment.
 from __future__ import annotations
 
 import re
-import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from hibernaut.adapters.model import openai_messages, openai_replies
 from hibernaut.adapters.model.context_windows import ContextWindows, Limits, Place
+from hibernaut.adapters.model.lines import Call, Lines
 from hibernaut.adapters.model.refusals import model_error, read_refusal, refuses_streams
 from hibernaut.adapters.model.wire import Answer, limits, shown
 from hibernaut.domain.embedding_models import description, known
@@ -24,7 +24,9 @@ from hibernaut.schemas.errors import ModelBadRequest, ModelConnection, ModelErro
 from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
 
 if TYPE_CHECKING:
-    from httpx2 import Response
+    from ssl import SSLContext
+
+    from httpx2 import Request, Response
     from openai import OpenAI
 
 OFFICIAL_URL = "https://api.openai.com/v1"
@@ -48,8 +50,7 @@ class OpenAIModel:
         self._official = self._url == OFFICIAL_URL
         self._windows = windows
         self._place = Place(name, "openai", self._url)
-        self._lock = threading.Lock()
-        self._made: OpenAI | None = None
+        self._lines = Lines(self._dial)
         self._whole_only: set[str] = set()
 
     def complete(
@@ -72,9 +73,15 @@ class OpenAIModel:
         body = self.payload(request)
         if on_delta is not None:
             body |= {"stream": True, "stream_options": {"include_usage": True}}
-        with self._ask("/chat/completions", body, request.timeout) as answer:
+        with self._lines.call() as call:
             if on_open is not None:
-                on_open(answer.hang_up)
+                on_open(call.hang_up)
+            return self._answered(call, body, request.timeout, on_delta)
+
+    def _answered(
+        self, call: Call[OpenAI], body: JsonObject, seconds: float, on_delta: Callable[[Delta], None] | None
+    ) -> ModelReply:
+        with self._ask(call, "/chat/completions", body, seconds) as answer:
             request_id = answer.response.headers.get("x-request-id")
             if on_delta is None or not answer.streams:
                 return openai_replies.whole(self._place.name, answer.body(), request_id)
@@ -109,18 +116,19 @@ class OpenAIModel:
 
     def _listed(self) -> list[JsonObject]:
         try:
-            body = self._ask("/models", None, LIST_SECONDS).body()
+            with self._lines.call() as call, self._ask(call, "/models", None, LIST_SECONDS) as answer:
+                body = answer.body()
         except ModelError:
             return []
         rows: Json = body.get("data")
         return [row for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)] if isinstance(rows, list) else []
 
-    def _ask(self, path: str, body: JsonObject | None, seconds: float) -> Answer:
+    def _ask(self, call: Call[OpenAI], path: str, body: JsonObject | None, seconds: float) -> Answer:
         """POST the body, or GET, and give the answer unread. Raises: ModelError where there is none, or a refusal."""
         from httpx2 import Response
         from openai import APIConnectionError, APIStatusError, APITimeoutError, Stream
 
-        client, name = self._client(), self._place.name
+        client, name = call.client, self._place.name
         deadline, wait = time.monotonic() + seconds, limits(seconds)
         # Asked for as a stream, the body is left by the SDK to be read here, under the deadline.
         kind = Stream[object]
@@ -136,17 +144,18 @@ class OpenAIModel:
             raise ModelConnection(f"{name}: no connection to {shown(self._url)}") from error
         except APIStatusError as error:
             raise model_error(read_refusal(name, error.status_code, error.body, error.response.headers)) from None
-        return Answer(name, cast("Response", sent), deadline)
+        return Answer(name, cast("Response", sent), deadline, call.hang_up)
 
-    def _client(self) -> OpenAI:
-        with self._lock:
-            if self._made is None:
-                from openai import Omit, OpenAI
+    def _dial(self, watch: Callable[[Request], None], tls: SSLContext) -> OpenAI:
+        from openai import DefaultHttpxClient, Omit, OpenAI
 
-                key = self._key or "none"
-                # Named here, these cannot come from OPENAI_CUSTOM_HEADERS, OPENAI_ORG_ID or OPENAI_PROJECT_ID.
-                headers = {"Authorization": f"Bearer {key}", "OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}
-                self._made = OpenAI(
-                    api_key=key, base_url=self._url, max_retries=0, default_headers=cast("dict[str, str]", headers)
-                )
-            return self._made
+        key = self._key or "none"
+        # Named here, these cannot come from OPENAI_CUSTOM_HEADERS, OPENAI_ORG_ID or OPENAI_PROJECT_ID.
+        headers = {"Authorization": f"Bearer {key}", "OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}
+        return OpenAI(
+            api_key=key,
+            base_url=self._url,
+            max_retries=0,
+            default_headers=cast("dict[str, str]", headers),
+            http_client=DefaultHttpxClient(verify=tls, event_hooks={"request": [watch]}),
+        )

@@ -7,10 +7,9 @@ types nor fails in ways of its own: it gives JSON, or an error of ours.
 from __future__ import annotations
 
 import json
-import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -44,11 +43,12 @@ def limits(seconds: float) -> Timeout:
 @dataclass(slots=True)
 class Answer:
     """An answer that is still to be read. `deadline` on the monotonic clock: looked at whenever bytes arrive, so that an answer that
-    drips is given up; one that falls silent ends by the silence's own limit."""
+    drips is given up; one that falls silent ends by the silence's own limit. `hang_up` ends its connection."""
 
     provider: str
     response: Response
     deadline: float
+    hang_up: Callable[[], None]
     _incoming: Iterator[bytes] | None = None
 
     @property
@@ -75,15 +75,6 @@ class Answer:
         if error is None and not self.response.is_closed:
             self._read_on()
         self.response.close()
-
-    def hang_up(self) -> None:
-        """End the connection from another thread: who reads from it finds it broken. An answer that is read to its end stays so."""
-        stream = self.response.extensions.get("network_stream")
-        connection = stream.get_extra_info("socket") if stream is not None else None
-        if isinstance(connection, socket.socket) and not self.response.is_closed:
-            with suppress(OSError):
-                # Not the method of a TLS socket, which would take it from under whoever reads.
-                socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
     def _read_on(self) -> None:
         from httpx2 import DecodingError, TransportError

@@ -12,7 +12,7 @@ from hibernaut.schemas.letta_message import LettaMessage
 from hibernaut.schemas.run import Run, RunMetrics
 from hibernaut.schemas.step import Step
 from hibernaut.schemas.trace import Span
-from hibernaut.schemas.usage import UsageStatistics
+from hibernaut.schemas.usage import RunUsage
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=LateRoute)
 
@@ -47,9 +47,9 @@ def list_run_steps(services: TheServices, caller: TheCaller, run_id: str, query:
     return replies(services.runs.steps(caller.tenant, run_id, query.page()))
 
 
-@router.get("/{run_id}/usage", response_model=UsageStatistics)
+@router.get("/{run_id}/usage", response_model=RunUsage)
 def retrieve_run_usage(services: TheServices, caller: TheCaller, run_id: str) -> Response:
-    """The tokens of all its steps."""
+    """The tokens of all its steps, and of its summaries."""
     return reply(services.runs.usage(caller.tenant, run_id))
 
 
