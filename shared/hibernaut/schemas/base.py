@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer
+from pydantic import AfterValidator, BaseModel, ConfigDict, PlainSerializer
 
 Json = Any
 """A JSON value whose shape is not ours to say (a tool's arguments, a caller's metadata): the only place where Any is fine."""
@@ -55,5 +55,15 @@ def message_date(moment: datetime) -> str:
 Moment = Annotated[datetime, AfterValidator(_in_utc), PlainSerializer(wire_time, return_type=str, when_used="json")]
 """A point in time, always in UTC; a time without a zone is taken for UTC."""
 
-Whole = Annotated[int, Field(ge=-(2**63) + 1, le=2**63 - 1)]
-"""A whole number that every engine holds. Requests give theirs by it or have closer bounds: JSON, and a text of digits, know none."""
+
+def _held(number: int) -> int:
+    if not -(2**63) < number < 2**63:
+        raise ValueError("a whole number of at most 64 bits was expected")
+    return number
+
+
+Whole = Annotated[int, AfterValidator(_held)]
+"""A whole number that every engine holds. Requests give theirs by it or have closer bounds: JSON, and a text of digits, know none.
+
+A validator and no `Field(le=…)`: that would take the place of the bounds that a field gives.
+"""
