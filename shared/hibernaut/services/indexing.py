@@ -63,10 +63,24 @@ class Indexing:
                 left.append(pointer.key)
             else:
                 with suppress(ConditionFailed):  # another worker was faster, or it was written anew: then it stays
-                    self._stores.writer.write(*changes)
-                    if pointer.kind == "file" and pointer.state == "EMBED":
-                        self._stores.files.embedded(pointer.tenant, pointer.within, len(pointer.ids))
+                    self._settle(pointer, changes)
         return Indexed(len(standing) - len(left), tuple(left))
+
+    def _settle(self, pointer: Pointer, changes: Sequence[Change]) -> None:
+        """Write what follows, and count with it what was embedded of a file, so that nothing is counted twice or not at all.
+
+        Raises: ConditionFailed.
+        """
+        if pointer.kind != "file" or pointer.state != "EMBED":
+            return self._stores.writer.write(*changes)
+        counted = self._stores.files.counted(pointer.tenant, pointer.within, len(pointer.ids))
+        try:
+            self._stores.writer.write(counted, *changes)
+        except ConditionFailed as failure:
+            if set(failure.failed) != {0}:
+                raise
+            return self._stores.writer.write(*changes)  # the file is gone: there is nothing to count
+        self._stores.files.complete(pointer.tenant, pointer.within)
 
     def _index_one(self, pointer: Pointer) -> list[Change]:
         """What is written when the index knows: the pointer is done with, or leaves only the embedding to be done.

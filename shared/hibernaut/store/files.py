@@ -72,7 +72,7 @@ class Files:
 
     def get(self, tenant: str, file_id: str) -> StoredFile | None:
         taken = self.taken(tenant, file_id)
-        return taken.file if taken else None
+        return _as_it_is(taken.file) if taken else None
 
     def taken(self, tenant: str, file_id: str) -> Taken | None:
         item = self._table.get(keys.file(tenant, file_id))
@@ -84,7 +84,7 @@ class Files:
         if not file_ids:
             return {}
         found = self._table.get_many([keys.file(tenant, file_id) for file_id in file_ids])
-        files = [self._read(item) for item in found.values()]
+        files = [_as_it_is(self._read(item)) for item in found.values()]
         return {file.id: file for file in files}
 
     def _read(self, item: Item) -> StoredFile:
@@ -140,16 +140,9 @@ class Files:
         changed |= {"embedded": after.file.embedded} if ended else keys.due(after.file.id, after.lease)
         return Update(key, set=changed, remove=("due_pk", "due_sk") if ended else (), when=eq(take=token))
 
-    def embedded(self, tenant: str, file_id: str, number: int) -> None:
-        """The indexer has embedded so many more pieces of the file; the last one completes it. Nothing happens where it is gone.
-
-        Raises: TableError.
-        """
-        try:
-            self._writer.write(Update(keys.file(tenant, file_id), add={"embedded": number}, when=PRESENT))
-        except ConditionFailed:
-            return
-        self.complete(tenant, file_id)
+    def counted(self, tenant: str, file_id: str, number: int) -> Update:
+        """The change that counts pieces which are embedded, beside the one that takes their pointer away. Fails where the file is gone."""
+        return Update(keys.file(tenant, file_id), add={"embedded": number}, when=PRESENT)
 
     def complete(self, tenant: str, file_id: str, *, whatever: bool = False) -> None:
         """End a file whose pieces are all stored and embedded; `whatever` was counted. Raises: TableError."""
@@ -250,6 +243,12 @@ class Files:
             self._blobs.delete(blob(tenant, file.id))
         for part in range(len(file.parts)):
             self._blobs.delete(keys.text_blob(tenant, file.id, part))
+
+
+def _as_it_is(file: StoredFile) -> StoredFile:
+    """A file whose last piece is embedded is completed, also where nobody has come to write that down."""
+    whole = file.status is FileStatus.EMBEDDING and file.total is not None and file.embedded >= file.total
+    return file.model_copy(update={"status": FileStatus.COMPLETED, "embedded": file.total}) if whole else file
 
 
 def _listed(file: StoredFile) -> dict[str, Value]:

@@ -235,19 +235,23 @@ def test_an_upload_over_the_limit_is_refused(bench: Bench) -> None:
     assert bench.services.files.page(TENANT, bench.folder.id, Page()) == []
 
 
-def test_a_file_is_completed_by_the_indexer_that_embeds_its_last_piece(bench: Bench) -> None:
+def test_a_file_whose_last_piece_is_embedded_is_completed_whether_or_not_that_was_written_down(bench: Bench) -> None:
+    files = bench.stores.files
     sent = bench.send(text=LONG)
     bench.worker().process(TENANT, sent.id)
-    taken = bench.stores.files.taken(TENANT, sent.id)
+    taken = files.taken(TENANT, sent.id)
     assert taken is not None
     embedding = taken.file.model_copy(update={"status": FileStatus.EMBEDDING, "embedded": 0})
-    bench.stores.writer.write(*bench.stores.files.work(TENANT, type(taken)(embedding, taken.token, "", 0), taken.token))
+    bench.stores.writer.write(*files.work(TENANT, type(taken)(embedding, taken.token, "", 0), taken.token))
     total = taken.file.total or 0
-    bench.stores.files.embedded(TENANT, sent.id, total - 1)
+    bench.stores.writer.write(files.counted(TENANT, sent.id, total - 1))
     assert (bench.shown(sent.id).processing_status, bench.shown(sent.id).chunks_embedded) == (FileStatus.EMBEDDING, total - 1)
-    bench.stores.files.embedded(TENANT, sent.id, 1)
+    bench.stores.writer.write(files.counted(TENANT, sent.id, 1))
     assert bench.shown(sent.id).processing_status is FileStatus.COMPLETED
-    bench.stores.files.embedded(TENANT, "file-00000000-0000-4000-8000-000000000000", 1)
+    files.complete(TENANT, sent.id)
+    written = files.taken(TENANT, sent.id)
+    assert written is not None
+    assert written.file.status is FileStatus.COMPLETED
 
 
 def test_a_name_is_given_once_by_many_uploads_at_once(bench: Bench) -> None:
