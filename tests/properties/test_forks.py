@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from hibernaut.schemas.conversation_record import CreateConversation
 from hibernaut.store.logs import Span
 from hibernaut.store.window_ids import WindowIds
-from tests.support.conversations import append, compact, conversations_of, row, talk, window_of
+from tests.support.conversations import append, choose, compact, conversations_of, row, talk, window_of
 from tests.support.scripted_model import says
 from tests.support.world import TENANT, World, data_in
 
@@ -37,10 +37,12 @@ class Copy:
 
 
 class Forks(RuleBasedStateMachine):
+    indexed = False
+
     @initialize()
     def opens(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
-        self.world = World(data_in(Path(self.folder.name), lambda *_: says("done")))
+        self.world = World(data_in(Path(self.folder.name), lambda *_: says("done")), indexed=self.indexed)
         self.conversations = conversations_of(self.world)
         self.agent = self.world.make_agent()
         self.copies: dict[str, Copy] = {}
@@ -77,6 +79,15 @@ class Forks(RuleBasedStateMachine):
         summary = compact(self.world, conversation, keep)
         copy.log.append(summary)
         copy.window = [copy.window[0], summary, *kept]
+
+    @rule(which=WHICH, places=st.sets(st.integers(0, 20), max_size=4))
+    def has_its_window_set(self, which: int, places: set[int]) -> None:
+        """To rows of its log that call nothing and answer nothing."""
+        conversation = self._one(which)
+        plain = [one.id for one in self.world.log(conversation) if one.role in ("user", "assistant") and not one.tool_calls]
+        chosen = [message_id for place, message_id in enumerate(plain) if place in places]
+        choose(self.world, conversation, chosen)
+        self.copies[conversation].window = [self.copies[conversation].window[0], *chosen]
 
     @precondition(lambda self: len(self.copies) < MOST)
     @rule()

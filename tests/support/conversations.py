@@ -14,6 +14,7 @@ from hibernaut.services.conversation_openings import ConversationOpenings
 from hibernaut.services.conversations import Conversations
 from hibernaut.services.records import Records, records_over
 from hibernaut.services.sending import Request
+from hibernaut.store.conversations import explicit_window
 from tests.support.world import TENANT, World
 
 
@@ -57,8 +58,7 @@ def append(world: World, conversation: str, rows: Sequence[Message], narrowed: W
         }
     )
     store = world.stores.conversations
-    puts = [store.put_message(TENANT, conversation, row) for row in rows]
-    world.stores.writer.write(store.change_head(TENANT, head, after, "t"), *puts, token="t")
+    world.stores.writer.write(store.change_head(TENANT, head, after, "t"), *store.put_rows(TENANT, head, rows), token="t")
 
 
 def row(world: World, conversation: str, role: Role, *, after: str | None = None, **fields: object) -> Message:
@@ -98,6 +98,14 @@ def compact(world: World, conversation: str, keep: int) -> str:
     kept = [messages[0], *messages[max(1, len(messages) - keep) :]]
     append(world, conversation, [summary], window.narrowed(loaded.head.window, messages, kept, summary.id))
     return summary.id
+
+
+def choose(world: World, conversation: str, message_ids: Sequence[str]) -> None:
+    """A window set by hand: these rows behind the system message."""
+    head = world.head(conversation)
+    chosen = explicit_window([head.window.pinned[0], *message_ids], head)
+    after = head.model_copy(update={"version": head.version + 1, "window": chosen})
+    world.stores.writer.write(world.stores.conversations.change_head(TENANT, head, after, "t"), token="t")
 
 
 def window_of(world: World, conversation: str, *, fresh: bool = False) -> list[str]:

@@ -124,6 +124,7 @@ class World:
     """One process. `wrap` stands between it and the table; `alone`: it may take every other holder for dead.
 
     `look`: after how many seconds it looks at a run whose model it waits for; of what happens in it, it is told at once.
+    `indexed`: there is an index of memory, and what is said gets pointers.
     """
 
     def __init__(
@@ -136,12 +137,13 @@ class World:
         workflow: Inline | None = None,
         look: float = NEVER,
         web: Web = NO_WEB,
+        indexed: bool = False,
     ) -> None:
         self.data, self.clock, self.models, self.runner = data, data.clock, data.models, data.runner
         self.ids = TimeOrderedIds(data.clock)
         self.workflow = workflow or Inline()
         self.host = Host(data.clock, self.ids, self.workflow, ProcessSignal(), holder, alone, look=look, web=web)
-        self.stores = stores_over(wrap(data.table), data.blobs, data.clock)
+        self.stores = stores_over(wrap(data.table), data.blobs, data.clock, indexed=indexed)
         self.chain = chain_over(self.stores, self.host, data.models, data.runner, ToolLimits())
         self.sending = self.chain.sending
         self.following = Following(self.stores, self.host)

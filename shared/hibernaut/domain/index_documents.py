@@ -8,14 +8,19 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from hibernaut.domain.tool_returns import as_text, json_object
+from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.passage import Passage
-from hibernaut.schemas.search import IndexDocument, Tombstone
+from hibernaut.schemas.search import IndexDocument, Reach, Stretch, Tombstone
 
 BY_WORDS, EMBEDDED, GONE = 1, 2, 3
 """The versions that a document goes through: found by its words, then by its meaning too, then not at all."""
 SPEAKING = "send_message"
 _NOT_SAID = ("conversation_search",)
+
+
+OWN_CONVERSATIONS = Reach(stretches=(Stretch(after="agent-", upto="agent-~"),))
+"""What lies in agents' own logs, which bear their ids: of all messages, those that were said in no other conversation."""
 
 
 def name_of(within: str, record_id: str) -> str:
@@ -58,6 +63,21 @@ def of_message(tenant: str, log: str, row: Message) -> IndexDocument | None:
         text=text,
         version=BY_WORDS,
     )
+
+
+def reach_of(head: Head) -> Reach:
+    """The documents of a conversation's rows, wherever these stand: what was said in it, and for a fork its parts of other logs."""
+    shared = [
+        Stretch(
+            conversation=one.conversation,
+            after=name_of(one.conversation, one.after) if one.after else None,
+            upto=name_of(one.conversation, one.upto),
+        )
+        for one in head.segments
+        if one.upto
+    ]
+    ids = [name_of(one.conversation, message_id) for one in head.segments for message_id in one.also]
+    return Reach(stretches=(Stretch(conversation=head.id), *shared), ids=tuple(ids))
 
 
 def of_passage(tenant: str, place: str, within: str, passage: Passage) -> IndexDocument:

@@ -43,6 +43,31 @@ class Tombstone(Frozen):
     version: int
 
 
+class Stretch(Frozen):
+    """The documents of one conversation (None: of any) with after < id <= `upto`; where a bound is None, all of them on that side."""
+
+    conversation: str | None = None
+    after: str | None = None
+    upto: str | None = None
+
+    def holds(self, document: IndexDocument) -> bool:
+        return (
+            (self.conversation is None or document.conversation == self.conversation)
+            and (self.after is None or document.id > self.after)
+            and (self.upto is None or document.id <= self.upto)
+        )
+
+
+class Reach(Frozen):
+    """The documents that lie in one of these stretches or bear one of these ids. Ids are compared by their code points."""
+
+    stretches: tuple[Stretch, ...] = ()
+    ids: tuple[str, ...] = ()
+
+    def holds(self, document: IndexDocument) -> bool:
+        return any(one.holds(document) for one in self.stretches) or document.id in self.ids
+
+
 class IndexQuery(Frozen):
     """What is looked for, and where. Filters hold inside the engine, before any cut: all that are given.
 
@@ -53,7 +78,7 @@ class IndexQuery(Frozen):
     tenant: str
     kind: Kind
     places: tuple[str, ...] | None = None
-    conversation: str | None = None
+    reach: Reach | None = None
     file_ids: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()

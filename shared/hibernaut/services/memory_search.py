@@ -21,7 +21,7 @@ from hibernaut.ports.embedder import EmbedderFailed, Vector
 from hibernaut.ports.memory_index import WORDS, IndexAsleep, MemoryIndex
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.passage import Passage
-from hibernaut.schemas.search import IndexDocument, IndexFound, IndexHit, IndexQuery, Kind, SearchMode, TagMatch
+from hibernaut.schemas.search import IndexDocument, IndexFound, IndexHit, IndexQuery, Kind, Reach, SearchMode, TagMatch
 from hibernaut.services.memory_sources import MemorySources, Record, Space
 from hibernaut.store.stores import Stores
 from hibernaut.store.unindexed import Pointer
@@ -33,12 +33,12 @@ R = TypeVar("R")
 class Where:
     """What is searched: these archives, folders or agents (None: all of the tenant), narrowed by what else is given.
 
-    `conversation` is a log: an agent's id for its own conversation. `start` and `end` are inclusive.
+    `reach` says what a conversation holds, as documents (`domain.index_documents`). `start` and `end` are inclusive.
     """
 
     kind: Kind
     places: tuple[str, ...] | None
-    conversation: str | None = None
+    reach: Reach | None = None
     file_ids: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -73,7 +73,8 @@ TAIL = 200
 TAIL_RECORDS = 1_000
 """Things that it looks at of what they name, the newest first: one pointer may name a hundred."""
 EMBEDDED_TAIL = 16
-"""Records of the tail that a search embeds itself; the others it finds by their words."""
+"""Records of the tail that a search embeds itself; the others it finds by their words, or where no words count it says that it may miss
+some."""
 CANDIDATES = 50
 """Hits of each list that are fused, at least."""
 WALKED = 5_000
@@ -134,7 +135,7 @@ class MemorySearch:
         before = self._stores.unindexed.building(tenant)
         tail = self._tail(tenant, where)
         lexical, vector, unseen = list[str](), list[str](), set[str]()
-        words_only = mode != "fts"
+        words_only, missed = mode != "fts", False
         for space, places in self._sources.spaces_of(tenant, where.kind, where.places):
             meant = None if mode == "fts" else _embedded(space, query)
             words_only = words_only and meant is None
@@ -145,11 +146,12 @@ class MemorySearch:
             mine = {name: each for name, each in tail.documents.items() if places is None or each.place in places}
             by_words = _with_tail(found.lexical, mine, query) if asked.text else []
             by_meaning, compared = _nearest(found.vector, mine, meant, space)
+            missed = missed or (asked.text is None and len(compared) < len(mine))
             unseen |= {hit.id for hit in found.lexical if meant is None or not hit.embedded} | (mine.keys() - compared)
             lexical, vector = _merged(lexical, by_words), _merged(vector, by_meaning)
         ranked = fused(lexical, vector, 2 * limit + len(tail.documents), unseen if vector else ())
         hits = self._records(tenant, where, ranked, limit)
-        incomplete = tail.cut or before.stage != "OVER" or self._stores.unindexed.building(tenant) != before
+        incomplete = tail.cut or missed or before.stage != "OVER" or self._stores.unindexed.building(tenant) != before
         return Searched(hits, incomplete=incomplete, words_only=words_only)
 
     def _tail(self, tenant: str, where: Where) -> _Tail:
@@ -209,7 +211,7 @@ def fits(document: IndexDocument, where: Where) -> bool:
     tagged = not where.tags or (set(where.tags) <= tags if where.tag_match == "all" else bool(tags & set(where.tags)))
     return (
         tagged
-        and (where.conversation is None or document.conversation == where.conversation)
+        and (where.reach is None or where.reach.holds(document))
         and (not where.file_ids or document.file_id in where.file_ids)
         and (not where.roles or document.role in where.roles)
         and (where.start is None or document.created_at >= where.start)
@@ -224,7 +226,7 @@ def _asked(
         tenant=tenant,
         kind=where.kind,
         places=None if places is None else tuple(places),
-        conversation=where.conversation,
+        reach=where.reach,
         file_ids=where.file_ids,
         roles=where.roles,
         tags=where.tags,

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from hibernaut.domain import index_documents
-from hibernaut.domain.index_documents import said
+from hibernaut.domain.index_documents import OWN_CONVERSATIONS, reach_of, said
 from hibernaut.domain.times import moment_of, zone_of
 from hibernaut.schemas.agent import StoredAgent
 from hibernaut.schemas.errors import InvalidArgument, NotFound
@@ -43,8 +43,6 @@ MOST_PLACES = 200
 """Archives whose newest passages are looked at where no words are given."""
 MOST_READ = 20_000
 """Passages that are looked at where no words are given."""
-WIDER = 5
-"""How many times as many messages are looked at where agents' own conversations are searched."""
 CHUNK = 50
 """Passages of one archive that are read at once, at least."""
 R = TypeVar("R")
@@ -152,19 +150,22 @@ class Searches:
         self, tenant: str, asked: MessageSearch, *, places: tuple[str, ...] | None, roles: tuple[str, ...] = ()
     ) -> Searched[Message]:
         start, end = checked_span(asked.start_date, asked.end_date)
-        if not asked.query.strip() or places == ():
+        where = Where("message", places, roles=roles, start=start, end=end)
+        if asked.conversation_id is not None:
+            where = self._in_conversation(tenant, where, asked.conversation_id, asked.agent_id)
+        if not asked.query.strip() or where.places == ():
             return Searched()
-        log, own = asked.conversation_id, asked.conversation_id == DEFAULT_CONVERSATION
-        if own:
-            log = asked.agent_id
-        where = Where("message", places, conversation=log, roles=roles, start=start, end=end)
-        if not own or log is not None:
-            return self._memory.messages(tenant, where, asked.query, mode=asked.search_mode, limit=asked.limit)
-        # Agents' own conversations have no name in common: what was said elsewhere is left out here.
-        wide = self._memory.messages(tenant, where, asked.query, mode=asked.search_mode, limit=WIDER * asked.limit)
-        mine = [hit for hit in wide.hits if hit.record.conversation_id is None][: asked.limit]
-        cut = len(mine) < asked.limit and len(wide.hits) == WIDER * asked.limit
-        return replace(_with(wide, mine), incomplete=wide.incomplete or cut)
+        return self._memory.messages(tenant, where, asked.query, mode=asked.search_mode, limit=asked.limit)
+
+    def _in_conversation(self, tenant: str, where: Where, conversation: str, agent_id: str | None) -> Where:
+        """Narrowed to what a conversation holds, `default` of nobody to what was said in agents' own ones; nowhere if it does not exist."""
+        log = agent_id if conversation == DEFAULT_CONVERSATION else conversation
+        if log is None:
+            return replace(where, reach=OWN_CONVERSATIONS)
+        head = self._stores.conversations.head(tenant, log)
+        if head is None or (where.places is not None and head.agent_id not in where.places):
+            return replace(where, places=())
+        return replace(where, places=(head.agent_id,), reach=reach_of(head))
 
     def _agents_named(self, tenant: str, agent_id: str | None) -> tuple[str, ...] | None:
         return None if agent_id is None else (self._agent(tenant, agent_id).id,)

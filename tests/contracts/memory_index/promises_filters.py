@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from hibernaut.ports.memory_index import MemoryIndex
-from hibernaut.schemas.search import IndexDocument
+from hibernaut.schemas.search import IndexDocument, Reach, Stretch
 from tests.contracts.memory_index.documents import EAST, NOON, SPACE, both, by_vector, by_words, document, held, query, tombstone
 
 
@@ -44,10 +44,44 @@ def test_kinds_and_places_are_apart(index: MemoryIndex) -> None:
 
 def test_conversations_are_apart_and_the_agents_own_is_one(index: MemoryIndex) -> None:
     facts(index, document("own"), document("forked", conversation="conv-1"), document("other", conversation="conv-2"))
-    assert both(index, conversation="") == ({"own"}, {"own"})
-    assert both(index, conversation="conv-1") == ({"forked"}, {"forked"})
-    assert both(index, conversation="conv-3") == (set(), set())
-    assert both(index) == ({"own", "forked", "other"}, {"own", "forked", "other"})
+    for conversation, ids in {"": {"own"}, "conv-1": {"forked"}, "conv-3": set[str]()}.items():
+        assert both(index, reach=Reach(stretches=(Stretch(conversation=conversation),))) == (ids, ids)
+    every = {"own", "forked", "other"}
+    assert both(index) == both(index, reach=Reach(stretches=(Stretch(),))) == (every, every)
+
+
+def test_stretches_of_conversations_and_single_documents_are_searched_as_one(index: MemoryIndex) -> None:
+    """Behind `after`, up to and with `upto`, and nothing else, however near in time."""
+    facts(index, *(document(f"{log}/{number}", conversation=log) for log in ("a", "b", "c") for number in range(1, 7)))
+
+    def found(*stretches: Stretch, ids: tuple[str, ...] = ()) -> set[str]:
+        lexical, vector = both(index, reach=Reach(stretches=stretches, ids=ids))
+        assert lexical == vector
+        return lexical
+
+    assert found(Stretch(conversation="a", after="a/2", upto="a/4")) == {"a/3", "a/4"}
+    assert found(Stretch(conversation="a", after="a/5"), Stretch(conversation="b", upto="b/1")) == {"a/6", "b/1"}
+    assert found(Stretch(conversation="a", upto="a/1"), ids=("b/5", "c/9", "a/1", "b/2")) == {"a/1", "b/2", "b/5"}
+    assert found(Stretch(conversation="a", after="a/4", upto="a/2")) == found(Stretch(conversation="b", upto="a/9")) == set()
+    assert found(Stretch(after="a/5", upto="b/2")) == {"a/6", "b/1", "b/2"}
+    assert found(ids=("c/2",)) == {"c/2"}
+    assert found() == set()
+
+
+def test_ids_are_compared_by_their_code_points(index: MemoryIndex) -> None:
+    names = ("A", "Z", "a", "z", "\u00e9", "\uffee", "\U0001f642")
+    facts(index, *map(document, names))
+    for place, name in enumerate(names):
+        ids = {*names[: place + 1]}
+        assert both(index, reach=Reach(stretches=(Stretch(upto=name),))) == (ids, ids)
+
+
+def test_as_many_stretches_as_a_fork_can_have_and_as_many_ids_as_a_window_are_searched(index: MemoryIndex) -> None:
+    facts(index, *(document(f"{log:02}/{number}", conversation=f"{log:02}") for log in range(60) for number in range(2)))
+    stretches = tuple(Stretch(conversation=f"{log:02}", after=f"{log:02}/0", upto=f"{log:02}/1") for log in range(51))
+    ids = tuple(f"59/{number}" for number in range(5_000))
+    wanted = {f"{log:02}/1" for log in range(51)} | {"59/0", "59/1"}
+    assert both(index, reach=Reach(stretches=stretches, ids=ids), limit=1000) == (wanted, wanted)
 
 
 def test_files_and_roles_are_chosen(index: MemoryIndex) -> None:
@@ -84,6 +118,7 @@ def test_filters_hold_before_the_cut(index: MemoryIndex) -> None:
     index.put(SPACE, [document(f"near-{number}", "fact fact", EAST) for number in range(300)])
     index.put(SPACE, [document("far", "one fact among many other words", (0.1, 0.9, 0.0, 0.0), tags=("rare",), version=1)])
     assert both(index, tags=("rare",), limit=1) == ({"far"}, {"far"})
+    assert both(index, reach=Reach(stretches=(Stretch(upto="far"),)), limit=1) == ({"far"}, {"far"})
 
 
 def test_the_limit_counts_each_list(index: MemoryIndex) -> None:

@@ -17,7 +17,7 @@ from hibernaut.schemas.passage import Archive, Passage
 from hibernaut.schemas.search import IndexDocument, IndexFound, IndexQuery, Tombstone
 from hibernaut.services.index_pump import IndexPump
 from hibernaut.services.indexing import Indexing
-from hibernaut.services.memory_search import MemorySearch, Where
+from hibernaut.services.memory_search import EMBEDDED_TAIL, MemorySearch, Where
 from hibernaut.services.memory_sources import MemorySources
 from hibernaut.services.reindexing import Reindexing
 from hibernaut.store.stores import Stores, stores_over
@@ -198,6 +198,18 @@ def test_beyond_the_bound_the_answer_says_that_it_may_be_incomplete(memory: Memo
     assert memory.search.passages(TENANT, WHERE, "three").incomplete
     memory.pump.drain()
     assert not memory.search.passages(TENANT, WHERE, "one").incomplete
+
+
+def test_by_meaning_alone_what_nobody_has_embedded_may_be_missed_and_the_answer_says_so(memory: Memory) -> None:
+    memory.insert(*(f"harbour {number}" for number in range(EMBEDDED_TAIL)))
+    assert not memory.search.passages(TENANT, WHERE, "harbour", mode="vector").incomplete
+    memory.insert("another harbour")
+    embedded = memory.embedders.there
+    searched = memory.search.passages(TENANT, WHERE, "harbour", mode="vector", limit=100)
+    assert (searched.incomplete, len(searched.hits)) == (embedded, EMBEDDED_TAIL if embedded else EMBEDDED_TAIL + 1)
+    assert not memory.search.passages(TENANT, WHERE, "harbour").incomplete
+    memory.pump.drain()
+    assert not memory.search.passages(TENANT, WHERE, "harbour", mode="vector").incomplete
 
 
 def test_an_index_that_is_built_anew_says_so_until_it_is_whole(memory: Memory) -> None:

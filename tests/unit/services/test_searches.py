@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,9 @@ from hibernaut.ports.memory_index import IndexAsleep
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.passage import CreatePassage
 from hibernaut.schemas.search import IndexFound, IndexQuery
-from hibernaut.schemas.searches import ArchivalSearch, MessageSearch, PassageSearch
+from hibernaut.schemas.searches import ArchivalSearch, PassageSearch
 from hibernaut.services import searches
-from hibernaut.services.memory_search import Found, MemorySearch, Searched, Where
+from hibernaut.services.memory_search import MemorySearch, Searched
 from hibernaut.services.memory_sources import MemorySources, NoEmbedders
 from hibernaut.services.recall import Recall
 from hibernaut.services.searches import Searches, standing
@@ -31,17 +30,6 @@ class Asleep:
 
     def search(self, space: str, query: IndexQuery) -> IndexFound:
         raise IndexAsleep(f"{space} does not answer {query.kind}")
-
-
-class Finding:
-    """A memory in which these rows are found, whatever is asked."""
-
-    def __init__(self, rows: Sequence[Message]) -> None:
-        self._rows = rows
-
-    def messages(self, _tenant: str, _where: Where, _query: str, *, mode: str, limit: int) -> Searched[Message]:
-        assert mode == "hybrid"
-        return Searched(tuple(Found(row, 1.0) for row in self._rows[:limit]))
 
 
 def asleep(stores: Stores) -> MemorySearch:
@@ -77,19 +65,6 @@ def test_an_agent_is_told_that_its_index_sleeps(tmp_path: Path) -> None:
     (answer,) = [row.tool_returns[0].func_response or "" for row in world.log(agent_id) if row.role == "tool"]
     assert "My parrot speaks Latin." in answer
     assert "asleep" in answer
-
-
-def test_where_the_own_conversations_of_agents_are_too_far_down_it_says_so(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(searches, "WIDER", 1)
-    agent = house.agent()
-    rows = [
-        Message(id=f"message-{number}", role="user", agent_id=agent.id, conversation_id="conv-1", created_at=agent.created_at)
-        for number in range(3)
-    ]
-    found = Searches(house.stores, Finding(rows)).messages(TENANT, MessageSearch(query="x", conversation_id="default", limit=3))  # type: ignore[arg-type]
-    assert found == ([], "incomplete")
-    found = Searches(house.stores, Finding(rows)).messages(TENANT, MessageSearch(query="x", conversation_id="default", limit=4))  # type: ignore[arg-type]
-    assert found == ([], None)
 
 
 def test_where_too_many_archives_are_looked_at_the_newest_may_be_missing(house: House, monkeypatch: pytest.MonkeyPatch) -> None:

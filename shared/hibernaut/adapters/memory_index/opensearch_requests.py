@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from hibernaut.adapters.memory_index.words import terms
-from hibernaut.schemas.search import IndexDocument, IndexQuery, Tombstone
+from hibernaut.schemas.search import IndexDocument, IndexQuery, Reach, Stretch, Tombstone
 
 MOST_BYTES = 5_000_000
 """Of one bulk request: the smallest domains take 10 MiB."""
@@ -179,8 +179,8 @@ def _filters(query: IndexQuery) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = [{"term": {"tenant": query.tenant}}, {"term": {"kind": query.kind}}]
     if query.places is not None:
         found.append({"terms": {"place": list(query.places)}})
-    if query.conversation is not None:
-        found.append({"term": {"conversation": query.conversation}})
+    if query.reach is not None:
+        found.append(_within(query.reach))
     if query.file_ids:
         found.append({"terms": {"file_id": list(query.file_ids)}})
     if query.roles:
@@ -191,6 +191,24 @@ def _filters(query: IndexQuery) -> list[dict[str, Any]]:
         found.extend({"term": {"tags": tag}} for tag in dict.fromkeys(query.tags))
     bounds = {name: _microseconds(moment) for name, moment in (("gte", query.start), ("lte", query.end)) if moment is not None}
     return [*found, {"range": {"created_at": bounds}}] if bounds else found
+
+
+def _within(reach: Reach) -> dict[str, Any]:
+    """A `bool` without clauses lets everything pass: right for a stretch without bounds, wrong where there is none."""
+    ways = [_part(one) for one in reach.stretches]
+    if reach.ids:
+        ways.append({"terms": {"id": list(reach.ids)}})
+    return {"bool": {"should": ways, "minimum_should_match": 1}} if ways else {"match_none": {}}
+
+
+def _part(stretch: Stretch) -> dict[str, Any]:
+    found: list[dict[str, Any]] = []
+    if stretch.conversation is not None:
+        found.append({"term": {"conversation": stretch.conversation}})
+    bounds = {name: bound for name, bound in (("gt", stretch.after), ("lte", stretch.upto)) if bound is not None}
+    if bounds:
+        found.append({"range": {"id": bounds}})
+    return {"bool": {"filter": found}}
 
 
 def _source(document: IndexDocument) -> dict[str, Any]:

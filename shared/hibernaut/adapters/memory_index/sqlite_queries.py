@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from hibernaut.adapters.memory_index.words import folded, paired, terms
-from hibernaut.schemas.search import IndexQuery
+from hibernaut.schemas.search import IndexQuery, Reach
 
 Values = list[str | int]
 
@@ -31,8 +31,9 @@ def filters(number: int, query: IndexQuery) -> tuple[str, Values]:
 
     if query.places is not None:
         must(f"d.place IN {LIST}", _listed(query.places))
-    if query.conversation is not None:
-        must("d.conversation = ?", query.conversation)
+    if query.reach is not None:
+        part, bound = _within(query.reach)
+        must(part, *bound)
     if query.file_ids:
         must(f"d.file IN {LIST}", _listed(query.file_ids))
     if query.roles:
@@ -47,9 +48,19 @@ def filters(number: int, query: IndexQuery) -> tuple[str, Values]:
     return " AND ".join(parts), values
 
 
+def _within(reach: Reach) -> tuple[str, list[str]]:
+    ways, values = [f"d.id IN {LIST}"], [_listed(reach.ids)]
+    for one in reach.stretches:
+        asked = (("d.conversation = ?", one.conversation), ("d.id > ?", one.after), ("d.id <= ?", one.upto))
+        given = [(part, value) for part, value in asked if value is not None]
+        ways.append(" AND ".join(["1", *(part for part, _ in given)]))
+        values += [value for _, value in given]
+    return f"({' OR '.join(ways)})", values
+
+
 def narrows(query: IndexQuery) -> bool:
     """Does it ask for more than kind and places?"""
-    return bool(query.conversation is not None or query.file_ids or query.roles or query.tags or query.start or query.end)
+    return bool(query.reach is not None or query.file_ids or query.roles or query.tags or query.start or query.end)
 
 
 def match(text: str) -> str | None:
