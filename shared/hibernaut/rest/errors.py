@@ -173,7 +173,9 @@ async def _table(request: Request, error: Exception) -> JSONResponse:
         case OutcomeUnknown():
             return JSONResponse({"detail": "The table does not answer; try again."}, 503, {"retry-after": "1"})
         case TooLarge():
-            return JSONResponse({"detail": "The request is larger than one transaction of the table can hold (4 MB)."}, 413)
+            return JSONResponse(
+                {"detail": "The request is larger than one transaction of the table can hold (4 MB, 100 records)."}, 413
+            )
         case _:
             return unknown_error(error, request.url.path)
 

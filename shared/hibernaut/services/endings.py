@@ -19,7 +19,7 @@ from hibernaut.domain.model_requests import calls_of
 from hibernaut.domain.open_calls import INTERRUPTED, Closing, OpenCall, closed
 from hibernaut.domain.tool_returns import as_text
 from hibernaut.domain.turn import Stepped
-from hibernaut.ports.table import Change, ConditionFailed
+from hibernaut.ports.table import MAX_CHANGES, Change, ConditionFailed
 from hibernaut.ports.workflow import RunRef
 from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.errors import Conflict, NotFound
@@ -34,6 +34,7 @@ from hibernaut.services.attempts import Stopped
 from hibernaut.services.calls import is_outside
 from hibernaut.services.commits import Commits, MemoryMoved, Newcomer
 from hibernaut.services.host import Host
+from hibernaut.services.inputs import MOST_MESSAGES
 from hibernaut.services.step_records import ended, events_of, step_record
 from hibernaut.services.turn_work import Loader, Work, answered_by
 from hibernaut.store.runs import RunState
@@ -41,8 +42,8 @@ from hibernaut.store.stores import Stores
 from hibernaut.store.transactions import Consumed, Ending, Written
 
 TRIES = 20
-MOST_CHECKS = 30
-"""Calls of one reply of which the ending transaction makes sure that they were not begun; of more it says that they may have happened."""
+AROUND = 14
+"""Changes of the transaction that ends a run, beside the rows that it writes, the marks of a newcomer, and its conditions on calls."""
 NOT_RUN = "The run ended before this call was made."
 logger = logging.getLogger(__name__)
 
@@ -157,7 +158,7 @@ class Endings:
             self._end_running(tenant, before, after, head, newcomer)
 
     def _end_running(self, tenant: str, before: RunState, after: RunState, head: Head, newcomer: Newcomer | None) -> None:
-        work, rows, journal, unclaimed = self._journaled(tenant, before)
+        work, rows, journal, unclaimed = self._journaled(tenant, before, _room(newcomer))
         written = Written()
         if work is not None and journal is not None:
             head = work.head
@@ -179,7 +180,8 @@ class Endings:
         with suppress(NotFound):
             work = self._loader.load(tenant, before)
             head = work.head
-            results, unclaimed = self._claimed(work, to_run(resolution)) if resolution else ((), [])
+            room = _room(newcomer) - len(before.run.input)
+            results, unclaimed = self._claimed(work, to_run(resolution), room) if resolution else ((), [])
             tool_id = self._ids.new("message", after=head.last_message)
             stamp = Stamp(
                 step_id=resolution.step_id if resolution else "", assistant_id="", tool_id=tool_id, heartbeat_id="", at=now
@@ -193,7 +195,9 @@ class Endings:
         written = Written(rows, None, events)
         self._commits.last_step(tenant, (head, head), after, written, lambda: unclaimed, outside=before, newcomer=newcomer)
 
-    def _journaled(self, tenant: str, state: RunState) -> tuple[Work | None, tuple[Message, ...], Journal | None, list[Change]]:
+    def _journaled(
+        self, tenant: str, state: RunState, room: int
+    ) -> tuple[Work | None, tuple[Message, ...], Journal | None, list[Change]]:
         """The rows of the reply that is journaled: each call with its recorded result, or with the word that it may have happened.
 
         The changes are the condition of what the rows say: that no call was begun which they say was not. Without an agent there is
@@ -208,21 +212,30 @@ class Endings:
             return None, (), None, []
         turn, reply = work.turn, reply_of(journal)
         calls = calls_of(turn.actor, reply, turn.history, turn.last_return)
-        results, unclaimed = self._claimed(work, calls)
+        results, unclaimed = self._claimed(work, calls, room)
         rows = (
             step_rows.assistant(turn.actor, reply, journal.stamp, calls),
             step_rows.returns(turn.actor, journal.stamp, results),
         )
         return work, rows, journal, unclaimed
 
-    def _claimed(self, work: Work, calls: Sequence[Call]) -> tuple[tuple[CallResult, ...], list[Change]]:
-        """What can be told of calls that may have begun, and the conditions that what is said not to have begun has not."""
+    def _claimed(self, work: Work, calls: Sequence[Call], room: int) -> tuple[tuple[CallResult, ...], list[Change]]:
+        """What can be told of calls that may have begun, and the conditions that what is said not to have begun has not.
+
+        Of more calls than there is room for conditions it is said that they may have happened.
+        """
         tenant, state = work.tenant, work.state
         claims = {call.id: self._runs.claim(tenant, state, call.id) for call in calls}
         open_calls = [call.id for call in calls if claims[call.id] is None and is_outside(work, call)]
-        unclaimed: list[Change] = [self._runs.unclaimed(tenant, state, call_id) for call_id in open_calls[:MOST_CHECKS]]
-        unsure = open_calls[MOST_CHECKS:]
+        sure, unsure = open_calls[: max(0, room)], open_calls[max(0, room) :]
+        unclaimed: list[Change] = [self._runs.unclaimed(tenant, state, call_id) for call_id in sure]
         return tuple(_result(call, claims[call.id], unsure=call.id in unsure) for call in calls), unclaimed
+
+
+def _room(newcomer: Newcomer | None) -> int:
+    """For how many conditions the ending transaction has room beside what the run that comes next brings."""
+    theirs = MOST_MESSAGES if newcomer is None else len(newcomer.state.run.input) + len(newcomer.marks)
+    return MAX_CHANGES - AROUND - theirs
 
 
 def _result(call: Call, claim: Claim | None, *, unsure: bool) -> CallResult:

@@ -26,14 +26,17 @@ class Codec:
     def __init__(self, blobs: Blobs) -> None:
         self._blobs = blobs
 
-    def item(self, key: Key, record: BaseModel, **attributes: Value) -> dict[str, Value]:
+    def item(self, key: Key, record: BaseModel, inline: int = INLINE_BYTES, /, **attributes: Value) -> dict[str, Value]:
         """The whole item of a record; a large body is written to its blob first (children before the parent that shows them)."""
-        return {"pk": key.pk, "sk": key.sk, "v": VERSION, **attributes, **self.body(key, record)}
+        return {"pk": key.pk, "sk": key.sk, "v": VERSION, **attributes, **self.body(key, record, inline)}
 
-    def body(self, key: Key, record: BaseModel) -> dict[str, Value]:
-        """Only the attributes that carry the body: for updates. Both are always set, so that one never outlives the other."""
-        text = record.model_dump_json()
-        if len(text) <= INLINE_BYTES // 4 or len(text.encode()) <= INLINE_BYTES:
+    def body(self, key: Key, record: BaseModel, inline: int = INLINE_BYTES) -> dict[str, Value]:
+        """Only the attributes that carry the body: for updates. Both are always set, so that one never outlives the other.
+
+        `inline`: how many bytes may stay in the item, where many are written together; it counts below INLINE_BYTES only.
+        """
+        text, most = record.model_dump_json(), min(inline, INLINE_BYTES)
+        if len(text) <= most // 4 or len(text.encode()) <= most:
             return {"body": text, "blob": ""}
         data = text.encode()
         blob = f"{key.pk}/{key.sk}/{hashlib.sha256(data).hexdigest()[:32]}".replace("#", "/")

@@ -153,7 +153,7 @@ class Conversations:
     ) -> Put:
         """The change that writes a row. A new row must not exist; a rewritten one (the system message) must."""
         key = keys.message(tenant, conversation, row.id)
-        item = self._codec.item(key, row, inline=inline, **keys.listed(tenant, "MSGS", row.id), role=row.role)
+        item = self._codec.item(key, row, inline, **keys.listed(tenant, "MSGS", row.id), role=row.role)
         return Put(item, PRESENT if rewrite else ABSENT)
 
     def create_head(self, tenant: str, head: Head, token: str) -> Put:
