@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hibernaut.ports.table import Item, Key
 from hibernaut.schemas.stop import StopReason
+from hibernaut.store import keys
 from tests.protocol.staged import RING, NotedWaits, answers, meanwhile, opened, returns, settles
 from tests.support.scripted_model import in_turn, says
 from tests.support.settled import check_settled, check_valid
+from tests.support.tables import PassesOn
 from tests.support.world import TENANT, World
 
 SCRIPT = in_turn(RING, says("done"))
+YES = {"type": "approval", "tool_call_id": "call-0-ring", "approve": True}
 
 
 def asked(folder: Path, **options: object) -> tuple[World, str, str]:
@@ -80,6 +84,22 @@ def test_rule_token_is_read_after_consuming(tmp_path: Path) -> None:
     noting = World(plain.data, workflow=waits, wrap=lambda _: world.stores.writer._table)
     answers(noting, agent_id)
     assert waits.ended == ["the wait"]
+
+
+def test_an_answer_that_is_overtaken_by_the_same_answer_attaches_to_its_run(tmp_path: Path) -> None:
+    """The other one comes between this one's look at the conversation and its look at what is asked there."""
+    plain, agent_id, run_id = asked(tmp_path)
+    first: list[str] = []
+
+    class Overtakes(PassesOn):
+        def get(self, key: Key) -> Item | None:
+            if key == keys.approval(TENANT, run_id) and not first:
+                first.append("")
+                first[0] = answers(plain, agent_id).run_id
+            return super().get(key)
+
+    second = World(plain.data, alone=False, wrap=Overtakes).answer(agent_id, YES)
+    assert (second.run_id, second.attached) == (first[0], True)
 
 
 def test_a_wait_that_comes_after_the_answer_is_ended_by_whoever_names_it(tmp_path: Path) -> None:

@@ -59,6 +59,8 @@ class Approvals:
         Raises: InvalidArgument where it fits nothing that is pending, ConditionFailed where something moved meanwhile.
         """
         record = self.pending(tenant, head)
+        if record is None and head.pending:
+            raise ConditionFailed({})  # answered since the head was read: by the same answer, perhaps
         further = [message.text() for message in run.input]
         earlier = self._earlier(tenant, head, given, further)
         if record is None:

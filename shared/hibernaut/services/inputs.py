@@ -27,8 +27,8 @@ class Inputs:
 
     @property
     def otids(self) -> list[str | None]:
-        """The otids that recognise a request which is sent again."""
-        return [self.answer.otid if self.answer else None, *(one.otid for one in self.messages)]
+        """The otids that recognise a request which is sent again: one for each message that has one, else None."""
+        return [*([self.answer.otid] if self.answer else []), *(one.otid for one in self.messages)]
 
 
 def inputs_of(body: LettaRequest, now: datetime) -> Inputs:

@@ -31,6 +31,7 @@ from hibernaut.services.endings import Endings
 from hibernaut.services.host import Host
 from hibernaut.services.inputs import Inputs, inputs_of, row_of
 from hibernaut.services.records import no_conversation
+from hibernaut.store.resends import Known
 from hibernaut.store.runs import RunState
 from hibernaut.store.stores import Stores
 from hibernaut.store.transactions import Print
@@ -108,18 +109,34 @@ class Sending:
             if head is None:
                 raise NotFound(f"Agent with ID {request.agent_id} not found")
             known = self._stores.resends.look(tenant, head.id, request.digest, inputs.otids, request.retry)
-            try:
-                if known.arrived is not None:
-                    token = self._host.ids.token()
-                    self._stores.writer.write(replace(known.arrived, set={**known.arrived.set, "wt": token}), token=token)
-                if known.run_id is not None:
-                    return Accepted(known.run_id, attached=True)
-                accepted = self._met(self._arrival(tenant, head, request, inputs, known.marks))
-            except ConditionFailed:
+            if known.run_id is not None and self._attached(known):
+                return Accepted(known.run_id, attached=True)
+            if known.run_id is not None:
                 continue
-            if accepted is not None:
+            arrival = self._arrival(tenant, head, request, inputs, known.marks)
+            try:
+                accepted = self._met(arrival)
+            except ConditionFailed:
+                accepted = None
+            if accepted := accepted or self._made(arrival):
                 return accepted
         raise Conflict("The conversation is too busy to take the message; try again.")
+
+    def _attached(self, known: Known) -> bool:
+        """Whether the request may attach to the run that is known of it. False: something moved."""
+        token = self._host.ids.token()
+        try:
+            if known.arrived is not None:
+                self._stores.writer.write(replace(known.arrived, set={**known.arrived.set, "wt": token}), token=token)
+        except ConditionFailed:
+            return False
+        return True
+
+    def _made(self, arrival: _Arrival) -> Accepted | None:
+        """The run of a request whose transaction seems to have failed. It is there where only the answer was lost, and others have
+        gone on with it since: then no item bears the writer's token any more."""
+        state = self._stores.runs.get(arrival.tenant, arrival.run.id)
+        return None if state is None else Accepted(state.run.id, waits=state.run.status is RunStatus.CREATED)
 
     def start(self, tenant: str, run_id: str, *, inline: bool = False) -> None:
         """Start the run's workflow; the sweep takes up what this call does not reach."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.table import Item, Key, Table, Update, eq
+from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.store import keys
 from hibernaut.store.transactions import Print
 
@@ -14,6 +15,10 @@ BODY_LIFE = 15 * 60
 """Seconds for which an identical body, re-sent, attaches to its first run."""
 OTID_LIFE = 24 * 3600
 """Seconds for which an otid names the run that took it."""
+_PARTLY = (
+    "INVALID_ARGUMENT: The message with the otid '{otid}' was accepted before, by the run {run_id}, and other messages of this request "
+    "were not. Send the new ones alone, or give each an otid of its own."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,20 +39,26 @@ class Resends:
         self._clock = clock
 
     def look(self, tenant: str, conversation: str, digest: str, otids: Sequence[str | None], retry: int) -> Known:
-        """Whether this request was accepted before. The marks' conditions make look-up and write one (architecture 5)."""
+        """Whether this request was accepted before. The marks' conditions make look-up and write one (architecture 5).
+
+        `otids` has one for each of its messages. Raises: InvalidArgument where one of them was accepted and another is new.
+        """
         now = self._clock.now().timestamp()
         given = [otid for otid in dict.fromkeys(otids) if otid]
         places: dict[str, Key] = {otid: keys.otid(tenant, conversation, otid) for otid in given}
         print_key = keys.fingerprint(tenant, conversation, digest)
         found = self._table.get_many([*places.values(), print_key])
-        for key in places.values():
-            if key in found and not _over(found[key], now):
-                return Known(str(found[key]["run"]))
+        taken = {otid: str(found[key]["run"]) for otid, key in places.items() if key in found and not _over(found[key], now)}
         earlier = found.get(print_key)
-        if earlier is not None and not _over(earlier, now) and retry > 0:
-            return Known(str(earlier["run"]))
-        if earlier is not None and not _over(earlier, now) and not earlier["original"]:
-            return Known(str(earlier["run"]), arrived=Update(print_key, set={"original": True}, when=eq(original=False)))
+        same = earlier if earlier is not None and not _over(earlier, now) else None
+        if taken and (all(otid in taken for otid in otids) or (same is not None and str(same["run"]) in taken.values())):
+            return Known(next(iter(taken.values())))
+        for otid, run_id in taken.items():
+            raise InvalidArgument(_PARTLY.format(otid=otid, run_id=run_id))
+        if same is not None and retry > 0:
+            return Known(str(same["run"]))
+        if same is not None and not same["original"]:
+            return Known(str(same["run"]), arrived=Update(print_key, set={"original": True}, when=eq(original=False)))
         marks = [Print("otid", otid, OTID_LIFE, True, _ttl(found.get(key))) for otid, key in places.items()]
         marks.append(Print("fingerprint", digest, BODY_LIFE, retry == 0, _ttl(earlier)))
         return Known(None, tuple(marks))

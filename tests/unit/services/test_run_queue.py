@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.ports.table import Table
-from hibernaut.schemas.errors import Busy, Conflict, Unprocessable
+from hibernaut.ports.table import Change, OutcomeUnknown, Table
+from hibernaut.schemas.errors import Busy, Conflict, InvalidArgument, Unprocessable
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.inputs import MOST_MESSAGES
 from hibernaut.services.sending import MOST_WAITING
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.settled import check_settled
-from tests.support.tables import CountingTable, LosesResponses, RevealsSlowly
+from tests.support.tables import CountingTable, LosesResponses, PassesOn, RevealsSlowly
 from tests.support.world import TENANT, World, data_in
 
 RING = calls(("ring", {"x": "twice"}))
@@ -91,6 +91,67 @@ def test_nobody_is_left_in_the_queue_whose_place_in_it_was_not_yet_in_sight(tmp_
     plain.sweep()
     assert [row.text() for row in plain.log(agent_id) if row.role == "user"] == ["hello", "me too"]
     check_settled(plain, agent_id)
+
+
+def test_who_is_queued_and_hears_nothing_of_it_is_not_queued_again_though_his_turn_has_come_meanwhile(tmp_path: Path) -> None:
+    """The answer to the write is lost, and before it is asked for again the run has ended: nothing bears the writer's mark any more."""
+    plain, agent_id = opened(tmp_path)
+    first = plain.begin(agent_id, "hello")
+    assert first
+
+    class Loses(PassesOn):
+        lost = False
+
+        def write(self, *changes: Change) -> None:
+            super().write(*changes)
+            if not self.lost:
+                self.lost = True
+                plain.workflow.drive()
+                raise OutcomeUnknown("the answer is lost")
+
+    accepted = World(plain.data, alone=False, wrap=Loses).accept(agent_id, "me too")
+    assert not accepted.attached
+    plain.sweep()
+    assert [row.text() for row in plain.log(agent_id) if row.role == "user"] == ["hello", "me too"]
+    check_settled(plain, agent_id)
+
+
+def test_who_is_accepted_and_hears_nothing_of_it_is_not_accepted_again_though_he_was_interrupted_meanwhile(
+    tmp_path: Path,
+) -> None:
+    plain, agent_id = opened(tmp_path)
+
+    class Loses(PassesOn):
+        lost = False
+
+        def write(self, *changes: Change) -> None:
+            super().write(*changes)
+            if not self.lost:
+                self.lost = True
+                plain.accept(agent_id, "stop", when_busy="interrupt")
+                raise OutcomeUnknown("the answer is lost")
+
+    World(plain.data, alone=False, wrap=Loses).accept(agent_id, "hello")
+    plain.sweep()
+    assert [row.text() for row in plain.log(agent_id) if row.role == "user"] == ["hello", "stop"]
+    check_settled(plain, agent_id)
+
+
+@pytest.mark.parametrize("otids", [("a", "b"), ("a",)])
+def test_a_new_message_beside_one_that_was_accepted_before_is_refused_and_not_lost_in_silence(
+    otids: tuple[str, ...], tmp_path: Path
+) -> None:
+    world, agent_id = opened(tmp_path)
+    run_id = world.send(agent_id, "hello", otids=["a"])
+    with pytest.raises(InvalidArgument, match=run_id):
+        world.accept(agent_id, "hello", "and this", otids=otids)
+    assert world.accept(agent_id, "hello", otids=["a"]).run_id == run_id
+
+
+def test_a_message_without_an_otid_that_came_with_one_that_has_one_is_recognised_by_the_body(tmp_path: Path) -> None:
+    world, agent_id = opened(tmp_path)
+    sent = [world.accept(agent_id, "hello", "and this", otids=["a"], digest="body") for _ in range(2)]
+    assert (sent[0].run_id, sent[1].attached) == (sent[1].run_id, True)
 
 
 def test_the_queue_keeps_its_order(tmp_path: Path) -> None:
