@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from hibernaut.ports.table import ConditionFailed, Key, TableError
+from hibernaut.ports.table import ConditionFailed, Key
 from hibernaut.ports.workflow import RunRef
-from hibernaut.schemas.errors import HibernautError, place_of
+from hibernaut.schemas.errors import place_of
+from hibernaut.schemas.ids import made_at
 from hibernaut.schemas.run import RunError
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.approvals import Approvals
@@ -21,9 +23,10 @@ from hibernaut.store.runs import RunState
 from hibernaut.store.stores import Stores
 
 LONGEST_RUN = timedelta(hours=24)
-"""A run that is open for longer is closed."""
+"""A run that is under way for longer is closed; while it waited for its turn, it was not."""
 MOST_SWEEPS = 30
-"""A run that was taken up this often without ending is closed."""
+"""A run that was taken up this often, and whose workers died as often, is closed. One that no worker has come to yet waits on."""
+Took = Literal["started", "closed", "ended", "left"]
 logger = logging.getLogger(__name__)
 
 
@@ -46,11 +49,15 @@ class Sweep:
         """Take up every open run that is past due, or, at the start of a host that is alone, every open run."""
         now_ms = int(self._host.clock.now().timestamp() * 1000)
         started = closed = 0
+        ended: list[Key] = []
         for shard in keys.shards():
             for place in self._stores.runs.due(shard, None if everything else now_ms):
-                took = self._tried(place)
+                took = self._tried(self._take_up, place)
                 started += took == "started"
                 closed += took == "closed"
+                ended += [place] if took == "ended" else []
+        for place in ended:  # the last, because whoever is called may take his time
+            self._tried(self._call_back, place)
         if started or closed:
             logger.info("runs swept", extra={"started": started, "closed": closed})
         return Swept(started, closed)
@@ -59,18 +66,26 @@ class Sweep:
         """Look at one run before it is due, because its execution did not succeed: the one after so many takings. A run that was
         taken up again since is left to its newer execution."""
         state = self._stores.runs.get(tenant, run_id)
-        took = self._take_up(keys.run(tenant, run_id)) if state is not None and state.sweeps == after else "left"
+        place = keys.run(tenant, run_id)
+        took = self._take_up(place) if state is not None and state.sweeps == after else "left"
+        if took == "ended":
+            self._call_back(place)
         return Swept(took == "started", took == "closed")
 
-    def _tried(self, place: Key) -> str:
+    def _tried(self, act: Callable[[Key], Took], place: Key) -> Took:
         """One run that cannot be taken up must not keep the others from it."""
         try:
-            return self._take_up(place)
-        except (HibernautError, TableError) as error:
-            logger.error("run could not be swept", extra={"run_id": keys.last_part(place.pk), "place": place_of(error)})
+            return act(place)
+        except Exception as error:  # noqa: BLE001  a record that nobody can read raises what it likes
+            fields = {"run_id": keys.last_part(place.pk), "error": type(error).__qualname__, "place": place_of(error)}
+            logger.error("run could not be swept", extra=fields)
             return "left"
 
-    def _take_up(self, place: Key) -> str:
+    def _call_back(self, place: Key) -> Took:
+        self._callbacks.send(keys.tenant_of(place.pk), keys.last_part(place.pk))
+        return "left"
+
+    def _take_up(self, place: Key) -> Took:
         tenant, run_id = keys.tenant_of(place.pk), keys.last_part(place.pk)
         if place.sk == keys.FILE:
             self._host.ingest.start(tenant, run_id)
@@ -79,11 +94,10 @@ class Sweep:
             return "left" if self._approvals.deny_overdue(tenant, run_id, early=timedelta()) is None else "started"
         state = self._stores.runs.get(tenant, run_id)
         if state is not None and state.ended:
-            self._callbacks.send(tenant, run_id)
+            return "ended"
         if state is None or state.run.status is not RunStatus.RUNNING or self._alive(state):
             return "left"
-        age = self._host.clock.now() - state.run.created_at
-        if state.sweeps >= MOST_SWEEPS or age > LONGEST_RUN:
+        if self._is_hopeless(state):
             error = RunError(code="internal_error", message="The run did not come to an end and was closed.")
             self._endings.end(tenant, run_id, StopReason.ERROR, error)
             return "closed"
@@ -94,6 +108,12 @@ class Sweep:
             return "left"
         self._host.workflow.start(RunRef(tenant, run_id), name=f"{run_id}.{counted.sweeps}")
         return "started"
+
+    def _is_hopeless(self, state: RunState) -> bool:
+        """Whether it was under way for long enough, or has outlived enough workers. A worker that commits a step has not died in it."""
+        began = made_at(state.run.first_message) if state.run.first_message else state.run.created_at
+        died = state.attempt - state.run.steps
+        return (state.sweeps >= MOST_SWEEPS and died >= MOST_SWEEPS) or self._host.clock.now() - began > LONGEST_RUN
 
     def _alive(self, state: RunState) -> bool:
         """Whether somebody may be at the run's step right now."""

@@ -132,6 +132,25 @@ def test_a_worker_that_dies_over_the_call_leaves_it_to_the_sweep(tmp_path: Path)
     assert not is_due(later)
 
 
+def test_everybody_is_taken_up_before_anybody_is_called(tmp_path: Path) -> None:
+    """Who is called may take his time; those whose runs stand still do not wait for that."""
+
+    class Counts(Heard):
+        def post(self, url: str, body: JsonObject, *, seconds: float) -> int:
+            taken_up.append(len(later.workflow.started))
+            return super().post(url, body, seconds=seconds)
+
+    world, _ = opened(tmp_path, Heard(Died()))
+    for _ in range(6):
+        with pytest.raises(Died):
+            world.advance(accept(world, world.make_agent()))
+        world.accept(world.make_agent(), "hello")
+    taken_up: list[int] = []
+    later = after(world.data, Counts())
+    later.chain.sweep.run()
+    assert taken_up == [6] * 6
+
+
 def test_while_one_worker_calls_no_other_does(tmp_path: Path) -> None:
     class Slow(Heard):
         other = Heard()

@@ -71,6 +71,35 @@ def test_a_run_is_followed_until_there_is_nothing_more_to_do_here(inline: bool, 
     assert (driven.advanced, driven.closed) == (3, 0)
 
 
+def test_a_run_that_waits_for_a_thread_waits_once_however_often_it_is_started() -> None:
+    """The sweep starts it every minute; all threads are at something long."""
+
+    class Long(Driven):
+        begun, goes_on = threading.Event(), threading.Event()
+
+        def advance(self, run: RunRef) -> Next:
+            if run != RUN:
+                self.begun.set()
+                self.goes_on.wait()
+                return "finished"
+            return super().advance(run)
+
+    driven = Long(*["finished"] * 9)
+    threads = Threads(1, pause=0)
+    threads.bind(Drive(driven.advance, driven.close, driven.compact, driven.drop))
+    threads.start(RunRef("default", "run-0"))
+    assert driven.begun.wait(PATIENCE)
+    for _ in range(5):
+        threads.start(RUN)
+    driven.goes_on.set()
+    assert driven.ended.wait(PATIENCE)
+    driven.ended.clear()
+    threads.start(RUN)
+    assert driven.ended.wait(PATIENCE)
+    threads.close()
+    assert driven.advanced == 2
+
+
 def test_a_window_is_compacted_before_the_next_step() -> None:
     driven = Driven("compact", "advance", "compact", "finished", compacts=["advance", "advance"])
     threads = threads_for(driven)

@@ -47,21 +47,23 @@ class Threads:
         self._pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="run")
         self._drive: Drive | None = None
         self._stopping = threading.Event()
+        self._lock = threading.Lock()
+        self._waiting: set[RunRef] = set()
 
     def bind(self, drive: Drive) -> None:
         """Say what drives runs. It needs this engine itself, so it comes after."""
         self._drive = drive
 
     def start(self, run: RunRef, *, name: str | None = None, inline: bool = False) -> None:
-        """Follow the run to its end: `inline` on the caller's thread, else on the pool. A run that is driven already is left alone."""
+        """Follow the run to its end: `inline` on the caller's thread, else on the pool. One that waits for the pool waits once."""
         del name  # every start of one run finds the same table, which tells doubled ones apart
         if self._stopping.is_set():
             return
         if inline:
             self._follow(run)
-        else:
+        elif self._is_first(run):
             with suppress(RuntimeError):  # closed since it was asked: the next start takes the run up
-                self._pool.submit(self._follow, run)
+                self._pool.submit(self._begin, run)
 
     def stop(self, run: RunRef) -> None:
         """Nothing to do: the step under way finds the run ended when it commits."""
@@ -73,6 +75,18 @@ class Threads:
         """Let the steps under way finish; what is left of their runs goes on at the next start."""
         self._stopping.set()
         self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _is_first(self, run: RunRef) -> bool:
+        """Whether the run did not wait for the pool before."""
+        with self._lock:
+            waits = run in self._waiting
+            self._waiting.add(run)
+        return not waits
+
+    def _begin(self, run: RunRef) -> None:
+        with self._lock:
+            self._waiting.discard(run)
+        self._follow(run)
 
     def _follow(self, run: RunRef) -> None:
         if self._drive is None:
