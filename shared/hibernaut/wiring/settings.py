@@ -96,6 +96,7 @@ class AwsSettings:
     embedding_dimension: int | None = None
     tool_timeout: float = DEFAULT_TOOL_TIMEOUT
     cors_origins: tuple[str, ...] = ()
+    private_callbacks: bool = False
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> AwsSettings:
@@ -119,6 +120,7 @@ class AwsSettings:
             embedding_dimension=_dimension(variables),
             tool_timeout=_seconds(variables, "HIBERNAUT_TOOL_TIMEOUT", DEFAULT_TOOL_TIMEOUT),
             cors_origins=_list(variables, "HIBERNAUT_CORS_ORIGINS"),
+            private_callbacks=_yes(variables, "HIBERNAUT_PRIVATE_CALLBACKS"),
         )
 
 
@@ -139,6 +141,13 @@ def _seconds(variables: Mapping[str, str], name: str, default: float) -> float:
     if not 0 < seconds <= 900:
         raise BadSetting(f"{name} must be a number of seconds from 0 to 900, not {text!r}")
     return seconds
+
+
+def _yes(variables: Mapping[str, str], name: str) -> bool:
+    text = variables.get(name) or "no"
+    if text not in ("yes", "no"):
+        raise BadSetting(f"{name} must be yes or no, not {text!r}")
+    return text == "yes"
 
 
 def _copies(variables: Mapping[str, str], name: str) -> int:

@@ -6,15 +6,34 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
-from hibernaut.adapters.web.http import HttpWeb
+from hibernaut.adapters.web.http import HttpWeb, is_public
 from hibernaut.ports.web import NO_WEB, WebFailure
+
+
+@contextmanager
+def trickling() -> Iterator[str]:
+    """Another side that answers a byte at a time, without end."""
+    over = threading.Event()
+
+    def answers(to: socket.socket) -> None:
+        with to, suppress(OSError):
+            to.sendall(b"HTTP/1.1 200 OK\r\nx: ")
+            while not over.wait(0.01):
+                to.sendall(b"x")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=lambda: answers(listener.accept()[0]))
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        over.set()
+        thread.join()
 
 
 @dataclass
@@ -55,6 +74,43 @@ def listening(other: Other) -> Iterator[Other]:
             other.over.set()
             server.shutdown()
             thread.join()
+
+
+def test_an_answer_that_never_ends_is_none() -> None:
+    with trickling() as url, pytest.raises(WebFailure, match="no answer within"):
+        HttpWeb().post(url, {}, seconds=0.1)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_who_calls_strangers_only_sends_nothing_to_this_machine(host: str) -> None:
+    with listening(Other()) as other, pytest.raises(WebFailure, match="not one of the public internet"):
+        HttpWeb(public=True).post(other.url.replace("127.0.0.1", host), {}, seconds=5)
+    assert other.heard == []
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1",
+        "10.0.0.1",
+        "172.16.0.1",
+        "192.168.1.1",
+        "169.254.169.254",
+        "100.64.0.1",
+        "0.0.0.0",
+        "::1",
+        "fd00::1",
+        "fe80::1%lo",
+        "::ffff:127.0.0.1",
+    ],
+)
+def test_what_lies_in_ones_own_network_is_not_public(address: str) -> None:
+    assert not is_public(address)
+
+
+@pytest.mark.parametrize("address", ["93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c", "::ffff:93.184.215.14"])
+def test_what_anybody_can_reach_is_public(address: str) -> None:
+    assert is_public(address)
 
 
 @pytest.mark.parametrize("status", [204, 500, 307])

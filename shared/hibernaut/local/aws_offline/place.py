@@ -13,8 +13,10 @@ VARIABLES = {
     "AWS_EC2_METADATA_DISABLED": "true",
     # X-Ray and metrics have nobody to report to.
     "POWERTOOLS_TRACE_DISABLED": "true",
+    # Whoever tries a callback out here listens on this machine.
+    "HIBERNAUT_PRIVATE_CALLBACKS": "yes",
 }
-"""What Lambda sets for every function, as far as boto3 and the logger read it. moto answers any credentials."""
+"""What Lambda sets for every function, as far as boto3 and the logger read it, and what a pretended AWS allows. moto answers any credentials."""
 
 
 def pseudo_parameters(stack: str) -> dict[str, str]:
