@@ -96,12 +96,13 @@ class Memories:
         where = Where(kind, (ARCHIVE if kind == "passage" else FOLDER,))
         return self.search.passages(TENANT, where, query, limit=limit)
 
-    def worker(self, hook: Hook = lambda _call: None) -> IndexPump:
+    def worker(self, hook: Hook = lambda _call: None, storing: Callable[[], bool] = lambda: False) -> IndexPump:
         """A worker of the index as a process has it: everything of its own but the files."""
         table, index, embedder = Hooked(self.table, hook), Hooked(self.index, hook), Hooked(HashingEmbedder(), hook)
         stores = stores_over(table, MemoryBlobs(), self.clock, indexed=True)  # type: ignore[arg-type]
         sources = MemorySources(stores, OneEmbedder(embedder))  # type: ignore[arg-type]
-        return IndexPump(stores.unindexed, Indexing(table, stores, index, sources), [TENANT])  # type: ignore[arg-type]
+        indexing = Indexing(table, stores, index, sources)  # type: ignore[arg-type]
+        return IndexPump(stores.unindexed, indexing, [TENANT], storing=storing)
 
     def reindexing(self) -> Reindexing:
         return Reindexing(self.stores, self.index)

@@ -7,7 +7,7 @@ that piece only, so that megabytes take as long as counting them. Knows no embed
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 PAUSES = ("\n\n", "\n", ". ", "! ", "? ", "。", "; ", ", ", " ", "\t")
@@ -29,26 +29,24 @@ class Chunk:
     end: int
 
 
-def chunks(text: str, limit: int, count: Callable[[str], int], overlap: int = 0) -> list[Chunk]:
-    """The pieces in order, each of at most `limit` tokens; every character that is not white space is in one.
+def chunks(text: str, limit: int, count: Callable[[str], int], overlap: int = 0) -> Iterator[Chunk]:
+    """The pieces in order, cut as they are asked for, each of at most `limit` tokens; every character that is not white space is in one.
 
     `overlap`: about how many tokens of a piece the next one repeats, at most half of the limit. A single character that is more than
     `limit` tokens is a piece nevertheless. Raises: ValueError for a limit below one.
     """
     if limit < 1:
         raise ValueError("a piece must have room for one token")
-    found: list[Chunk] = []
     at, done, rate = 0, 0, FIRST_RATE
     while (ink := _INK.search(text, at)) is not None:
         piece, tokens = _next(text, ink.start(), limit, count, rate)
         if piece.end <= done:
             at = done  # what is repeated filled the piece: the next one begins anew
             continue
-        found.append(piece)
+        yield piece
         done = piece.end
         rate = _rate(len(piece.text), tokens)
         at = _again(text, piece, int(min(overlap, limit // 2) * rate))
-    return found
 
 
 def _next(text: str, start: int, limit: int, count: Callable[[str], int], rate: float) -> tuple[Chunk, int]:

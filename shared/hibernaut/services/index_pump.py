@@ -1,6 +1,6 @@
 """Feeding the index at home: threads that follow the pointers as they are written. On AWS the change stream does this (`index_memory`).
 
-New things go first, by words; what only waits for vectors goes when nothing else does. Where the index sleeps, or nobody can embed now,
+New things go first, by words; what only waits for vectors goes when nothing else does, and not beside uploads that are being stored. Where the index sleeps, or nobody can embed now,
 the pump rests and tries again: nothing is lost, because the pointers stand in the table.
 """
 
@@ -10,7 +10,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from hibernaut.ports.table import Key
 from hibernaut.schemas.errors import place_of
@@ -32,12 +32,21 @@ logger = logging.getLogger(__name__)
 
 class IndexPump:
     def __init__(
-        self, unindexed: Unindexed, indexing: Indexing, tenants: Sequence[str], *, workers: int = WORKERS, look: float = LOOK
+        self,
+        unindexed: Unindexed,
+        indexing: Indexing,
+        tenants: Sequence[str],
+        *,
+        workers: int = WORKERS,
+        look: float = LOOK,
+        storing: Callable[[], bool] = lambda: False,
     ) -> None:
+        """`storing`: whether uploads are being read and stored now."""
         self._unindexed = unindexed
         self._indexing = indexing
         self._tenants = tenants
         self._look = look
+        self._storing = storing
         self._lock = threading.Lock()
         self._waiting: list[Pointer] = []
         self._taken: set[Key] = set()
@@ -88,7 +97,8 @@ class IndexPump:
                 found = [each for tenant in self._tenants for each in self._unindexed.everywhere(tenant, PAGE)]
                 free = [each for each in found if each.key not in self._taken]
                 urgent = [each for each in reversed(free) if each.state != "EMBED"]
-                self._waiting = urgent or free[:1]  # after each that only waits for vectors, what is new is looked for again
+                waits = [] if self._storing() else free[:1]
+                self._waiting = urgent or waits  # after each that only waits for vectors, what is new is looked for again
             if not self._waiting:
                 return None
             pointer = self._waiting.pop()

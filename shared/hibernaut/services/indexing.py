@@ -102,7 +102,7 @@ class Indexing:
         """Take away again what was deleted between its reading and its writing, however long that took. What is deleted after this
         look has a pointer that is younger than the writing. Raises: IndexAsleep."""
         if written:
-            self.remove(pointer.tenant, pointer.within, self._sources.read(pointer).gone)
+            self.remove(pointer.tenant, pointer.within, self._sources.gone(pointer))
 
     def put(self, documents: Sequence[IndexDocument], space: Space) -> int:
         """Write documents, embedded where somebody can; how many were.

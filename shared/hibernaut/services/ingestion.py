@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from itertools import dropwhile, islice
 
 from hibernaut.domain import file_views
 from hibernaut.domain.chunking import Chunk, chunks
 from hibernaut.domain.file_texts import Unreadable, kind_of, lines_of, parts_of
-from hibernaut.ports.embedder import EmbedderFailed, Embedders
+from hibernaut.ports.embedder import Embedder, EmbedderFailed, Embedders
 from hibernaut.ports.table import MAX_CHANGES, Change, ConditionFailed
 from hibernaut.schemas.errors import UnsupportedMedia
 from hibernaut.schemas.file import ENDED, FileStatus, StoredFile, TextPart
@@ -166,29 +167,26 @@ class Ingestion:
                     continue
 
     def _store_pieces(self, job: _Job, text: str) -> _Job:
-        """The pieces that are not stored yet, batch by batch, each with the file's progress."""
+        """The pieces that are not stored yet, batch by batch as they are cut, each with the file's progress; then how many there are."""
         folder = self._stores.folders.get(job.tenant, job.file.folder_id)
         if folder is None:
             raise _Lost
-        found = self._chunks(folder, text)
-        if job.file.total != len(found):
-            job = self._write(job, total=len(found))
-        for start in range(job.file.written, len(found), BATCH):
-            batch = found[start : start + BATCH]
-            pieces = [_piece(job.file, folder, start + index, chunk) for index, chunk in enumerate(batch)]
-            job = self._write(job, self._files.pieces(job.tenant, job.file, pieces), written=start + len(batch))
-        return job
+        cut = enumerate(self._chunks(folder, text))
+        to_do = dropwhile(lambda each: each[0] < job.file.written, cut)
+        stored = job.file.written
+        while batch := list(islice(to_do, BATCH)):
+            pieces = [_piece(job.file, folder, index, chunk) for index, chunk in batch]
+            stored += len(batch)
+            job = self._write(job, self._files.pieces(job.tenant, job.file, pieces), written=stored)
+        return self._write(job, total=stored)
 
-    def _chunks(self, folder: StoredFolder, text: str) -> list[Chunk]:
+    def _chunks(self, folder: StoredFolder, text: str) -> Iterator[Chunk]:
         config = folder.embedding_config
         limit = (config.embedding_chunk_size if config else None) or PIECE_TOKENS
         embedder = self._embedders.of(config)
         if embedder is None:
             return chunks(text, limit, _estimated, OVERLAP)
-        try:
-            return chunks(text, min(limit, embedder.max_tokens), embedder.count, OVERLAP)
-        except EmbedderFailed:
-            return chunks(text, min(limit, embedder.max_tokens), _estimated, OVERLAP)
+        return chunks(text, min(limit, embedder.max_tokens), _counter(embedder), OVERLAP)
 
     def _finish(self, job: _Job) -> None:
         """What nobody embeds is done; else the indexer's count says when it is."""
@@ -225,15 +223,25 @@ class Ingestion:
         return _Job(job.tenant, after)
 
 
+def _counter(embedder: Embedder) -> Callable[[str], int]:
+    """Its own counter, where it can count at all."""
+    try:
+        embedder.count("")
+    except EmbedderFailed:
+        return _estimated
+    return embedder.count
+
+
 def _estimated(text: str) -> int:
     return max(1, len(text) // CHARACTERS_PER_TOKEN)
 
 
 def _piece(file: StoredFile, folder: StoredFolder, index: int, chunk: Chunk) -> Passage:
-    """A piece, whose id follows from the file's and its place: done twice, it is the same."""
+    """A piece, whose id follows from the file's and its place: done twice, it is the same. Made of what was
+    validated, and there are thousands of them: so it is not validated once more."""
     milliseconds, _ = order_of(file.id)
     hashed = int.from_bytes(hashlib.sha256(f"{file.id}#{index}".encode()).digest()[:8]) >> 9
-    return Passage(
+    return Passage.model_construct(
         id=compose("passage", milliseconds + (index >> 12), index & 0xFFF, hashed),
         text=chunk.text,
         source_id=file.folder_id,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hibernaut.domain import index_documents
@@ -102,6 +102,21 @@ class MemorySources:
         documents = [self.document(pointer.tenant, pointer.place, pointer.within, record) for record in records.values()]
         gone = [record_id for record_id in pointer.ids if record_id not in records]
         return Read([document for document in documents if document is not None], gone)
+
+    def gone(self, pointer: Pointer) -> list[str]:
+        """The ids of which there is no record, as `read` tells them, without making documents of the others."""
+        there = self._there(pointer)
+        return [record_id for record_id in pointer.ids if record_id not in there]
+
+    def _there(self, pointer: Pointer) -> Collection[str]:
+        tenant, within, ids = pointer.tenant, pointer.within, pointer.ids
+        match pointer.kind:
+            case "message":
+                return self.records(tenant, "message", within, ids).keys()
+            case "passage":
+                return self._stores.passages.there(tenant, within, ids)
+            case "file":
+                return self._stores.passages.pieces_there(tenant, within, ids)
 
     def records(self, tenant: str, kind: Kind, within: str, ids: Sequence[str]) -> Mapping[str, Record]:
         """The records that there are among these, by id. `within`: a log, an archive, a file."""

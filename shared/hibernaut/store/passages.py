@@ -69,6 +69,17 @@ class Passages:
         """The pieces of a file that exist among these, in the order asked for."""
         return self._read([keys.piece(tenant, file_id, passage_id) for passage_id in passage_ids])
 
+    def there(self, tenant: str, archive_id: str, passage_ids: Sequence[str]) -> set[str]:
+        """Which of these the archive has."""
+        return self._there([keys.passage(tenant, archive_id, passage_id) for passage_id in passage_ids])
+
+    def pieces_there(self, tenant: str, file_id: str, passage_ids: Sequence[str]) -> set[str]:
+        """Which of these the file has."""
+        return self._there([keys.piece(tenant, file_id, passage_id) for passage_id in passage_ids])
+
+    def _there(self, wanted: list[Key]) -> set[str]:
+        return {keys.last_part(key.sk) for key in self._table.get_many(wanted)}
+
     def _read(self, wanted: list[Key]) -> list[Passage]:
         found = self._table.get_many(wanted)
         return [self._codec.record(Passage, found[key]) for key in wanted if key in found]

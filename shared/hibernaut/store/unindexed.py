@@ -16,6 +16,8 @@ from hibernaut.schemas.search import Kind
 from hibernaut.store import keys
 
 NOUN = "TAIL"
+EMBEDDED_TOGETHER = 16
+"""Pieces of a file that one pointer has embedded: about a second's work at home."""
 SEARCHED_ROLES = ("user", "assistant", "tool")
 """The rows of a log that recall finds."""
 
@@ -53,7 +55,8 @@ class Building:
 
 
 class Unindexed:
-    """`kept` False: there is no index here, and nobody would take the pointers away. `told` is called when there are new ones."""
+    """`kept` False: there is no index here, and nobody would take the pointers away. `told` is called when there are new ones in the
+    table: whoever then looks finds them."""
 
     def __init__(self, table: Table, *, kept: bool = True) -> None:
         self._table = table
@@ -71,18 +74,24 @@ class Unindexed:
         """The change that goes with new or deleted things of one place."""
         if not ids or not self._kept:
             return []
-        self.told()
         state: State = "GONE" if gone else "NEW"
         return [_put(tenant, place, state, kind, ids, within or place)]
+
+    def written(self, changes: Sequence[Change]) -> None:
+        """What has been written: whoever follows the pointers is told if there is one among it."""
+        if self.told is not _nobody and any(isinstance(each, Put) and keys.is_unindexed(each.key) for each in changes):
+            self.told()
 
     def again(self, tenant: str, place: str, kind: Kind, ids: Sequence[str], *, within: str, build: int) -> list[Put]:
         """The change that points to things which the index knew before it was emptied."""
         return [_put(tenant, place, "NEW", kind, ids, within, build)] if ids and self._kept else []
 
     def worded(self, pointer: Pointer) -> list[Change]:
-        """The index knows the words of what the pointer names: what is left to do is to embed. Fails where it was written anew."""
-        later = _put(pointer.tenant, pointer.place, "EMBED", pointer.kind, pointer.ids, pointer.within, pointer.build)
-        return [self.forget(pointer), later]
+        """The index knows the words of what the pointer names: what is left to do is to embed, some at a time, so that what is new
+        does not wait long behind them. Fails where it was written anew."""
+        parts = [pointer.ids[start : start + EMBEDDED_TOGETHER] for start in range(0, len(pointer.ids), EMBEDDED_TOGETHER)]
+        later = [_put(pointer.tenant, pointer.place, "EMBED", pointer.kind, ids, pointer.within, pointer.build) for ids in parts]
+        return [self.forget(pointer), *later]
 
     def of(self, tenant: str, place: str, limit: int) -> list[Pointer]:
         """The newest pointers of a place that name something new."""

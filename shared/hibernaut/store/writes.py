@@ -6,6 +6,8 @@ the first try had succeeded: a transaction is all or nothing, so one mark is eno
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.table import Change, ConditionFailed, Contended, OutcomeUnknown, Table
 
@@ -15,9 +17,12 @@ FIRST_DELAY = 0.02
 
 
 class Writer:
-    def __init__(self, table: Table, clock: Clock) -> None:
+    """`written` hears of all changes that were written, once they are."""
+
+    def __init__(self, table: Table, clock: Clock, written: Callable[[Sequence[Change]], None] | None = None) -> None:
         self._table = table
         self._clock = clock
+        self._written = written
 
     def write(self, *changes: Change, token: str = "") -> None:
         """Write all or nothing. `token` is what the changes set as `wt`; without one the write must be harmless when repeated.
@@ -26,13 +31,16 @@ class Writer:
         """
         for attempt in range(1, TRIES + 1):
             try:
-                return self._table.write(*changes)
+                self._table.write(*changes)
             except ConditionFailed as failure:
                 if token and any(old is not None and old.get("wt") == token for old in failure.failed.values()):
-                    return None
+                    break
                 raise
             except (Contended, OutcomeUnknown):
                 if attempt == TRIES:
                     raise
                 self._clock.sleep(FIRST_DELAY * 2 ** (attempt - 1))
-        raise AssertionError("unreachable: every try returns or raises")
+            else:
+                break
+        if self._written:
+            self._written(changes)

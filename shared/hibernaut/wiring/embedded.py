@@ -117,7 +117,7 @@ class Embedded:
         search = MemorySearch(self.stores, self._index, sources)
         self.chain: Chain = chain_over(self.stores, self.host, self.models, self.runner, limits, search)
         indexing = Indexing(self.table, self.stores, self._index, sources)
-        self.pump = IndexPump(self.stores.unindexed, indexing, TENANTS)
+        self.pump = IndexPump(self.stores.unindexed, indexing, TENANTS, storing=self.ingest.busy)
         self.reindexing = Reindexing(self.stores, self._index)
         self.ingest.bind(Ingestion(self.stores, self.host, self.embedders).process)
         self.workflow.bind(Drive(self._advance, self._close_run, self._compact, self._drop))

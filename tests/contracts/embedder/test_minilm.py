@@ -58,8 +58,23 @@ def test_a_text_is_cut_alike_in_parts_and_whole(words: WordPieces) -> None:
 def test_the_words_it_remembers_are_bounded(words: WordPieces, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(minilm_words, "KEPT_WORDS", 10)
     text = " ".join(f"word{number}" for number in range(200))
-    assert words.count(text) == words.count(text)
+    assert words.count(text) == words.count(text) == len(words.numbers(text, 10**6)) - 2
     assert len(words._pieces) <= 10
+    assert len(words._counts) <= 10
+
+
+def test_a_long_run_without_a_space_is_counted_and_not_remembered(words: WordPieces) -> None:
+    run = "=".join(["word"] * 1000)
+    assert words.count(run) == 1999
+    assert run not in words._counts
+
+
+@pytest.mark.parametrize(
+    "between", ["\x0b", "\x1c", "\x85", "\u00a0", "\u2028", "\u2003", "\n", "\r\n", "\t", "\u200b", "\u0301", " \u0301"]
+)
+def test_what_parts_words_parts_them_for_the_count_as_well(words: WordPieces, between: str) -> None:
+    text = f"un{between}believable things, Straße"
+    assert words.count(text) == len(words.numbers(text, 10**6)) - 2
 
 
 def test_sentences_are_as_near_as_the_models_own_documentation_says(minilm: MiniLM) -> None:
@@ -135,6 +150,6 @@ def test_a_long_text_in_pieces_is_read_whole(minilm: MiniLM) -> None:
     from hibernaut.domain.chunking import chunks
 
     text = "\n\n".join(f"{question} {answer}" for question, answer in PAIRS) * 5
-    pieces = chunks(text, minilm.max_tokens, minilm.count)
+    pieces = list(chunks(text, minilm.max_tokens, minilm.count))
     assert max(minilm.count(piece.text) for piece in pieces) <= MAX_TOKENS
     assert all(one.end <= other.start for one, other in pairwise(pieces))

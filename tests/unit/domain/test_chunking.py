@@ -10,10 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hibernaut.domain import tokens
-from hibernaut.domain.chunking import LARGEST_RATE, Chunk, chunks
+from hibernaut.domain import chunking, tokens
+from hibernaut.domain.chunking import LARGEST_RATE, Chunk
 
 Counter = Callable[[str], int]
+
+
+def chunks(text: str, limit: int, count: Counter, overlap: int = 0) -> list[Chunk]:
+    return list(chunking.chunks(text, limit, count, overlap))
 
 
 def words(text: str) -> int:

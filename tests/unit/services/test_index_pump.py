@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hibernaut.store.unindexed import EMBEDDED_TOGETHER
 from tests.support.memories import ARCHIVE, FILE, memories
 from tests.support.world import TENANT
 
@@ -28,4 +29,30 @@ def test_what_is_new_does_not_wait_behind_pieces_that_only_lack_vectors(tmp_path
     assert len(known) == 4
     assert memory.agree()
     assert memory.stores.unindexed.waiting(TENANT) == 0
+    memory.close()
+
+
+def test_vectors_wait_while_uploads_are_stored_and_words_do_not(tmp_path: Path) -> None:
+    memory = memories(tmp_path)
+    memory.write("file", *(f"piece {number}" for number in range(2 * EMBEDDED_TOGETHER + 1)))
+    uploads = [True]
+    pump = memory.worker(storing=lambda: bool(uploads))
+    assert pump.drain()
+    assert {(version, embedded) for _, version, embedded in memory.held()} == {(1, False)}
+    waiting = memory.stores.unindexed.everywhere(TENANT, 10)
+    assert sorted((one.state, len(one.ids)) for one in waiting) == [("EMBED", 1), *[("EMBED", EMBEDDED_TOGETHER)] * 2]
+    uploads.clear()
+    assert pump.drain()
+    assert memory.agree()
+    memory.close()
+
+
+def test_the_pump_is_told_when_what_is_new_can_be_read_and_of_nothing_else(tmp_path: Path) -> None:
+    memory = memories(tmp_path)
+    seen: list[int] = []
+    memory.stores.unindexed.told = lambda: seen.append(memory.stores.unindexed.waiting(TENANT))
+    memory.write("passage", "one")
+    memory.write("file", "two")
+    memory.stores.writer.write(memory.stores.files.fence(TENANT, FILE))
+    assert seen == [1, 2]
     memory.close()

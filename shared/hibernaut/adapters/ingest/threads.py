@@ -6,6 +6,7 @@ Knows threads; what reading means is bound later.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -21,6 +22,8 @@ class IngestThreads:
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="ingest")
         self._process: Callable[[str, str], None] | None = None
+        self._lock = threading.Lock()
+        self._under_way = 0
 
     def bind(self, process: Callable[[str, str], None]) -> None:
         self._process = process
@@ -32,12 +35,21 @@ class IngestThreads:
         except RuntimeError:
             logger.info("file left to the next start", extra={"file_id": file_id})
 
+    def busy(self) -> bool:
+        """Whether a file is being read now."""
+        return self._under_way > 0
+
     def close(self) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _run(self, tenant: str, file_id: str) -> None:
+        with self._lock:
+            self._under_way += 1
         try:
             if self._process is not None:
                 self._process(tenant, file_id)
         except Exception as error:  # noqa: BLE001  the thread's outermost line: the sweep takes the file up again
             logger.error("file not read", extra={"file_id": file_id, "place": place_of(error), "error": type(error).__name__})
+        finally:
+            with self._lock:
+                self._under_way -= 1
