@@ -50,6 +50,8 @@ def test_jobs_are_listed_and_cancelled(client: Letta, http: httpx.Client, new_ag
     assert [job["id"] for job in http.get("/v1/jobs", params=after).json()] == [going]
     upwards = {"ascending": "true", "limit": 1, "after": over}
     assert [job["id"] for job in http.get("/v1/jobs", params=upwards).json()] == [going]
+    assert [job["id"] for job in http.get("/v1/jobs", params={"limit": 2, "before": over}).json()] == [waiting, going]
+    assert [job["id"] for job in http.get("/v1/jobs", params={"order": "asc", "after": going}).json()] == [waiting]
     assert http.get("/v1/jobs", params={"source_id": "source-00000000-0000-4000-8000-000000000000"}).json() == []
 
 

@@ -224,6 +224,8 @@ def test_a_run_that_goes_on_or_waits_is_not_deleted(client: Letta, http: httpx.C
         assert [run.id for run in client.runs.list(agent_id=agent.id, active=True, background=True)] == [waiting, going]
         assert [run.id for run in client.runs.list(agent_id=agent.id, statuses=["created"])] == [waiting]
     client.agents.messages.create(agent.id, input="3")
+    there = client.runs.list(agent_id=agent.id, background=False).items
+    assert [run.background for run in there] == [False], "the two others were asked for in the background"
     assert http.delete(f"/v1/runs/{going}").status_code == 200
 
 

@@ -18,8 +18,8 @@ def talk(client: Letta, agent_id: str) -> str:
     return client.agents.messages.create(agent_id, input="Hello").messages[-1].step_id or ""
 
 
-@pytest.mark.manifest("steps.retrieve", "steps.retrieve.missing", "steps.metrics", "steps.trace")
-def test_a_step_tells_what_it_cost(client: Letta, new_agent: Make) -> None:
+@pytest.mark.manifest("steps.retrieve", "steps.retrieve.missing", "steps.metrics", "steps.trace", "steps.telemetry")
+def test_a_step_tells_what_it_cost(client: Letta, http: httpx.Client, new_agent: Make) -> None:
     agent = new_agent()
     step = client.steps.retrieve(talk(client, agent.id))
     assert (step.agent_id, step.model, step.model_handle, step.status) == (agent.id, "test-model", HANDLE, "success")
@@ -30,6 +30,10 @@ def test_a_step_tells_what_it_cost(client: Letta, new_agent: Make) -> None:
     assert metrics.step_ns is not None
     assert metrics.step_ns >= metrics.llm_request_ns > 0
     assert client.steps.trace.retrieve(step.id) is None
+    older = http.get(f"/v1/telemetry/{step.id}")
+    assert (older.status_code, older.json()) == (200, None)
+    for unknown, status in ((UNKNOWN, 404), ("step-1", 422)):
+        assert http.get(f"/v1/telemetry/{unknown}").status_code == http.get(f"/v1/steps/{unknown}/trace").status_code == status
     for ask in (client.steps.retrieve, client.steps.metrics.retrieve, client.steps.messages.list):
         with pytest.raises(NotFoundError):
             ask(UNKNOWN)
@@ -78,6 +82,7 @@ def test_steps_are_found_by_what_they_are_and_what_was_said_of_them(client: Lett
     assert found(tags=["kind", "other"]) == [good]
     assert found(model="test-model") == [plain, bad, good]
     assert found(model="another") == found(trace_ids=["none"]) == found(project_id="none") == []
+    assert found(limit=1, agent_id=None) == [plain]
     made = client.runs.retrieve(client.steps.retrieve(bad).run_id or "").created_at
     assert made is not None
     assert found(start_date=(made - timedelta(days=1)).isoformat()) == [plain, bad, good]
@@ -87,6 +92,22 @@ def test_steps_are_found_by_what_they_are_and_what_was_said_of_them(client: Lett
     tagged = client.steps.feedback.create(good, tags=["long"])
     assert (tagged.feedback, tagged.tags) == ("positive", ["long"])
     assert client.steps.feedback.create(good).tags == ["long"]
+
+
+@pytest.mark.manifest("steps.list.filters", "steps.trace_id")
+def test_steps_are_found_by_their_trace_and_their_project(client: Letta, new_agent: Make) -> None:
+    agent, other = new_agent(), new_agent()
+    client.agents.update(other.id, project_id="project-1")  # type: ignore[call-arg]
+    first, second, apart = (client.steps.retrieve(talk(client, one.id)) for one in (agent, agent, other))
+    spans: list[Any] = list(client.runs.trace.retrieve(str(second.run_id)))
+    assert {span["TraceId"] for span in spans} == {second.trace_id}
+
+    def found(**by: Any) -> list[str]:
+        return [step.id for step in client.steps.list(**by).items]
+
+    assert found(trace_ids=[second.trace_id]) == [second.id]
+    assert found(trace_ids=[apart.trace_id, first.trace_id, "none"]) == [apart.id, first.id]
+    assert found(project_id="project-1") == [apart.id]
 
 
 @pytest.mark.manifest("steps.bad_input")

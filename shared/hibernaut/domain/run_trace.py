@@ -19,7 +19,7 @@ _STATUS: dict[str | None, StatusCode] = {"failed": "Error", "cancelled": "Unset"
 
 def spans(run: StoredRun, steps: Sequence[StoredStep]) -> list[Span]:
     """In the order in which they began."""
-    trace, root = _trace(run.id), _span(run.id)
+    trace, root = trace_id(run.id), _span(run.id)
     found = [*_of_run(run, trace, root)]
     for step in steps:
         found += _of_step(step, trace, root)
@@ -99,13 +99,18 @@ def _of_step(step: StoredStep, trace: str, root: str) -> Iterator[Span]:
         )
 
 
-def _trace(run_id: str) -> str:
-    return run_id[-36:].replace("-", "")
+def trace_id(run_id: str) -> str:
+    """The id of a run's trace, which its steps bear too."""
+    return _digits(run_id)
+
+
+def _digits(identifier: str) -> str:
+    return identifier[-36:].replace("-", "")
 
 
 def _span(identifier: str, part: int = 0) -> str:
     """The end of the id, whose low seven bits are zero and count the parts."""
-    return f"{int(_trace(identifier)[16:], 16) + part:016x}"
+    return f"{int(_digits(identifier)[16:], 16) + part:016x}"
 
 
 def _at(nanoseconds: int) -> datetime:

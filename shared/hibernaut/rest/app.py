@@ -89,7 +89,7 @@ def create_app(
     warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
     app = FastAPI(
         # Not by `include_router`, which examines every route of a router before it takes one.
-        routes=[route for module in ROUTERS for route in module.router.routes],
+        routes=[route for router in (*(module.router for module in ROUTERS), steps.telemetry) for route in router.routes],
         title="Hibernaut",
         version=__version__,
         description=DESCRIPTION,

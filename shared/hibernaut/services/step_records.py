@@ -7,6 +7,7 @@ from datetime import datetime
 
 from hibernaut.domain import window
 from hibernaut.domain.letta_messages import Rendering, render
+from hibernaut.domain.run_trace import trace_id
 from hibernaut.domain.turn import Stepped, Turn
 from hibernaut.ports.clock import Ids
 from hibernaut.schemas.conversation import Head
@@ -104,6 +105,7 @@ def step_record(work: Work, stepped: Stepped, timing: Timing, now: datetime, ids
         ),
         stop_reason=stepped.stop,
         project_id=work.agent.project_id,
+        trace_id=trace_id(work.state.run.id),
         status="failed" if stepped.error else "success",
         error_type=stepped.error.code if stepped.error else None,
         error_data={"message": stepped.error.message} if stepped.error else None,

@@ -18,6 +18,17 @@ ROWS = (
         "answers where it has none.",
         "GET /v1/steps/{step_id}/trace",
     ),
+    diverging(
+        "steps.telemetry",
+        "API 3",
+        "GET /v1/telemetry/{step_id} answers as the step's trace does: null for a step, else 404.",
+        "The same: V1 shows the provider's bodies there.",
+    ),
+    done(
+        "steps.trace_id",
+        "RT 13.2",
+        "A step names the trace of its run, which its spans bear and `trace_ids` filters by.",
+    ),
     done(
         "steps.feedback", "API 2.15", "Praise, blame, or null to take it back, with tags.", "PATCH /v1/steps/{step_id}/feedback"
     ),

@@ -13,6 +13,7 @@ from hibernaut.schemas.letta_message import LettaMessage
 from hibernaut.schemas.step import ModifyFeedback, Step, StepMetrics
 
 router = APIRouter(prefix="/v1/steps", tags=["steps"], route_class=LateRoute)
+telemetry = APIRouter(prefix="/v1/telemetry", tags=["steps"], route_class=LateRoute)
 
 
 @router.get("", response_model=list[Step])
@@ -33,6 +34,7 @@ def retrieve_step_metrics(services: TheServices, caller: TheCaller, step_id: Ste
     return reply(services.steps.metrics(caller.tenant, step_id))
 
 
+@telemetry.get("/{step_id}", deprecated=True)
 @router.get("/{step_id}/trace")
 def retrieve_step_trace(services: TheServices, caller: TheCaller, step_id: StepId) -> Response:
     """Null: what was sent to providers and came back is kept in the log only, not a second time as a trace."""
