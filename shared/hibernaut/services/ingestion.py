@@ -142,7 +142,8 @@ class Ingestion:
         try:
             return self._write(job, parts=parts, lines=first - 1, characters=len(text), readable=True)
         except _Lost:
-            if self._files.get(job.tenant, job.file.id) is None:  # deleted under our hands, before these were there to delete
+            now = self._files.taken(job.tenant, job.file.id)
+            if now is None or now.token == GONE:  # deleted under our hands, by somebody who does not know of these
                 self._files.forget_blobs(job.tenant, job.file.model_copy(update={"parts": parts}))
             raise
 

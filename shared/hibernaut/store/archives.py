@@ -96,11 +96,12 @@ class Archives:
 
     # deleting
 
-    def close(self, tenant: str, archive_id: str, at: datetime) -> list[Change]:
-        """The changes that end an archive: it is not shown any more, and nothing gets into it."""
-        ttl = int((at + REMEMBERED).timestamp())
-        closed = Update(keys.archive(tenant, archive_id), set={"state": CLOSED, "ttl": ttl}, when=eq(state=OPEN))
-        return [closed, Delete(keys.archive_row(tenant, archive_id))]
+    def close(self, tenant: str, archive: StoredArchive, at: datetime) -> list[Change]:
+        """The changes that end an archive: it is not shown any more, nothing gets into it, and what was written about it is gone."""
+        key, ttl = keys.archive(tenant, archive.id), int((at + REMEMBERED).timestamp())
+        bare = archive.model_copy(update={"name": "", "description": None, "metadata": None})
+        closed = Update(key, set={"state": CLOSED, "ttl": ttl, **self._codec.body(key, bare)}, when=eq(state=OPEN))
+        return [closed, Delete(keys.archive_row(tenant, archive.id))]
 
     def tags(self, tenant: str, archive_id: str, limit: int | None = None) -> list[Item]:
         """How often each tag is or was borne in an archive."""

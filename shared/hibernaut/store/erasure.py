@@ -71,6 +71,18 @@ class Erasure:
             self._writer.write(*(Delete(Key(pk, str(item["sk"]))) for item in page))
             self.forget_blobs(page)
 
+    def outside(self, key: Key) -> list[Item]:
+        """An item of which a part lies outside, if it does: for `forget_replaced`, when it was changed or deleted."""
+        item = self._table.get(key)
+        return [item] if item is not None and item.get("blob") else []
+
+    def forget_replaced(self, items: Sequence[Item]) -> None:
+        """Take away what lay outside of items as they were read, unless they still refer to it."""
+        for item in items:
+            now = self._table.get(Key(str(item["pk"]), str(item["sk"])))
+            if now is None or now.get("blob") != item["blob"]:
+                self.forget_blobs([item])
+
     def forget_blobs(self, items: Sequence[Item]) -> None:
         """Take away what lay outside of items that are gone."""
         for item in items:

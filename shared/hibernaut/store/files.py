@@ -185,15 +185,19 @@ class Files:
         )
 
     def forget_pieces(self, tenant: str, file: StoredFile) -> Iterator[list[Change]]:
-        """The transactions that take the pieces away, each with the pointer by which the index forgets them."""
+        """The transactions that take the pieces away, each with the pointer by which the index forgets them. The caller writes one before
+        he asks for the next: then what of its pieces lay in blobs goes, too."""
         most = MAX_CHANGES - 1
-        while page := self._table.query(keys.file(tenant, file.id).pk, prefix="PASSAGE#", limit=most, names=("sk",)):
+        while page := self._table.query(keys.file(tenant, file.id).pk, prefix="PASSAGE#", limit=most, names=("sk", "blob")):
             gone = [Key(str(item["pk"]), str(item["sk"])) for item in page]
             ids = [keys.last_part(key.sk) for key in gone]
             yield [
                 *(Delete(key) for key in gone),
                 *self._unindexed.pointer(tenant, file.folder_id, "file", ids, within=file.id, gone=True),
             ]
+            for item in page:
+                if blob := str(item["blob"]):
+                    self._blobs.delete(blob)
 
     def delete(self, tenant: str, file: StoredFile) -> list[Change]:
         """The changes that end a file whose pieces are gone."""

@@ -208,7 +208,7 @@ def test_a_step_whose_archive_is_deleted_meanwhile_puts_its_passage_into_another
     agent_id, archives = world.make_agent(tools=("archival_memory_insert",)), world.stores.archives
     world.send(agent_id, "I like tea")
     (own,) = archives.of_agent(TENANT, agent_id)
-    tables[0].by = lambda: world.stores.writer.write(*archives.close(TENANT, own, world.clock.now()))
+    tables[0].by = lambda: world.stores.writer.write(*archives.close(TENANT, archives.get(TENANT, own), world.clock.now()))
     world.send(agent_id, "I do like tea")
     (another,) = archives.open_of_agent(TENANT, agent_id)
     assert another.id != own

@@ -1,7 +1,8 @@
-"""What the index holds when agents and conversations come and go: what can be said there is found, and what is deleted is not kept."""
+"""What is left when agents, conversations, folders and archives go: nothing in the index, and nothing in blobs."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,11 @@ from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.rest.dependencies import Services
 from hibernaut.schemas.agent import CreateAgentRequest
 from hibernaut.schemas.conversation_record import CreateConversation
+from hibernaut.schemas.folder import CreateFolder, UpdateFolder
+from hibernaut.schemas.llm_config import EmbeddingConfig
+from hibernaut.schemas.passage import CreateArchive, UpdateArchive
 from hibernaut.schemas.searches import MessageSearch
+from hibernaut.services.files import Upload
 from hibernaut.services.index_pump import IndexPump
 from hibernaut.services.indexing import Indexing
 from hibernaut.services.memory_sources import MemorySources, NoEmbedders
@@ -72,6 +77,40 @@ def test_a_deleted_agent_leaves_nothing_in_the_index(indexed: Indexed) -> None:
     indexed.services.agents.delete(TENANT, gone.id)
     assert {name.partition("/")[0] for name in indexed.held()} == {kept.id}
     assert len(indexed.held()) == 300
+
+
+def blobs(folder: Path) -> int:
+    return sum(path.is_file() for path in (folder / "blobs").rglob("*"))
+
+
+LONG, OTHER = "a" * 100_000, "b" * 100_000
+
+
+def test_a_long_description_goes_when_it_is_replaced_and_with_what_it_describes(indexed: Indexed, tmp_path: Path) -> None:
+    folders, archives = indexed.services.folders, indexed.services.archives
+    folder = folders.create(TENANT, CreateFolder(name="papers", description=LONG))
+    archive = archives.create(TENANT, CreateArchive(name="notes", description=LONG))
+    for description in (OTHER, OTHER):
+        folders.update(TENANT, folder.id, UpdateFolder(description=description))
+        archives.update(TENANT, archive.id, UpdateArchive(description=description))
+        assert blobs(tmp_path) == 2
+    assert folders.retrieve(TENANT, folder.id).description == archives.retrieve(TENANT, archive.id).description == OTHER
+    folders.delete(TENANT, folder.id)
+    archives.delete(TENANT, archive.id)
+    assert blobs(tmp_path) == 0
+
+
+def test_pieces_so_large_that_they_lie_in_blobs_go_with_their_file(indexed: Indexed, tmp_path: Path) -> None:
+    nobody = EmbeddingConfig(embedding_endpoint_type="none", embedding_model="none", embedding_dim=3, embedding_chunk_size=20_000)
+    folder = indexed.services.folders.create(TENANT, CreateFolder(name="books", embedding_config=nobody))
+    file = indexed.services.files.upload(
+        TENANT, folder.id, Upload(io.BytesIO(b"word " * 60_000), "a.txt", "text/plain"), "error"
+    ).file
+    indexed.house.ingest.close()
+    assert indexed.services.files.retrieve(TENANT, folder.id, file.id).processing_status == "completed"
+    assert blobs(tmp_path) > 3
+    indexed.services.files.delete(TENANT, folder.id, file.id)
+    assert blobs(tmp_path) == 0
 
 
 def test_of_a_deleted_conversation_the_index_keeps_what_a_fork_still_shows(tmp_path: Path) -> None:

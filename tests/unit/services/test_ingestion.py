@@ -279,3 +279,12 @@ def test_a_worker_whose_file_is_deleted_under_its_hands_brings_nothing_back(benc
     bench.worker().process(TENANT, sent.id)
     assert bench.left(sent.id) == []
     assert not any(path.is_file() for path in (tmp_path / "blobs").rglob("*"))
+
+
+def test_the_text_of_a_file_goes_with_it_also_where_it_was_written_during_the_deletion(bench: Bench, tmp_path: Path) -> None:
+    sent = bench.send(text=LONG)
+    bench.table.overtaken = 1, lambda: bench.stores.writer.write(bench.stores.files.fence(TENANT, sent.id))
+    bench.worker().process(TENANT, sent.id)
+    bench.services.files.delete(TENANT, bench.folder.id, sent.id)
+    assert bench.left(sent.id) == []
+    assert not any(path.is_file() for path in (tmp_path / "blobs").rglob("*"))
