@@ -20,7 +20,8 @@ def main() -> None:
     print(f"{'measure':44} {'median':>9} {'p95':>9} {'CPU':>8}   {'aim':>12}   V1 (shipped / tuned)")
     with scripted_model() as model, running_server(model) as server:
         row("start to healthy (s)", Result(server.seconds_to_healthy, 0, 0, "s"), "≤ 2", "23")
-        row("idle memory (MB)", Result(server.resident_mb(), 0, 0, "MB"), "≤ 130", "418")
+        row("memory when it is healthy (MB)", Result(server.resident_mb(), 0, 0, "MB"), "≤ 130", "418")
+        row("idle memory (MB)", Result(server.settled_mb(), 0, 0, "MB"), "≤ 130", "418")
         client = Client(server)
         row("create an agent", measures.create_agent(client), "≤ 10", "92 / 55")
         plain = measures.one_message(client)

@@ -37,6 +37,14 @@ class Server:
                 return int(line.split()[1]) / 1024
         return 0.0
 
+    def settled_mb(self) -> float:
+        """Resident when nothing has come for two seconds: a server that is healthy still reads its vocabulary."""
+        before, now = 0.0, self.resident_mb()
+        while now - before > 0.5:
+            time.sleep(2)
+            before, now = now, self.resident_mb()
+        return now
+
 
 @contextmanager
 def scripted_model(latency: float = 0.0) -> Iterator[str]:
