@@ -18,13 +18,17 @@ def zone_of(timezone: str) -> tzinfo:
         return UTC
 
 
+def local_time(moment: datetime, timezone: str) -> datetime:
+    """The moment in the zone of an IANA name; as it is at the calendar's ends, where a zone may have no time for it."""
+    try:
+        return moment.astimezone(zone_of(timezone))
+    except OverflowError:
+        return moment
+
+
 def model_time(moment: datetime, timezone: str) -> str:
     """Such as `2026-03-01 09:15:00 AM UTC+0000` (run-time digest 14.2)."""
-    try:
-        local = moment.astimezone(zone_of(timezone))
-    except OverflowError:  # at the calendar's ends there is no other time of day
-        local = moment
-    return local.strftime("%Y-%m-%d %I:%M:%S %p %Z%z")
+    return local_time(moment, timezone).strftime("%Y-%m-%d %I:%M:%S %p %Z%z")
 
 
 def moment_of(text: str, timezone: str, *, end: bool = False) -> datetime:
@@ -34,4 +38,9 @@ def moment_of(text: str, timezone: str, *, end: bool = False) -> datetime:
     moment = datetime.fromisoformat(text)
     if end and _A_DATE.fullmatch(text):
         moment = datetime.combine(moment, LAST_MOMENT)
-    return moment if moment.tzinfo else moment.replace(tzinfo=zone_of(timezone))
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=zone_of(timezone))
+    try:
+        moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("before the year 1 or behind the year 9999 of UTC") from None
+    return moment

@@ -15,7 +15,7 @@ from hibernaut.domain import index_documents
 from hibernaut.domain.actor import Call
 from hibernaut.domain.lexical import best
 from hibernaut.domain.passage_texts import checked
-from hibernaut.domain.times import moment_of, zone_of
+from hibernaut.domain.times import local_time, moment_of
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.message import Message
@@ -143,7 +143,7 @@ def _warning(found: Searched[Message]) -> str:
 def _shown(hit: Found[Message], now: datetime, timezone: str, *, ranked: bool) -> JsonObject:
     row = hit.record
     shown: JsonObject = {
-        "timestamp": row.created_at.astimezone(zone_of(timezone)).isoformat(timespec="seconds"),
+        "timestamp": local_time(row.created_at, timezone).isoformat(timespec="seconds"),
         "time_ago": _ago(now - row.created_at),
         "role": row.role,
         **({"relevance": {**_relevance(hit), "search_mode": "hybrid"}} if ranked else {}),

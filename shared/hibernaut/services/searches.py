@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from hibernaut.domain import index_documents
 from hibernaut.domain.index_documents import OWN_CONVERSATIONS, reach_of, said
-from hibernaut.domain.times import moment_of, zone_of
+from hibernaut.domain.times import local_time, moment_of
 from hibernaut.schemas.agent import StoredAgent
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.message import Message
@@ -197,7 +197,7 @@ def passes(passage: Passage, where: Where) -> bool:
 
 def archival_hit(passage: Passage, timezone: str) -> ArchivalHit:
     """A passage in the shape of the archival searches, its time in the agent's zone."""
-    timestamp = passage.created_at.astimezone(zone_of(timezone)).isoformat()
+    timestamp = local_time(passage.created_at, timezone).isoformat()
     return ArchivalHit(id=passage.id, timestamp=timestamp, content=passage.text, tags=passage.tags or [])
 
 
