@@ -1,6 +1,6 @@
 """Requests for any route of an OpenAPI document, most of them wrong: what its schemas ask for, with nonsense strewn in.
 
-    requests(document, operation, things)    a hypothesis strategy of `Sent`
+    Requests(document, things).any(operation, Random(seed))    a `Sent`
 
 `things` are what there is to be named: parameter name → id. Knows OpenAPI; must not know any route.
 """
@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 from urllib.parse import quote
-
-from hypothesis import strategies as st
 
 MARK = "sesame"
 """Stands in every longer text, so that a log that repeats one is found out."""
@@ -67,7 +66,7 @@ SHAPES: tuple[Any, ...] = (
     DEEP[0],
     "\ud800",
 )
-NONSENSE = st.one_of(st.sampled_from(SHAPES), st.sampled_from(TEXTS), st.sampled_from(NUMBERS + WHOLE), st.sampled_from(TIMES))
+NONSENSE = (SHAPES, TEXTS, NUMBERS, WHOLE, TIMES)
 BROKEN = (
     b"",
     b"{",
@@ -90,6 +89,7 @@ TYPES = (
 )
 DEEPEST = 4
 """Objects and lists within each other, in what fits."""
+JSON = "application/json"
 METHODS = ("get", "post", "put", "patch", "delete")
 
 
@@ -97,7 +97,7 @@ METHODS = ("get", "post", "put", "patch", "delete")
 class Operation:
     method: str
     path: str
-    described: Mapping[str, Any]
+    described: Mapping[str, Any] = field(repr=False)
 
     def __str__(self) -> str:
         return f"{self.method.upper()} {self.path}"
@@ -130,101 +130,93 @@ def operations(document: Mapping[str, Any]) -> Iterator[Operation]:
     yield from sorted(found, key=lambda operation: operation.method == "delete")
 
 
-@st.composite
-def requests(draw: st.DrawFn, document: Mapping[str, Any], operation: Operation, things: Mapping[str, str]) -> Sent:
-    """A request in which most is as it should be, or nothing."""
-    schemas = _Schemas(document, things)
-    path, query = operation.path, []
-    for parameter in operation.described.get("parameters", []):
-        name = parameter["name"]
-        if parameter["in"] == "path":
-            value = draw(st.just(things.get(name)) | st.sampled_from(TEXTS)) if draw(_SELDOM) else things.get(name)
-            path = path.replace(f"{{{name}}}", quote(value or MARK, safe="%"))
-        elif parameter["in"] == "query" and (parameter.get("required") or draw(_OFTEN)):
-            value = draw(NONSENSE) if draw(_OFTEN) else draw(schemas.fitting(parameter["schema"], name))
-            query += [(name, _text(part)) for part in (value if isinstance(value, list) else [value])[:50]]
-    media = operation.described.get("requestBody", {}).get("content", {})
-    content, kind = draw(_body(schemas, media)) if media else (None, "application/json")
-    return Sent(operation.method.upper(), path, tuple(query), content, kind)
-
-
-_SELDOM = st.integers(0, 5).map(lambda drawn: drawn == 5)
-_OFTEN = st.booleans()
-_TEXT = st.sampled_from(TEXTS)
-
-
-@st.composite
-def _body(draw: st.DrawFn, schemas: _Schemas, media: Mapping[str, Any]) -> tuple[bytes | None, str]:
-    kind = next(iter(media))
-    if draw(_SELDOM):
-        return draw(st.sampled_from(BROKEN) | st.none()), draw(st.sampled_from(TYPES))
-    if kind != "application/json":
-        return draw(_form())
-    value = draw(schemas.fitting(media[kind]["schema"], "", wrong=True))
-    content = json.dumps(value).encode()
-    return (content[: draw(st.integers(0, len(content)))] if draw(_SELDOM) else content), kind
-
-
-@st.composite
-def _form(draw: st.DrawFn) -> tuple[bytes, str]:
-    """A file in a form, whole or cut off."""
-    field, name = (
-        draw(st.sampled_from(["file", "files", ""])),
-        draw(st.sampled_from([*TEXTS, "a.txt", "a.pdf", "a.docx", "a.json", "a.exe"])),
-    )
-    of_file = draw(st.sampled_from([b"", b"\x00", b"\xff\xfea\x00", b"%PDF-1.4", b"PK\x03\x04", MARK.encode()]))
-    head = f'--x\r\nContent-Disposition: form-data; name="{field}"; filename="{name}"\r\n\r\n'.encode("utf-8", "surrogatepass")
-    content = head + of_file + b"\r\n--x--\r\n"
-    return content[: draw(st.integers(0, len(content)))] if draw(_SELDOM) else content, "multipart/form-data; boundary=x"
-
-
-class _Schemas:
-    """Values for schemas."""
+class Requests:
+    """Requests in which most is as it should be, or nothing. The same `Random` makes the same."""
 
     def __init__(self, document: Mapping[str, Any], things: Mapping[str, str]) -> None:
         self._named = document.get("components", {}).get("schemas", {})
         self._things = things
 
-    def fitting(self, schema: Mapping[str, Any], name: str, depth: int = 0, *, wrong: bool = False) -> st.SearchStrategy[Any]:
-        """What fits the schema; `wrong`: but for a part of it, here and there."""
+    def any(self, operation: Operation, chance: Random) -> Sent:
+        path, query = operation.path, []
+        for parameter in operation.described.get("parameters", []):
+            name, schema = parameter["name"], parameter["schema"]
+            if parameter["in"] == "path":
+                value = chance.choice(TEXTS) if chance.random() < 0.1 else self._things.get(name, "")
+                path = path.replace(f"{{{name}}}", quote(value or MARK, safe="%"))
+            elif parameter["in"] == "query" and (parameter.get("required") or chance.random() < 0.4):
+                value = nonsense(chance) if chance.random() < 0.2 else self._fitting(schema, name, chance)
+                query += [(name, _text(part)) for part in (value if isinstance(value, list) else [value])[:50]]
+        media = operation.described.get("requestBody", {}).get("content", {})
+        content, kind = self._body(media, chance) if media else (None, JSON)
+        return Sent(operation.method.upper(), path, tuple(query), content, kind)
+
+    def _body(self, media: Mapping[str, Any], chance: Random) -> tuple[bytes | None, str]:
+        kind = next(iter(media))
+        if chance.random() < 0.1:
+            return chance.choice([*BROKEN, None]), chance.choice(TYPES)
+        if kind != JSON:
+            content, kind = _form(chance), "multipart/form-data; boundary=x"
+        else:
+            content = json.dumps(self._fitting(media[kind]["schema"], "", chance, wrong=chance.choice([0, 0.05, 0.3]))).encode()
+        return content[: chance.randrange(len(content) + 1)] if chance.random() < 0.05 else content, kind
+
+    def _fitting(self, schema: Mapping[str, Any], name: str, chance: Random, depth: int = 0, *, wrong: float = 0) -> Any:
+        """What fits the schema, but for a part of it here and there, where that is to be `wrong`."""
         while "$ref" in schema:
             schema = self._named[schema["$ref"].rsplit("/", 1)[1]]
         if choices := [part for word in ("anyOf", "oneOf", "allOf") for part in schema.get(word, [])]:
-            return st.one_of([self.fitting(part, name, depth, wrong=wrong) for part in choices])
+            told = [part for part in choices if part.get("type") != "null"] if chance.random() < 0.8 else choices
+            return self._fitting(chance.choice(told or choices), name, chance, depth, wrong=wrong)
         if "const" in schema or "enum" in schema:
-            return st.sampled_from([schema["const"]] if "const" in schema else schema["enum"])
+            return chance.choice([schema["const"]] if "const" in schema else schema["enum"])
         match schema.get("type"):
             case "object":
-                return _fields(self, schema, depth + 1, wrong) if depth < DEEPEST else st.just({})
+                return self._fields(schema, chance, depth + 1, wrong=wrong) if depth < DEEPEST else {}
             case "array":
-                parts = self.fitting(schema.get("items", {}), name.removesuffix("s"), depth + 1, wrong=wrong)
-                return st.lists(parts, max_size=2) if depth < DEEPEST else st.just([])
+                items = schema.get("items", {})
+                return [self._fitting(items, name[:-1], chance, depth + 1, wrong=wrong) for _ in range(chance.randrange(3))]
             case kind:
-                return self._plain(str(kind), name, schema.get("format", ""))
+                return self._plain(str(kind), name, schema.get("format", ""), chance)
 
-    def _plain(self, kind: str, name: str, form: str) -> st.SearchStrategy[Any]:
-        """The extremes of a kind fit it as well."""
-        known: dict[str, st.SearchStrategy[Any]] = {
-            "integer": st.sampled_from(WHOLE),
-            "number": st.sampled_from([1, 0.5, 0, -1, 1e308, "nan", "-inf"]),
-            "boolean": st.booleans(),
-            "string": st.sampled_from(TIMES) if "date" in form else st.sampled_from([self._things.get(name, MARK), MARK]) | _TEXT,
+    def _fields(self, schema: Mapping[str, Any], chance: Random, depth: int, *, wrong: float) -> dict[str, Any]:
+        properties, required = schema.get("properties", {}), schema.get("required", [])
+        share = min(1.0, 6 / len(properties)) if properties else 0
+        chosen = [name for name in properties if name in required or chance.random() < share]
+        return {
+            name: nonsense(chance)
+            if chance.random() < wrong
+            else self._fitting(properties[name], name, chance, depth, wrong=wrong)
+            for name in chosen
         }
-        return known.get(kind, st.none())
+
+    def _plain(self, kind: str, name: str, form: str, chance: Random) -> Any:
+        """The extremes of a kind fit it as well."""
+        match kind:
+            case "integer":
+                return chance.choice(WHOLE)
+            case "number":
+                return chance.choice([1, 0.5, 0, -1, 1e308, "nan", "-inf"])
+            case "boolean":
+                return chance.random() < 0.5
+            case "string" if "date" in form:
+                return chance.choice(TIMES)
+            case "string":
+                return chance.choice(TEXTS) if chance.random() < 0.3 else self._things.get(name, MARK)
+            case _:
+                return None
 
 
-@st.composite
-def _fields(draw: st.DrawFn, schemas: _Schemas, schema: Mapping[str, Any], depth: int, wrong: bool) -> dict[str, Any]:
-    """An object: what is required, and some of what is not."""
-    properties = schema.get("properties", {})
-    more = draw(st.lists(st.sampled_from(sorted(properties)), max_size=4)) if properties else []
-    made: dict[str, Any] = {}
-    for name in sorted({*schema.get("required", []), *more}):
-        if wrong and draw(_SELDOM):
-            made[name] = draw(NONSENSE)
-        elif name in properties:
-            made[name] = draw(schemas.fitting(properties[name], name, depth, wrong=wrong))
-    return made
+def nonsense(chance: Random) -> Any:
+    return chance.choice(chance.choice(NONSENSE))
+
+
+def _form(chance: Random) -> bytes:
+    """A file in a form."""
+    field_, name = chance.choice(["file", "file", ""]), chance.choice([*TEXTS, "a.txt", "a.pdf", "a.docx", "a.json", "a.exe"])
+    data = chance.choice([b"", b"\x00", b"\xff\xfea\x00", b"%PDF-1.4", b"PK\x03\x04", MARK.encode()])
+    head = f'--x\r\nContent-Disposition: form-data; name="{field_}"; filename="{name}"\r\n\r\n'
+    return head.encode() + data + b"\r\n--x--\r\n"
 
 
 def _text(value: object) -> str:
