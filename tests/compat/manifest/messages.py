@@ -232,6 +232,11 @@ ROWS = (
         "POST /v1/messages/search",
     ),
     done("messages.search.filters", "RT 7.4", "By agent, conversation (`default` is an agent's own), and dates."),
+    done(
+        "messages.search.forks",
+        "RT 7.4",
+        "In a fork it finds all that its list shows, what it shares with others included, and nothing of what these said later.",
+    ),
     done("messages.search.scores", "RT 7.4", "Modes `fts`, `vector` and `hybrid`; each hit has its score and ranks."),
     done("messages.search.agents", "RT 7.4", "`POST /v1/agents/messages/search` finds rows, by role, project and template too."),
     diverging(
