@@ -120,7 +120,7 @@ def headers_of(error: HibernautError) -> dict[str, str]:
 
 def validation_body(found: list[Json]) -> JsonObject:
     """Letta's 422: the list of errors as Python writes it, and an example where the form of an id is what failed."""
-    told = [{name: _Shortened(part) for name, part in error.items()} for error in found[:MOST_ERRORS]]
+    told: list[JsonObject] = [{name: _Shortened(part) for name, part in error.items()} for error in found[:MOST_ERRORS]]
     if len(found) > MOST_ERRORS:
         told.append({"type": "more", "msg": f"{len(found) - MOST_ERRORS} more errors"})
     body: JsonObject = {"trace_id": "", "detail": str(told)}
