@@ -11,7 +11,7 @@ from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.record_queries import ToolCountQuery, ToolListQuery
 from hibernaut.rest.replies import plain, replies, reply
 from hibernaut.rest.routes import LateRoute
-from hibernaut.schemas.base import JsonObject, Schema, StrictSchema
+from hibernaut.schemas.base import JsonObject, Schema, StrictSchema, Whole
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.ids import ToolId
 from hibernaut.schemas.letta_message import ToolReturnMessage
@@ -27,7 +27,7 @@ class SearchTools(StrictSchema):
     search_mode: Literal["vector", "fts", "hybrid"] = "hybrid"
     tool_types: list[str] | None = None
     tags: list[str] | None = None
-    limit: int = 50
+    limit: Whole = 50
 
 
 class GenerateSchema(Schema):
