@@ -14,8 +14,8 @@ from hibernaut.schemas.file import Desk, OpenFile
 
 TRUNCATED = "...[TRUNCATED]"
 CUT = "# NOTE: This view is cut to its size limit. Open the file at a later line to see what follows."
-MOST_SEEN = 1_000
-"""Closed files whose last look is remembered."""
+MOST_SEEN = 500
+"""Closed files whose last look is remembered; a desk with more would not fit its item."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import groupby
+from operator import itemgetter
 from typing import IO
 
 from hibernaut.domain.file_texts import free_name, kind_of, plain_name
@@ -21,10 +23,13 @@ from hibernaut.schemas.passage import Passage
 from hibernaut.services.file_views import FileViews
 from hibernaut.services.records import TRIES, Records
 from hibernaut.store.files import Row
+from hibernaut.store.passages import Passages
 
 MEBIBYTE = 1024 * 1024
 DEFAULT_LIMIT = 50 * MEBIBYTE
 """Bytes of one file."""
+MOST_CONTENT = 50_000_000
+"""Characters of texts that one list holds."""
 UNTOLD_MS = 60_000
 """After this long a file that nobody has begun to read is the sweep's."""
 
@@ -48,9 +53,12 @@ class Uploaded:
 
 
 class Files:
-    def __init__(self, records: Records, views: FileViews, ingest: Ingest, *, limit: int = DEFAULT_LIMIT) -> None:
+    def __init__(
+        self, records: Records, pieces: Passages, views: FileViews, ingest: Ingest, *, limit: int = DEFAULT_LIMIT
+    ) -> None:
         self._records = records
         self._files = records.files
+        self._pieces = pieces
         self._views = views
         self._ingest = ingest
         self.limit = limit
@@ -138,9 +146,13 @@ class Files:
         return self._files.get(tenant, file_id) if file_id else None
 
     def page(self, tenant: str, folder_id: str, asked: Page, *, content: bool = False) -> list[FileMetadata]:
-        """Ordered by the time of making; names without the folder's. Raises: NotFound."""
+        """Ordered by the time of making; names without the folder's. Raises: NotFound, PayloadTooLarge for too much `content`."""
         self._records.folder(tenant, folder_id)
         rows = page(self._files.rows(tenant, folder_id), asked, id_of=_id, place=lambda row: row.created_at)
+        if content and sum(row.characters for row in rows) > MOST_CONTENT:
+            raise PayloadTooLarge(
+                f"The texts of these files have over {MOST_CONTENT} characters: ask for fewer files at once (limit)."
+            )
         found = self._files.get_many(tenant, [row.file_id for row in rows])
         files = [found[row.file_id] for row in rows if row.file_id in found]
         now = self._records.clock.now()
@@ -154,8 +166,11 @@ class Files:
     def passages(self, tenant: str, folder_id: str, asked: Page) -> Sequence[Passage]:
         """The pieces of all files of a folder, in the order of the files and their texts. Raises: NotFound."""
         self._records.folder(tenant, folder_id)
-        pieces = [piece for row in self._files.rows(tenant, folder_id) for piece in self._files.pieces_of(tenant, row.file_id)]
-        return page(pieces, asked, id_of=lambda piece: piece.id, place=lambda piece: piece.id)
+        rows = self._files.rows(tenant, folder_id)
+        ids = [(piece_id, row.file_id) for row in rows for piece_id in self._pieces.piece_ids(tenant, row.file_id)]
+        wanted = page(ids, asked, id_of=itemgetter(0), place=itemgetter(0))
+        by_file = groupby(wanted, key=itemgetter(1))
+        return [piece for file_id, some in by_file for piece in self._pieces.pieces(tenant, file_id, [one for one, _ in some])]
 
     def delete(self, tenant: str, folder_id: str, file_id: str) -> None:
         """Raises: NotFound."""

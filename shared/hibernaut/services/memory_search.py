@@ -240,15 +240,18 @@ def _asked(
 
 
 def _in_all(index: MemoryIndex, space: Space, asked: IndexQuery) -> IndexFound:
-    """What a space has, and by words what was written while nobody could embed; where nobody can now, every space by words."""
+    """What a space has, and by words what was written while nobody could embed. Every space by words where nobody can now, and for what
+    was said: it stays in the space of the model that was the default when it was written."""
     spaces = index.spaces()
-    names = [WORDS] if space.embedder is not None else [name for name in spaces if name != space.name]
+    one_space = space.embedder is not None and asked.kind != "message"
+    names = [WORDS] if one_space else [name for name in spaces if name != space.name]
     found = index.search(space.name, asked)
     for name in names:
         if name in spaces and asked.text:
             more = index.search(name, asked.model_copy(update={"vector": None})).lexical
             known = {hit.id for hit in found.lexical}
-            found = found.model_copy(update={"lexical": (*found.lexical, *(hit for hit in more if hit.id not in known))})
+            fresh = [hit.model_copy(update={"embedded": False}) for hit in more if hit.id not in known]
+            found = found.model_copy(update={"lexical": (*found.lexical, *fresh)})
     return found
 
 

@@ -173,11 +173,6 @@ class Files:
         pointers = self._table.query(keys.unindexed(tenant, file.folder_id, "", "").pk, names=("sk", "within"))
         return any(one["within"] == file.id and not str(one["sk"]).startswith("GONE#") for one in pointers)
 
-    def pieces_of(self, tenant: str, file_id: str) -> list[Passage]:
-        """All pieces of a file in the order of its text."""
-        items = self._table.query(keys.file(tenant, file_id).pk, prefix="PASSAGE#")
-        return [self._codec.record(Passage, item) for item in items]
-
     def fence(self, tenant: str, file_id: str) -> Update:
         """The change after which no worker can write to the file any more."""
         return Update(

@@ -70,7 +70,7 @@ def services_over(
     )
     archives = Archives(stores, records, models=models, agents=agents)
     views = FileViews(stores)
-    files = Files(records, views, host.ingest, limit=upload_limit)
+    files = Files(records, stores.passages, views, host.ingest, limit=upload_limit)
     return Services(
         files=files,
         upload_tickets=UploadTickets(files, uploads),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from hibernaut.ports.table import Change, Table
 from hibernaut.schemas.errors import Conflict, NotFound, PayloadTooLarge
 from hibernaut.schemas.file import FileMetadata, FileStatus
 from hibernaut.schemas.folder import CreateFolder
-from hibernaut.services import ingestion
+from hibernaut.services import files, ingestion
 from hibernaut.services.files import Upload
 from hibernaut.services.ingestion import Ingestion
 from hibernaut.services.memory_sources import NoEmbedders
@@ -236,20 +237,20 @@ def test_an_upload_over_the_limit_is_refused(bench: Bench) -> None:
 
 
 def test_a_file_whose_last_piece_is_embedded_is_completed_whether_or_not_that_was_written_down(bench: Bench) -> None:
-    files = bench.stores.files
+    stored = bench.stores.files
     sent = bench.send(text=LONG)
     bench.worker().process(TENANT, sent.id)
-    taken = files.taken(TENANT, sent.id)
+    taken = stored.taken(TENANT, sent.id)
     assert taken is not None
     embedding = taken.file.model_copy(update={"status": FileStatus.EMBEDDING, "embedded": 0})
-    bench.stores.writer.write(*files.work(TENANT, type(taken)(embedding, taken.token, "", 0), taken.token))
+    bench.stores.writer.write(*stored.work(TENANT, type(taken)(embedding, taken.token, "", 0), taken.token))
     total = taken.file.total or 0
-    bench.stores.writer.write(files.counted(TENANT, sent.id, total - 1))
+    bench.stores.writer.write(stored.counted(TENANT, sent.id, total - 1))
     assert (bench.shown(sent.id).processing_status, bench.shown(sent.id).chunks_embedded) == (FileStatus.EMBEDDING, total - 1)
-    bench.stores.writer.write(files.counted(TENANT, sent.id, 1))
+    bench.stores.writer.write(stored.counted(TENANT, sent.id, 1))
     assert bench.shown(sent.id).processing_status is FileStatus.COMPLETED
-    files.complete(TENANT, sent.id)
-    written = files.taken(TENANT, sent.id)
+    stored.complete(TENANT, sent.id)
+    written = stored.taken(TENANT, sent.id)
     assert written is not None
     assert written.file.status is FileStatus.COMPLETED
 
@@ -288,3 +289,26 @@ def test_the_text_of_a_file_goes_with_it_also_where_it_was_written_during_the_de
     bench.services.files.delete(TENANT, bench.folder.id, sent.id)
     assert bench.left(sent.id) == []
     assert not any(path.is_file() for path in (tmp_path / "blobs").rglob("*"))
+
+
+def test_pieces_of_a_folder_are_paged_across_its_files(bench: Bench) -> None:
+    sent = [bench.send(f"{name}.txt", LONG) for name in "ab"]
+    for file in sent:
+        bench.worker().process(TENANT, file.id)
+    whole = bench.services.files.passages(TENANT, bench.folder.id, Page())
+    assert [file_id for file_id, _ in groupby(piece.file_id for piece in whole)] == [file.id for file in sent]
+    half = len(whole) // 2
+    first = bench.services.files.passages(TENANT, bench.folder.id, Page(limit=half - 1))
+    rest = bench.services.files.passages(TENANT, bench.folder.id, Page(after=first[-1].id))
+    assert [*first, *rest] == whole
+    assert bench.services.files.passages(TENANT, bench.folder.id, Page(descending=True)) == whole[::-1]
+
+
+def test_a_list_with_too_much_content_is_refused(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MOST_CONTENT", 5)
+    for name in "ab":
+        bench.worker().process(TENANT, bench.send(f"{name}.txt", "four").id)
+    assert [one.content for one in bench.services.files.page(TENANT, bench.folder.id, Page(limit=1), content=True)] == ["four"]
+    with pytest.raises(PayloadTooLarge, match="fewer files"):
+        bench.services.files.page(TENANT, bench.folder.id, Page(), content=True)
+    assert len(bench.services.files.page(TENANT, bench.folder.id, Page())) == 2
