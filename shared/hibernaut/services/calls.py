@@ -99,7 +99,7 @@ class Calls:
     def _one(self, work: Work, call: Call, effects: Effects) -> tuple[CallResult, Effects]:
         tool = work.turn.actor.tool(call.name)
         if call.refusal is not None or tool is None:
-            return _error(call, call.refusal or f"There is no tool {call.name}."), effects
+            return self._refused(work, call, effects)
         if call.name in work.turn.actor.client_tools:
             return _error(call, NO_RESULT), effects
         if is_outside(work, call):
@@ -132,23 +132,31 @@ class Calls:
         text = as_text(answer.message)
         return CallResult(call, answer.status, answer.message if isinstance(answer.message, dict) else text, text), effects
 
+    def _refused(self, work: Work, call: Call, effects: Effects) -> tuple[CallResult, Effects]:
+        """A call that is not made. An earlier attempt may have made it, when the agent still had the tool: then that is what is told."""
+        again = work.state.journal or work.state.run.resolve
+        theirs = self._runs.claim(work.tenant, work.state, call.id) if again else None
+        if theirs is None:
+            return _error(call, call.refusal or f"There is no tool {call.name}."), effects
+        return self._of_claim(call, theirs, effects)
+
     def _outside(self, work: Work, call: Call, tool: Tool, effects: Effects) -> tuple[CallResult, Effects]:
         deadline = self._clock.now() + timedelta(seconds=self.limits.timeout) + MARGIN
         claim = Claim(call_id=call.id, name=call.name, holder=work.state.holder, deadline=deadline)
         token = self._ids.token()
         theirs = self._claim(work, claim, token)
-        result = theirs.result if theirs else None
-        if theirs is not None and result is None:
+        if theirs is not None:
+            return self._of_claim(call, theirs, effects)
+        result = self._called(self._job(work, call, tool, effects))
+        self._record(work, claim.model_copy(update={"result": result}), token)
+        return _given(call, result, effects)
+
+    def _of_claim(self, call: Call, theirs: Claim, effects: Effects) -> tuple[CallResult, Effects]:
+        """What another attempt's call gave, or that nobody knows. Raises: ClaimHeld."""
+        if theirs.result is None:
             self._still_held(theirs)
             return _error(call, INTERRUPTED), effects
-        if result is None:
-            result = self._called(self._job(work, call, tool, effects))
-            self._record(work, claim.model_copy(update={"result": result}), token)
-        changes = tuple(Edited(label, as_text(value)) for label, value in result.blocks.items())
-        if changes:
-            effects = replace(effects, blocks=tuple(memory_edits.changed(effects.blocks, changes)))
-        message = result.value if result.status == "success" else result.error
-        return _result(call, result, message), effects
+        return _given(call, theirs.result, effects)
 
     def _called(self, job: ToolJob) -> ClaimedResult:
         try:
@@ -240,6 +248,13 @@ def _claimed(outcome: ToolOutcome) -> ClaimedResult:
         stderr=list(outcome.stderr),
         blocks=dict(outcome.blocks),
     )
+
+
+def _given(call: Call, result: ClaimedResult, effects: Effects) -> tuple[CallResult, Effects]:
+    changes = tuple(Edited(label, as_text(value)) for label, value in result.blocks.items())
+    if changes:
+        effects = replace(effects, blocks=tuple(memory_edits.changed(effects.blocks, changes)))
+    return _result(call, result, result.value if result.status == "success" else result.error), effects
 
 
 def _result(call: Call, result: ClaimedResult, message: Json) -> CallResult:

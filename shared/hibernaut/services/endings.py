@@ -226,8 +226,9 @@ class Endings:
         """
         tenant, state = work.tenant, work.state
         claims = {call.id: self._runs.claim(tenant, state, call.id) for call in calls}
-        open_calls = [call.id for call in calls if claims[call.id] is None and is_outside(work, call)]
-        sure, unsure = open_calls[: max(0, room)], open_calls[max(0, room) :]
+        # A call that is refused now may have been begun by a worker that read the agent when it still had the tool.
+        begun = [call.id for call in calls if claims[call.id] is None and (call.refusal is not None or is_outside(work, call))]
+        sure, unsure = begun[: max(0, room)], begun[max(0, room) :]
         unclaimed: list[Change] = [self._runs.unclaimed(tenant, state, call_id) for call_id in sure]
         return tuple(_result(call, claims[call.id], unsure=call.id in unsure) for call in calls), unclaimed
 
