@@ -275,6 +275,13 @@ def test_a_request_that_is_sent_again_attaches(client: Letta, new_agent: Make, m
     assert len(client.runs.list(agent_id=agent.id).items) == 1
 
 
+@pytest.mark.manifest("messages.send.resend")
+@pytest.mark.parametrize("count", ["\u00b2", "9" * 5000, "-1", "twice"])
+def test_a_count_of_tries_that_is_none_counts_as_the_first(http: httpx.Client, new_agent: Make, count: str) -> None:
+    path, headers = f"/v1/agents/{new_agent().id}/messages", {"x-stainless-retry-count": count.encode("latin-1")}
+    assert http.post(path, json={"input": "hi"}, headers=headers).status_code == 200
+
+
 @pytest.mark.manifest("messages.async")
 def test_an_asynchronous_message_answers_with_its_run(client: Letta, http: httpx.Client, new_agent: Make) -> None:
     agent = new_agent()

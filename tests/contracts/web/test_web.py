@@ -76,6 +76,12 @@ def listening(other: Other) -> Iterator[Other]:
             thread.join()
 
 
+@pytest.mark.parametrize("host", ["a..b", "x" * 70])
+def test_what_is_no_name_of_a_host_is_no_connection(host: str) -> None:
+    with pytest.raises(WebFailure, match="no connection"):
+        HttpWeb().post(f"http://{host}/", {}, seconds=5)
+
+
 def test_an_answer_that_never_ends_is_none() -> None:
     with trickling() as url, pytest.raises(WebFailure, match="no answer within"):
         HttpWeb().post(url, {}, seconds=0.1)

@@ -50,7 +50,7 @@ class HttpWeb:
                 return got
             case httpx2.TimeoutException():
                 raise WebFailure(f"no answer within {seconds:g} seconds") from got
-            case httpx2.HTTPError() | httpx2.InvalidURL():
+            case httpx2.HTTPError() | httpx2.InvalidURL() | UnicodeError():  # the last: what is no name of a host
                 raise WebFailure(f"no connection ({type(got).__name__})") from got
             case _:
                 raise got

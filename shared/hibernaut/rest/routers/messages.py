@@ -5,6 +5,7 @@ The sending routes are the only asynchronous ones: while a run goes on, its requ
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -32,6 +33,8 @@ NOT_STREAMING = (
     "Streaming options set without streaming enabled. "
     "Set streaming to true, or leave stream_tokens, background and include_pings at their defaults."
 )
+_COUNT = re.compile(r"[0-9]{1,9}")
+"""A client's count of its tries; what looks otherwise counts as none."""
 STABLE_CLIENTS_ONLY = "streaming=true is only supported for SDK v1.0+ clients."
 
 
@@ -58,7 +61,7 @@ async def prepare(request: HttpRequest) -> Prepare:
             body=given,
             run_type=run_type,
             digest=body_digest(agent_id, body),
-            retry=int(count) if count.isdigit() else 0,
+            retry=int(count) if _COUNT.fullmatch(count) else 0,
             background=isinstance(given, LettaAsyncRequest) or (isinstance(given, LettaStreamingRequest) and given.background),
             callback_url=_callable(given.callback_url) if isinstance(given, LettaAsyncRequest) else None,
         )
