@@ -57,6 +57,7 @@ def test_a_text_is_cut_alike_in_parts_and_whole(words: WordPieces) -> None:
 
 def test_the_words_it_remembers_are_bounded(words: WordPieces, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(minilm_words, "KEPT_WORDS", 10)
+    monkeypatch.setattr(minilm_words, "KEPT_COUNTS", 10)
     text = " ".join(f"word{number}" for number in range(200))
     assert words.count(text) == words.count(text) == len(words.numbers(text, 10**6)) - 2
     assert len(words._pieces) <= 10
@@ -70,7 +71,8 @@ def test_a_long_run_without_a_space_is_counted_and_not_remembered(words: WordPie
 
 
 @pytest.mark.parametrize(
-    "between", ["\x0b", "\x1c", "\x85", "\u00a0", "\u2028", "\u2003", "\n", "\r\n", "\t", "\u200b", "\u0301", " \u0301"]
+    "between",
+    ["\x0b", "\x1c", "\x85", "\u00a0", "\u2028", "\u2003", "\n", "\r\n", "\t", "\u200b", "\u0301", " \u0301", "##", "[unused0] "],
 )
 def test_what_parts_words_parts_them_for_the_count_as_well(words: WordPieces, between: str) -> None:
     text = f"un{between}believable things, Straße"

@@ -14,7 +14,9 @@ BEGIN, END, UNKNOWN = 101, 102, 100
 LONGEST_WORD = 100
 """Characters: a longer word is unknown as a whole."""
 KEPT_WORDS = 50_000
-"""Words whose pieces are remembered, and as many whose number of pieces is: some 10 MB each. Texts repeat their words, and finding one costs a hundredth of cutting it."""
+"""Words whose pieces are remembered: some 10 MB. Texts repeat their words, and finding one costs a hundredth of cutting it."""
+KEPT_COUNTS = 100_000
+"""Written words whose number of pieces is remembered: some 10 MB. Long texts have more of these, for they come with their marks."""
 STRIDE = 65_536
 """Characters that are read at once, so that a text of megabytes needs no lists of its own size."""
 _DROPPED = frozenset({"Mn", "Cc", "Cf", "Cs", "Co"})
@@ -100,13 +102,24 @@ class _Counts(dict[str, int]):
         self._pieces = pieces
 
     def __missing__(self, written: str) -> int:
-        plain = written if written.isascii() else unicodedata.normalize("NFD", written)
-        number = sum(map(self._pieces.length, plain.translate(self._characters).split()))
+        number = self._counted(written)
         if len(written) <= LONGEST_WORD:
-            if len(self) >= KEPT_WORDS:
+            if len(self) >= KEPT_COUNTS:
                 self.clear()
             self[written] = number
         return number
+
+    def _counted(self, written: str) -> int:
+        length = self._pieces.length
+        if written.isascii():  # most are a word, or a word and a mark behind it
+            if written.isalnum():
+                return length(written.lower())
+            if not written[-1].isalnum() and written[:-1].isalnum():
+                return length(written[:-1].lower()) + 1
+            plain = written
+        else:
+            plain = unicodedata.normalize("NFD", written)
+        return sum(map(length, plain.translate(self._characters).split()))
 
 
 class _Pieces(dict[str, tuple[int, ...]]):

@@ -45,8 +45,7 @@ class SqliteMemoryIndex:
         with self._file.writing() as writer:
             number = self._made(writer, space, [len(document.vector) for document in documents if document.vector is not None])
             self._forget_old_tombstones(writer, number)
-            for document, vector in zip(documents, vectors, strict=True):
-                rows.put(writer, number, document, vector)
+            rows.put(writer, number, list(zip(documents, vectors, strict=True)))
 
     def remove(self, space: str, tombstones: Sequence[Tombstone]) -> None:
         if not tombstones:

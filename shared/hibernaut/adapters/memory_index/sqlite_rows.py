@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from hibernaut.adapters.memory_index.sqlite_queries import LIST, filters, indexed, match, microseconds
 from hibernaut.schemas.search import IndexDocument, IndexHit, IndexQuery, Tombstone
@@ -21,28 +21,61 @@ def space(connection: sqlite3.Connection, name: str) -> tuple[int, int | None] |
     return None if found is None else (int(found[0]), found[1])
 
 
-def put(writer: sqlite3.Connection, number: int, document: IndexDocument, vector: bytes | None) -> None:
-    """Unless a newer version, the same one, or a tombstone of one stands there."""
-    key = (document.tenant, document.id)
-    stood = writer.execute(f"SELECT row, version FROM document_{number} WHERE tenant = ? AND id = ?", key).fetchone()
-    if stood is not None:
-        if stood[1] >= document.version:
-            return
-        _delete(writer, number, stood[0])
-    elif _buried(writer, number, document):
-        return
-    row = writer.execute(
-        f"INSERT INTO document_{number} (tenant, kind, place, conversation, file, role, created, id, version, embedded)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            *(document.tenant, document.kind, document.place, document.conversation, document.file_id, document.role),
-            *(microseconds(document.created_at), document.id, document.version, vector is not None),
-        ),
-    ).lastrowid
-    if vector is not None:
-        writer.execute(f"INSERT INTO vector_{number} (row, vector) VALUES (?, ?)", (row, vector))
-    writer.execute(f"INSERT INTO words_{number} (rowid, words) VALUES (?, ?)", (row, indexed(document.text)))
-    writer.executemany(f"INSERT INTO tag_{number} (row, tag) VALUES (?, ?)", [(row, tag) for tag in set(document.tags)])
+def put(writer: sqlite3.Connection, number: int, documents: Sequence[tuple[IndexDocument, bytes | None]]) -> None:
+    """Each with its vector, unless a newer version, the same one, or a tombstone of one stands there.
+
+    In few statements, however many they are: at each one another thread may take the interpreter, while the writer's turn is held.
+    """
+    newest: dict[tuple[str, str], tuple[IndexDocument, bytes | None]] = {}
+    for document, vector in documents:
+        there = newest.get((document.tenant, document.id))
+        if there is None or there[0].version < document.version:
+            newest[document.tenant, document.id] = document, vector
+    wanted = list(newest)
+    stood = _found(writer, f"document_{number}", "d.row", wanted)
+    buried = _found(writer, f"tombstone_{number}", "0", [key for key in wanted if key not in stood])
+    known = stood | buried
+    fresh = {key: new for key, new in newest.items() if key not in known or known[key][1] < new[0].version}
+    _delete(writer, number, [stood[key][0] for key in fresh if key in stood])
+    _insert(writer, number, list(fresh.values()))
+
+
+def _found(
+    connection: sqlite3.Connection, table: str, row: str, wanted: Sequence[tuple[str, str]]
+) -> dict[tuple[str, str], tuple[int, int]]:
+    """Row and version of those that stand in a table, by tenant and id."""
+    if not wanted:
+        return {}
+    selected = (
+        f"SELECT d.tenant, d.id, {row}, d.version FROM json_each(?) w CROSS JOIN {table} d"
+        " ON d.tenant = json_extract(w.value, '$[0]') AND d.id = json_extract(w.value, '$[1]')"
+    )
+    found = connection.execute(selected, (json.dumps(wanted),))
+    return {(tenant, name): (place, version) for tenant, name, place, version in found}
+
+
+def _insert(writer: sqlite3.Connection, number: int, documents: Sequence[tuple[IndexDocument, bytes | None]]) -> None:
+    """With numbers that no row ever had."""
+    counted = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = ?"
+    (last,) = writer.execute(counted, (f"document_{number}",)).fetchone()
+    numbered = [(row, document, vector) for row, (document, vector) in enumerate(documents, last + 1)]
+    writer.executemany(
+        f"INSERT INTO document_{number} (row, tenant, kind, place, conversation, file, role, created, id, version, embedded)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (
+                *(row, one.tenant, one.kind, one.place, one.conversation, one.file_id, one.role),
+                *(microseconds(one.created_at), one.id, one.version, vector is not None),
+            )
+            for row, one, vector in numbered
+        ],
+    )
+    vectors = [(row, vector) for row, _, vector in numbered if vector is not None]
+    writer.executemany(f"INSERT INTO vector_{number} (row, vector) VALUES (?, ?)", vectors)
+    words = [(row, indexed(one.text)) for row, one, _ in numbered]
+    writer.executemany(f"INSERT INTO words_{number} (rowid, words) VALUES (?, ?)", words)
+    tags = [(row, tag) for row, one, _ in numbered for tag in set(one.tags)]
+    writer.executemany(f"INSERT INTO tag_{number} (row, tag) VALUES (?, ?)", tags)
 
 
 def remove(writer: sqlite3.Connection, number: int, tombstone: Tombstone, at: float) -> tuple[str, str] | None:
@@ -53,7 +86,7 @@ def remove(writer: sqlite3.Connection, number: int, tombstone: Tombstone, at: fl
     if stood is not None:
         if stood[1] > tombstone.version:
             return None
-        _delete(writer, number, stood[0])
+        _delete(writer, number, [stood[0]])
     writer.execute(
         f"INSERT INTO tombstone_{number} (tenant, id, version, at) VALUES (?, ?, ?, ?)"
         " ON CONFLICT (tenant, id) DO UPDATE SET at = excluded.at, version = max(version, excluded.version)",
@@ -117,15 +150,6 @@ def states(reader: sqlite3.Connection, number: int, tenant: str, after: str) -> 
     ).fetchall()
 
 
-def _buried(writer: sqlite3.Connection, number: int, document: IndexDocument) -> bool:
-    found = writer.execute(
-        f"SELECT version FROM tombstone_{number} WHERE tenant = ? AND id = ?", (document.tenant, document.id)
-    ).fetchone()
-    return found is not None and found[0] >= document.version
-
-
-def _delete(writer: sqlite3.Connection, number: int, row: int) -> None:
-    writer.execute(f"DELETE FROM document_{number} WHERE row = ?", (row,))
-    writer.execute(f"DELETE FROM vector_{number} WHERE row = ?", (row,))
-    writer.execute(f"DELETE FROM words_{number} WHERE rowid = ?", (row,))
-    writer.execute(f"DELETE FROM tag_{number} WHERE row = ?", (row,))
+def _delete(writer: sqlite3.Connection, number: int, rows: Sequence[int]) -> None:
+    for table, name in (("document", "row"), ("vector", "row"), ("words", "rowid"), ("tag", "row")):
+        writer.executemany(f"DELETE FROM {table}_{number} WHERE {name} = ?", [(row,) for row in rows])
