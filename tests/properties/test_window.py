@@ -88,6 +88,31 @@ def test_what_is_stored_of_a_smaller_window_loads_as_that_window(rows: list[Mess
     assert loaded(narrowed(before, rows, kept, summary.id), [*rows, summary]) == [kept[0], summary, *kept[1:]]
 
 
+@given(
+    windows(), st.integers(1, 100), st.sets(st.integers(1, 8), min_size=1), st.integers(1, 8), st.integers(0, 2), st.booleans()
+)
+def test_a_smaller_window_of_which_only_the_newest_runs_are_shown_loads_as_what_is_left_of_them(
+    rows: list[Message], less: int, pins: set[int], cut: int, runs: int, sums_up: bool
+) -> None:
+    """Any rows before the cut are pinned, as a caller sets them; an agent that clears its buffer is shown those of its run alone."""
+    cut = min(cut, len(rows) - 1)
+    before = Window(pinned=[rows[0].id, *(rows[pin].id for pin in sorted(pins) if pin <= cut)], cut=rows[cut].id)
+    window = loaded(before, rows)
+    shown = [rows[0], *(row for row in window[1:] if row.run_id is not None and row.run_id >= f"run-{runs}")]
+    kept = drop_oldest_turns(shown, tokens(shown) - less, shown[-1].run_id)
+    first = shown[1].id if shown[1:] else "z"
+    summary = Message(id="m9999", role="summary", agent_id="agent-1", created_at=NOW, tokens=1) if sums_up else None
+    after = narrowed(before, shown, kept, summary.id if summary else None)
+    grown = [*rows, *([summary] if summary else [])]
+    again = [row for row in loaded(after, grown)[1:] if row is summary or row.id >= first]
+    assert again == [*([summary] if summary else []), *kept[1:]]
+    assert after.pinned[0] == rows[0].id
+    assert not {row.id for row in rows if row not in shown} & set(after.pinned), "what is not shown is pinned no longer"
+    # And once more, with the pins that the first time left.
+    least = drop_oldest_turns(kept, -1, shown[-1].run_id)
+    assert [row for row in loaded(narrowed(after, kept, least), rows)[1:] if row.id >= first] == list(least[1:])
+
+
 @given(st.integers(0, 10**6), st.integers(0, 10**6))
 def test_a_provider_is_believed_within_bounds(counted: int, reported: int) -> None:
     factor = correction(counted, reported)
