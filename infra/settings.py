@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
@@ -80,7 +81,8 @@ class Settings:
     `keep_data`: table and bucket survive the stack, and the table refuses to be deleted. `log_days`: how long logs are kept.
     `rate`, `burst`: requests per second that the gateway lets through. `callers`: the address ranges (CIDR) that may call the
     API; empty: nobody, so that a fresh deployment is not open to the world. `secrets`: the parameters that functions may read.
-    `embedding`: the handle of what memory is embedded by (empty: OpenAI's, where its key is).
+    `embedding`: the handle of what memory is embedded by (empty: OpenAI's, where its key is). `dashboard`: there is a page of graphs,
+    which costs while everything sleeps.
     """
 
     name: EnvironmentName
@@ -93,6 +95,7 @@ class Settings:
     secrets: tuple[str, ...] = PROVIDER_NAMES
     search: Search = field(default_factory=Search)
     embedding: str = ""
+    dashboard: bool = False
     sizes: Sizes = field(default_factory=Sizes)
 
     @property
@@ -114,7 +117,8 @@ class Settings:
 def settings_in(context: Mapping[str, str]) -> Settings:
     """What the context asks for (`docs/aws.md` lists its words). Raises: ValueError where it cannot be had."""
     made = settings_of(str(context.get("env", "dev")), str(context.get("callers", "")))
-    return replace(made, search=search_in(context), embedding=_embedding(str(context.get("embedding", ""))))
+    embedding = _embedding(str(context.get("embedding", "")))
+    return replace(made, search=search_in(context), embedding=embedding, dashboard=_wished(context, "dashboard"))
 
 
 def search_in(context: Mapping[str, str]) -> Search:
@@ -133,7 +137,7 @@ def search_in(context: Mapping[str, str]) -> Search:
         instance=instance,
         count=_number(context, "searchCount", usual.count),
         volume=_number(context, "searchVolume", usual.volume),
-        vpc=str(context.get("searchVpc", "false")).lower() == "true",
+        vpc=_wished(context, "searchVpc"),
     )
 
 
@@ -144,6 +148,23 @@ def _number(context: Mapping[str, str], name: str, default: int) -> int:
     return int(text)
 
 
+def _wished(context: Mapping[str, str], name: str) -> bool:
+    text = str(context.get(name, "false")).lower()
+    if text not in ("true", "false"):
+        raise ValueError(f"{name} must be true or false, not {text!r}")
+    return text == "true"
+
+
+def _ranges(callers: str) -> tuple[str, ...]:
+    found = tuple(part.strip() for part in callers.split(",") if part.strip())
+    for one in found:
+        try:
+            ipaddress.ip_network(one)
+        except ValueError as error:
+            raise ValueError(f"callers must be address ranges like 203.0.113.0/24, not {one!r}: {error}") from error
+    return found
+
+
 def _embedding(handle: str) -> str:
     provider, _, model = handle.partition("/")
     if provider == BEDROCK and model not in BEDROCK_MODELS:
@@ -152,8 +173,9 @@ def _embedding(handle: str) -> str:
 
 
 def settings_of(name: str, callers: str = "") -> Settings:
-    """The settings of an environment; `callers` are address ranges separated by commas. Raises: ValueError for an unknown name."""
-    allowed = tuple(part.strip() for part in callers.split(",") if part.strip())
+    """The settings of an environment; `callers` are address ranges separated by commas. Raises: ValueError for an unknown name, and for
+    what is no range."""
+    allowed = _ranges(callers)
     match name:
         case "dev":
             return Settings("dev", callers=allowed)

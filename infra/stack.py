@@ -11,6 +11,7 @@ from constructs import Construct
 
 from infra.artifacts import Artifacts
 from infra.constructs.alarms import Alarms
+from infra.constructs.dashboard import Dashboard
 from infra.constructs.failures import OnFailure
 from infra.constructs.feed import MemoryFeed, embedding_access
 from infra.constructs.findings import Grant
@@ -47,11 +48,15 @@ class Functions:
     index_memory: OurFunction | None
     """None: memory is not indexed."""
 
+    def by_name(self) -> dict[str, OurFunction]:
+        """Those that there are, by their folders."""
+        each = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: function for name, function in each.items() if function is not None}
+
     @property
     def knowing(self) -> list[OurFunction]:
         """Those that know of the stack's other parts: all but the cage."""
-        each = (getattr(self, field.name) for field in fields(self) if field.name != "run_tool")
-        return [function for function in each if function is not None]
+        return [function for name, function in self.by_name().items() if name != "run_tool"]
 
 
 UNAWAITED = ("sweep_runs", "ingest_file")
@@ -94,6 +99,17 @@ class HibernautStack(cdk.Stack):
             letters=self._letters,
             index_memory=functions.index_memory,
         )
+        if settings.dashboard:
+            Dashboard(
+                self,
+                "Dashboard",
+                settings=settings,
+                rest=gateway.rest,
+                workflow=workflow,
+                functions=functions.by_name(),
+                table=self._storage.table,
+                letters=self._letters,
+            )
         self._outputs(gateway, workflow, functions.index_memory)
 
     def _functions(self, artifacts: Artifacts) -> Functions:
@@ -204,6 +220,7 @@ class HibernautStack(cdk.Stack):
             ("BucketName", self._storage.blobs.bucket_name),
             ("StateMachineArn", workflow.machine.state_machine_arn),
             ("SecretsPath", self._settings.parameters),
+            ("DeadLettersUrl", self._letters.queue_url),
             *([("IndexFunction", indexer.function.function_name)] if indexer else []),
         ):
             cdk.CfnOutput(self, name, value=value)

@@ -68,7 +68,8 @@ class Gateway(Construct):
                 throttling_rate_limit=settings.rate,
                 throttling_burst_limit=settings.burst,
                 tracing_enabled=True,
-                metrics_enabled=True,
+                # Those of the whole stage are there without; those of each method cost for every hour in which it is called.
+                metrics_enabled=False,
                 logging_level=apigateway.MethodLoggingLevel.ERROR,
                 data_trace_enabled=False,
                 access_log_destination=apigateway.LogGroupLogDestination(access_log),

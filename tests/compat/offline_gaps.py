@@ -29,8 +29,8 @@ GAPS = (
     ),
     Gap(
         "index-lag",
-        "Indexes and the change stream that lag behind the table",
-        "moto's are always up to date",
+        "Indexes that lag behind the table, and a change stream that lags for long",
+        "moto's indexes are always up to date, and its stream is told within moments",
         "the store's suites run on an engine that reveals a transaction item by item; what must be seen at once is read from the table",
     ),
     Gap(
@@ -116,7 +116,7 @@ GAPS = (
         "event-sources",
         "Lambda's reading of the change stream: shards side by side, halved batches, waiting between two tries",
         "moto tells a function within each write, filters nothing and forgets what fails, so this process tells them by the template's mapping",
-        "a test pumps the stream into the real handler; failures, repetition and giving up are tests of that pump",
+        "the whole API suite runs while they are told; failures, repetition and giving up are tests of whoever tells them",
     ),
     Gap(
         "uploads",

@@ -38,7 +38,7 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def checked_search(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One with an index of two instances in a network of its own, and embeddings by Bedrock."""
+    """One with an index of two instances in a network of its own, embeddings by Bedrock, and a page of graphs."""
     folder = tmp_path_factory.mktemp("cdk.out")
     wishes = (
         "search=domain",
@@ -46,6 +46,7 @@ def checked_search(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "searchVolume=20",
         "searchVpc=true",
         "embedding=bedrock/amazon.titan-embed-text-v2:0",
+        "dashboard=true",
     )
     done = synthesized(folder, "env=staging", *wishes)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -170,6 +170,10 @@ def test_collections_are_refused_with_the_reason(tmp_path: Path) -> None:
         ({"search": "domain", "searchInstance": "t3.small"}, "must be a type like t3.small.search"),
         ({"search": "domain", "searchCount": "0"}, "searchCount must be a whole number from 1"),
         ({"search": "domain", "searchVolume": "ten"}, "searchVolume must be a whole number from 1"),
+        ({"search": "domain", "searchVpc": "yes"}, "searchVpc must be true or false, not 'yes'"),
+        ({"dashboard": "1"}, "dashboard must be true or false, not '1'"),
+        ({"callers": "203.0.113.7, office"}, "callers must be address ranges like 203.0.113.0/24, not 'office'"),
+        ({"callers": "203.0.113.7/24"}, "not '203.0.113.7/24': 203.0.113.7/24 has host bits set"),
         ({"embedding": "bedrock/claude"}, "no embedding 'bedrock/claude'; of Bedrock there are amazon.titan"),
     ],
 )

@@ -221,7 +221,7 @@ def test_the_sweep_is_told_of_executions_that_did_not_succeed(dev: Template) -> 
     assert 0 < target["RetryPolicy"]["MaximumRetryAttempts"] < 10
 
 
-@pytest.mark.parametrize("name", ["ApiUrl", "TableName", "BucketName", "StateMachineArn", "SecretsPath"])
+@pytest.mark.parametrize("name", ["ApiUrl", "TableName", "BucketName", "StateMachineArn", "SecretsPath", "DeadLettersUrl"])
 def test_the_stack_tells_where_things_are(dev: Template, name: str) -> None:
     assert name in dev.document["Outputs"]
 

@@ -1,0 +1,115 @@
+"""A page of graphs for whoever keeps the deployment running, top to bottom as a request goes. Knows metrics, and nothing that costs extra
+to be measured: AWS counts all of these by itself. At most fifty, so that an account's first three pages are free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import aws_cdk as cdk
+from aws_cdk import aws_apigateway as apigateway
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from infra.constructs.functions import OurFunction
+from infra.constructs.workflow import Workflow
+from infra.settings import Settings
+
+PERIOD = cdk.Duration.minutes(5)
+WIDTH = 12
+"""Of the page's 24 columns: two graphs stand beside each other."""
+SLOW = ("api", "advance_turn", "index_memory", "ingest_file")
+"""Whose time is worth a look; the others wait for these, or for a tool or a summary."""
+CROWDED = ("api", "stream", "advance_turn", "run_tool")
+"""Who is refused first when there are too many."""
+
+
+class Dashboard(Construct):
+    """`functions`: those that there are, by their folders."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        settings: Settings,
+        rest: apigateway.RestApi,
+        workflow: Workflow,
+        functions: Mapping[str, OurFunction],
+        table: dynamodb.Table,
+        letters: sqs.Queue,
+    ) -> None:
+        super().__init__(scope, id)
+        slow, crowded = ({name: functions[name] for name in names if name in functions} for names in (SLOW, CROWDED))
+        page = cloudwatch.Dashboard(self, "Page", dashboard_name=settings.stack_name, default_interval=cdk.Duration.hours(3))
+        page.add_widgets(*_requests(rest))
+        page.add_widgets(*_runs(workflow))
+        page.add_widgets(
+            _graph("Errors of functions", _each(functions, "Errors", "Sum")),
+            _graph("Refused, because too many ran at once", _each(crowded, "Throttles", "Sum")),
+        )
+        page.add_widgets(
+            _graph("Slowest of a hundred calls (ms)", _each(slow, "Duration", "p99")),
+            _graph("Running at once", _each(crowded, "ConcurrentExecutions", "Maximum")),
+        )
+        waiting = letters.metric_approximate_number_of_messages_visible(period=PERIOD, statistic="Maximum", label="dead letters")
+        page.add_widgets(_graph("Given up", [waiting]), _graph("The table refuses, or two meet", _refusals(table)))
+        if "index_memory" in functions:
+            lag = _each({"index_memory": functions["index_memory"]}, "IteratorAge", "Maximum")
+            page.add_widgets(_graph("Change stream: age of what is told (ms)", lag), _graph("Index of memory", _domain(settings)))
+
+
+def _requests(rest: apigateway.RestApi) -> list[cloudwatch.IWidget]:
+    counts = [
+        rest.metric_count(period=PERIOD, label="requests"),
+        rest.metric_client_error(period=PERIOD, label="4xx"),
+        rest.metric_server_error(period=PERIOD, label="5xx"),
+    ]
+    times = [rest.metric_latency(period=PERIOD, statistic=one, label=one) for one in ("p50", "p99")]
+    return [_graph("Requests", counts), _graph("Time to the end of the reply (ms)", times)]
+
+
+def _runs(workflow: Workflow) -> list[cloudwatch.IWidget]:
+    machine = workflow.machine
+    counts = [
+        machine.metric_started(period=PERIOD, label="started"),
+        machine.metric_succeeded(period=PERIOD, label="succeeded"),
+        machine.metric_failed(period=PERIOD, label="failed"),
+        machine.metric_timed_out(period=PERIOD, label="timed out"),
+        machine.metric_aborted(period=PERIOD, label="stopped"),
+    ]
+    times = [machine.metric_time(period=PERIOD, statistic=one, label=one) for one in ("p50", "p99")]
+    return [_graph("Executions", counts), _graph("Time of an execution, waits for approvals too (ms)", times)]
+
+
+def _refusals(table: dynamodb.Table) -> list[cloudwatch.IMetric]:
+    names = {"ReadThrottleEvents": "reads", "WriteThrottleEvents": "writes", "TransactionConflict": "transactions that meet"}
+    return [table.metric(name, period=PERIOD, statistic="Sum", label=label) for name, label in names.items()]
+
+
+def _domain(settings: Settings) -> list[cloudwatch.IMetric]:
+    """What makes a domain refuse or slow down, in percent and milliseconds; and whether it is there."""
+    named = {"DomainName": settings.stack_name, "ClientId": cdk.Aws.ACCOUNT_ID}
+    wanted = {
+        "CPUUtilization": "processor (%)",
+        "JVMMemoryPressure": "memory (%)",
+        "SearchLatency": "a search (ms)",
+        "ClusterStatus.red": "not whole (1)",
+        "ClusterIndexWritesBlocked": "writes refused (1)",
+    }
+    return [
+        cloudwatch.Metric(
+            namespace="AWS/ES", metric_name=name, dimensions_map=named, period=PERIOD, statistic="Maximum", label=label
+        )
+        for name, label in wanted.items()
+    ]
+
+
+def _each(functions: Mapping[str, OurFunction], metric: str, statistic: str) -> list[cloudwatch.IMetric]:
+    return [one.function.metric(metric, period=PERIOD, statistic=statistic, label=name) for name, one in functions.items()]
+
+
+def _graph(title: str, metrics: Sequence[cloudwatch.IMetric]) -> cloudwatch.GraphWidget:
+    return cloudwatch.GraphWidget(title=title, left=list(metrics), width=WIDTH, left_y_axis=cloudwatch.YAxisProps(min=0))
