@@ -18,7 +18,7 @@ from hibernaut.adapters.table.bounds import Bounds, bounds
 from hibernaut.adapters.table.conditions import applied, holds
 from hibernaut.adapters.table.limits import check, check_stored
 from hibernaut.adapters.table.sqlite_file import SqliteFile
-from hibernaut.adapters.table.sqlite_rows import Row, Stored, flat, item, items, places, row, within
+from hibernaut.adapters.table.sqlite_rows import Row, Stored, flat, item, items, keyed, places, row, within
 from hibernaut.ports.table import Change, Check, ConditionFailed, Index, Item, Key, Put, Record, Update
 
 _KEYS_AT_ONCE = 500
@@ -52,8 +52,7 @@ class SqliteTable:
         found: dict[Key, Item] = {}
         for start in range(0, len(wanted), _KEYS_AT_ONCE):
             page = wanted[start : start + _KEYS_AT_ONCE]
-            for pk, sk, *stored in self._file.read(_select(len(page)), flat(page)):
-                found[Key(pk, sk)] = item(pk, sk, (stored[0], stored[1]))
+            found |= keyed(self._file.read(_select(len(page)), flat(page)))
         return found
 
     def query(

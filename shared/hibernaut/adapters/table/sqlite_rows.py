@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hibernaut.adapters.table.bounds import Bounds
-from hibernaut.ports.table import Item, Value
+from hibernaut.ports.table import Item, Key, Value
 
 FORMAT = 1
 SCHEMA = f"""
@@ -75,11 +75,8 @@ def item(pk: str, sk: str, stored: Stored) -> dict[str, Value]:
 
 
 def items(pk: str, rows: Sequence[tuple[str, str, str | None]], names: Sequence[str]) -> list[Item]:
-    """The items of one partition, from rows of sort key, attributes and body. With `names`, only those attributes and the key.
-
-    All are decoded in one call, which is several times as fast as one by one.
-    """
-    decoded: list[dict[str, Value]] = json.loads(f"[{','.join([attributes for _, attributes, _ in rows])}]")
+    """The items of one partition, from rows of sort key, attributes and body. With `names`, only those attributes and the key."""
+    decoded = _decoded([attributes for _, attributes, _ in rows])
     for found, (sk, _, body) in zip(decoded, rows, strict=True):
         found["pk"] = pk
         found["sk"] = sk
@@ -89,6 +86,23 @@ def items(pk: str, rows: Sequence[tuple[str, str, str | None]], names: Sequence[
         return list(decoded)
     wanted = dict.fromkeys(("pk", "sk", *names))
     return [{name: found[name] for name in wanted if name in found} for found in decoded]
+
+
+def keyed(rows: Sequence[tuple[str, str, str, str | None]]) -> dict[Key, Item]:
+    """Items by their keys, from rows of partition key, sort key, attributes and body."""
+    decoded = _decoded([attributes for _, _, attributes, _ in rows])
+    for found, (pk, sk, _, body) in zip(decoded, rows, strict=True):
+        found["pk"] = pk
+        found["sk"] = sk
+        if body is not None:
+            found["body"] = body
+    return {Key(pk, sk): found for found, (pk, sk, _, _) in zip(decoded, rows, strict=True)}
+
+
+def _decoded(attributes: Sequence[str]) -> list[dict[str, Value]]:
+    """All in one call, which is several times as fast as one by one."""
+    found: list[dict[str, Value]] = json.loads(f"[{','.join(attributes)}]")
+    return found
 
 
 def places(count: int, columns: int) -> str:
