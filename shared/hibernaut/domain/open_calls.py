@@ -13,6 +13,9 @@ from hibernaut.schemas.message import Message, ToolReturn
 
 INTERRUPTED = "The call was interrupted. It may have happened or not; check before you repeat it."
 
+LAST_ROWS = 4
+"""The last rows of a log, in which calls without a return would stand."""
+
 
 @dataclass(frozen=True, slots=True)
 class OpenCall:
@@ -24,7 +27,7 @@ class OpenCall:
 
 
 def open_at_end(rows: Sequence[Message]) -> list[OpenCall]:
-    """The calls that stand open at the end of a log, in their order; `rows` are its last rows, oldest first."""
+    """The calls that stand open at the end of a log, in their order; `rows` are its LAST_ROWS, oldest first."""
     asked: list[OpenCall] = []
     for row in rows:
         if row.role == "assistant" or (row.role == "approval" and row.tool_calls):

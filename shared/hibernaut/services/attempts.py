@@ -14,11 +14,8 @@ from hibernaut.ports.table import ConditionFailed, TableError
 from hibernaut.ports.workflow import Next
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.host import Host
-from hibernaut.store.runs import Runs, RunState
+from hibernaut.store.runs import OPEN_FOR_MS, Runs, RunState
 from hibernaut.store.stores import Stores
-
-OPEN_FOR_MS = 60_000
-"""Milliseconds after which the sweep takes up a run that nobody holds."""
 
 
 class Advanced(NamedTuple):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
-from hibernaut.domain.open_calls import INTERRUPTED, Closing, closed, open_at_end
+from hibernaut.domain.open_calls import INTERRUPTED, LAST_ROWS, Closing, closed, open_at_end
 from hibernaut.ports.table import Change, ConditionFailed
 from hibernaut.ports.workflow import RunRef
 from hibernaut.schemas.conversation import Head, Window
@@ -26,8 +26,6 @@ from hibernaut.store.stores import Stores
 from hibernaut.store.transactions import Mended, Succession
 
 TRIES = 20
-LAST_ROWS = 4
-"""The last rows of a log, in which calls without a return would stand."""
 logger = logging.getLogger(__name__)
 
 

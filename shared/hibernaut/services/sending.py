@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from hibernaut.domain import approvals as decisions
-from hibernaut.domain.open_calls import INTERRUPTED, Closing, closed, open_at_end
+from hibernaut.domain.open_calls import INTERRUPTED, LAST_ROWS, Closing, closed, open_at_end
 from hibernaut.ports.model import Models
 from hibernaut.ports.table import ConditionFailed
 from hibernaut.ports.workflow import RunRef
@@ -39,8 +39,6 @@ from hibernaut.store.transactions import Print
 TRIES = 50
 MOST_WAITING = 100
 """Runs that may wait for one conversation."""
-MENDED_ROWS = 4
-"""The last rows of a log, in which calls without a return would stand."""
 logger = logging.getLogger(__name__)
 
 
@@ -207,7 +205,7 @@ class Sending:
         last = self._stores.conversations.message(tenant, head.id, head.last_message) if head.last_message else None
         if last is None or last.role not in ("assistant", "approval"):
             return []
-        tail = self._stores.conversations.page(tenant, head.id, limit=MENDED_ROWS, descending=True)
+        tail = self._stores.conversations.page(tenant, head.id, limit=LAST_ROWS, descending=True)
         calls = open_at_end(tail[::-1])
         if not calls:
             return []

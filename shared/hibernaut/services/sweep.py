@@ -19,7 +19,7 @@ from hibernaut.services.callbacks import Callbacks
 from hibernaut.services.endings import Endings
 from hibernaut.services.host import Host
 from hibernaut.store import keys
-from hibernaut.store.runs import RunState
+from hibernaut.store.runs import OPEN_FOR_MS, RunState
 from hibernaut.store.stores import Stores
 
 LONGEST_RUN = timedelta(hours=24)
@@ -122,4 +122,4 @@ class Sweep:
         return state.lease > int(self._host.clock.now().timestamp() * 1000)
 
     def _due_ms(self) -> int:
-        return int(self._host.clock.now().timestamp() * 1000) + 60_000
+        return int(self._host.clock.now().timestamp() * 1000) + OPEN_FOR_MS

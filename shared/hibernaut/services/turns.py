@@ -36,14 +36,14 @@ from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.schemas.turn import Journal, Stamp
 from hibernaut.schemas.usage import Usage
 from hibernaut.services.asking import Asking, Timing, journal_of, reply_of
-from hibernaut.services.attempts import OPEN_FOR_MS, Advanced, Attempts, Stopped
+from hibernaut.services.attempts import Advanced, Attempts, Stopped
 from hibernaut.services.calls import Calls, ClaimHeld
 from hibernaut.services.commits import MemoryMoved
 from hibernaut.services.endings import Endings
 from hibernaut.services.host import Host
 from hibernaut.services.step_commits import StepCommits
 from hibernaut.services.turn_work import Loader, Work, answered_by
-from hibernaut.store.runs import RunState, running
+from hibernaut.store.runs import OPEN_FOR_MS, RunState, running
 from hibernaut.store.stores import Stores
 
 LONGEST_STEP = 880.0

@@ -18,6 +18,8 @@ from hibernaut.schemas.turn import Claim, Journal
 from hibernaut.store import keys
 from hibernaut.store.codec import Codec, expired
 
+OPEN_FOR_MS = 60_000
+"""Milliseconds after which the sweep takes up a run that nobody holds."""
 LOG_LIFE = timedelta(hours=24)
 """How long a run's event log is kept after its end."""
 EVENT_LIFE = 2 * LOG_LIFE

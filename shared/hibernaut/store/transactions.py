@@ -28,10 +28,7 @@ from hibernaut.store.approvals import Approvals
 from hibernaut.store.codec import Codec
 from hibernaut.store.conversation_records import message_sent, run_ended
 from hibernaut.store.conversations import Conversations
-from hibernaut.store.runs import Runs, RunState, running, unchanged
-
-OPEN_FOR_MS = 60_000
-"""A run that nobody has touched for this long is taken up by the sweep."""
+from hibernaut.store.runs import OPEN_FOR_MS, Runs, RunState, running, unchanged
 
 
 @dataclass(frozen=True, slots=True)
