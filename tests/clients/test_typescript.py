@@ -45,8 +45,8 @@ def provider() -> Iterator[ScriptedOpenAI]:
 def url(request: pytest.FixtureRequest, provider: ScriptedOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Where the server answers."""
     data = tmp_path_factory.mktemp("data")
-    with serving_embedded(data, provider) if request.param == "embedded" else serving_offline(provider) as address:
-        yield address
+    with serving_embedded(data, provider) if request.param == "embedded" else serving_offline(provider) as served:
+        yield served.url
 
 
 def ran(program: str, sdk: Path, place: Path, *arguments: str, heard: Callable[[], None] | None = None) -> Any:

@@ -2,6 +2,7 @@
 
     def test_…(client: Letta, said: Said) -> None      the stable SDK
     def test_…(http: httpx.Client) -> None             bare HTTP, as from curl: not a "1.0 client"
+    def test_…(indexed: Indexed) -> None               waits until the index knows everything
 
 Every test runs on every profile. `said.next(...)` scripts the model `openai/test-model`, one reply per model call; without it agents
 use the built-in demo model.
@@ -10,6 +11,7 @@ use the built-in demo model.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -21,8 +23,11 @@ import pytest
 from letta_client import Letta
 
 from hibernaut.local.server import LocalServer, address, listening
+from hibernaut.ports.table import Table
 from hibernaut.rest.app import create_app
 from hibernaut.rest.following import USUAL_WAITS, Waits
+from hibernaut.schemas.ids import DEFAULT_TENANT
+from hibernaut.store.unindexed import Unindexed
 from hibernaut.wiring.embedded import Embedded
 from hibernaut.wiring.face import services_over
 from hibernaut.wiring.settings import EmbeddedSettings
@@ -33,6 +38,9 @@ HANDLE = "openai/test-model"
 CURL = {"user-agent": "curl/8.5.0"}
 Make = Callable[..., Any]
 """Makes an agent from fields of `agents.create`."""
+Indexed = Callable[[], None]
+PATIENCE = 60.0
+"""Seconds after which what should be indexed is stuck."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -56,6 +64,20 @@ class Said:
         return self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
 
 
+@dataclass(frozen=True)
+class Served:
+    """Where a server answers, and its table, to look into."""
+
+    url: str
+    table: Table
+
+    def wait_until_indexed(self) -> None:
+        unindexed, deadline = Unindexed(self.table), time.monotonic() + PATIENCE
+        while left := unindexed.waiting(DEFAULT_TENANT):
+            assert time.monotonic() < deadline, f"{left} pointers still stand"
+            threading.Event().wait(0.02)
+
+
 def calls(*named: tuple[str, dict[str, Any]], content: str | None = None) -> dict[str, Any]:
     """A reply that calls tools."""
     made = [{"id": f"call_{number}", "name": name, "arguments": arguments} for number, (name, arguments) in enumerate(named, 1)]
@@ -63,8 +85,8 @@ def calls(*named: tuple[str, dict[str, Any]], content: str | None = None) -> dic
 
 
 @contextmanager
-def serving_embedded(data: Path, provider: ScriptedOpenAI, waits: Waits = USUAL_WAITS) -> Iterator[str]:
-    """The embedded profile on a free port; its address. `waits`: how long who asks is kept waiting there."""
+def serving_embedded(data: Path, provider: ScriptedOpenAI, waits: Waits = USUAL_WAITS) -> Iterator[Served]:
+    """The embedded profile on a free port. `waits`: how long who asks is kept waiting there."""
     settings = EmbeddedSettings(data=data, providers={"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": provider.url})
     with Embedded(settings) as house, ExitStack() as running:
         app = create_app(services_over(house.stores, house.host, house.models, house.chain), waits=waits)
@@ -74,16 +96,17 @@ def serving_embedded(data: Path, provider: ScriptedOpenAI, waits: Waits = USUAL_
         running.callback(thread.join)
         running.callback(server.stop)
         thread.start()
-        yield address(listener)
+        yield Served(address(listener), house.table)
 
 
 @contextmanager
-def serving_offline(provider: ScriptedOpenAI) -> Iterator[str]:
-    """What is deployed, in this process; its address."""
+def serving_offline(provider: ScriptedOpenAI) -> Iterator[Served]:
+    """What is deployed, in this process, with its change stream."""
     from hibernaut.local.aws_offline.offline import OfflineAws
 
     with OfflineAws(secrets={"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": provider.url}) as aws:
-        yield aws.url
+        aws.tell_by_itself()
+        yield Served(aws.url, aws.table)
 
 
 @pytest.fixture(scope="session")
@@ -98,11 +121,22 @@ def profile(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def url(profile: str, provider: ScriptedOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where the server answers."""
+def served(profile: str, provider: ScriptedOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     serving = serving_embedded(tmp_path_factory.mktemp("data"), provider) if profile == "embedded" else serving_offline(provider)
-    with serving as address_:
-        yield address_
+    with serving as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def url(served: Served) -> str:
+    """Where the server answers."""
+    return served.url
+
+
+@pytest.fixture
+def indexed(served: Served) -> Indexed:
+    """Waits until the index knows everything that was written, its vectors too."""
+    return served.wait_until_indexed
 
 
 @pytest.fixture

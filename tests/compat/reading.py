@@ -13,24 +13,20 @@ PATIENCE = 60.0
 """Seconds after which a file that should be read is stuck."""
 
 
-READ = ("embedding", "completed")
-"""The statuses of a file whose text and pieces are there; where nobody tells the indexer, as in these tests on AWS, none is completed."""
-
-
 def until_read(look: Callable[[], Any]) -> Any:
-    """What `look` shows once the file is read, or could not be."""
+    """What `look` shows once the file is read and indexed, or could not be."""
     deadline = time.monotonic() + PATIENCE
-    while (file := look()).processing_status not in (*READ, "error"):
+    while (file := look()).processing_status not in ("completed", "error"):
         assert time.monotonic() < deadline, f"the file is still {file.processing_status}"
         threading.Event().wait(0.02)
     return file
 
 
 def read(client: Letta, file: Any) -> Any:
-    """The file, with its text, once it is read (or could not be)."""
+    """The file, with its text, once it is read and indexed (or could not be)."""
     return until_read(lambda: client.folders.files.retrieve(file.id, folder_id=file.source_id, include_content=True))
 
 
 def uploaded(client: Letta, folder_id: str, name: str, data: bytes, media_type: str = "text/plain") -> Any:
-    """A file that was sent and read."""
+    """A file that was sent, read and indexed."""
     return read(client, client.folders.files.upload(folder_id, file=(name, data, media_type)))

@@ -24,7 +24,7 @@ from hibernaut.wiring.embedded import Embedded
 from hibernaut.wiring.face import services_over
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.compat.conftest import Make
-from tests.compat.reading import READ, read, until_read, uploaded
+from tests.compat.reading import read, until_read, uploaded
 from tests.support import documents
 
 MISSING = "source-00000000-0000-4000-8000-000000000000"
@@ -93,8 +93,8 @@ def test_a_file_is_sent_read_listed_and_deleted(client: Letta) -> None:
     assert (sent.processing_status, sent.file_name, sent.original_file_name) == ("parsing", "uploads/poem.md", "poem.md")
     assert (sent.source_id, sent.file_size, sent.file_type) == (folder.id, len(POEM), "text/markdown")
     file = read(client, sent)
-    assert file.processing_status in READ
-    assert (file.content, file.error_message, file.total_chunks) == (POEM, None, 1)
+    assert (file.processing_status, file.total_chunks, file.chunks_embedded) == ("completed", 1, 1)
+    assert (file.content, file.error_message) == (POEM, None)
     assert client.folders.files.retrieve(sent.id, folder_id=folder.id).content is None
     other = uploaded(client, folder.id, "other.txt", b"x")
     assert [one.id for one in client.folders.files.list(folder.id)] == [other.id, sent.id], "the newest first"
@@ -161,8 +161,7 @@ def test_an_upload_says_what_becomes_of_a_name_that_is_there(client: Letta, http
 def test_texts_code_pages_and_documents_are_read(client: Letta, name: str, data: bytes, expected: str) -> None:
     folder = client.folders.create(name=f"formats {name}")
     file = uploaded(client, folder.id, name, data, "application/octet-stream")
-    assert file.processing_status in READ
-    assert (file.error_message, file.content) == (None, expected)
+    assert (file.processing_status, file.error_message, file.content) == ("completed", None, expected)
 
 
 @pytest.mark.manifest("folders.upload.failures")
@@ -182,7 +181,7 @@ def test_a_file_that_cannot_be_read_says_why_and_keeps_no_other_waiting(client: 
     folder = client.folders.create(name=f"failures {name}")
     bad = client.folders.files.upload(folder.id, file=(name, data, "application/octet-stream"))
     good = uploaded(client, folder.id, "good.txt", b"good")
-    assert good.processing_status in READ
+    assert good.processing_status == "completed"
     bad = read(client, bad)
     assert (bad.processing_status, bad.content) == ("error", None)
     assert why in bad.error_message
@@ -222,7 +221,7 @@ def test_a_folder_knows_its_agents_and_its_pieces(client: Letta, http: httpx.Cli
     text = "\n\n".join(f"Paragraph {number} speaks of birds, of {number} birds to be exact." * 8 for number in range(20))
     file = uploaded(client, folder.id, "long.txt", text.encode())
     pieces = http.get(f"/v1/folders/{folder.id}/passages").json()
-    assert len(pieces) == file.total_chunks > 1
+    assert len(pieces) == file.total_chunks == file.chunks_embedded > 1
     assert {(piece["file_id"], piece["source_id"]) for piece in pieces} == {(file.id, folder.id)}
     assert all(piece["text"] in text for piece in pieces)
     client.folders.delete(folder.id)

@@ -22,7 +22,7 @@ AT_ONCE = Waits(plain=0, silence=0.01)
 @contextmanager
 def at(data: Path, provider: ScriptedOpenAI, waits: Waits) -> Iterator[tuple[Letta, str]]:
     """A client of such a server, and an agent."""
-    with serving_embedded(data, provider, waits) as url, Letta(base_url=url, api_key="any", max_retries=0) as client:
+    with serving_embedded(data, provider, waits) as served, Letta(base_url=served.url, api_key="any", max_retries=0) as client:
         yield client, client.agents.create(model=HANDLE).id
 
 

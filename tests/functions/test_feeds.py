@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,10 +12,11 @@ from moto import mock_aws
 
 from hibernaut.adapters.table.definition import table_definition
 from hibernaut.local.aws_offline import moto_fixes
-from hibernaut.local.aws_offline.feeds import Feed
+from hibernaut.local.aws_offline.feeds import Feed, Feeds
 from hibernaut.local.aws_offline.lambdas import Reply
 from hibernaut.local.aws_offline.resources import client
 
+PATIENCE = 30.0
 QUEUE = "arn:aws:sqs:us-east-1:123456789012:letters"
 
 
@@ -25,10 +27,12 @@ class Function:
         self.batches: list[list[str]] = []
         self.refused: set[str] = set()
         self.broken = False
+        self.told = threading.Semaphore(0)
 
     def invoke(self, _name: str, event: Any) -> Reply:
         names = {record["dynamodb"]["SequenceNumber"]: record["dynamodb"]["Keys"]["sk"]["S"] for record in event["Records"]}
         self.batches.append(list(names.values()))
+        self.told.release()
         if self.broken:
             return Reply({"errorType": "X", "errorMessage": ""}, failed=True)
         failed = [{"itemIdentifier": number} for number, name in names.items() if name in self.refused]
@@ -108,3 +112,26 @@ def test_a_function_that_fails_as_a_whole_is_told_all_again(feed: Feed, function
     function.broken = False
     feed.pump()
     assert function.batches == [["NEW#1", "NEW#2"]] * 2
+
+
+def test_what_is_written_is_told_by_itself_until_the_end(feed: Feed, function: Function) -> None:
+    feeds = Feeds([feed])
+    write("NEW#1")
+    with feeds.by_themselves():
+        assert function.told.acquire(timeout=PATIENCE), "what stood there before"
+        write("OTHER", "NEW#2")
+        assert function.told.acquire(timeout=PATIENCE)
+    write("NEW#3")
+    assert function.batches == [["NEW#1"], ["NEW#2"]]
+    assert "stream" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_what_fails_is_told_again_by_itself_though_nothing_is_written(feed: Feed, function: Function) -> None:
+    function.broken = True
+    write("NEW#1")
+    with Feeds([feed]).by_themselves():
+        assert function.told.acquire(timeout=PATIENCE)
+        function.broken = False
+        assert function.told.acquire(timeout=PATIENCE)
+    assert function.batches == [["NEW#1"]] * 2
+    assert feed.pump() == 0

@@ -62,7 +62,8 @@ def test_sixty_four_streams_go_on_together_and_none_is_starved(tmp_path: Path, p
                 begun_reading[place].set()
         return text
 
-    with serving_embedded(tmp_path, provider) as url, ThreadPoolExecutor(MANY) as clients:
+    with serving_embedded(tmp_path, provider) as served, ThreadPoolExecutor(MANY) as clients:
+        url = served.url
         places = list(enumerate(agents(url, MANY)))
         texts = [clients.submit(follow, place, url, agent) for place, agent in places]
         assert all([one.wait(LONGEST) for one in begun_reading])

@@ -32,7 +32,8 @@ def said(reply: Any) -> list[str]:
 
 
 def test_six_senders_at_once_are_all_answered_each_in_a_turn_of_its_own(tmp_path: Path) -> None:
-    with ScriptedOpenAI(answer) as provider, serving_embedded(tmp_path, provider) as url:
+    with ScriptedOpenAI(answer) as provider, serving_embedded(tmp_path, provider) as served:
+        url = served.url
         with Letta(base_url=url, api_key="any", max_retries=0) as client:
             agent: AgentState = client.agents.create(
                 model=HANDLE, memory_blocks=[{"label": "human", "value": ""}], tools=["memory_insert"]

@@ -54,7 +54,9 @@ class Recorded:
 
 
 class ScriptedServer:
-    """What the providers' servers share. `requests` are the calls of the model, kept if it `keeps`; `listings` those of the model list."""
+    """What the providers' servers share. `requests` are the calls of the model, `embedded` those of the embedder, kept if it `keeps`;
+    `listings` those of the model list.
+    """
 
     prefix = ""
     completions = ""
@@ -70,6 +72,7 @@ class ScriptedServer:
         self.latency = latency
         self.keeps = keeps
         self.requests: list[Recorded] = []
+        self.embedded: list[Recorded] = []
         self.listings: list[Recorded] = []
         self.connections = 0
         self.gone = threading.Event()
@@ -148,9 +151,10 @@ class _Handler(BaseHTTPRequestHandler):
         raw = self.rfile.read(int(self.headers["content-length"]))
         body = json.loads(raw)
         headers = {name.lower(): value for name, value in self.headers.items()}
+        embeds = bool(server.embeddings) and self.path == server.prefix + server.embeddings
         if server.keeps:
-            server.requests.append(Recorded("POST", self.path, headers, body, raw))
-        if server.embeddings and self.path == server.prefix + server.embeddings:
+            (server.embedded if embeds else server.requests).append(Recorded("POST", self.path, headers, body, raw))
+        if embeds:
             self._answer(server.embeds(body), streams=False)
             return
         if self.path != server.prefix + server.completions:

@@ -39,7 +39,7 @@ def used(embedder: Embedder | None, server: ScriptedOpenAI) -> str | None:
     """The key with which it asks this server."""
     assert embedder is not None
     embedder.embed(["one"])
-    return server.requests[-1].headers.get("authorization")
+    return server.embedded[-1].headers.get("authorization")
 
 
 def test_without_anything_configured_minilm_is_the_default() -> None:
@@ -149,7 +149,7 @@ def test_equal_configurations_share_an_embedder_and_its_memory_of_queries(server
     assert one is not None
     one.embed(["words"], query=True)
     one.embed(["words"], query=True)
-    assert len(server.requests) == 1
+    assert len(server.embedded) == 1
 
 
 def test_one_that_names_bedrock_asks_it_where_the_account_has_it() -> None:

@@ -35,7 +35,7 @@ def rows(*embeddings: Any) -> dict[str, Any]:
 
 def test_a_request_carries_the_model_the_texts_and_the_key(server: ScriptedOpenAI) -> None:
     over(server).embed(["one", "two"])
-    [request] = server.requests
+    [request] = server.embedded
     assert request.path == "/v1/embeddings"
     assert request.body == {"model": "test-embedding", "input": ["one", "two"], "encoding_format": "float"}
     assert request.headers["authorization"] == f"Bearer {KEY}"
@@ -44,7 +44,7 @@ def test_a_request_carries_the_model_the_texts_and_the_key(server: ScriptedOpenA
 def test_without_a_key_none_is_sent(server: ScriptedOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     OpenAIEmbedder(model="m", dimension=8, url=server.url).embed(["one"])
-    assert "authorization" not in server.requests[0].headers
+    assert "authorization" not in server.embedded[0].headers
 
 
 @pytest.mark.parametrize(
@@ -63,26 +63,26 @@ def test_a_smaller_dimension_is_asked_for_where_the_model_takes_it(
     server.embeds = lambda body: vectors({"dimensions": dimension} | body)
     [vector] = over(server, model, dimension).embed(["one"])
     assert len(vector) == dimension
-    assert server.requests[0].body.get("dimensions") == sent
+    assert server.embedded[0].body.get("dimensions") == sent
 
 
 def test_requests_hold_as_many_texts_as_they_may_and_the_order_stays(server: ScriptedOpenAI) -> None:
     texts = [f"text {number}" for number in range(23)]
     found = over(server, batch=10).embed(texts)
-    assert [len(request.body["input"]) for request in server.requests] == [10, 10, 3]
+    assert [len(request.body["input"]) for request in server.embedded] == [10, 10, 3]
     assert found == [over(server).embed([text])[0] for text in texts]
 
 
 def test_requests_hold_as_many_tokens_as_they_may(server: ScriptedOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(openai, "MOST_TOKENS", 100)
     over(server).embed(["word " * 60, "word " * 30, "word " * 30, "word " * 300])
-    assert [len(request.body["input"]) for request in server.requests] == [2, 1, 1]
+    assert [len(request.body["input"]) for request in server.embedded] == [2, 1, 1]
 
 
 def test_a_text_is_cut_to_what_the_model_reads(server: ScriptedOpenAI) -> None:
     embedder = over(server)
     embedder.embed(["some words " * 20_000])
-    [sent] = server.requests[0].body["input"]
+    [sent] = server.embedded[0].body["input"]
     assert 0.9 * embedder.max_tokens < embedder.count(sent) <= embedder.max_tokens
 
 
@@ -112,7 +112,7 @@ def test_a_refusal_says_whether_it_is_worth_another_try(server: ScriptedOpenAI, 
     server.embeds = lambda _: {"status": status, "body": body}
     failed = failure(server)
     assert (failed.retryable, str(failed)) == (retryable, f"test-embedding: refused with status {status}")
-    assert len(server.requests) == 1
+    assert len(server.embedded) == 1
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,31 @@ def test_nobody_reads_in_the_middle_of_a_write(dynamodb: Any, monkeypatch: pytes
     assert seen == [KEY]
 
 
+def test_nobody_reads_the_stream_in_the_middle_of_a_write(dynamodb: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    arn = dynamodb.describe_table(TableName="records")["Table"]["LatestStreamArn"]
+    streams = boto3.client("dynamodbstreams")
+    shard = streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"][0]["ShardId"]
+    iterator = streams.get_shard_iterator(StreamArn=arn, ShardId=shard, ShardIteratorType="TRIM_HORIZON")["ShardIterator"]
+    put, seen, waited = Table.put_item, list[Any](), list[threading.Thread]()
+
+    def put_while_somebody_reads(table: Any, *args: Any, **kwargs: Any) -> Any:
+        done = put(table, *args, **kwargs)
+        reader = threading.Thread(target=lambda: seen.append(streams.get_records(ShardIterator=iterator)["Records"]))
+        reader.start()
+        # Long enough for any reader that does not wait for the write, which is undone when its other half fails.
+        reader.join(0.3)
+        waited.append(reader)
+        return done
+
+    monkeypatch.setattr(Table, "put_item", put_while_somebody_reads)
+    failing = {"TableName": "records", "Key": {**KEY, "sk": {"S": "2"}}, "ConditionExpression": "attribute_exists(pk)"}
+    with pytest.raises(ClientError):
+        dynamodb.transact_write_items(TransactItems=[{"Put": {"TableName": "records", "Item": KEY}}, {"ConditionCheck": failing}])
+    waited[0].join()
+    assert seen == [[]]
+    streams.close()
+
+
 def test_every_kind_of_value_comes_back_as_it_was_put(dynamodb: Any) -> None:
     values: dict[str, Any] = {
         "bytes": {"B": b"\x00\xff"},

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from hibernaut.domain import file_texts
+from hibernaut.ports.embedder import Embedders
 from hibernaut.rest.dependencies import Services
 from hibernaut.schemas.agent import CreateAgentRequest
 from hibernaut.schemas.base import JsonObject
@@ -20,6 +22,7 @@ from hibernaut.services.memory_sources import NoEmbedders
 from hibernaut.wiring.embedded import Embedded, Overrides
 from hibernaut.wiring.face import services_over
 from hibernaut.wiring.settings import EmbeddedSettings
+from tests.support.hashing_embedder import OneEmbedder
 
 TENANT = "default"
 
@@ -27,11 +30,12 @@ TENANT = "default"
 class Desk:
     """An agent with a folder, at home; what is sent is read at once."""
 
-    def __init__(self, house: Embedded) -> None:
+    def __init__(self, house: Embedded, embedders: Embedders | None = None) -> None:
         house.ingest.close()
         self.services: Services = services_over(house.stores, house.host, house.models, house.chain)
-        self._ingestion = Ingestion(house.stores, house.host, NoEmbedders(), indexed=False)
-        self.folder = self.services.folders.create(TENANT, CreateFolder(name="f"))
+        self._ingestion = Ingestion(house.stores, house.host, embedders or NoEmbedders(), indexed=embedders is not None)
+        config = embedders.default() if embedders else None
+        self.folder = self.services.folders.create(TENANT, CreateFolder(name="f", embedding_config=config))
         asked = CreateAgentRequest(folder_ids=[self.folder.id], per_file_view_window_char_limit=500)
         self.agent = self.services.agents.creation.create(TENANT, asked)
 
@@ -130,3 +134,15 @@ def test_what_cannot_be_used_says_what_was_expected(desk: Desk, name: str, args:
     result = desk.services.tools.runs.run_attached(TENANT, desk.agent.id, name, args)
     assert result.status == "error"
     assert "`" in str(result.stderr)
+
+
+def test_what_is_not_embedded_yet_is_found_by_its_words_and_named(tmp_path: Path) -> None:
+    embedders = OneEmbedder()
+    with closing(Embedded(EmbeddedSettings(data=tmp_path), Overrides(embedders=embedders))) as house:
+        desk = Desk(house, embedders)
+        desk.add("bees.txt", "Bees make honey in summer.")
+        found = desk.call("semantic_search_files", query="honey")
+        assert "Bees make honey in summer." in found
+        assert "f/bees.txt is still being embedded (0 % done)" in found
+        assert house.pump.drain()
+        assert "still being embedded" not in desk.call("semantic_search_files", query="honey")

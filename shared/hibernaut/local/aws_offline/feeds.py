@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
+from hibernaut.local.aws_offline import moto_fixes
 from hibernaut.local.aws_offline.lambdas import Lambdas, Reply
 from hibernaut.local.aws_offline.place import REGION
 from hibernaut.local.aws_offline.resources import client
@@ -20,6 +22,10 @@ from hibernaut.local.aws_offline.stack import Stack
 from hibernaut.schemas.base import Json, JsonObject
 
 PAGE = 1000
+GATHERING = 0.1
+"""Seconds that records are gathered for before they are told, by those who are not asked to tell them."""
+REST = 0.5
+"""Seconds after which they tell again what failed."""
 
 
 class Feed:
@@ -34,7 +40,7 @@ class Feed:
         self._tries: int = properties["MaximumRetryAttempts"] + 1
         self._letters: str = properties["DestinationConfig"]["OnFailure"]["Destination"]
         self._turn = threading.Lock()
-        self._after: str | None = None
+        self._at: str | None = None
         self._waiting: list[JsonObject] = []
         self._tried = 0
 
@@ -51,6 +57,15 @@ class Feed:
                 if done < len(batch) and not self._given_up():
                     break
             return told
+
+    def concerned(self, record: Mapping[str, Any]) -> bool:
+        """Whether the function is told of such a change."""
+        return any(fits(pattern, dict(record)) for pattern in self._patterns)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether something failed that is to be told once more."""
+        return bool(self._waiting)
 
     def _batch(self) -> list[JsonObject]:
         """What is told next: what the function itself wrote meanwhile comes behind what waits."""
@@ -79,35 +94,64 @@ class Feed:
 
     def _new(self) -> list[JsonObject]:
         records = [_as_lambda_tells(record, self._stream) for record in self._read()]
-        return [record for record in records if any(fits(pattern, record) for pattern in self._patterns)]
+        return [record for record in records if self.concerned(record)]
 
     def _read(self) -> Iterator[Mapping[str, Any]]:
-        """What the stream has told since; moto has one shard."""
+        """What the stream has told since."""
+        at = self._at or self._beginning()
+        while True:
+            page = client("dynamodbstreams").get_records(ShardIterator=at, Limit=PAGE)
+            yield from page["Records"]
+            self._at = at = page["NextShardIterator"]
+            if len(page["Records"]) < PAGE:
+                return
+
+    def _beginning(self) -> str:
+        """Where the stream begins; moto has one shard."""
         streams = client("dynamodbstreams")
         (shard,) = streams.describe_stream(StreamArn=self._stream)["StreamDescription"]["Shards"]
-        place: dict[str, Any] = {"ShardIteratorType": "TRIM_HORIZON"}
-        if self._after is not None:
-            place = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": self._after}
-        at = streams.get_shard_iterator(StreamArn=self._stream, ShardId=shard["ShardId"], **place)["ShardIterator"]
-        while True:
-            page = streams.get_records(ShardIterator=at, Limit=PAGE)
-            for record in page["Records"]:
-                self._after = record["dynamodb"]["SequenceNumber"]
-                yield record
-            if not page["Records"]:
-                return
-            at = page["NextShardIterator"]
+        asked = {"StreamArn": self._stream, "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
+        return str(streams.get_shard_iterator(**asked)["ShardIterator"])
 
 
 class Feeds:
     """All mappings of a stack."""
 
-    def __init__(self, stack: Stack, lambdas: Lambdas) -> None:
-        self._feeds = [Feed(one.properties, lambdas) for one in stack.of_type("AWS::Lambda::EventSourceMapping")]
+    def __init__(self, feeds: Sequence[Feed]) -> None:
+        self._feeds = feeds
+
+    @classmethod
+    def of(cls, stack: Stack, lambdas: Lambdas) -> Self:
+        return cls([Feed(one.properties, lambdas) for one in stack.of_type("AWS::Lambda::EventSourceMapping")])
 
     def pump(self) -> int:
         """As `Feed.pump`, for each."""
         return sum(feed.pump() for feed in self._feeds)
+
+    @contextmanager
+    def by_themselves(self) -> Iterator[None]:
+        """Meanwhile a thread tells what is new as it comes, and what failed after a rest."""
+        news, over = threading.Event(), threading.Event()
+
+        def changed(record: Mapping[str, Any]) -> None:
+            if any(feed.concerned(record) for feed in self._feeds):
+                news.set()
+
+        def tell() -> None:
+            while not over.wait(GATHERING):
+                news.clear()
+                self.pump()
+                news.wait(REST if any(feed.waiting for feed in self._feeds) else None)
+
+        telling = threading.Thread(target=tell, daemon=True, name="stream")
+        with moto_fixes.told_of_changes(changed):
+            telling.start()
+            try:
+                yield
+            finally:
+                over.set()
+                news.set()
+                telling.join()
 
 
 def _as_lambda_tells(record: Mapping[str, Any], stream: str) -> JsonObject:

@@ -6,7 +6,7 @@ Without these fixes
 - concurrent writes trample on one another: RuntimeError, or one transaction's roll-back discards another's writes, because every
   transaction copies whole tables and puts the copies back when it fails;
 - the stream tells of writes that a failed transaction took back, twice of an update that makes its item, and of writes without
-  effect;
+  effect; and whoever reads it in the middle of a write sees these, under numbers that others get afterwards;
 - the same ClientRequestToken does the same transaction again;
 - a condition that compares values of different kinds fails with an error (text and number), or takes True for 1;
 - most of the time of a query goes into moto's generic serializer.
@@ -39,10 +39,12 @@ def install() -> None:
     from moto.dynamodb.models import DynamoDBBackend
     from moto.dynamodb.models.table import Table
     from moto.dynamodb.responses import DynamoHandler, DynamoResult
+    from moto.dynamodbstreams.models import DynamoDBStreamsBackend
 
     turn = threading.RLock()
     for name in _READS:
         replace(DynamoDBBackend, name, lambda original: _in_turn(turn, original))
+    replace(DynamoDBStreamsBackend, "get_records", lambda original: _in_turn(turn, original))
     for name in ("put_item", "update_item", "delete_item"):
         replace(DynamoDBBackend, name, lambda original: _single_write(turn, original))
     replace(DynamoDBBackend, "transact_write_items", lambda original: _transaction(turn, original))
@@ -52,6 +54,25 @@ def install() -> None:
         replace(comparison, "expr", _of_one_kind if sign != "<>" else _or_of_two_kinds)
     replace(DynamoHandler, "transact_write_items", _once_per_token)
     replace(DynamoResult, "execute_result", _quick_serializer)
+
+
+@contextmanager
+def told_of_changes(listener: Callable[[dict[str, Any]], None]) -> Iterator[None]:
+    """Meanwhile `listener` is told of each record that a change stream is given, within the write, which may yet be undone: what it
+    hears is a reason to read the stream, no more."""
+    from moto.dynamodb.models.table import StreamShard
+
+    original = StreamShard.add
+
+    def add(shard: Any, old: Any, new: Any) -> None:
+        original(shard, old, new)
+        listener(shard.items[-1].to_json())
+
+    put(StreamShard, "add", add)
+    try:
+        yield
+    finally:
+        put(StreamShard, "add", original)
 
 
 def _in_turn(turn: threading.RLock, original: Callable[..., Any]) -> Callable[..., Any]:

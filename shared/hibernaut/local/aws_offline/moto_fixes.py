@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from typing import Any
 
 from hibernaut.local.aws_offline.moto_executions import Ended
 from hibernaut.local.aws_offline.moto_objects import Created
@@ -50,6 +51,13 @@ def told_of_ends(listener: Callable[[Ended], None]) -> AbstractContextManager[No
     from hibernaut.local.aws_offline import moto_executions
 
     return moto_executions.told_of_ends(listener)
+
+
+def told_of_changes(listener: Callable[[dict[str, Any]], None]) -> AbstractContextManager[None]:
+    """Meanwhile the listener is told, within each write, of what a table's change stream is given."""
+    from hibernaut.local.aws_offline import moto_dynamodb
+
+    return moto_dynamodb.told_of_changes(listener)
 
 
 def told_of_objects(listener: Callable[[Created], None]) -> AbstractContextManager[None]:

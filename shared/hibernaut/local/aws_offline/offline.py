@@ -100,7 +100,7 @@ class OfflineAws:
             self.lambdas = Lambdas([Function.of(function) for function in functions])
             starting.callback(self.lambdas.over)
             self.rules = Rules(self.stack, self.lambdas)
-            self.feeds = Feeds(self.stack, self.lambdas)
+            self.feeds = Feeds.of(self.stack, self.lambdas)
             starting.enter_context(moto_fixes.told_of_ends(self.rules.execution_ended))
             starting.enter_context(moto_fixes.told_of_objects(self.rules.object_created))
             starting.enter_context(_invoking(self.lambdas))
@@ -173,8 +173,12 @@ class OfflineAws:
 
     def pump(self) -> int:
         """Tell the functions what the table's change stream has for them, and what they failed at the last time; how many records were
-        told. Nothing is told by itself: `hibernaut dev` calls this again and again."""
+        told. Nothing is told by itself, unless `tell_by_itself` was called."""
         return self.feeds.pump()
+
+    def tell_by_itself(self) -> None:
+        """From now on until the end the functions are told of the table's changes soon after these are made."""
+        self._running.enter_context(self.feeds.by_themselves())
 
     def wait_for_run(self, name: str, timeout: float = 30.0) -> str:
         """Wait for the end of the execution of this name, without asking again and again; its status."""

@@ -12,9 +12,6 @@ from functools import partial
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.server import LocalServer, address, listening
 
-PUMP_S = 0.5
-"""Lambda looks at a stream as often as that."""
-
 
 def serve(
     host: str, port: int, *, secrets: Mapping[str, str], variables: Mapping[str, str], ready: Callable[[str], None]
@@ -33,7 +30,7 @@ def serve(
             )
             for function, seconds in aws.clocks().items()
         ]
-        clocks.append(threading.Thread(target=_every, args=(PUMP_S, aws.pump, over), daemon=True, name="stream"))
+        aws.tell_by_itself()
         for clock in clocks:
             clock.start()
         try:
