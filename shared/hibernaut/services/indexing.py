@@ -72,14 +72,16 @@ class Indexing:
         Raises: ConditionFailed.
         """
         if pointer.kind != "file" or pointer.state != "EMBED":
-            return self._stores.writer.write(*changes)
+            self._stores.writer.write(*changes)
+            return
         counted = self._stores.files.counted(pointer.tenant, pointer.within, len(pointer.ids))
         try:
             self._stores.writer.write(counted, *changes)
         except ConditionFailed as failure:
             if set(failure.failed) != {0}:
                 raise
-            return self._stores.writer.write(*changes)  # the file is gone: there is nothing to count
+            self._stores.writer.write(*changes)  # the file is gone: there is nothing to count
+            return
         self._stores.files.complete(pointer.tenant, pointer.within)
 
     def _index_one(self, pointer: Pointer) -> list[Change]:
