@@ -112,6 +112,28 @@ def test_passages_go_into_the_first_archive_that_was_attached(client: Letta, new
     assert client.agents.passages.create(agent.id, text="z")[0].archive_id not in (None, own, one, two)
 
 
+@pytest.mark.manifest("passages.list.bounded")
+def test_a_text_is_found_however_many_passages_there_are(
+    client: Letta, http: httpx.Client, new_agent: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = new_agent()
+    for number in range(5):
+        client.agents.passages.create(agent.id, text=f"Fact {number}")
+    monkeypatch.setattr("hibernaut.services.passages.MOST_READ", 2)
+    for ascending, text in ((True, "fact 4"), (False, "fact 0")):
+        asked, found, told = {"search": text, "ascending": ascending}, list[str](), list[str]()
+        while True:
+            page = http.get(f"/v1/agents/{agent.id}/archival-memory", params=asked)
+            found += [one["text"].lower() for one in page.json()]
+            if "x-hibernaut-next" not in page.headers:
+                break
+            cursor, _, place = page.headers["x-hibernaut-next"].partition("=")
+            asked[cursor] = place
+            told.append(cursor)
+        assert (found, told) == ([text], ["after" if ascending else "before"] * 2)
+    assert len(client.agents.passages.list(agent.id)) == 5, "without a text a page is as long as it is asked for"
+
+
 @pytest.mark.manifest("passages.list", "passages.list.cursors")
 def test_an_agents_passages_are_listed_by_their_times(client: Letta, new_agent: Make) -> None:
     agent, archive = new_agent(), client.archives.create(name="second")

@@ -94,6 +94,28 @@ def test_steps_are_found_by_what_they_are_and_what_was_said_of_them(client: Lett
     assert client.steps.feedback.create(good).tags == ["long"]
 
 
+@pytest.mark.manifest("steps.list.bounded")
+def test_a_rare_step_is_found_however_many_others_there_are(
+    client: Letta, http: httpx.Client, new_agent: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent, other = new_agent(), new_agent()
+    wanted = talk(client, agent.id)
+    for _ in range(3):
+        talk(client, other.id)
+    whole = http.get("/v1/steps/", params={"agent_id": agent.id})
+    assert ([step["id"] for step in whole.json()], whole.headers.get("x-hibernaut-next")) == ([wanted], None)
+    monkeypatch.setattr("hibernaut.services.steps.MOST_READ", 2)
+    asked, found = {"agent_id": agent.id, "limit": "1"}, list[str]()
+    while not found:
+        page = http.get("/v1/steps/", params=asked)
+        found += [step["id"] for step in page.json()]
+        if not found:
+            cursor, _, place = page.headers["x-hibernaut-next"].partition("=")
+            assert cursor == "after"
+            asked[cursor] = place
+    assert found == [wanted]
+
+
 @pytest.mark.manifest("steps.list.filters", "steps.trace_id")
 def test_steps_are_found_by_their_trace_and_their_project(client: Letta, new_agent: Make) -> None:
     agent, other = new_agent(), new_agent()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hibernaut.domain.listing import Page, in_order, page
+from hibernaut.domain.listing import Cursor, Page, in_order, page, sought
 from hibernaut.schemas.errors import NotFound
 
 
@@ -73,3 +73,24 @@ def test_an_unknown_cursor_is_refused_unless_it_is_to_be_ignored(found: list[Row
     with pytest.raises(NotFound):
         asked(found, Page(after="unknown"))
     assert asked(found, Page(before="unknown", lost="ignored")) == ordered(found, False)
+
+
+@given(st.lists(st.booleans(), max_size=20), sizes, sizes)
+def test_a_list_that_is_looked_through_in_parts_shows_all_that_passes(passing: list[bool], limit: int, most: int) -> None:
+    met: list[int] = []
+    start: int = 0
+    cursor: Cursor = "after"
+    while True:
+        left = range(start, len(passing))
+        found = sought(left, passing.__getitem__, limit=limit, most=most, cursor=cursor, id_of=str)
+        assert len(found.rows) <= limit
+        met += found.rows
+        if found.rest is not None:
+            assert found.rest[0] == cursor
+            assert (len(found.rows), int(found.rest[1])) < (limit, start + most)
+            start = int(found.rest[1]) + 1
+        elif len(found.rows) == limit:
+            start = found.rows[-1] + 1
+        else:
+            break
+    assert met == [place for place, passes in enumerate(passing) if passes]

@@ -6,14 +6,15 @@ cursor holds the rows next to it, so that a client that goes backwards by the fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Generic, Literal, TypeVar
 
 from hibernaut.schemas.errors import NotFound
 
 Row = TypeVar("Row")
 Place = str | int | None
+Cursor = Literal["after", "before"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,32 @@ class Page:
     after: str | None = None
     descending: bool = False
     lost: Literal["refused", "ignored"] = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Sought(Generic[Row]):
+    """A page for which rows were looked at one after the other. `rest`: it ended early, because it had looked at as many as one request
+    may; the cursor from which the list goes on. None: nothing was left out."""
+
+    rows: list[Row]
+    rest: tuple[Cursor, str] | None = None
+
+
+def sought(
+    rows: Iterable[Row], admits: Callable[[Row], bool], *, limit: int, most: int, cursor: Cursor, id_of: Callable[[Row], str]
+) -> Sought[Row]:
+    """The first `limit` rows that pass, among the first `most`. `cursor`: the one that leads further in the order of these rows."""
+    found: list[Row] = []
+    last = ""
+    for read, row in enumerate(rows):
+        if len(found) == limit:
+            break
+        if read == most:
+            return Sought(found, (cursor, last))
+        last = id_of(row)
+        if admits(row):
+            found.append(row)
+    return Sought(found)
 
 
 def page(rows: Sequence[Row], asked: Page, *, id_of: Callable[[Row], str], place: Callable[[Row], Place]) -> list[Row]:

@@ -6,14 +6,19 @@ Every key is always there, null or not (Letta V1 API, digest 1.7).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeVar
 
 from fastapi import Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
+from hibernaut.domain.listing import Sought
 from hibernaut.schemas.base import Json
 
 JSON = "application/json"
+NEXT = "x-hibernaut-next"
+"""The header of a page that ended before it was full and before the list did: the cursor from which the list goes on."""
+M = TypeVar("M", bound=BaseModel)
 
 
 def reply(model: BaseModel) -> Response:
@@ -24,6 +29,15 @@ def reply(model: BaseModel) -> Response:
 def replies(models: Iterable[BaseModel]) -> Response:
     """A list of models."""
     return Response(b"[" + b",".join(map(_bytes, models)) + b"]", media_type=JSON)
+
+
+def sought(page: Sought[M]) -> Response:
+    """A page of what passed a filter."""
+    response = replies(page.rows)
+    if page.rest is not None:
+        cursor, place = page.rest
+        response.headers[NEXT] = f"{cursor}={place}"
+    return response
 
 
 def plain(value: Json, status: int = 200) -> Response:

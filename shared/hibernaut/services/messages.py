@@ -6,7 +6,7 @@ only chooses the newest rows. Cursors are chronological whatever the order: `aft
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -99,21 +99,13 @@ class Messages:
                 raise NotFound(f"Message with id {cursor} not found.")
         if query.conversation_id is not None and query.conversation_id != DEFAULT_CONVERSATION:
             return self.shown(tenant, self._rows(tenant, "", query), query)
-        rows = self._of_all(tenant, query)
+        chunk = max(1, query.limit) if query.limit is not None else CHUNK
+        rows: Iterable[Message] = self._log.walk(
+            tenant, Span(query.after, query.before), chunk=chunk, descending=query.descending
+        )
         if query.conversation_id is not None:
             rows = (row for row in rows if row.conversation_id is None)
         return self.shown(tenant, list(islice(rows, query.limit)), query)
-
-    def _of_all(self, tenant: str, query: MessageQuery) -> Iterator[Message]:
-        """Rows of all logs from the cursors on, chunk by chunk, as far as they are asked for."""
-        chunk = max(1, query.limit) if query.limit is not None else CHUNK
-        after, before = query.after, query.before
-        while True:
-            rows = self._log.page(tenant, after=after, before=before, limit=chunk, descending=query.descending)
-            yield from rows
-            if len(rows) < chunk:
-                return
-            after, before = (after, rows[-1].id) if query.descending else (rows[-1].id, before)
 
     def get(self, tenant: str, message_id: str) -> list[LettaMessage]:
         """What one row is shown as. Raises: NotFound."""

@@ -9,8 +9,8 @@ import heapq
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
+from hibernaut.domain.listing import Sought, sought
 from hibernaut.domain.passage_texts import checked
 from hibernaut.ports.table import MAX_BYTES
 from hibernaut.schemas.errors import InvalidArgument, NotFound
@@ -120,7 +120,7 @@ class Passages:
             for passage in self._stores.passages.get_many(tenant, archive.id, [passage_id]):
                 yield archive.id, passage
 
-    def list(self, tenant: str, agent_id: str, asked: PassageList) -> list[Passage]:
+    def list(self, tenant: str, agent_id: str, asked: PassageList) -> Sought[Passage]:
         """Of all the agent's archives, by time. A text is looked for in any case, in the first 20,000 from where the page begins.
 
         Raises: NotFound for the agent, InvalidArgument for a cursor.
@@ -132,10 +132,15 @@ class Passages:
         held = self._stores.archives.open_of_agent(tenant, agent_id)
         walks = [self._walk(tenant, archive.id, asked) for archive in held]
         passages: Iterator[Passage] = heapq.merge(*walks, key=lambda one: one.id, reverse=not asked.ascending)
-        if asked.search:
-            wanted = asked.search.casefold()
-            passages = (one for one in islice(passages, MOST_READ) if wanted in one.text.casefold())
-        return list(islice(passages, asked.limit))
+        wanted = (asked.search or "").casefold()
+        return sought(
+            passages,
+            lambda one: wanted in one.text.casefold(),
+            limit=asked.limit,
+            most=max(MOST_READ, 0 if wanted else asked.limit),
+            cursor="after" if asked.ascending else "before",
+            id_of=lambda one: one.id,
+        )
 
     def _walk(self, tenant: str, archive_id: str, asked: PassageList) -> Iterator[Passage]:
         """One archive, chunk by chunk, as far as it is asked for."""

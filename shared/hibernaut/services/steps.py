@@ -6,16 +6,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from hibernaut.domain.listing import Sought, sought
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.ids import compose
 from hibernaut.schemas.letta_message import LettaMessage
 from hibernaut.schemas.step import ModifyFeedback, Step, StepMetrics, StoredStep
 from hibernaut.services.messages import MessageQuery, Messages
+from hibernaut.store.logs import Span
 from hibernaut.store.steps import Steps as StoredSteps
 from hibernaut.store.writes import Writer
 
 CHUNK = 200
 """Steps that are read at once while a filter looks for its page."""
+MOST_READ = 10_000
+"""Steps that one page looks at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +51,22 @@ class Steps:
         """Raises: NotFound."""
         return self._stored(tenant, step_id).wire()
 
-    def page(self, tenant: str, query: StepQuery) -> list[Step]:
-        """A page; cursors follow the order asked for. Raises: NotFound for a cursor."""
+    def page(self, tenant: str, query: StepQuery) -> Sought[Step]:
+        """A page; cursors follow the order asked for. It looks at the first 10,000 steps from where it begins. Raises: NotFound for a cursor."""
         for cursor in (query.before, query.after):
             if cursor is not None:
                 self._stored(tenant, cursor)
-        found: list[Step] = []
-        for step in self._all(tenant, query):
-            if len(found) == query.limit:
-                break
-            if _kept(step, query):
-                found.append(step.wire())
+        found = sought(
+            self._all(tenant, query),
+            lambda step: _kept(step, query),
+            limit=query.limit,
+            most=MOST_READ,
+            cursor="before" if _backwards(query) else "after",
+            id_of=lambda step: step.id,
+        )
+        steps = [step.wire() for step in found.rows]
         # A page before a cursor is the one next to it: it is searched from the cursor outwards.
-        return found[::-1] if _backwards(query) else found
+        return Sought(steps[::-1] if _backwards(query) else steps, found.rest)
 
     def metrics(self, tenant: str, step_id: str) -> StepMetrics:
         """Raises: NotFound."""
@@ -100,17 +107,12 @@ class Steps:
         return step
 
     def _all(self, tenant: str, query: StepQuery) -> Iterator[StoredStep]:
-        """The steps between the cursors and dates, read in chunks, in the order in which the page is searched."""
+        """The steps between the cursors and dates in the order in which the page is searched."""
         low, high = (query.before, query.after) if query.descending else (query.after, query.before)
         low = max(filter(None, (low, _edge(query.start))), default=None)
         high = min(filter(None, (high, _edge(query.end, last=True))), default=None)
         descending = query.descending != _backwards(query)
-        while True:
-            chunk = self._steps.page(tenant, limit=CHUNK, after=low, before=high, descending=descending)
-            yield from chunk
-            if len(chunk) < CHUNK:
-                return
-            low, high = (low, chunk[-1].id) if descending else (chunk[-1].id, high)
+        return self._steps.walk(tenant, Span(low, high), chunk=CHUNK, descending=descending)
 
 
 def _backwards(query: StepQuery) -> bool:

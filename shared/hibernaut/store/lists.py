@@ -6,10 +6,12 @@ The index may lag: what was written a moment ago may be missing.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 from itertools import islice
 
-from hibernaut.ports.table import Index, Key, Table
+from hibernaut.ports.table import Index, Item, Key, Table
 from hibernaut.store import keys
+from hibernaut.store.logs import Span
 
 
 def merged(
@@ -38,6 +40,21 @@ def merged(
         for shard in keys.shards()
     )
     return [key for _, key in islice(heapq.merge(*shards, reverse=descending), limit)]
+
+
+def walked(table: Table, tenant: str, noun: str, span: Span, *, chunk: int, descending: bool = False) -> Iterator[Item]:
+    """The items of the entries in a span, in the order of their ids, read chunk by chunk as far as they are asked for.
+
+    What is gone already and still in the index is passed over.
+    """
+    while True:
+        found = merged(table, tenant, noun, limit=chunk, after=span.after, before=span.before, descending=descending)
+        items = table.get_many(found)
+        yield from (items[key] for key in found if key in items)
+        if len(found) < chunk:
+            return
+        last = keys.last_part(found[-1].sk)
+        span = Span(span.after, last) if descending else Span(last, span.before)
 
 
 def find(table: Table, tenant: str, noun: str, identifier: str) -> Key | None:

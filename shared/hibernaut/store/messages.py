@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from hibernaut.ports.table import Table
 from hibernaut.schemas.message import Message
 from hibernaut.store import lists
 from hibernaut.store.codec import Codec
+from hibernaut.store.logs import Span
 
 NOUN = "MSGS"
 
@@ -20,10 +23,7 @@ class Messages:
         item = self._table.get(key) if key else None
         return self._codec.record(Message, item) if item else None
 
-    def page(
-        self, tenant: str, *, limit: int, after: str | None = None, before: str | None = None, descending: bool = False
-    ) -> list[Message]:
-        """Rows with after < id < before, in the order asked for (through the index, which may lag)."""
-        found = lists.merged(self._table, tenant, NOUN, limit=limit, after=after, before=before, descending=descending)
-        items = self._table.get_many(found)
-        return [self._codec.record(Message, items[key]) for key in found if key in items]
+    def walk(self, tenant: str, span: Span, *, chunk: int, descending: bool = False) -> Iterator[Message]:
+        """Rows in the order asked for, as far as they are asked for (through the index, which may lag)."""
+        for item in lists.walked(self._table, tenant, NOUN, span, chunk=chunk, descending=descending):
+            yield self._codec.record(Message, item)

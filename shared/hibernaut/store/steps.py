@@ -5,10 +5,13 @@ Steps are written by `store.transactions`, together with everything else that ha
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from hibernaut.ports.table import PRESENT, Key, Table, Update
 from hibernaut.schemas.step import StoredStep
 from hibernaut.store import keys, lists
 from hibernaut.store.codec import Codec
+from hibernaut.store.logs import Span
 
 NOUN = "STEPS"
 
@@ -28,13 +31,10 @@ class Steps:
         items = self._table.query(keys.run(tenant, run_id).pk, prefix="STEP#")
         return [self._codec.record(StoredStep, item) for item in items]
 
-    def page(
-        self, tenant: str, *, limit: int, after: str | None = None, before: str | None = None, descending: bool = False
-    ) -> list[StoredStep]:
-        """Steps of all runs with after < id < before, in the order asked for (through the index, which may lag)."""
-        found = lists.merged(self._table, tenant, NOUN, limit=limit, after=after, before=before, descending=descending)
-        items = self._table.get_many(found)
-        return [self._codec.record(StoredStep, items[key]) for key in found if key in items]
+    def walk(self, tenant: str, span: Span, *, chunk: int, descending: bool = False) -> Iterator[StoredStep]:
+        """Steps of all runs in the order asked for, as far as they are asked for (through the index, which may lag)."""
+        for item in lists.walked(self._table, tenant, NOUN, span, chunk=chunk, descending=descending):
+            yield self._codec.record(StoredStep, item)
 
     def change(self, tenant: str, step: StoredStep) -> Update:
         """The change of a step's record. Its feedback is whatever was said last."""

@@ -66,6 +66,12 @@ ROWS = (
         "V1 compiles it anew for the agent's own tool alone.",
     ),
     done("passages.tools.insert", "RT 5.2", "`archival_memory_insert` stores a passage within the step's transaction."),
+    diverging(
+        "passages.list.bounded",
+        "API 2.8",
+        "`search` looks at 20,000 passages in one request; where the list goes on, the header `x-hibernaut-next` holds the cursor.",
+        "V1 looks through all passages in one request.",
+    ),
     done("passages.tools.search", "RT 5.2", "`archival_memory_search` answers passages with their relevance."),
     done(
         "passages.search_agent",

@@ -9,6 +9,12 @@ ROWS = (
     done("steps.retrieve.missing", "API 2.15", "An unknown step is 404, a malformed id 422."),
     done("steps.list", "API 2.15", "Steps of all runs, the newest first; cursors follow the order.", "GET /v1/steps/"),
     done("steps.list.filters", "API 2.15", "By agent, model, dates, feedback, tags and trace ids."),
+    diverging(
+        "steps.list.bounded",
+        "API 2.15",
+        "One request looks at 10,000 steps; where the list goes on behind them, the header `x-hibernaut-next` holds the cursor.",
+        "V1 looks through all steps in one request.",
+    ),
     done("steps.metrics", "API 2.15", "Its times in nanoseconds.", "GET /v1/steps/{step_id}/metrics"),
     diverging(
         "steps.trace",

@@ -57,7 +57,7 @@ def put(house: House, archive_id: str, *texts: str) -> list[Passage]:
 
 
 def texts(house: House, agent_id: str) -> list[str]:
-    return [one.text for one in house.services.passages.list(TENANT, agent_id, PassageList())]
+    return [one.text for one in house.services.passages.list(TENANT, agent_id, PassageList()).rows]
 
 
 def pointers(house: House, archive_id: str) -> list[Pointer]:

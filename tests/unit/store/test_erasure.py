@@ -19,6 +19,7 @@ from hibernaut.schemas.stop import RunStatus
 from hibernaut.store import keys
 from hibernaut.store.codec import Codec
 from hibernaut.store.erasure import Erasure
+from hibernaut.store.logs import Span
 from hibernaut.store.runs import RunState
 from hibernaut.store.stores import Stores, stores_over
 from hibernaut.store.writes import Writer
@@ -77,7 +78,7 @@ def test_nothing_of_a_run_is_left(table: SqliteTable, blobs: DiskBlobs, tmp_path
     stores.erasure.run(TENANT, run)
     assert table.query(keys.run(TENANT, run.id).pk) == []
     assert [row["sk"] for row in stores.runs.rows(TENANT, AGENT)] == [f"RUN#{other.id}"]
-    assert [step.run_id for step in stores.steps.page(TENANT, limit=10)] == [other.id]
+    assert [step.run_id for step in stores.steps.walk(TENANT, Span(), chunk=10)] == [other.id]
     assert len(before - files(tmp_path)) == len(files(tmp_path)) == 2
     assert len(table.query(keys.run(TENANT, other.id).pk)) == batches + 2
     stores.erasure.run(TENANT, run)

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Response
 
 from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.record_queries import AgentPassageListQuery
-from hibernaut.rest.replies import nothing, plain, replies, reply
+from hibernaut.rest.replies import nothing, plain, replies, reply, sought
 from hibernaut.rest.routes import LateRoute
 from hibernaut.schemas.ids import AgentId, ArchiveId, PassageId
 from hibernaut.schemas.passage import CreatePassage, CreatePassages, Passage
@@ -43,7 +43,7 @@ def create_agent_passage(services: TheServices, caller: TheCaller, agent_id: Age
 @router.get("/agents/{agent_id}/archival-memory", response_model=list[Passage])
 def list_agent_passages(services: TheServices, caller: TheCaller, agent_id: AgentId, query: AgentPassageListQuery) -> Response:
     """A page of an agent's archival memory, by time; cursors are chronological."""
-    return replies(services.passages.list(caller.tenant, agent_id, query.asked()))
+    return sought(services.passages.list(caller.tenant, agent_id, query.asked()))
 
 
 @router.delete("/agents/{agent_id}/archival-memory/{memory_id}")

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Response
 
 from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.queries import PartListQuery, StepListQuery
-from hibernaut.rest.replies import plain, replies, reply
+from hibernaut.rest.replies import plain, replies, reply, sought
 from hibernaut.rest.routes import LateRoute
 from hibernaut.schemas.ids import StepId
 from hibernaut.schemas.letta_message import LettaMessage
@@ -19,7 +19,7 @@ telemetry = APIRouter(prefix="/v1/telemetry", tags=["steps"], route_class=LateRo
 @router.get("", response_model=list[Step])
 def list_steps(services: TheServices, caller: TheCaller, query: StepListQuery) -> Response:
     """A page of the steps of all runs."""
-    return replies(services.steps.page(caller.tenant, query.query()))
+    return sought(services.steps.page(caller.tenant, query.query()))
 
 
 @router.get("/{step_id}", response_model=Step)
