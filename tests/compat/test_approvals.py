@@ -218,6 +218,8 @@ def test_cancelling_withdraws_the_request(client: Letta, asking: tuple[str, Any]
     assert client.agents.messages.cancel(agent_id) == {reply.messages[-1].run_id: "cancelled"}
     with pytest.raises(BadRequestError, match="No tool call is currently awaiting approval"):
         answer(client, agent_id, says("call_1", approve=True))
+    denied = next(row for row in client.agents.messages.list(agent_id) if row.message_type == "approval_response_message")
+    assert denied.reason == "The user cancelled the request, so the tool call was denied."
     assert client.agents.messages.create(agent_id, input="hello").stop_reason.stop_reason == "end_turn"
 
 

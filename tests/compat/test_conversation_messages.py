@@ -247,7 +247,9 @@ def test_the_messages_of_all_agents_can_be_those_of_one_conversation(client: Let
     assert [one.content for one in beside] == ["Beside it", "Hello."], "the page is full though other rows are newer"
 
 
-@pytest.mark.manifest("conversations.approvals", "conversations.fork.pending", "conversations.fork.order")
+@pytest.mark.manifest(
+    "conversations.approvals", "conversations.approvals.refused", "conversations.fork.pending", "conversations.fork.order"
+)
 def test_an_approval_belongs_to_its_conversation(client: Letta, new_agent: Make, said: Said) -> None:
     rule = {"type": "requires_approval", "tool_name": "memory_insert"}
     agent = new_agent(tool_rules=[rule]).id
@@ -255,6 +257,10 @@ def test_an_approval_belongs_to_its_conversation(client: Letta, new_agent: Make,
     said.next(calls(("memory_insert", {"label": "human", "new_string": "tea"})), {"content": "Thank you."})
     asked = say(client, made, "I like tea")
     assert [one.message_type for one in asked][1:3] == ["approval_request_message", "stop_reason"]
+    with pytest.raises(ConflictError) as refused:
+        client.conversations.messages.create(made, input="hello?", streaming=False)
+    assert refused.value.body["detail"].startswith("CONFLICT: Cannot send a new message: The agent is waiting for approval")
+    assert refused.value.response.headers["x-should-retry"] == "false"
     fork = client.conversations.fork(made).id
     assert [one.message_type for one in client.conversations.messages.list(fork).items] == ["system_message", "user_message"]
     assert [one.content for one in client.agents.messages.create(agent, input="Hello").messages] == ["Thank you."]

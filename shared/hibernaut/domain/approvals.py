@@ -24,7 +24,7 @@ from hibernaut.schemas.send import ApprovalCreate, ClientTool, ToolReturnCreate
 
 INTERRUPTED = "Nobody approved the call before another message came."
 OVERDUE = "Nobody answered in time."
-CANCELLED = "The request was cancelled, so the call was not made."
+CANCELLED = "The user cancelled the request, so the tool call was denied."
 NO_RESULT = "This tool is run by the client, and the client sent no result of it."
 
 

@@ -176,6 +176,7 @@ ROWS = (
         "API 5.4",
         "What waits for an approval holds up its own conversation alone, and is answered there.",
     ),
+    done("conversations.approvals.refused", "API 5.4", "A plain message meanwhile is 409, which here is told by a text alone."),
     diverging(
         "conversations.fork.order",
         "API 2.16",

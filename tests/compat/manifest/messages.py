@@ -85,7 +85,7 @@ ROWS = (
     diverging(
         "messages.send.resend",
         "API 7",
-        "A request that the SDK sends again attaches to the run of the first; so does one with the same otid.",
+        "A request that the SDK sends again attaches to the run of the first; so does one with the same otids. Some old, some new: 400.",
         "V1 processes it twice.",
     ),
     diverging(

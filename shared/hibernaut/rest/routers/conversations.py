@@ -20,7 +20,7 @@ from hibernaut.rest.routers.messages import NOT_STREAMING, ThePrepare
 from hibernaut.rest.routes import LateRoute
 from hibernaut.schemas.compaction import CompactionResponse
 from hibernaut.schemas.conversation_record import Conversation, CreateConversation, DirectRequest, UpdateConversation
-from hibernaut.schemas.errors import Unprocessable
+from hibernaut.schemas.errors import Conflict, PendingApproval, Unprocessable
 from hibernaut.schemas.ids import AgentId, AnyConversationId, ConversationId
 from hibernaut.schemas.letta_message import LettaMessage, LettaResponse
 from hibernaut.schemas.send import ConversationMessageRequest, RetrieveStreamRequest
@@ -144,7 +144,10 @@ async def send_conversation_message(
         return await answers.streamed(services, lanes, caller.tenant, asked, pings=body.include_pings)
     if body.stream_tokens or body.background or not body.include_pings:
         raise Unprocessable(NOT_STREAMING)
-    return await answers.whole(services, lanes, caller.tenant, asked)
+    try:
+        return await answers.whole(services, lanes, caller.tenant, asked)
+    except PendingApproval as waiting:
+        raise Conflict(waiting.detail) from waiting  # a text alone, unlike on the agents' routes (digest 5.4)
 
 
 @router.post("/{conversation_id}/stream")
