@@ -157,7 +157,7 @@ class MemorySearch:
     def _tail(self, tenant: str, where: Where) -> _Tail:
         """What pointers name and the filters let pass."""
         if where.places is None:
-            pointers = self._stores.unindexed.everywhere(tenant, TAIL + 1, "NEW")
+            pointers = self._stores.unindexed.new(tenant, where.kind, TAIL + 1)
             cut = len(pointers) > TAIL
         else:
             lists = [self._stores.unindexed.of(tenant, place, TAIL + 1) for place in where.places]

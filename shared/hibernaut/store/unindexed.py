@@ -98,13 +98,20 @@ class Unindexed:
         pk = keys.unindexed(tenant, place, "NEW", "").pk
         return [_read(item) for item in self._table.query(pk, prefix="NEW#", limit=limit, descending=True)]
 
-    def everywhere(self, tenant: str, limit: int, state: State | None = None) -> list[Pointer]:
+    def everywhere(self, tenant: str, limit: int) -> list[Pointer]:
         """Pointers of a tenant as far as the index LISTS has come: the newest new ones first, then what is gone, then what waits for
-        vectors; or only those of one state."""
+        vectors."""
+        return self._everywhere(tenant, limit, "")
+
+    def new(self, tenant: str, kind: Kind, limit: int) -> list[Pointer]:
+        """The newest pointers of a tenant that name something new, as far as the index LISTS has come: of messages, or of passages and
+        pieces of files."""
+        return self._everywhere(tenant, limit, f"NEW#{'message' if kind == 'message' else 'passage'}-")
+
+    def _everywhere(self, tenant: str, limit: int, prefix: str) -> list[Pointer]:
         found: list[Key] = []
         for shard in keys.shards():
             pk = keys.list_partition(tenant, NOUN, shard)
-            prefix = f"{state}#" if state else ""
             page = self._table.query(pk, index=Index.LISTS, prefix=prefix, limit=limit, descending=True)
             found += [Key(str(item["pk"]), str(item["sk"])) for item in page]
         newest = sorted(found, key=lambda key: key.sk, reverse=True)[:limit]
