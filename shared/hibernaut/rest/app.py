@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic.warnings import UnsupportedFieldAttributeWarning
@@ -100,7 +100,8 @@ def create_app(
     app.state.services = services
     app.state.lanes = Lanes(waits)
     errors.install(app)
-    _pages(app)
+    for path, page in (("/", _root), ("/docs", _documentation)):
+        app.get(path, include_in_schema=False)(page)
     app.add_middleware(BodyLimit, limit=body_limit, uploads=upload_limit or body_limit)
     app.add_middleware(OneSpelling)
     app.add_middleware(Unforeseen)
@@ -114,11 +115,10 @@ def create_app(
     return app
 
 
-def _pages(app: FastAPI) -> None:
-    @app.get("/", include_in_schema=False)
-    async def root() -> RedirectResponse:
-        return RedirectResponse("docs")
+async def _root() -> RedirectResponse:
+    return RedirectResponse("docs")
 
-    @app.get("/docs", include_in_schema=False)
-    async def documentation() -> HTMLResponse:
-        return HTMLResponse(docs.page(app.openapi()))
+
+async def _documentation(request: Request) -> HTMLResponse:
+    # Asks the request for its app: FastAPI remembers the functions of its routes for ever, and all that they hold.
+    return HTMLResponse(docs.page(request.app.openapi()))
