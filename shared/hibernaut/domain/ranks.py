@@ -1,13 +1,15 @@
-"""Two lists of hits made one: reciprocal rank fusion (Letta V1 runtime, digest 7.3). Knows ids and ranks, no engine and no scores."""
+"""Two lists of hits made one: reciprocal rank fusion (Letta V1 runtime, digest 7.3). Knows ids, ranks and shares of words, no engine."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-_OF_WORDS, _OF_MEANING = 0.4, 0.6
+_WEIGHT = 0.5
 _FLATTENING = 5
-"""V1 has 0.5 each and 60: then what stands low in both lists passes what stands first in one (`benchmarks/retrieval` has the figures)."""
+"""V1 has 60, and heeds no shares: then what stands low in both lists passes what stands first in one, and a text that has one of a
+question's six words by chance passes the one that is meant (`benchmarks/retrieval` has the figures)."""
+_STEEPNESS = 3
 
 
 @dataclass(frozen=True)
@@ -20,32 +22,33 @@ class Ranked:
     vector_rank: int | None
 
 
-def fused(lexical: Sequence[str], vector: Sequence[str], limit: int, unseen: Collection[str] = ()) -> list[Ranked]:
+def fused(lexical: Sequence[tuple[str, float]], vector: Sequence[str], limit: int, unseen: Collection[str] = ()) -> list[Ranked]:
     """The best `limit` ids of both lists, best first. An id counts where it stands first in a list.
 
-    `unseen`: those that could not be in the list of vectors, for they have none. They count as if they stood there where they stand in
-    the lexical one: being new is no fault. Among equals the one that stands higher in the lexical list comes first.
+    `lexical`: each with the share of the query's words that it holds (0 to 1). A rank by words counts by the cube of it where there are
+    vectors to set against it: who has few of the words may well stand first among those that have no more. `unseen`: those that could
+    not be in the list of vectors, for they have none. They count as if they stood there where they stand in the lexical one: being new is
+    no fault. Among equals the one that stands higher in the lexical list comes first.
     """
-    by_words, by_meaning = _ranks(lexical), _ranks(vector)
-    guessed = {each: rank for each, rank in by_words.items() if each in unseen} | by_meaning
+    by_words, by_meaning = _ranks(each for each, _ in lexical), _ranks(vector)
+    shares = {each: share if vector else 1.0 for each, share in reversed(lexical)}
+
+    def score(each: str) -> float:
+        told = _worth(by_words.get(each)) * shares.get(each, 0.0) ** _STEEPNESS
+        return told + (told if each in unseen and each not in by_meaning else _worth(by_meaning.get(each)))
+
     ranked = [
-        Ranked(
-            each,
-            _share(_OF_WORDS, by_words.get(each)) + _share(_OF_MEANING, guessed.get(each)),
-            by_words.get(each),
-            by_meaning.get(each),
-        )
-        for each in dict.fromkeys((*lexical, *vector))
+        Ranked(each, score(each), by_words.get(each), by_meaning.get(each)) for each in dict.fromkeys((*by_words, *by_meaning))
     ]
     return sorted(ranked, key=lambda hit: -hit.score)[: max(limit, 0)]
 
 
-def _ranks(ids: Sequence[str]) -> dict[str, int]:
+def _ranks(ids: Iterable[str]) -> dict[str, int]:
     ranks: dict[str, int] = {}
     for rank, each in enumerate(ids, 1):
         ranks.setdefault(each, rank)
     return ranks
 
 
-def _share(weight: float, rank: int | None) -> float:
-    return 0.0 if rank is None else weight / (_FLATTENING + rank)
+def _worth(rank: int | None) -> float:
+    return 0.0 if rank is None else _WEIGHT / (_FLATTENING + rank)

@@ -92,11 +92,12 @@ class IndexQuery(Frozen):
 
 class IndexHit(Frozen):
     """A document that was found, with the engine's own score: by words only its order means anything, by vectors it is (1 + cosine) / 2.
-    `embedded`: it has a vector."""
+    `embedded`: it has a vector. `share`: what part of the query's words (`domain.words.terms`) a hit by words holds, 0 to 1."""
 
     id: str
     score: float
     embedded: bool = True
+    share: float = 1.0
 
 
 class IndexFound(Frozen):

@@ -134,7 +134,7 @@ class MemorySearch:
     def _asked(self, index: MemoryIndex, tenant: str, where: Where, query: str, mode: SearchMode, limit: int) -> Searched[Record]:
         before = self._stores.unindexed.building(tenant)
         tail = self._tail(tenant, where)
-        lexical, vector, unseen = list[str](), list[str](), set[str]()
+        lexical, vector, unseen = list[tuple[str, float]](), list[str](), set[str]()
         words_only, missed = mode != "fts", False
         for space, places in self._sources.spaces_of(tenant, where.kind, where.places):
             meant = None if mode == "fts" else _embedded(space, query)
@@ -266,14 +266,14 @@ def _embedded(space: Space, query: str) -> Vector | None:
         return None
 
 
-def _with_tail(hits: Sequence[IndexHit], tail: Mapping[str, IndexDocument], query: str) -> list[str]:
+def _with_tail(hits: Sequence[IndexHit], tail: Mapping[str, IndexDocument], query: str) -> list[tuple[str, float]]:
     """The index's list by words, and what it does not know yet: a text that holds every word stands first, one that holds half of them
-    in the middle."""
-    known = [hit.id for hit in hits if hit.id not in tail]
+    in the middle. Each with the share of the words that it holds."""
+    known = [(hit.id, hit.share) for hit in hits if hit.id not in tail]
     scored = best(query, ((name, document.text) for name, document in tail.items()), len(tail))
-    places = [((1.0 - score) * len(known), 0, name) for name, score in scored]
-    places += [(float(place), 1, name) for place, name in enumerate(known)]
-    return [name for _, _, name in sorted(places, key=lambda each: each[:2])]
+    places = [((1.0 - share) * len(known), 0, (name, share)) for name, share in scored]
+    places += [(float(place), 1, hit) for place, hit in enumerate(known)]
+    return [hit for _, _, hit in sorted(places, key=lambda each: each[:2])]
 
 
 def _nearest(
@@ -293,6 +293,6 @@ def _nearest(
     return [name for _, name in sorted(near, key=lambda each: -each[0])], compared
 
 
-def _merged(one: Sequence[str], other: Sequence[str]) -> list[str]:
+def _merged(one: Sequence[R], other: Sequence[R]) -> list[R]:
     """Two lists of different spaces, whose scores cannot be compared: by their ranks in turn."""
-    return [name for pair in zip_longest(one, other) for name in pair if name is not None]
+    return [hit for pair in zip_longest(one, other) for hit in pair if hit is not None]

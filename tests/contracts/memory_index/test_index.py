@@ -46,6 +46,7 @@ from tests.contracts.memory_index.promises_words import (
     test_a_huge_text_is_found_by_its_last_words,
     test_a_query_without_words_has_no_lexical_hits,
     test_single_characters_of_longer_words_do_not_match,
+    test_the_share_of_the_querys_words_is_told,
     test_words_are_found_whatever_their_form_and_script,
 )
 from tests.support.opensearch import OpenSearchNode, require
@@ -67,6 +68,7 @@ __all__ = [
     "test_tags_match_any_or_all",
     "test_tenants_never_see_each_other",
     "test_the_limit_counts_each_list",
+    "test_the_share_of_the_querys_words_is_told",
     "test_words_are_found_whatever_their_form_and_script",
 ]
 
@@ -284,7 +286,7 @@ def test_the_right_facts_come_first(index: MemoryIndex, asked: str) -> None:
     right = LEXICAL_ANSWERS[asked]
     found = index.search("facts", query(asked, meaning(asked)))
     assert {hit.id for hit in found.lexical[: len(right)]} == right
-    ranked = fused([hit.id for hit in found.lexical], [hit.id for hit in found.vector], len(right))
+    ranked = fused([(hit.id, hit.share) for hit in found.lexical], [hit.id for hit in found.vector], len(right))
     assert {hit.id for hit in ranked} == right
 
 

@@ -42,6 +42,12 @@ def test_hybrid_search_finds_no_less_than_each_of_its_parts(corpus: Archived) ->
         assert recall(hybrid, at) > recall(by_substring(questions()), at) + 50
 
 
+def test_of_what_was_held_out_hybrid_search_finds_no_less_among_the_first_five_and_ten(corpus: Archived) -> None:
+    words, meaning, hybrid = (corpus.ranks(unseen(), mode) for mode in ("fts", "vector", "hybrid"))
+    for at in (5, 10):
+        assert recall(hybrid, at) >= max(recall(words, at), recall(meaning, at)), at
+
+
 def test_hybrid_search_finds_nine_of_ten(corpus: Archived) -> None:
     ranks: Ranks = corpus.ranks(questions(), "hybrid")
     assert recall(ranks, 10) >= 90

@@ -20,6 +20,7 @@ from typing import Any
 
 from hibernaut.adapters.memory_index import opensearch_requests as requests
 from hibernaut.adapters.memory_index.opensearch_client import of_status, translated
+from hibernaut.domain.words import terms
 from hibernaut.ports.memory_index import IndexAsleep
 from hibernaut.schemas.search import IndexDocument, IndexedState, IndexFound, IndexHit, IndexQuery, Tombstone
 
@@ -105,7 +106,11 @@ class OpenSearchMemoryIndex:
         header = json.dumps({"index": self._index(space), "ignore_unavailable": True})
         with translated():
             answer = self._client.msearch(body="".join(f"{header}\n{json.dumps(search)}\n" for search in asked))
-        found = [_hits(response) for response in answer["responses"]]
+        words = len(terms(query.text or ""))
+        found = [
+            _hits(response, words if search is lexical else 0)
+            for search, response in zip(asked, answer["responses"], strict=True)
+        ]
         return IndexFound(
             lexical=found[0] if lexical is not None else (),
             vector=found[-1] if vector is not None else (),
@@ -219,9 +224,18 @@ def _check_direction(vector: Sequence[float]) -> None:
         raise ValueError("a vector needs finite numbers, and not all of them zero")
 
 
-def _hits(response: Mapping[str, Any]) -> tuple[IndexHit, ...]:
+def _hits(response: Mapping[str, Any], words: int = 0) -> tuple[IndexHit, ...]:
+    """`words`: of how many the query was made; 0: of none."""
     hits = _whole(response)["hits"]["hits"]
-    return tuple(IndexHit(id=hit["fields"]["id"][0], score=hit["_score"], embedded=hit["fields"]["embedded"][0]) for hit in hits)
+    return tuple(
+        IndexHit(
+            id=hit["fields"]["id"][0],
+            score=hit["_score"],
+            embedded=hit["fields"]["embedded"][0],
+            share=len(hit.get("matched_queries", ())) / words if words else 1.0,
+        )
+        for hit in hits
+    )
 
 
 def _whole(response: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from hibernaut.adapters.memory_index.words import terms
+from hibernaut.domain.words import terms
 from hibernaut.schemas.search import IndexDocument, IndexQuery, Reach, Stretch, Tombstone
 
 MOST_BYTES = 5_000_000
@@ -136,12 +136,17 @@ def batches(lines: Iterable[str]) -> Iterator[str]:
 
 
 def lexical_search(query: IndexQuery) -> dict[str, Any] | None:
-    """None where the query has no words."""
-    words = " ".join(terms(query.text or ""))
+    """None where the query has no words. Each word is asked for once more by its number, which costs no score: which of them a hit has
+    is told by `matched_queries`."""
+    words = terms(query.text or "")
     if not words:
         return None
-    matching = {"multi_match": {"query": words, "type": "best_fields", "fields": ["text.en", "text.any^0.5"]}}
-    return _search({"bool": {"must": [matching], "filter": _filters(query)}}, query.limit)
+    matching = {"multi_match": {"query": " ".join(words), "type": "best_fields", "fields": ["text.en", "text.any^0.5"]}}
+    each = [
+        {"multi_match": {"query": word, "fields": ["text.en", "text.any"], "boost": 0, "_name": str(number)}}
+        for number, word in enumerate(words)
+    ]
+    return _search({"bool": {"must": [matching], "should": each, "filter": _filters(query)}}, query.limit)
 
 
 def vector_search(query: IndexQuery, vector: tuple[float, ...]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
-from hibernaut.adapters.memory_index.words import folded, paired, terms
+from hibernaut.domain.words import folded, paired, terms
 from hibernaut.schemas.search import IndexQuery, Reach
 
 Values = list[str | int]
@@ -64,8 +64,13 @@ def narrows(query: IndexQuery) -> bool:
 
 
 def match(text: str) -> str | None:
-    """FTS5's expression for any of a query's words, each quoted, so that none is an operator; None without words."""
-    return " OR ".join(f'"{word}"' for word in terms(text)) or None
+    """FTS5's expression for any of a query's words; None without words."""
+    return " OR ".join(quoted(text)) or None
+
+
+def quoted(text: str) -> list[str]:
+    """The words of a query, each as FTS5 takes a word, so that none is an operator."""
+    return [f'"{word}"' for word in terms(text)]
 
 
 def indexed(text: str) -> str:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from hibernaut.adapters.memory_index.sqlite_queries import LIST, filters, indexed, match, microseconds
+from hibernaut.adapters.memory_index.sqlite_queries import LIST, filters, indexed, match, microseconds, quoted
 from hibernaut.schemas.search import IndexDocument, IndexHit, IndexQuery, Tombstone
 
 STATES_AT_ONCE = 1000
@@ -112,11 +113,22 @@ def by_words(reader: sqlite3.Connection, number: int, query: IndexQuery) -> tupl
         return ()
     where, values = filters(number, query)
     found = reader.execute(
-        f"SELECT d.id, -bm25(words_{number}) AS score, d.embedded FROM words_{number} JOIN document_{number} d"
+        f"SELECT d.row, d.id, -bm25(words_{number}) AS score, d.embedded FROM words_{number} JOIN document_{number} d"
         f" ON d.row = words_{number}.rowid WHERE words_{number} MATCH ? AND {where} ORDER BY score DESC, d.created DESC, d.id LIMIT ?",
         (wanted, *values, query.limit),
+    ).fetchall()
+    words = quoted(query.text or "")
+    held = _held(reader, number, words, [row for row, *_ in found])
+    return tuple(
+        IndexHit(id=found_id, score=score, embedded=bool(embedded), share=held[row] / len(words))
+        for row, found_id, score, embedded in found
     )
-    return tuple(IndexHit(id=found_id, score=score, embedded=bool(embedded)) for found_id, score, embedded in found)
+
+
+def _held(reader: sqlite3.Connection, number: int, words: Sequence[str], rows: Sequence[int]) -> Counter[int]:
+    """How many of the words each row holds."""
+    selected, among = f"SELECT rowid FROM words_{number} WHERE words_{number} MATCH ? AND rowid IN {LIST}", json.dumps(rows)
+    return Counter(row for word in words for (row,) in reader.execute(selected, (word, among)))
 
 
 def rows(reader: sqlite3.Connection, number: int, query: IndexQuery) -> list[int]:

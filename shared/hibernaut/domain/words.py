@@ -1,4 +1,4 @@
-"""What both engines take for words: of a query, and of texts in scripts that put no blanks between words.
+"""What search takes for words, in every engine and without one: of a query, and of texts in scripts that put no blanks between words.
 
 A word is a run of letters, marks and digits; case, accents and widths do not matter. Chinese, Japanese and Korean runs are cut into
 overlapping pairs of characters, as OpenSearch's `cjk_bigram` does. Must not know: how an engine spells a query.
@@ -27,16 +27,23 @@ _STOP_WORDS = frozenset(
     """,
     )
 )
+_ASCII = re.compile("[a-z0-9]+")
 _PLAIN = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
 
 
 def terms(query: str) -> list[str]:
     """The distinct words and pairs to look for, in order; stop words only where there is nothing else. Signs alone are no words."""
-    plain = folded(query[:_MOST_CHARACTERS])
-    signless = "".join(mark if unicodedata.category(mark)[0] in "LMN" else " " for mark in plain)
-    found = dict.fromkeys(word for word in paired(signless).split() if len(word) <= _LONGEST_TERM)
+    found = dict.fromkeys(word for word in words(query[:_MOST_CHARACTERS]) if len(word) <= _LONGEST_TERM)
     telling = [word for word in found if word not in _STOP_WORDS]
     return (telling or list(found))[:MOST_TERMS]
+
+
+def words(text: str) -> list[str]:
+    """All words and pairs of a text, in order; accents stay."""
+    plain = folded(text)
+    if plain.isascii():
+        return _ASCII.findall(plain)
+    return paired("".join(mark if unicodedata.category(mark)[0] in "LMN" else " " for mark in plain)).split()
 
 
 def folded(text: str) -> str:
