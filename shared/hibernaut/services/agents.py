@@ -137,11 +137,12 @@ class Agents:
     def delete(self, tenant: str, agent_id: str) -> None:
         """End its conversations and runs, then itself with its links, then what lies under it. Its blocks, tools and archives stay.
 
-        Raises: NotFound, Conflict.
+        Where that broke off, deleting it again goes on. Raises: NotFound, Conflict.
         """
-        self._records.agent(tenant, agent_id)
-        self._end_conversations(tenant, agent_id)
-        self._records.until_settled(lambda: self._delete(tenant, agent_id))
+        if self._records.agents.get(tenant, agent_id) is not None or not self._records.erasure.left(tenant, agent_id):
+            self._records.agent(tenant, agent_id)
+            self._end_conversations(tenant, agent_id)
+            self._records.until_settled(lambda: self._delete(tenant, agent_id))
         self._end_conversations(tenant, agent_id)
         self._records.conversations.forget(tenant, agent_id)
         self._records.erasure.agent(tenant, agent_id)

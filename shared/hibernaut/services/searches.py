@@ -155,7 +155,13 @@ class Searches:
             where = self._in_conversation(tenant, where, asked.conversation_id, asked.agent_id)
         if not asked.query.strip() or where.places == ():
             return Searched()
-        return self._memory.messages(tenant, where, asked.query, mode=asked.search_mode, limit=asked.limit)
+        found = self._memory.messages(tenant, where, asked.query, mode=asked.search_mode, limit=asked.limit)
+        return self._of_agents(tenant, found) if where.places is None else found
+
+    def _of_agents(self, tenant: str, found: Searched[Message]) -> Searched[Message]:
+        """Without what is left of an agent that is being deleted."""
+        there = self._stores.agents.rows_of(tenant, list({hit.record.agent_id for hit in found.hits}))
+        return _with(found, [hit for hit in found.hits if hit.record.agent_id in there])
 
     def _in_conversation(self, tenant: str, where: Where, conversation: str, agent_id: str | None) -> Where:
         """Narrowed to what a conversation holds, `default` of nobody to what was said in agents' own ones; nowhere if it does not exist."""

@@ -1,6 +1,6 @@
 """Taking away what a deleted agent leaves behind: its log, its runs and their parts, page by page, with their blobs; and single runs.
 
-The agent itself is gone before, so no list shows any of this any more; a worker that dies over it leaves what only searches can find. What
+The agent itself is gone before, so nothing of this is shown any more; where a worker dies over it, deleting the agent again goes on. What
 goes from a log leaves a pointer, by which the index forgets it. A run goes the other way round, its parts first: as long as it is shown
 it can be deleted again.
 """
@@ -52,6 +52,11 @@ class Erasure:
             self._partition(keys.run(tenant, keys.last_part(str(row["sk"]))).pk)
         self.log(tenant, agent_id, agent_id)
         self._partition(own)
+
+    def left(self, tenant: str, agent_id: str) -> bool:
+        """Whether anything lies under an agent's id."""
+        places = (keys.agent(tenant, agent_id).pk, keys.head(tenant, agent_id).pk)
+        return any(self._table.query(pk, limit=1, names=("sk",)) for pk in places)
 
     def run(self, tenant: str, run: Run) -> None:
         """A run that has ended, with all its parts and its row in the lists; what it said stays in the log."""

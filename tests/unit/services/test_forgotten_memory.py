@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
+from hibernaut.ports.table import Change
 from hibernaut.rest.dependencies import Services
 from hibernaut.schemas.agent import CreateAgentRequest
 from hibernaut.schemas.conversation_record import CreateConversation
+from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.folder import CreateFolder, UpdateFolder
 from hibernaut.schemas.llm_config import EmbeddingConfig
 from hibernaut.schemas.passage import CreateArchive, UpdateArchive
@@ -77,6 +79,38 @@ def test_a_deleted_agent_leaves_nothing_in_the_index(indexed: Indexed) -> None:
     indexed.services.agents.delete(TENANT, gone.id)
     assert {name.partition("/")[0] for name in indexed.held()} == {kept.id}
     assert len(indexed.held()) == 300
+
+
+class Died(BaseException):
+    """The worker is gone."""
+
+
+def test_of_an_agent_whose_deletion_broke_off_nothing_is_found_and_deleting_it_again_goes_on(
+    indexed: Indexed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    creation, agents = indexed.services.agents.creation, indexed.services.agents
+    gone, kept = (creation.create(TENANT, CreateAgentRequest(initial_message_sequence=SAID * 100)) for _ in range(2))
+    writer, writes = indexed.house.stores.writer, 0
+    write = writer.write
+
+    def dies(*changes: Change, token: str = "") -> None:
+        nonlocal writes
+        writes += 1
+        if writes == 3:  # the first ended the agent, the second was a page of its log
+            raise Died
+        write(*changes, token=token)
+
+    monkeypatch.setattr(writer, "write", dies)
+    with pytest.raises(Died):
+        agents.delete(TENANT, gone.id)
+    monkeypatch.setattr(writer, "write", write)
+    assert any(name.startswith(gone.id) for name in indexed.held())
+    hits, _standing = indexed.services.searches.messages(TENANT, MessageSearch(query="key cellar", limit=100))
+    assert {hit.agent_id for hit in hits} <= {kept.id}
+    agents.delete(TENANT, gone.id)
+    assert {name.partition("/")[0] for name in indexed.held()} == {kept.id}
+    with pytest.raises(NotFound):
+        agents.delete(TENANT, gone.id)
 
 
 def blobs(folder: Path) -> int:
