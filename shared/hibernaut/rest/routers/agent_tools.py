@@ -7,13 +7,14 @@ from fastapi import APIRouter, Response
 from hibernaut.rest.dependencies import Caller, Services, TheCaller, TheServices
 from hibernaut.rest.record_queries import AgentToolListQuery
 from hibernaut.rest.replies import plain, replies, reply
+from hibernaut.rest.routes import LateRoute
 from hibernaut.schemas.agent import AgentState, StoredAgent
 from hibernaut.schemas.base import Schema
 from hibernaut.schemas.errors import Unprocessable
 from hibernaut.schemas.ids import AgentId, ToolId
 from hibernaut.schemas.tool import Tool, ToolExecutionResult, ToolRunRequest
 
-router = APIRouter(prefix="/v1/agents/{agent_id}/tools", tags=["agents"])
+router = APIRouter(prefix="/v1/agents/{agent_id}/tools", tags=["agents"], route_class=LateRoute)
 
 
 class ModifyApproval(Schema):
