@@ -6,7 +6,7 @@ Only reads stand here, and the changes that a transaction is made of; what belon
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hibernaut.ports.table import ABSENT, PRESENT, Check, Condition, Delete, Item, Op, Put, Table, Term, Update, Value
@@ -45,6 +45,7 @@ class Conversations:
         self._codec = codec
         self.logs = Logs(table, codec)
         self._kept: Kept[Loaded] = Kept(KEPT_MESSAGES, lambda loaded: len(loaded.messages))
+        self._also_forget: list[Callable[[str, str], None]] = []
 
     def head(self, tenant: str, conversation: str) -> Head | None:
         item = self._table.get(keys.head(tenant, conversation))
@@ -203,7 +204,14 @@ class Conversations:
         return [keys.last_part(str(item["sk"])) for item in items]
 
     def forget(self, tenant: str, conversation: str) -> None:
+        """Keep nothing of a conversation that is gone; nor do those who keep something beside (`also_forget`)."""
         self._kept.forget(tenant, conversation)
+        for forget in self._also_forget:
+            forget(tenant, conversation)
+
+    def also_forget(self, forget: Callable[[str, str], None]) -> None:
+        """Call this for each conversation that is gone."""
+        self._also_forget.append(forget)
 
 
 def _state(head: Head) -> dict[str, Value]:

@@ -26,7 +26,7 @@ class Kept(Generic[T]):
         return found[0] if found else None
 
     def keep(self, tenant: str, conversation: str, thing: T) -> None:
-        size = self._size(thing)
+        size = max(1, self._size(thing))  # what is empty takes room too
         with self._lock:
             self._drop((tenant, conversation))
             self._things[(tenant, conversation)] = (thing, size)

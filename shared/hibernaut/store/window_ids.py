@@ -31,6 +31,7 @@ class WindowIds:
     def __init__(self, conversations: Conversations) -> None:
         self._conversations = conversations
         self._kept: Kept[_Ids] = Kept(KEPT_IDS, lambda found: len(found.ids))
+        conversations.also_forget(self._kept.forget)
 
     def of(self, tenant: str, head: Head) -> list[str]:
         """In order, the pinned ones first. The list is kept here: copy it before changing it."""

@@ -93,6 +93,7 @@ def test_a_place_that_was_emptied_leaves_nothing_in_memory(tmp_path: Path) -> No
         index.remove(SPACE, [tombstone(f"d{number}")])
         assert by_vector(index, EAST, places=(place,)) == [f"e{number}"]
         index.remove(SPACE, [tombstone(f"e{number}")])
+    assert by_vector(index, EAST, places=("archive 1", "another")) == []
     assert not index._vectors._shelves
     assert not index._vectors._bytes
     index.close()

@@ -117,3 +117,13 @@ def test_a_warm_worker_reads_nothing_twice(tmp_path: Path) -> None:
         calls.clear()
         assert house.stores.window_ids.of(TENANT, head) is first
         assert calls == []
+
+
+def test_nothing_is_kept_of_a_conversation_that_is_gone(house: House) -> None:
+    agent = house.agent()
+    agree(house, agent)
+    head = head_of(house, agent)
+    house.stores.window_ids.of(TENANT, head)
+    assert house.stores.window_ids._kept.get(TENANT, agent.id) is not None
+    house.stores.conversations.forget(TENANT, agent.id)
+    assert house.stores.window_ids._kept.get(TENANT, agent.id) is None

@@ -176,6 +176,9 @@ class Vectors:
             self._let_go(place)
             yield from _stored(connection, place, 0)
             return
+        if not blocks:  # nothing to keep, and perhaps nobody who ever asks again
+            self._let_go(place)
+            return
         self._keep_bound(place, shelf, dimension)
         for block, count in blocks:
             seen = int(block.rows[:count].searchsorted(last, "right"))
