@@ -43,11 +43,8 @@ def _told(records: list[JsonObject], feed: Feed, context: LambdaContext) -> Json
 
 
 def _built(tenant: str, feed: Feed) -> JsonObject:
-    """How many pointers the index that is built anew still waits for; without any, it is said to be whole again."""
-    left = feed.reindexing.left(tenant)
-    if not left:
-        feed.reindexing.end(tenant)
-    return {"left": left}
+    """Whether an index that is built anew knows everything again, and how many pointers stand, those of new things among them."""
+    return {"whole": feed.reindexing.end(tenant), "left": feed.reindexing.left(tenant)}
 
 
 def _counted(taken: Indexed) -> JsonObject:

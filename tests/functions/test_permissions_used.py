@@ -220,7 +220,7 @@ def remember(life: Life, agent: str) -> None:
     assert not aws.fire_schedule("index_memory").failed
     aws.invoke("index_memory", {"reindex": "default"})
     aws.pump()
-    assert aws.invoke("index_memory", {"reindexed": "default"}) == {"left": 0}
+    assert aws.invoke("index_memory", {"reindexed": "default"}) == {"whole": True, "left": 0}
     life.ask("DELETE", f"/v1/folders/{folder}")
     aws.pump()
 

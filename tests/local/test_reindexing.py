@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
-from hibernaut.local.progress import Bar, Lines, told_to
+from hibernaut.local.progress import Bar, Dwindling, Lines, told_to
 from hibernaut.schemas.ids import DEFAULT_TENANT
 from hibernaut.wiring.embedded import Beside
 from hibernaut.wiring.settings import EmbeddedSettings
@@ -148,3 +148,12 @@ def test_nothing_to_do_is_no_share_of_anything() -> None:
     told_to(out).share(0, 0)
     Bar(out, now=lambda: 0.0).share(0, 0)
     assert "0%" in out.getvalue()
+
+
+def test_where_nothing_moves_for_a_minute_this_is_said() -> None:
+    out, clock = io.StringIO(), [0.0]
+    dwindling = Dwindling(Lines(out), "Still.", now=lambda: clock[0])
+    for second, left in ((1, 10), (50, 5), (100, 5), (111, 5), (150, 5), (172, 5), (180, 4)):
+        clock[0] = second
+        dwindling.left(left)
+    assert out.getvalue().splitlines() == ["50 %", "Still.", "Still.", "60 %"]

@@ -26,7 +26,7 @@ ABOUT = """\
 Hibernaut serves stateful LLM agents with self-editing memory behind the Letta V1 API.
 
     hibernaut dev        serve on http://127.0.0.1:8283; agents live in the folder .hibernaut
-    hibernaut reindex    build the search index of a data folder anew, also while it is served
+    hibernaut reindex    build the search index of a data folder anew, or of a deployed stack, also while it is served
     hibernaut version    print the version
 
 Then, with `pip install letta-client`:
@@ -64,15 +64,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stop in (signal.SIGINT, signal.SIGTERM):
         signal.signal(stop, _interrupted)  # also where our parent ignores it, as a shell does for what it starts behind itself
     if asked.command == "reindex":
-        return _reindex(asked.data_dir)
+        return _reindex(asked)
     return _dev(Dev(host=asked.host, port=asked.port, data=asked.data_dir, profile=asked.profile))
 
 
-def _reindex(data: str | None) -> int:
-    from hibernaut.local.reindexing import reindex
+def _reindex(asked: argparse.Namespace) -> int:
+    from hibernaut.local import reindexing, reindexing_deployed
+    from hibernaut.local.reindexing_deployed import Deployed
 
     try:
-        reindex(data)
+        if asked.env or asked.function:
+            reindexing_deployed.reindex(Deployed(function=asked.function, env=asked.env))
+        else:
+            reindexing.reindex(asked.data_dir)
     except CannotServe as reason:
         return _sorry(reason.code, str(reason))
     except BadSetting as reason:
@@ -134,9 +138,15 @@ def _parser() -> argparse.ArgumentParser:
         "reindex",
         help="build the search index anew",
         description="Empty the search index of a data folder and build it anew from what is stored there. A server that has the folder open "
-        "may go on: it does the work, and says meanwhile that searches may be incomplete. Ctrl-C loses nothing.",
+        "may go on: it does the work, and says meanwhile that searches may be incomplete. Ctrl-C loses nothing. With --env or --function "
+        "it is the index of a deployed stack, which its own function builds.",
     )
-    again.add_argument("--data-dir", metavar="DIR", help=DATA_DIR)
+    which = again.add_mutually_exclusive_group()
+    which.add_argument("--data-dir", metavar="DIR", help=DATA_DIR)
+    which.add_argument(
+        "--env", metavar="NAME", help="the stack hibernaut-NAME of your AWS account and region: dev, staging or prod"
+    )
+    which.add_argument("--function", metavar="NAME", help="the stack's output IndexFunction, where its outputs may not be read")
     commands.add_parser("version", help="print the version", description="Print the version.")
     return parser
 

@@ -8,6 +8,8 @@ from typing import Protocol, TextIO
 
 WIDTH = 30
 """Signs of the bar."""
+STILL = 60.0
+"""Seconds without progress after which this is said."""
 
 
 class Told(Protocol):
@@ -71,6 +73,25 @@ class Bar:
             self._out.write("\r\033[K")
             self._out.flush()
             self._shown = False
+
+
+class Dwindling:
+    """Tells how far something has come by what is left of it, and `still` where nothing moves. `now` in seconds."""
+
+    def __init__(self, told: Told, still: str, now: Callable[[], float] = time.monotonic) -> None:
+        self._told = told
+        self._still = still
+        self._now = now
+        self._most, self._last, self._moved = 0, -1, now()
+
+    def left(self, count: int) -> None:
+        self._most = max(self._most, count)
+        self._told.share(self._most - count, self._most)
+        if count != self._last:
+            self._moved, self._last = self._now(), count
+        elif self._now() - self._moved > STILL:
+            self._told.line(self._still)
+            self._moved = self._now()
 
 
 def _remaining(share: float, seconds: float) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from hibernaut.local import logs
 from hibernaut.local.profiles import CannotServe
-from hibernaut.local.progress import Told, told_to
+from hibernaut.local.progress import Dwindling, Told, told_to
 from hibernaut.ports.memory_index import IndexAsleep
 from hibernaut.ports.table import TableError
 from hibernaut.services.reindexing import Progress, Reindexing
@@ -25,8 +25,7 @@ from hibernaut.wiring.settings import EmbeddedSettings
 
 LOOK = 0.5
 """Seconds between two looks at what is left."""
-STILL = 60.0
-"""Seconds without progress after which this is said."""
+STILL = "Nothing was indexed for a minute: what stands in the way is in the server's log. Still waiting."
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +87,9 @@ def _opened(settings: EmbeddedSettings) -> Iterator[_Open]:
 
 def _watched(folder: _Open, settings: EmbeddedSettings, told: Told) -> bool:
     """Whether the index knows everything; False where the one who fed it is gone."""
-    most, moved, last = 0, time.monotonic(), -1
+    dwindling = Dwindling(told, STILL)
     while not all([folder.reindexing.end(tenant) for tenant in TENANTS]):
-        left = sum(folder.reindexing.left(tenant) for tenant in TENANTS)
-        most = max(most, left)
-        told.share(most - left, most)
-        if left != last:
-            moved, last = time.monotonic(), left
-        elif time.monotonic() - moved > STILL:
-            told.line("Nothing was indexed for a minute: what stands in the way is in the server's log. Still waiting.")
-            moved = time.monotonic()
+        dwindling.left(sum(folder.reindexing.left(tenant) for tenant in TENANTS))
         if folder.served and not is_open(settings.data):
             return False
         time.sleep(LOOK)

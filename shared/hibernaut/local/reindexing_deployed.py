@@ -1,0 +1,119 @@
+"""`hibernaut reindex --env`: a deployed stack's index is built anew by its own function, and this process shows how far that is.
+
+Knows: Lambda's Invoke, the stack's outputs, and what `index_memory` answers. Must not know: how an index is built. boto3 is not in the
+local set, so it is imported when it is needed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+from hibernaut.local.profiles import CannotServe
+from hibernaut.local.progress import Dwindling, Told, told_to
+from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.ids import DEFAULT_TENANT
+
+LOOK = 3.0
+"""Seconds between two questions to the function: each is an invocation."""
+LONGEST = 910
+"""Seconds that an answer is waited for: longer than Lambda lets a function run."""
+OUTPUT = "IndexFunction"
+NO_BOTO3 = "reindexing a deployed stack needs boto3, which is not installed here; the development set has it (make test), or: pip install boto3"
+STILL = "Nothing was indexed for a minute: what stands in the way is in the log of {function}. Still waiting."
+
+
+class Lambda(Protocol):
+    """What is used of boto3's client."""
+
+    def invoke(self, **request: Any) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """The function that feeds the index: by its name, or by the environment of its stack."""
+
+    function: str | None = None
+    env: str | None = None
+
+
+def reindex(asked: Deployed) -> None:
+    """Until the index is whole. Raises: CannotServe, also where it was interrupted."""
+    try:
+        from botocore.exceptions import BotoCoreError
+    except ImportError as error:
+        raise CannotServe(NO_BOTO3) from error
+    told = told_to(sys.stdout)
+    try:
+        function = asked.function or _function_of(f"hibernaut-{asked.env}")
+        build_anew(function, _lambda(), told)
+    except BotoCoreError as error:
+        raise CannotServe(f"AWS cannot be asked: {error}") from error
+    except KeyboardInterrupt as interrupt:
+        raise CannotServe("stopped watching; the function goes on") from interrupt
+    finally:
+        told.end()
+
+
+def build_anew(function: str, client: Lambda, told: Told, wait: Callable[[float], object] | None = None) -> None:
+    """Empty the index, and tell how it fills. Asked again halfway, it begins anew. Raises: CannotServe, and whatever botocore raises."""
+    wait = wait or threading.Event().wait
+    told.line(f"Reindexing by {function}; searches go on.")
+    records = int(_asked(client, function, {"reindex": DEFAULT_TENANT})["records"])
+    told.line(f"The index is empty and waits for {records:,} records.")
+    dwindling = Dwindling(told, STILL.format(function=function))
+    while True:
+        wait(LOOK)
+        standing = _asked(client, function, {"reindexed": DEFAULT_TENANT})
+        if standing["whole"]:
+            told.line("Done: the index knows everything again.")
+            return
+        dwindling.left(int(standing["left"]))
+
+
+def _asked(client: Lambda, function: str, event: JsonObject) -> JsonObject:
+    from botocore.exceptions import ClientError
+
+    try:
+        reply = client.invoke(FunctionName=function, Payload=json.dumps(event).encode())
+        answer: JsonObject = json.loads(reply["Payload"].read())
+    except ClientError as error:
+        raise CannotServe(f"{function} cannot be invoked: {_reason(error.response)}") from error
+    if "FunctionError" in reply:
+        raise CannotServe(
+            f"{function} failed: {answer.get('errorType', 'Error')}: {answer.get('errorMessage', '')}; run it again when that is mended"
+        )
+    return answer
+
+
+def _function_of(stack: str) -> str:
+    """What the stack says. Raises: CannotServe."""
+    import boto3
+    from botocore.exceptions import ClientError
+
+    try:
+        (found,) = boto3.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
+    except ClientError as error:
+        raise CannotServe(f"the stack {stack} cannot be looked up: {_reason(error.response)}") from error
+    for output in found.get("Outputs", ()):
+        if output["OutputKey"] == OUTPUT:
+            return str(output["OutputValue"])
+    raise CannotServe(f"the stack {stack} has no index of memory; deploy it with -c search=domain")
+
+
+def _lambda() -> Lambda:
+    """One attempt: a second would begin anew."""
+    import boto3
+    from botocore.config import Config
+
+    config = Config(read_timeout=LONGEST, retries={"total_max_attempts": 1}, tcp_keepalive=True)
+    return cast("Lambda", boto3.client("lambda", config=config))
+
+
+def _reason(response: Any) -> str:
+    error = response.get("Error", {})
+    return f"{error.get('Code', 'Error')}: {error.get('Message', '')}"
