@@ -34,7 +34,7 @@ PAUSE = 0.05
 
 async def whole(services: Services, lanes: Lanes, tenant: str, asked: Request) -> Response:
     """The whole reply, when the run has ended. Raises: why the request is refused, and how the run failed."""
-    accepted = await lanes.work(partial(services.sending.accept, tenant, asked))
+    accepted = await lanes.take(partial(services.sending.accept, tenant, asked))
     drive = None
     if not accepted.attached and not accepted.waits:
         drive = partial(services.sending.start, tenant, accepted.run_id, inline=True)
@@ -44,7 +44,7 @@ async def whole(services: Services, lanes: Lanes, tenant: str, asked: Request) -
 async def streamed(services: Services, lanes: Lanes, tenant: str, asked: Request, *, pings: bool) -> Response:
     """The run as server-sent events. Raises: why the request is refused, but a pending approval is told by the stream."""
     try:
-        log = await lanes.work(lambda: services.following.log(tenant, begin(services, tenant, asked)))
+        log = await lanes.take(lambda: services.following.log(tenant, begin(services, tenant, asked)))
     except PendingApproval as error:
         return refusal(error, pings=pings)
     return streaming(services.following, lanes, log, pings=pings)

@@ -1,6 +1,7 @@
 """The one async seam: followers wait on the loop, so that many of them hold no thread each (architecture 5).
 
-Work for messages has threads of its own, and so have the short looks of followers: a route that reads or cancels never waits behind them.
+Runs have threads of their own here, and so have the taking in of requests and the short looks of followers: a route that reads or cancels
+never waits behind them, and no message waits to be accepted behind the runs of others.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ Result = TypeVar("Result")
 
 WORKERS = 200
 """Requests whose run may go through its steps on the request's own thread at the same time."""
+TAKERS = 32
+"""Requests that are taken in at the same time."""
 LOOKERS = 16
 
 
@@ -81,9 +84,16 @@ class Lanes:
 
     async def work(self, job: Callable[[], Result]) -> Result:
         """Do what may take as long as a run. Raises: ServerStops, and then it goes on without anybody to tell."""
+        return await self._done(job, WORKERS)
+
+    async def take(self, job: Callable[[], Result]) -> Result:
+        """Take a request in: what may not wait behind runs. Raises: ServerStops, and then it goes on without anybody to tell."""
+        return await self._done(job, TAKERS)
+
+    async def _done(self, job: Callable[[], Result], most: int) -> Result:
         if self.closed:
             raise ServerStops
-        future = asyncio.ensure_future(run_sync(job, limiter=self._limiter(WORKERS), abandon_on_cancel=True))
+        future = asyncio.ensure_future(run_sync(job, limiter=self._limiter(most), abandon_on_cancel=True))
         self._under_way[future] = asyncio.get_running_loop()
         try:
             return await future

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from hibernaut.ports.table import Contended
-from hibernaut.rest.following import Lanes, ServerStops, Waits, response
+from hibernaut.rest.following import WORKERS, Lanes, ServerStops, Waits, response
 from hibernaut.rest.streaming import refusal, stream
 from hibernaut.schemas.errors import PendingApproval
 from hibernaut.schemas.events import DoneEvent, ErrorEvent, StopEvent
@@ -219,10 +220,23 @@ def test_a_pending_approval_is_told_by_a_stream_of_its_own(pings: bool) -> None:
     assert text.endswith(DONE)
 
 
+def test_a_request_is_taken_in_while_as_many_runs_go_on_as_may() -> None:
+    async def scenario() -> str:
+        lanes, all_there, goes_on = Lanes(), threading.Barrier(WORKERS + 1), threading.Event()
+        runs = [asyncio.ensure_future(lanes.work(lambda: all_there.wait() + goes_on.wait())) for _ in range(WORKERS)]
+        try:
+            await asyncio.to_thread(all_there.wait)
+            async with asyncio.timeout(60):
+                return await lanes.take(lambda: "taken")
+        finally:
+            goes_on.set()
+            await asyncio.gather(*runs)
+
+    assert asyncio.run(scenario()) == "taken"
+
+
 def test_lanes_serve_several_event_loops_at_once() -> None:
     """More jobs than there are lanes, from two loops: each waits in its own loop's line."""
-    import threading
-
     lanes, both = Lanes(), threading.Barrier(2)
 
     async def many() -> int:

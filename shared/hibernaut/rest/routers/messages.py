@@ -137,7 +137,7 @@ async def send_message_async(
         accepted = {"status": RunStatus.CREATED, "completed_at": None, "stop_reason": None}
         return run.model_copy(update=accepted)
 
-    return reply(await lanes.work(work))
+    return reply(await lanes.take(work))
 
 
 @router.post("/agents/{agent_id}/messages/cancel")
