@@ -11,10 +11,11 @@ Vector = tuple[float, ...]
 
 
 class EmbedderFailed(Exception):
-    """The texts could not be embedded now; `retryable`: the same may succeed later. The text names no content."""
+    """The texts could not be embedded now; `retryable`: the same may succeed later. `of_texts`: a text of these is to blame, and the
+    others may be embedded without it. The text names no content."""
 
-    def __init__(self, detail: str, *, retryable: bool) -> None:
-        self.retryable = retryable
+    def __init__(self, detail: str, *, retryable: bool, of_texts: bool = False) -> None:
+        self.retryable, self.of_texts = retryable, of_texts
         super().__init__(detail)
 
 

@@ -23,6 +23,8 @@ PAGE = 64
 """Pointers that are looked up at once."""
 LOOK = 2.0
 """Seconds after which the pump looks by itself: for what was written before it began to listen."""
+MOST_SET_ASIDE = 1_000
+"""Pointers that could not be indexed which it passes over, until nothing else is left."""
 REST = 5.0
 """Seconds that it rests when something could not be indexed."""
 LESS_URGENT = 10
@@ -50,6 +52,7 @@ class IndexPump:
         self._lock = threading.Lock()
         self._waiting: list[Pointer] = []
         self._taken: set[Key] = set()
+        self._aside: set[Key] = set()
         self._told = threading.Event()
         self._stopping = threading.Event()
         self._threads = [threading.Thread(target=self._work, name=f"index-{n}", daemon=True) for n in range(workers)]
@@ -70,6 +73,7 @@ class IndexPump:
     def drain(self) -> bool:
         """Take all that stands there now, on the caller's thread. False: something could not be indexed."""
         well = True
+        self._aside.clear()
         while (pointer := self._next()) is not None:
             well = self._take(pointer) and well
             if not well:
@@ -91,26 +95,39 @@ class IndexPump:
                 self._stopping.wait(REST)
 
     def _next(self) -> Pointer | None:
-        """One pointer that nobody else here is at."""
+        """One pointer that nobody else here is at; what could not be indexed stands behind all others."""
         with self._lock:
             if not self._waiting:
-                found = [each for tenant in self._tenants for each in self._unindexed.everywhere(tenant, PAGE)]
-                free = [each for each in found if each.key not in self._taken]
+                most = PAGE + len(self._aside)
+                found = [each for tenant in self._tenants for each in self._unindexed.everywhere(tenant, most)]
+                free = [each for each in found if each.key not in self._taken and each.key not in self._aside]
                 urgent = [each for each in reversed(free) if each.state != "EMBED"]
                 waits = [] if self._storing() else free[:1]
                 self._waiting = urgent or waits  # after each that only waits for vectors, what is new is looked for again
             if not self._waiting:
+                self._aside.clear()
                 return None
             pointer = self._waiting.pop()
             self._taken.add(pointer.key)
             return pointer
 
     def _take(self, pointer: Pointer) -> bool:
+        well = False
         try:
-            return not self._indexing.take([(pointer.key, {})]).left
+            well = not self._indexing.take([(pointer.key, {})]).left
         finally:
             with self._lock:
                 self._taken.discard(pointer.key)
+                if not well:
+                    self._set_aside(pointer.key)
+        return well
+
+    def _set_aside(self, key: Key) -> None:
+        """What else there is comes first, and is looked up anew: an archive whose model is out of reach keeps nothing else waiting."""
+        self._waiting.clear()
+        if len(self._aside) >= MOST_SET_ASIDE:
+            self._aside.clear()
+        self._aside.add(key)
 
 
 def _step_back() -> None:

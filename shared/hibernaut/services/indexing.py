@@ -131,6 +131,9 @@ class Indexing:
         except EmbedderFailed as error:
             if error.retryable:
                 raise
+            if error.of_texts and len(documents) > 1:
+                middle = len(documents) // 2
+                return [*self._embedded(embedder, documents[:middle]), *self._embedded(embedder, documents[middle:])]
             logger.warning("found by words only", extra={"documents": len(documents), "space": embedder.space})
             return documents
         return [index_documents.embedded(document, vector) for document, vector in zip(documents, vectors, strict=True)]

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from itertools import dropwhile, islice
+from itertools import dropwhile
 
 from hibernaut.domain import file_views
 from hibernaut.domain.chunking import Chunk, chunks
 from hibernaut.domain.file_texts import Unreadable, kind_of, lines_of, parts_of
 from hibernaut.ports.embedder import Embedder, EmbedderFailed, Embedders
-from hibernaut.ports.table import MAX_CHANGES, Change, ConditionFailed
+from hibernaut.ports.table import MAX_BYTES, MAX_CHANGES, Change, ConditionFailed
 from hibernaut.schemas.errors import UnsupportedMedia
 from hibernaut.schemas.file import ENDED, FileStatus, StoredFile, TextPart
 from hibernaut.schemas.folder import StoredFolder
@@ -26,6 +26,7 @@ from hibernaut.schemas.ids import compose, order_of
 from hibernaut.schemas.passage import Passage
 from hibernaut.services.file_views import FileViews, limits_of
 from hibernaut.services.host import Host
+from hibernaut.store.codec import INLINE_BYTES
 from hibernaut.store.files import GONE, Taken
 from hibernaut.store.stores import Stores
 
@@ -39,6 +40,8 @@ LOOK_AGAIN = timedelta(minutes=30)
 """After this long without news a file that is being embedded is looked at."""
 BATCH = MAX_CHANGES - 4
 """Pieces of one transaction, beside the file's own changes and the pointer."""
+_BYTES_OF_A_CHARACTER, _BYTES_BESIDE = 6, 1_000
+"""Of a piece in its item: of its text in JSON at most, and all else."""
 PIECE_TOKENS, OVERLAP = 300, 25
 """Tokens of a piece where the folder does not say, and those that it shares with the next."""
 CHARACTERS_PER_TOKEN = 4
@@ -175,9 +178,8 @@ class Ingestion:
         cut = enumerate(self._chunks(folder, text))
         to_do = dropwhile(lambda each: each[0] < job.file.written, cut)
         stored = job.file.written
-        while batch := list(islice(to_do, BATCH)):
-            pieces = [_piece(job.file, folder, index, chunk) for index, chunk in batch]
-            stored += len(batch)
+        for pieces in _batches(_piece(job.file, folder, index, chunk) for index, chunk in to_do):
+            stored += len(pieces)
             job = self._write(job, self._files.pieces(job.tenant, job.file, pieces), written=stored)
         return self._write(job, total=stored)
 
@@ -231,6 +233,20 @@ def _counter(embedder: Embedder) -> Callable[[str], int]:
     except EmbedderFailed:
         return _estimated
     return embedder.count
+
+
+def _batches(pieces: Iterable[Passage]) -> Iterator[list[Passage]]:
+    """As many as fit one transaction: by their number, and by their bytes at most, for a folder may ask for large ones."""
+    some, size = list[Passage](), 0
+    for piece in pieces:
+        more = min(len(piece.text) * _BYTES_OF_A_CHARACTER, INLINE_BYTES) + _BYTES_BESIDE
+        if some and (len(some) == BATCH or size + more > MAX_BYTES * 3 // 4):
+            yield some
+            some, size = [], 0
+        some.append(piece)
+        size += more
+    if some:
+        yield some
 
 
 def _estimated(text: str) -> int:

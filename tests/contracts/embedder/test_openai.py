@@ -112,6 +112,7 @@ def test_a_refusal_says_whether_it_is_worth_another_try(server: ScriptedOpenAI, 
     server.embeds = lambda _: {"status": status, "body": body}
     failed = failure(server)
     assert (failed.retryable, str(failed)) == (retryable, f"test-embedding: refused with status {status}")
+    assert failed.of_texts is (status in (400, 413))
     assert len(server.embedded) == 1
 
 

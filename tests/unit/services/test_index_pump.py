@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
+import pytest
+
+from hibernaut.ports.embedder import EmbedderFailed
+from hibernaut.services import index_pump
 from hibernaut.store.unindexed import EMBEDDED_TOGETHER
 from tests.support.memories import ARCHIVE, FILE, memories
 from tests.support.world import TENANT
@@ -55,4 +60,25 @@ def test_the_pump_is_told_when_what_is_new_can_be_read_and_of_nothing_else(tmp_p
     memory.write("file", "two")
     memory.stores.writer.write(memory.stores.files.fence(TENANT, FILE))
     assert seen == [1, 2]
+    memory.close()
+
+
+def test_an_archive_that_nobody_can_embed_keeps_nothing_else_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_pump, "REST", 0.0)
+    memory = memories(tmp_path)
+    indexed = threading.Event()
+
+    def hook(call: str) -> None:
+        if call == "before embed":
+            raise EmbedderFailed("out of reach", retryable=True)
+        if call == "after put":
+            indexed.set()
+
+    memory.write("file", "a piece, which is known by its words before it is embedded")
+    for number in range(index_pump.PAGE + 6):
+        memory.write("passage", f"cannot be embedded {number}")
+    pump = memory.worker(hook)
+    pump.start()
+    assert indexed.wait(60)
+    pump.close()
     memory.close()

@@ -312,3 +312,15 @@ def test_a_list_with_too_much_content_is_refused(bench: Bench, monkeypatch: pyte
     with pytest.raises(PayloadTooLarge, match="fewer files"):
         bench.services.files.page(TENANT, bench.folder.id, Page(), content=True)
     assert len(bench.services.files.page(TENANT, bench.folder.id, Page())) == 2
+
+
+def test_pieces_as_large_as_a_folder_likes_are_stored(bench: Bench) -> None:
+    """None of them is so large that it lies in a blob, and a hundred are more than one transaction takes."""
+    nobody = {"embedding_endpoint_type": "none", "embedding_model": "none", "embedding_dim": 3, "embedding_chunk_size": 15_000}
+    bench.folder = bench.services.folders.create(
+        TENANT, CreateFolder.model_validate({"name": "large", "embedding_config": nobody})
+    )
+    bench.services = services_over(bench.house.stores, bench.house.host, bench.house.models, bench.house.chain)
+    sent = bench.send(text=("word " * 12_000 + "\n") * 90)
+    bench.worker().process(TENANT, sent.id)
+    assert bench.shown(sent.id).processing_status is FileStatus.COMPLETED

@@ -89,7 +89,8 @@ class BedrockEmbedder:
             value = json.loads(answer["body"].read())
         except ClientError as error:
             code = str(error.response.get("Error", {}).get("Code"))
-            raise EmbedderFailed(f"{self._model}: {code}", retryable=code in _LATER) from error
+            refused = code == "ValidationException"
+            raise EmbedderFailed(f"{self._model}: {code}", retryable=code in _LATER, of_texts=refused) from error
         except BotoCoreError as error:
             kind = type(error).__name__
             raise EmbedderFailed(f"{self._model}: {kind}", retryable=isinstance(error, HTTPClientError | NotReached)) from error

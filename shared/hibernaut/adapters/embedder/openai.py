@@ -25,6 +25,7 @@ SECONDS, CONNECT_SECONDS = 60.0, 10.0
 MOST_TEXTS, MOST_TOKENS = 2048, 100_000
 """In one request; OpenAI takes 2,048 texts and 300,000 of its own tokens."""
 _LATER = frozenset({408, 409, 425, 429})
+_OF_TEXTS = frozenset({400, 413, 422})
 _NO_CREDIT = "insufficient_quota"
 
 
@@ -60,7 +61,11 @@ class OpenAIEmbedder:
             body["dimensions"] = self.dimension
         answer = self._post(body)
         if answer.status_code != 200:
-            raise EmbedderFailed(f"{self._model}: refused with status {answer.status_code}", retryable=_comes_back(answer))
+            raise EmbedderFailed(
+                f"{self._model}: refused with status {answer.status_code}",
+                retryable=_comes_back(answer),
+                of_texts=answer.status_code in _OF_TEXTS,
+            )
         return self._vectors(_rows(answer), len(batch))
 
     def _post(self, body: JsonObject) -> Response:
