@@ -29,15 +29,20 @@ class Chunk:
     end: int
 
 
-def chunks(text: str, limit: int, count: Callable[[str], int], overlap: int = 0) -> Iterator[Chunk]:
+def chunks(
+    text: str, limit: int, count: Callable[[str], int], overlap: int = 0, *, after: Chunk | None = None
+) -> Iterator[Chunk]:
     """The pieces in order, cut as they are asked for, each of at most `limit` tokens; every character that is not white space is in one.
 
-    `overlap`: about how many tokens of a piece the next one repeats, at most half of the limit. A single character that is more than
-    `limit` tokens is a piece nevertheless. Raises: ValueError for a limit below one.
+    `overlap`: about how many tokens of a piece the next one repeats, at most half of the limit. `after`: the last piece that was cut
+    before, by whatever limit and counter; these go on behind it. A single character that is more than `limit` tokens is a piece
+    nevertheless. Raises: ValueError for a limit below one.
     """
     if limit < 1:
         raise ValueError("a piece must have room for one token")
     at, done, rate = 0, 0, FIRST_RATE
+    if after is not None:
+        at, done = _again(text, after, int(min(overlap, limit // 2) * rate)), after.end
     while (ink := _INK.search(text, at)) is not None:
         piece, tokens = _next(text, ink.start(), limit, count, rate)
         if piece.end <= done:

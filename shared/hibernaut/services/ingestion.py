@@ -12,7 +12,6 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from itertools import dropwhile
 
 from hibernaut.domain import file_views
 from hibernaut.domain.chunking import Chunk, chunks
@@ -175,21 +174,29 @@ class Ingestion:
         folder = self._stores.folders.get(job.tenant, job.file.folder_id)
         if folder is None:
             raise _Lost
-        cut = enumerate(self._chunks(folder, text))
-        to_do = dropwhile(lambda each: each[0] < job.file.written, cut)
         stored = job.file.written
+        to_do = enumerate(self._chunks(folder, text, self._last(job)), stored)
         for pieces in _batches(_piece(job.file, folder, index, chunk) for index, chunk in to_do):
             stored += len(pieces)
             job = self._write(job, self._files.pieces(job.tenant, job.file, pieces), written=stored)
         return self._write(job, total=stored)
 
-    def _chunks(self, folder: StoredFolder, text: str) -> Iterator[Chunk]:
+    def _last(self, job: _Job) -> Chunk | None:
+        """The last piece that is stored. What follows may be cut by another counter: by one that could not be asked before, or without
+        one that cannot be asked now."""
+        if not job.file.written:
+            return None
+        (piece,) = self._stores.passages.pieces(job.tenant, job.file.id, [_piece_id(job.file, job.file.written - 1)])
+        start = int((piece.metadata or {})["start"])
+        return Chunk(piece.text, start, start + len(piece.text))
+
+    def _chunks(self, folder: StoredFolder, text: str, after: Chunk | None) -> Iterator[Chunk]:
         config = folder.embedding_config
         limit = (config.embedding_chunk_size if config else None) or PIECE_TOKENS
         embedder = self._embedders.of(config)
         if embedder is None:
-            return chunks(text, limit, _estimated, OVERLAP)
-        return chunks(text, min(limit, embedder.max_tokens), _counter(embedder), OVERLAP)
+            return chunks(text, limit, _estimated, OVERLAP, after=after)
+        return chunks(text, min(limit, embedder.max_tokens), _counter(embedder), OVERLAP, after=after)
 
     def _finish(self, job: _Job) -> None:
         """What nobody embeds is done; else the indexer's count says when it is."""
@@ -253,13 +260,17 @@ def _estimated(text: str) -> int:
     return max(1, len(text) // CHARACTERS_PER_TOKEN)
 
 
-def _piece(file: StoredFile, folder: StoredFolder, index: int, chunk: Chunk) -> Passage:
-    """A piece, whose id follows from the file's and its place: done twice, it is the same. Made of what was
-    validated, and there are thousands of them: so it is not validated once more."""
+def _piece_id(file: StoredFile, index: int) -> str:
+    """It follows from the file's and the piece's place: done twice, it is the same."""
     milliseconds, _ = order_of(file.id)
     hashed = int.from_bytes(hashlib.sha256(f"{file.id}#{index}".encode()).digest()[:8]) >> 9
+    return compose("passage", milliseconds + (index >> 12), index & 0xFFF, hashed)
+
+
+def _piece(file: StoredFile, folder: StoredFolder, index: int, chunk: Chunk) -> Passage:
+    """Made of what was validated, and there are thousands of them: so it is not validated once more."""
     return Passage.model_construct(
-        id=compose("passage", milliseconds + (index >> 12), index & 0xFFF, hashed),
+        id=_piece_id(file, index),
         text=chunk.text,
         source_id=file.folder_id,
         file_id=file.id,

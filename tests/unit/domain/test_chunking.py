@@ -61,6 +61,18 @@ def test_pieces_fit_stand_in_order_and_hold_every_character_that_is_no_space(
     assert chunks(text, limit, count, overlap) == found
 
 
+@given(text=TEXTS, limits=st.tuples(st.integers(1, 40), st.integers(1, 40)), overlap=st.integers(0, 50), stop=st.integers(1, 6))
+def test_another_counter_goes_on_where_one_has_stopped(text: str, limits: tuple[int, int], overlap: int, stop: int) -> None:
+    before = chunks(text, limits[0], len, overlap)[:stop]
+    after = before[-1] if before else None
+    found = [*before, *chunking.chunks(text, limits[1], words, overlap, after=after)]
+    covered = {place for piece in found for place in range(piece.start, piece.end)}
+    assert {place for place, character in enumerate(text) if not character.isspace()} <= covered
+    assert all(one.start < other.start and one.end < other.end for one, other in pairwise(found))
+    if not overlap:
+        assert all(one.end <= other.start for one, other in pairwise(found))
+
+
 @pytest.mark.parametrize("text", ["", " ", "\n\n\t\u2003 "])
 def test_a_text_of_white_space_has_no_pieces(text: str) -> None:
     assert chunks(text, 10, len) == []

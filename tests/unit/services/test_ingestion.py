@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from hibernaut.domain.listing import Page
+from hibernaut.ports.embedder import Embedders
 from hibernaut.ports.table import Change, Table
 from hibernaut.schemas.errors import Conflict, NotFound, PayloadTooLarge
 from hibernaut.schemas.file import FileMetadata, FileStatus
@@ -24,9 +25,11 @@ from hibernaut.store import keys
 from hibernaut.wiring.embedded import Embedded, Overrides
 from hibernaut.wiring.face import services_over
 from hibernaut.wiring.settings import EmbeddedSettings
+from tests.support.hashing_embedder import OneEmbedder
 from tests.support.tables import PassesOn
 
 TENANT = "default"
+NOBODY = NoEmbedders()
 LONG = "\n\n".join(f"Paragraph {number}. " + "Birds are many, and so are words. " * 30 for number in range(400))
 
 
@@ -80,10 +83,10 @@ class Bench:
         self.services = services_over(house.stores, house.host, house.models, house.chain, upload_limit=1_000_000)
         self.folder = self.services.folders.create(TENANT, CreateFolder(name="f"))
 
-    def worker(self, process: int = 0) -> Ingestion:
+    def worker(self, process: int = 0, embedders: Embedders = NOBODY) -> Ingestion:
         """At home one process runs at a time: what another one holds is dead."""
         host = replace(self.house.host, holder=f"host:{process}")
-        return Ingestion(self.stores, host, NoEmbedders(), indexed=False)
+        return Ingestion(self.stores, host, embedders, indexed=False)
 
     def send(self, name: str = "a.txt", text: str = "one") -> FileMetadata:
         upload = Upload(io.BytesIO(text.encode()), name, "text/plain")
@@ -142,6 +145,28 @@ def test_a_file_whose_reader_died_anywhere_is_taken_up_where_it_stopped(bench: B
     pieces = bench.services.files.passages(TENANT, bench.folder.id, Page())
     assert (file.content, len(pieces)) == (LONG, file.total_chunks)
     assert [(piece.metadata or {})["index"] for piece in pieces] == list(range(len(pieces)))
+
+
+@pytest.mark.parametrize("tries", [(OneEmbedder(), NOBODY), (NOBODY, OneEmbedder())])
+def test_what_counts_tokens_may_be_another_when_a_file_is_taken_up(bench: Bench, tries: tuple[Embedders, Embedders]) -> None:
+    bench.folder = bench.services.folders.create(TENANT, CreateFolder(name="g", embedding_config=OneEmbedder().default()))
+    sent = bench.send(text=LONG)
+    bench.table.left = 4
+    with pytest.raises(Died):
+        bench.worker(0, tries[0]).process(TENANT, sent.id)
+    bench.table.left = None
+    stored = len(bench.services.files.passages(TENANT, bench.folder.id, Page()))
+    bench.worker(1, tries[1]).process(TENANT, sent.id)
+    pieces = bench.services.files.passages(TENANT, bench.folder.id, Page())
+    assert 0 < stored < len(pieces) == bench.shown(sent.id).total_chunks
+    done = 0
+    for piece in pieces:
+        start = int((piece.metadata or {})["start"])
+        assert LONG[start : start + len(piece.text)] == piece.text
+        assert not LONG[done:start].strip(), "nothing is lost"
+        assert done - start <= 200, "no more is repeated than where one counter cuts all"
+        done = start + len(piece.text)
+    assert done == len(LONG.rstrip())
 
 
 def test_a_file_that_kills_every_reader_ends_in_an_error(bench: Bench) -> None:
