@@ -67,11 +67,10 @@ class Indexing:
         return Indexed(len(standing) - len(left), tuple(left))
 
     def _settle(self, pointer: Pointer, changes: Sequence[Change]) -> None:
-        """Write what follows, and count with it what was embedded of a file, so that nothing is counted twice or not at all.
-
-        Raises: ConditionFailed.
+        """Write what follows, and count with it what was embedded of a file, so that nothing is counted twice or not at all: by the
+        pointers that were written with its pieces, not by those of an index that is built anew. Raises: ConditionFailed.
         """
-        if pointer.kind != "file" or pointer.state != "EMBED":
+        if pointer.kind != "file" or pointer.state != "EMBED" or pointer.build:
             self._stores.writer.write(*changes)
             return
         counted = self._stores.files.counted(pointer.tenant, pointer.within, len(pointer.ids))

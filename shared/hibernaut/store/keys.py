@@ -30,6 +30,7 @@
     t#RUN#run          EV#seq              a batch of events (ttl)                followers
     t#TAIL#place       NEW#id, GONE#id     what the index does not know yet (LISTS) searches; the indexer
     t#TAIL#place       EMBED#id            what it knows by words only (LISTS)    the indexer
+    t#TAIL#place       NEW#id#ANEW         the same of an index that is built anew, beside the thing's own pointer
     t#REINDEX          STATE               the index is being built anew          searches
     t#ARCH#archive     PASSAGE#passage     a passage                              archival search
     t#ARCHIVES         archive             list row of an archive                 list, searches of everything
@@ -269,9 +270,9 @@ def desk(tenant: str, agent_id: str) -> Key:
     return Key(f"{tenant}#AGENT#{agent_id}", "DESK")
 
 
-def unindexed(tenant: str, place: str, state: str, first_id: str) -> Key:
-    """`place`: an archive, a folder, or the agent whose log it is. `state`: NEW, EMBED or GONE."""
-    return Key(f"{tenant}#TAIL#{place}", f"{state}#{first_id}")
+def unindexed(tenant: str, place: str, state: str, first_id: str, *, anew: bool = False) -> Key:
+    """`place`: an archive, a folder, or the agent whose log it is. `state`: NEW, EMBED or GONE. `anew`: for an index that was emptied."""
+    return Key(f"{tenant}#TAIL#{place}", f"{state}#{first_id}{'#ANEW' if anew else ''}")
 
 
 def reindexing(tenant: str) -> Key:

@@ -31,8 +31,8 @@ Stage = Literal["POINTS", "WAITS", "OVER"]
 class Pointer:
     """`ids` are the things it names, in one place: an archive, a folder, an agent. `within` is the log or the file that they lie in.
 
-    `build`: the building of the index that wrote it, 0 for what was written with the things themselves. A later one may write the same
-    key again, for an index that knows nothing: whoever has read this one takes only this one away.
+    `build`: the building of the index that wrote it, 0 for what was written with the things themselves, which has keys of its own. A
+    later building may write the same key again, for an index that knows nothing: whoever has read this one takes only this one away.
     """
 
     key: Key
@@ -146,7 +146,7 @@ def _nobody() -> None:
 
 
 def _put(tenant: str, place: str, state: State, kind: Kind, ids: Sequence[str], within: str, build: int = 0) -> Put:
-    key = keys.unindexed(tenant, place, state, ids[0])
+    key = keys.unindexed(tenant, place, state, ids[0], anew=build > 0)
     item: dict[str, Value] = {"pk": key.pk, "sk": key.sk, "kind": kind, "ids": " ".join(ids), "within": within, "build": build}
     return Put({**item, **keys.listed(tenant, NOUN, key.sk)})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hibernaut.store.unindexed import EMBEDDED_TOGETHER
 from tests.support.memories import FILE, Killed, Memories, memories
 from tests.support.world import TENANT
 
@@ -47,6 +48,25 @@ def test_wherever_a_worker_dies_each_piece_of_a_file_is_counted_once(tmp_path: P
         assert _counted(memory) == PIECES, f"after a death at call {call}"
         memory.close()
     assert call > 8
+
+
+def test_an_index_that_is_built_anew_meanwhile_counts_no_piece_twice(tmp_path: Path) -> None:
+    """Whatever the first index knew when it was emptied: nothing, the words, some vectors, or all."""
+    call, dies, counts = 0, True, set[int]()
+    while dies:
+        call += 1
+        folder = tmp_path / str(call)
+        folder.mkdir()
+        memory = memories(folder)
+        memory.write("file", *(f"piece {number}" for number in range(2 * EMBEDDED_TOGETHER)))
+        memory.write("file", "the last piece")
+        dies = _dies_at(memory, call)
+        counts.add(_counted(memory))
+        memory.reindexing().begin([TENANT], lambda _progress: None)
+        assert memory.worker().drain()
+        assert (_counted(memory), memory.agree()) == (2 * EMBEDDED_TOGETHER + 1, True), f"after a death at call {call}"
+        memory.close()
+    assert counts == {0, 1, EMBEDDED_TOGETHER + 1, 2 * EMBEDDED_TOGETHER + 1}
 
 
 def test_pieces_of_a_file_that_is_gone_leave_no_pointer_and_no_count(tmp_path: Path) -> None:
