@@ -2,7 +2,7 @@
 
 Context: `env` (dev, staging, prod), `callers` (address ranges), `search` (none, domain) with what belongs to it, `embedding` (a handle),
 `dashboard` (true: there is a page of graphs),
-`bundle` (true: the dependencies are installed for arm64), `check` (false: neither cdk-nag nor the template's own validation). Needs neither docker nor credentials nor a Node on the path.
+`bundle` (true: the dependencies are installed for arm64, and all is compiled), `check` (false: neither cdk-nag nor the template's own validation). Needs neither docker nor credentials nor a Node on the path.
 """
 
 from __future__ import annotations

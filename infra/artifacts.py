@@ -1,6 +1,7 @@
 """The folders that become Lambda assets: our sources, staged by what a function needs, and the dependencies for arm64.
 
-Knows: which files a function carries. Needs neither docker nor credentials; only `bundle` reaches a package index.
+Knows: which files a function carries. Needs neither docker nor credentials; only `bundle` reaches a package index, and compiles
+(`infra.byte_code`).
 """
 
 from __future__ import annotations
@@ -13,10 +14,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from infra.byte_code import compile_for, python_of
+
 ROOT = Path(__file__).resolve().parents[1]
 PYTHON = "3.13"
 PLATFORM = "aarch64-manylinux2014"
 LOCK = ROOT / "requirements" / "lambda.lock"
+MEGABYTE = 1024 * 1024
+LARGEST = 250
+"""Megabytes that a function may be with all its layers, unpacked (Lambda's quotas)."""
 
 # Of one machine only: on AWS nothing listens, and no file is a table.
 NOT_DEPLOYED = (
@@ -48,17 +54,50 @@ class Artifacts:
     cage_code: Path
     cage_layer: Path
 
+    def mounted(self) -> tuple[tuple[Path, str], ...]:
+        """Each folder, and where a function finds it."""
+        return (self.code, "/var/task"), (self.layer, "/opt"), (self.cage_code, "/var/task"), (self.cage_layer, "/opt")
+
 
 def stage(target: Path, *, bundle: bool) -> Artifacts:
-    """Write the four folders below `target`. Without `bundle` the layers name their packages and do not hold them: enough to
-    synthesize and to run the handlers from a checkout, not to deploy."""
+    """Write the four folders below `target`. Without `bundle` the layers name their packages and do not hold them, and nothing is
+    compiled: enough to synthesize and to run the handlers from a checkout, not to deploy. Raises: RuntimeError where there is no
+    Python of Lambda's version to compile with."""
+    python = python_of(PYTHON) if bundle else None
     artifacts = Artifacts(target / "code", target / "layer", target / "cage-code", target / "cage-layer")
     sources = {str(name): path for name, path in _sources()}
     _copy(((name, path) for name, path in sources.items() if not name.startswith(NOT_DEPLOYED)), artifacts.code)
     _copy(((name, path) for name, path in sources.items() if name.startswith(CAGE)), artifacts.cage_code)
     for layer, wanted in ((artifacts.layer, LOCK.read_text(encoding="utf-8")), (artifacts.cage_layer, _pins(CAGE_PACKAGES))):
         _layer(layer, wanted, bundle=bundle)
+    if python:
+        compiled(artifacts, python)
+        _say_sizes(artifacts)
     return artifacts
+
+
+def compiled(artifacts: Artifacts, python: Path) -> None:
+    """Lay byte code beside every source: of the packages, of ours, and of the cage."""
+    for folder, mount in artifacts.mounted():
+        compile_for(folder, mount, python=python)
+
+
+def without_scripts(packages: Path) -> None:
+    """Take away the packages' commands, which nothing on Lambda starts: each names the Python of the machine that made it, so that
+    every checkout would deploy a layer of its own."""
+    shutil.rmtree(packages / "bin", ignore_errors=True)
+    for record in packages.glob("*.dist-info/RECORD"):
+        lines = record.read_text(encoding="utf-8").splitlines(keepends=True)
+        record.write_text("".join(line for line in lines if not line.startswith("bin/")), encoding="utf-8")
+
+
+def _say_sizes(artifacts: Artifacts) -> None:
+    for what, folders in (
+        ("functions", (artifacts.code, artifacts.layer)),
+        ("run_tool", (artifacts.cage_code, artifacts.cage_layer)),
+    ):
+        size = sum(file.stat().st_size for folder in folders for file in folder.rglob("*") if file.is_file())
+        sys.stderr.write(f"{what}: code and layer {size / MEGABYTE:.0f} MB of the {LARGEST} MB that Lambda takes\n")
 
 
 def _sources() -> Iterable[tuple[Path, Path]]:
@@ -83,8 +122,10 @@ def _layer(layer: Path, wanted: str, *, bundle: bool) -> None:
     requirements.write_text(wanted, encoding="utf-8")
     if bundle:
         options = ["--python-platform", PLATFORM, "--python-version", PYTHON, "--only-binary", ":all:", "--require-hashes"]
-        command = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--target", str(layer / "python"), *options]
+        packages = layer / "python"
+        command = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--target", str(packages), *options]
         subprocess.run([*command, "-r", str(requirements)], check=True)
+        without_scripts(packages)
 
 
 def _pins(packages: tuple[str, ...]) -> str:
