@@ -12,6 +12,7 @@ import pytest
 from letta_client import AsyncLetta, BadRequestError, Letta, NotFoundError, RateLimitError, UnprocessableEntityError
 
 from tests.compat.conftest import HANDLE, Make, Said, calls
+from tests.compat.holding import holding
 
 UNKNOWN_AGENT = "agent-00000000-0000-4000-8000-000000000000"
 
@@ -307,6 +308,26 @@ def test_a_cancel_says_what_became_of_each_run(client: Letta, http: httpx.Client
     told = client.agents.messages.cancel(agent.id, run_ids=[run.id, unknown, "run"])
     assert told == {run.id: "cancelled", unknown: "failed", "run": "failed"}
     assert client.runs.retrieve(run.id).status == "completed"
+
+
+@pytest.mark.manifest("messages.cancel.newest")
+def test_a_cancel_ends_what_is_open_among_the_newest_runs_and_in_its_own_conversation(
+    client: Letta, new_agent: Make, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = new_agent()
+    with holding(said):
+        own = client.agents.messages.create_async(agent.id, input="Hello").id
+        older, newest = (begun(client, client.conversations.create(agent_id=agent.id).id) for _ in range(2))
+        monkeypatch.setattr("hibernaut.services.cancelling.MOST_READ", 1)
+        assert client.agents.messages.cancel(agent.id) == {newest: "cancelled", own: "cancelled"}
+        assert client.runs.retrieve(older).status == "running"
+        assert client.agents.messages.cancel(agent.id, run_ids=[older]) == {older: "cancelled"}
+
+
+def begun(client: Letta, conversation: str) -> str:
+    """A run in a conversation that nobody waits for."""
+    client.conversations.messages.create(conversation, input="Hello", background=True).close()
+    return client.runs.list(conversation_id=conversation).items[0].id
 
 
 def test_a_validation_error_reaches_the_sdk_as_such(client: Letta, new_agent: Make) -> None:

@@ -33,7 +33,7 @@ def shown(world: World, agent_id: str) -> Shown:
 
 
 def runs(world: World, agent_id: str) -> list[RunState]:
-    rows = world.stores.runs.rows(TENANT, agent_id)
+    rows = world.stores.runs.walk(TENANT, [agent_id])
     return [world.run(keys.last_part(str(row["sk"]))) for row in rows]
 
 

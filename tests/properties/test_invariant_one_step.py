@@ -43,7 +43,7 @@ def test_at_every_moment_a_step_is_there_whole_or_not_at_all(asked: Sequence[Seq
 def check_whole(world: World, agent_id: str) -> int:
     """What every part tells of the steps is the same; how many there are."""
     log = world.log(agent_id)
-    state = next(world.run(keys.last_part(str(row["sk"]))) for row in world.stores.runs.rows(TENANT, agent_id))
+    state = next(world.run(keys.last_part(str(row["sk"]))) for row in world.stores.runs.walk(TENANT, [agent_id]))
     replied = [row for row in log if row.role == "assistant"]
     answers = [answer for row in log for answer in row.tool_returns if answer.status == "success"]
     steps = world.stores.steps.of_run(TENANT, state.run.id)

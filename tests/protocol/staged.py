@@ -61,7 +61,7 @@ def settles(world: World) -> None:
 
 
 def run_ids(world: World, agent_id: str) -> list[str]:
-    return [keys.last_part(str(row["sk"])) for row in world.stores.runs.rows(TENANT, agent_id)]
+    return [keys.last_part(str(row["sk"])) for row in world.stores.runs.walk(TENANT, [agent_id])]
 
 
 def returns(world: World, agent_id: str) -> list[str]:

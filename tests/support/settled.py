@@ -53,7 +53,7 @@ def check_events(world: World, agent_id: str) -> None:
     """Each of the agent's runs has ended, with its input in the log once and a gapless event log whose last event is `done`."""
     log = world.log(agent_id)
     rows = {row.id for row in log}
-    for listed in world.stores.runs.rows(TENANT, agent_id):
+    for listed in world.stores.runs.walk(TENANT, [agent_id]):
         state = world.run(keys.last_part(str(listed["sk"])))
         run = state.run
         said = [row.text() for row in log if row.run_id == run.id and row.role == "user" and row.step_id is None]

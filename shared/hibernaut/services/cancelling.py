@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Literal
 
 from hibernaut.schemas.errors import Conflict
@@ -12,6 +13,10 @@ from hibernaut.services.endings import Endings
 from hibernaut.store import keys
 from hibernaut.store.stores import Stores
 
+CHUNK = 1000
+"""List rows that are read at once."""
+MOST_READ = 10_000
+"""List rows that are looked at for runs that have not ended."""
 Outcome = Literal["cancelled", "failed"]
 
 
@@ -24,12 +29,12 @@ class Cancelling:
     def agent(self, tenant: str, agent_id: str, run_ids: Sequence[str] | None = None) -> dict[str, Outcome]:
         """These runs of the agent, or all that have not ended, and what its own conversation waits for. Raises: Conflict for none.
 
-        A run that has ended is told as cancelled and stays as it is (digest 6.6); one of another agent as failed.
+        In other conversations than its own, all are those among its newest 10,000 runs. A run that has ended is told as cancelled and stays as it is (digest 6.6); one of another agent as failed.
         """
         if run_ids is not None:
             return {run_id: self._one(tenant, agent_id, run_id) for run_id in dict.fromkeys(run_ids)}
-        rows = [row for row in self._runs.rows(tenant, agent_id) if RunStatus(str(row["status"])) not in ENDED]
-        found = [keys.last_part(str(row["sk"])) for row in reversed(rows)]
+        newest = islice(self._runs.walk(tenant, [agent_id], chunk=CHUNK, descending=True), MOST_READ)
+        found = [keys.last_part(str(row["sk"])) for row in newest if RunStatus(str(row["status"])) not in ENDED]
         found += [run_id for run_id in self._held(tenant, agent_id) if run_id not in found]
         if not found:
             raise Conflict(f"No active runs to cancel for agent {agent_id}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hibernaut.domain.listing import Page
+from hibernaut.domain.listing import Page, Sought
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.job import Job, job_of
@@ -24,11 +24,12 @@ class Jobs:
         """Raises: InvalidArgument for what is no id of a job, NotFound."""
         return job_of(self._runs.get(tenant, _run_id(job_id)))
 
-    def page(self, tenant: str, asked: Page, *, active: bool) -> list[Job]:
-        """Cursors follow the order asked for. Raises: InvalidArgument and NotFound for a cursor."""
+    def page(self, tenant: str, asked: Page, *, active: bool) -> Sought[Job]:
+        """Cursors follow the order asked for; it looks as far as a page of runs. Raises: InvalidArgument and NotFound for a cursor."""
         before, after = (None if cursor is None else _run_id(cursor) for cursor in (asked.before, asked.after))
         query = RunQuery(page=replace(asked, before=before, after=after), active=active)
-        return [job_of(run) for run in self._runs.page(tenant, query)]
+        found = self._runs.page(tenant, query)
+        return Sought([job_of(run) for run in found.rows], found.rest)
 
     def cancel(self, tenant: str, job_id: str) -> Job:
         """End the run; nothing happens where it has ended. Raises: InvalidArgument, NotFound, Conflict where it does not settle."""

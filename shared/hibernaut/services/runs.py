@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hibernaut.domain.listing import Page, page
+from hibernaut.domain.listing import Page, Sought, page, sought
 from hibernaut.domain.run_trace import spans
 from hibernaut.ports.table import Item
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
@@ -14,14 +14,18 @@ from hibernaut.schemas.letta_message import LettaMessage
 from hibernaut.schemas.run import Run, RunMetrics, StoredRun
 from hibernaut.schemas.step import Step
 from hibernaut.schemas.stop import ENDED, RunStatus, StopReason
-from hibernaut.schemas.trace import Span
+from hibernaut.schemas.trace import Span as TraceSpan
 from hibernaut.schemas.usage import RunUsage, Usage, UsageStatistics
 from hibernaut.services.messages import MessageQuery, Messages
 from hibernaut.store import keys
 from hibernaut.store.conversations import Conversations
 from hibernaut.store.erasure import Erasure
+from hibernaut.store.logs import Span
 from hibernaut.store.runs import Runs as StoredRuns
 from hibernaut.store.steps import Steps as StoredSteps
+
+MOST_READ = 10_000
+"""List rows that one page looks at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +55,27 @@ class Runs:
         """Raises: InvalidArgument for what is no run id, NotFound."""
         return self._stored(tenant, run_id).wire()
 
-    def page(self, tenant: str, query: RunQuery) -> list[Run]:
-        """A page of runs; cursors follow the order asked for. Raises: NotFound for a cursor.
+    def page(self, tenant: str, query: RunQuery) -> Sought[Run]:
+        """A page; cursors follow the order asked for. It looks at the first 10,000 runs from where it begins. Raises: NotFound for a cursor.
 
         A cursor need not pass the filter: the run that it names may have ended since the page before.
         """
-        rows = self._rows(tenant, query.agent_ids)
-        cursors = (query.page.before, query.page.after)
-        kept = [row for row in rows if _kept(row, query) or _id_of(row) in cursors]
-        asked = page(kept, query.page, id_of=_id_of, place=_id_of)
-        ids = [_id_of(row) for row in asked]
-        found = self._runs.get_many(tenant, ids)
-        return [found[run_id].run.wire() for run_id in ids if run_id in found]
+        asked = query.page
+        self._check_cursors(tenant, query)
+        # A page before a cursor is the one next to it: it is searched from the cursor outwards.
+        backwards = asked.before is not None and asked.after is None
+        span = Span(asked.before, asked.after) if asked.descending else Span(asked.after, asked.before)
+        found = sought(
+            self._runs.walk(tenant, self._whose(tenant, query), span, descending=asked.descending != backwards),
+            lambda row: _kept(row, query),
+            limit=asked.limit or MOST_READ,
+            most=MOST_READ,
+            cursor="before" if backwards else "after",
+            id_of=_id_of,
+        )
+        ids = [_id_of(row) for row in (found.rows[::-1] if backwards else found.rows)]
+        states = self._runs.get_many(tenant, ids)
+        return Sought([states[run_id].run.wire() for run_id in ids if run_id in states], found.rest)
 
     def messages(self, tenant: str, run_id: str, query: MessageQuery) -> list[LettaMessage]:
         """A page of the run's messages, its input among them. Raises: InvalidArgument, NotFound."""
@@ -96,7 +109,7 @@ class Runs:
             base_template_id=run.base_template_id,
         )
 
-    def trace(self, tenant: str, run_id: str, limit: int) -> list[Span]:
+    def trace(self, tenant: str, run_id: str, limit: int) -> list[TraceSpan]:
         """The first spans of the run, in the order in which they began. Raises: InvalidArgument, NotFound."""
         return spans(self._stored(tenant, run_id), self._steps.of_run(tenant, run_id))[:limit]
 
@@ -122,10 +135,19 @@ class Runs:
             raise NotFound(f"Run with id {run_id} not found.")
         return state.run
 
-    def _rows(self, tenant: str, agent_ids: Sequence[str]) -> Sequence[Item]:
-        if not agent_ids:
-            return self._runs.all_rows(tenant)
-        return [row for agent_id in dict.fromkeys(agent_ids) for row in self._runs.rows(tenant, agent_id)]
+    def _whose(self, tenant: str, query: RunQuery) -> Sequence[str]:
+        """The agents whose runs are looked through (none: all of them). A conversation's runs are its agent's."""
+        named = query.conversation_id or ""
+        head = self._conversations.head(tenant, named) if not query.agent_ids and is_id(named, "conv") else None
+        return [head.agent_id] if head else query.agent_ids
+
+    def _check_cursors(self, tenant: str, query: RunQuery) -> None:
+        """Raises: NotFound for a cursor that is no run, or another agent's than those whose runs are asked for."""
+        named = [cursor for cursor in (query.page.before, query.page.after) if cursor is not None]
+        states = self._runs.get_many(tenant, [cursor for cursor in named if is_id(cursor, "run")])
+        for cursor in named:
+            if cursor not in states or (query.agent_ids and states[cursor].run.agent_id not in query.agent_ids):
+                raise NotFound(f"There is no entry with the id {cursor} in this list.")
 
 
 def _id_of(row: Item) -> str:

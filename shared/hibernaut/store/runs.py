@@ -5,7 +5,8 @@ Only reads and single changes stand here; what belongs into one transaction is `
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import heapq
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -15,9 +16,13 @@ from hibernaut.schemas.events import EventBatch, RunEvent
 from hibernaut.schemas.run import StoredRun
 from hibernaut.schemas.stop import ENDED, RunStatus
 from hibernaut.schemas.turn import Claim, Journal
-from hibernaut.store import keys
+from hibernaut.store import keys, lists
 from hibernaut.store.codec import Codec, expired
+from hibernaut.store.logs import Span
 
+ALL = Span()
+CHUNK = 200
+"""List rows that are read at once."""
 OPEN_FOR_MS = 60_000
 """Milliseconds after which the sweep takes up a run that nobody holds."""
 LOG_LIFE = timedelta(hours=24)
@@ -143,18 +148,25 @@ class Runs:
         }
         return row
 
-    def rows(self, tenant: str, agent_id: str) -> list[Item]:
-        """The list rows of an agent's runs, oldest first."""
-        return self._table.query(keys.agent(tenant, agent_id).pk, prefix="RUN#")
+    def walk(
+        self, tenant: str, agent_ids: Sequence[str], span: Span = ALL, *, chunk: int = CHUNK, descending: bool = False
+    ) -> Iterator[Item]:
+        """The list rows of these agents' runs in the order asked for, as far as they are asked for; without an agent those of all runs,
+        through the index, which may lag."""
+        if not agent_ids:
+            return lists.walked(self._table, tenant, "RUNS", span, chunk=chunk, descending=descending)
+        walks = [self._walk(keys.agent(tenant, agent_id).pk, span, chunk, descending) for agent_id in dict.fromkeys(agent_ids)]
+        return heapq.merge(*walks, key=lambda row: str(row["sk"]), reverse=descending)
 
-    def all_rows(self, tenant: str) -> list[Item]:
-        """The list rows of all runs of a tenant, oldest first (through the index, so the newest may be missing for a moment)."""
-        found: list[Key] = []
-        for shard in keys.shards():
-            for item in self._table.query(keys.list_partition(tenant, "RUNS", shard), index=Index.LISTS):
-                found.append(Key(str(item["pk"]), str(item["sk"])))
-        rows = self._table.get_many(found)
-        return sorted(rows.values(), key=lambda row: str(row["sk"]))
+    def _walk(self, pk: str, span: Span, chunk: int, descending: bool) -> Iterator[Item]:
+        after, before = (None if edge is None else f"RUN#{edge}" for edge in span)
+        while True:
+            rows = self._table.query(pk, prefix="RUN#", after=after, before=before, limit=chunk, descending=descending)
+            yield from rows
+            if len(rows) < chunk:
+                return
+            last = str(rows[-1]["sk"])
+            after, before = (after, last) if descending else (last, before)
 
     def due(self, shard: str, now_ms: int | None) -> list[Key]:
         """The keys of open runs that are past due (None: of all open runs)."""

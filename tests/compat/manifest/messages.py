@@ -173,6 +173,12 @@ ROWS = (
         "Ends runs, and says of each whether it is cancelled.",
         "POST /v1/agents/{agent_id}/messages/cancel",
     ),
+    diverging(
+        "messages.cancel.newest",
+        "API 2.3",
+        "Without `run_ids`, all that its own conversation is at, and what is open among the agent's newest 10,000 runs.",
+        "V1 looks through all of the agent's runs.",
+    ),
     done("messages.cancel.none", "API 2.3", "With nothing to cancel the answer is 409."),
     diverging(
         "messages.cancel.in_flight",

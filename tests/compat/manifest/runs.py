@@ -12,6 +12,12 @@ ROWS = (
     done("runs.first_token", "API 4.8", "`ttft_ns` is when the first words of a token stream were there; null without one."),
     done("runs.list", "API 2.15", "Runs, the newest first.", "GET /v1/runs/"),
     done("runs.list.filters", "API 2.15", "By agent, statuses, stop reason, background, conversation, and activity."),
+    diverging(
+        "runs.list.bounded",
+        "API 2.15",
+        "One request looks at 10,000 runs; where the list goes on behind them, the header `x-hibernaut-next` holds the cursor.",
+        "V1 looks through all runs in one request.",
+    ),
     done("runs.list.limit", "API 1.5", "`limit` is from 1 to 1000 (else 422)."),
     diverging(
         "runs.list.cursors",

@@ -217,7 +217,7 @@ def test_a_plain_message_is_refused_while_an_approval_waits(tmp_path: Path) -> N
         with pytest.raises(PendingApproval) as refused:
             world.accept(agent_id, "hello?", when_busy=mode)
         assert refused.value.request_id == request
-    assert len(world.stores.runs.rows(TENANT, agent_id)) == 1
+    assert len(list(world.stores.runs.walk(TENANT, [agent_id]))) == 1
 
 
 def test_a_message_that_asks_to_wait_waits_behind_the_answer(tmp_path: Path) -> None:

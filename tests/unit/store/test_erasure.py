@@ -77,7 +77,7 @@ def test_nothing_of_a_run_is_left(table: SqliteTable, blobs: DiskBlobs, tmp_path
     before = files(tmp_path)
     stores.erasure.run(TENANT, run)
     assert table.query(keys.run(TENANT, run.id).pk) == []
-    assert [row["sk"] for row in stores.runs.rows(TENANT, AGENT)] == [f"RUN#{other.id}"]
+    assert [row["sk"] for row in stores.runs.walk(TENANT, [AGENT])] == [f"RUN#{other.id}"]
     assert [step.run_id for step in stores.steps.walk(TENANT, Span(), chunk=10)] == [other.id]
     assert len(before - files(tmp_path)) == len(files(tmp_path)) == 2
     assert len(table.query(keys.run(TENANT, other.id).pk)) == batches + 2
@@ -105,4 +105,4 @@ def test_a_run_that_is_half_deleted_is_still_shown_and_can_be_deleted_again(tabl
     assert table.get(Key(*keys.run_row(TENANT, AGENT, run.id))) is not None
     stores.erasure.run(TENANT, run)
     assert table.query(keys.run(TENANT, run.id).pk) == []
-    assert stores.runs.rows(TENANT, AGENT) == []
+    assert list(stores.runs.walk(TENANT, [AGENT])) == []

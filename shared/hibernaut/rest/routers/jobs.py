@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
+from hibernaut.domain.listing import Sought
 from hibernaut.rest.dependencies import Services, TheCaller, TheServices
 from hibernaut.rest.queries import JobList, JobListQuery
-from hibernaut.rest.replies import replies, reply
+from hibernaut.rest.replies import reply, sought
 from hibernaut.rest.routes import LateRoute
 from hibernaut.schemas.job import Job
 
@@ -16,13 +17,13 @@ router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=LateRoute)
 @router.get("", response_model=list[Job])
 def list_jobs(services: TheServices, caller: TheCaller, query: JobListQuery) -> Response:
     """A page of jobs; cursors follow the order asked for."""
-    return replies(_page(services, caller.tenant, query, active=query.active))
+    return sought(_page(services, caller.tenant, query, active=query.active))
 
 
 @router.get("/active", response_model=list[Job], deprecated=True)
 def list_active_jobs(services: TheServices, caller: TheCaller, query: JobListQuery) -> Response:
     """The jobs that have not ended."""
-    return replies(_page(services, caller.tenant, query, active=True))
+    return sought(_page(services, caller.tenant, query, active=True))
 
 
 @router.get("/{job_id}", response_model=Job)
@@ -43,5 +44,5 @@ def delete_job(services: TheServices, caller: TheCaller, job_id: str) -> Respons
     return reply(services.jobs.delete(caller.tenant, job_id))
 
 
-def _page(services: Services, tenant: str, query: JobList, *, active: bool) -> list[Job]:
-    return [] if query.source_id is not None else services.jobs.page(tenant, query.page(), active=active)
+def _page(services: Services, tenant: str, query: JobList, *, active: bool) -> Sought[Job]:
+    return Sought([]) if query.source_id is not None else services.jobs.page(tenant, query.page(), active=active)

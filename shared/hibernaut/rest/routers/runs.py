@@ -6,7 +6,7 @@ from fastapi import APIRouter, Response
 
 from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.queries import PartListQuery, RunListQuery, RunStepListQuery, RunTraceQuery
-from hibernaut.rest.replies import plain, replies, reply
+from hibernaut.rest.replies import plain, replies, reply, sought
 from hibernaut.rest.routes import LateRoute
 from hibernaut.schemas.letta_message import LettaMessage
 from hibernaut.schemas.run import Run, RunMetrics
@@ -20,13 +20,13 @@ router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=LateRoute)
 @router.get("", response_model=list[Run])
 def list_runs(services: TheServices, caller: TheCaller, query: RunListQuery) -> Response:
     """A page of runs; cursors follow the order asked for."""
-    return replies(services.runs.page(caller.tenant, query.query()))
+    return sought(services.runs.page(caller.tenant, query.query()))
 
 
 @router.get("/active", response_model=list[Run], deprecated=True)
 def list_active_runs(services: TheServices, caller: TheCaller, query: RunListQuery) -> Response:
     """The runs that have not ended."""
-    return replies(services.runs.page(caller.tenant, query.model_copy(update={"active": True}).query()))
+    return sought(services.runs.page(caller.tenant, query.model_copy(update={"active": True}).query()))
 
 
 @router.get("/{run_id}", response_model=Run)
