@@ -88,7 +88,7 @@ def test_where_no_python_of_lambdas_version_is_to_be_had_nothing_is_deployed(mon
 
 def test_a_layer_does_not_tell_where_it_was_made(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "small").write_text("#!/home/somebody/.venv/bin/python\n")
+    (tmp_path / "bin" / "small").write_text("#!/made/here/bin/python\n")
     record = tmp_path / "small-1.0.dist-info" / "RECORD"
     record.parent.mkdir()
     record.write_text("bin/small,sha256=x,9\nsmall/__init__.py,sha256=y,8\n")
