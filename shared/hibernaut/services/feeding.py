@@ -44,10 +44,14 @@ class Feeding:
         return Indexed(done, tuple(left), asleep)
 
     def take_again(self, tenant: str, *, time_left: Callable[[], float]) -> Indexed:
-        """The same for pointers of a tenant that stand in the table since long."""
+        """The same for pointers of a tenant that stand in the table since long; then what was refused is asked for again."""
         now = self._clock.now()
-        standing = [pointer.key for pointer in self._unindexed.everywhere(tenant, MOST) if not _young(pointer, now)]
-        return self.take([(key, {}) for key in standing], time_left=time_left)
+        found = self._unindexed.everywhere(tenant, MOST)
+        standing = [pointer.key for pointer in found if pointer.state != "AGAIN" and not _young(pointer, now)]
+        taken = self.take([(key, {}) for key in standing], time_left=time_left)
+        if not taken.asleep:
+            self._indexing.ask_again(tenant, going=lambda: time_left() >= NEEDED_SECONDS)
+        return taken
 
 
 def _young(pointer: Pointer, now: datetime) -> bool:

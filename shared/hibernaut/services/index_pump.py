@@ -1,6 +1,7 @@
 """Feeding the index at home: threads that follow the pointers as they are written. On AWS the change stream does this (`index_memory`).
 
-New things go first, by words; what only waits for vectors goes when nothing else does, and not beside uploads that are being stored. Where the index sleeps, or nobody can embed now,
+New things go first, by words; what only waits for vectors goes when nothing else does, and not beside uploads that are being stored. What
+an embedder has refused is asked for again at the start, and from time to time when there is nothing to do. Where the index sleeps, or nobody can embed now,
 the pump rests and tries again: nothing is lost, because the pointers stand in the table.
 """
 
@@ -27,6 +28,8 @@ MOST_SET_ASIDE = 1_000
 """Pointers that could not be indexed which it passes over, until nothing else is left."""
 REST = 5.0
 """Seconds that it rests when something could not be indexed."""
+LOOKS_BEFORE_ASKING = 300
+"""Looks at which there was nothing to do, before what was refused is asked for again: ten minutes."""
 LESS_URGENT = 10
 """The niceness of the pump's threads."""
 logger = logging.getLogger(__name__)
@@ -55,7 +58,9 @@ class IndexPump:
         self._aside: set[Key] = set()
         self._told = threading.Event()
         self._stopping = threading.Event()
-        self._threads = [threading.Thread(target=self._work, name=f"index-{n}", daemon=True) for n in range(workers)]
+        self._threads = [
+            threading.Thread(target=self._work, args=[n == 0], name=f"index-{n}", daemon=True) for n in range(workers)
+        ]
         unindexed.told = self._told.set
 
     def start(self) -> None:
@@ -80,19 +85,28 @@ class IndexPump:
                 break
         return well
 
-    def _work(self) -> None:
+    def _work(self, asks: bool) -> None:
+        """`asks`: this thread asks again for what was refused, as soon as there is nothing else, and then from time to time."""
         _step_back()
+        idle = 0
         while not self._stopping.is_set():
             self._told.clear()
             try:
                 pointer = self._next()
                 if pointer is None:
-                    self._told.wait(self._look)
+                    if asks and idle % LOOKS_BEFORE_ASKING == 0:
+                        self._ask_again()
+                    idle += not self._told.wait(self._look)
                 elif not self._take(pointer):
                     self._stopping.wait(REST)
             except Exception as error:  # noqa: BLE001  the thread ends here; what it could not read waits for the next try
                 logger.error("index pump failed", extra={"error": type(error).__qualname__, "place": place_of(error)})
                 self._stopping.wait(REST)
+
+    def _ask_again(self) -> None:
+        """Embed what was refused, if nobody refuses any more, until there is something new."""
+        for tenant in self._tenants:
+            self._indexing.ask_again(tenant, going=lambda: not self._told.is_set())
 
     def _next(self) -> Pointer | None:
         """One pointer that nobody else here is at; what could not be indexed stands behind all others."""
@@ -100,7 +114,7 @@ class IndexPump:
             if not self._waiting:
                 most = PAGE + len(self._aside)
                 found = [each for tenant in self._tenants for each in self._unindexed.everywhere(tenant, most)]
-                free = [each for each in found if each.key not in self._taken and each.key not in self._aside]
+                free = [each for each in found if each.key not in self._taken | self._aside and each.state != "AGAIN"]
                 urgent = [each for each in reversed(free) if each.state != "EMBED"]
                 waits = [] if self._storing() else free[:1]
                 self._waiting = urgent or waits  # after each that only waits for vectors, what is new is looked for again

@@ -1,13 +1,16 @@
 """Feeding the index from the table: what pointers name is read as it is now, embedded, and written to the index; then they go.
 
 Idempotent by the documents' names and versions, so that a pointer may be told twice, late, or by two workers at once. Where the index
-sleeps or nobody embeds, the pointers stay: a search finds what they name, and the next telling indexes it.
+sleeps or an embedder is out of reach, the pointers stay: a search finds what they name, and the next telling indexes it. Where an embedder
+refuses (a wrong key, no credit, no such model), what they name is indexed by its words and done with; other pointers, at which nobody
+waits, have it embedded when the embedder works again.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -23,6 +26,10 @@ from hibernaut.store.unindexed import Pointer
 
 EMBEDDED_AT_ONCE = 32
 """Texts that are embedded together; between them others get their turn."""
+MOST_REFUSED = 10_000
+"""Pointers of a tenant to what was refused that are looked up at once."""
+MOST_REFUSALS = 3
+"""Of one model, after which the rest waits for the next time."""
 logger = logging.getLogger(__name__)
 
 
@@ -41,15 +48,18 @@ class Indexing:
         self._stores = stores
         self._index = index
         self._sources = sources
+        self._refusing: set[str] = set()
 
     def take(self, told: Iterable[tuple[Key, Item | None]]) -> Indexed:
-        """Index what these items of the change stream point to; anything but a pointer that still stands is passed over.
+        """Index what these items of the change stream point to; anything but a pointer that still stands is passed over, and what was
+        refused.
 
         Where the index sleeps, the rest is not tried. Raises: nothing of the index's or the embedder's.
         """
         named = [key for key, new in told if new is not None and keys.is_unindexed(key)]
         items = self._table.get_many(named)
-        standing = [self._stores.unindexed.read(items[key]) for key in dict.fromkeys(named) if key in items]
+        there = [self._stores.unindexed.read(items[key]) for key in dict.fromkeys(named) if key in items]
+        standing = [pointer for pointer in there if pointer.state != "AGAIN"]
         left: list[Key] = []
         for place, pointer in enumerate(standing):
             try:
@@ -65,6 +75,26 @@ class Indexing:
                 with suppress(ConditionFailed):  # another worker was faster, or it was written anew: then it stays
                     self._settle(pointer, changes)
         return Indexed(len(standing) - len(left), tuple(left))
+
+    def ask_again(self, tenant: str, *, going: Callable[[], bool]) -> None:
+        """Embed what was refused, where nobody refuses any more, as long as it is `going`. Raises: nothing of the index's or the
+        embedder's."""
+        failures = Counter[str]()
+        for pointer in self._stores.unindexed.to_ask_again(tenant, MOST_REFUSED):
+            if not going():
+                return
+            space = self._sources.space_of(pointer)
+            if failures[space.name] >= MOST_REFUSALS:
+                continue
+            try:
+                changes = self._index_one(pointer)
+            except IndexAsleep:
+                return
+            except (EmbedderFailed, ValueError):
+                failures[space.name] += 1
+            else:
+                with suppress(ConditionFailed):
+                    self._settle(pointer, changes)
 
     def _settle(self, pointer: Pointer, changes: Sequence[Change]) -> None:
         """Write what follows, and count with it what was embedded of a file, so that nothing is counted twice or not at all: by the
@@ -95,9 +125,24 @@ class Indexing:
             self._index.put(space.name, read.documents)
             self._forget_deleted(pointer, read.documents)
             return unindexed.worded(pointer)
-        self.put(read.documents, space)
+        try:
+            self._put(read.documents, space)
+            changes: list[Change] = [unindexed.forget(pointer)]
+        except EmbedderFailed as error:
+            if error.retryable or pointer.state == "AGAIN":
+                raise
+            self._say_refused(space, error)
+            self._index.put(space.name, read.documents)
+            changes = unindexed.refused(pointer)
         self._forget_deleted(pointer, read.documents)
-        return [unindexed.forget(pointer)]
+        return changes
+
+    def _say_refused(self, space: Space, error: EmbedderFailed) -> None:
+        """Once, until it embeds again."""
+        if space.name not in self._refusing:
+            self._refusing.add(space.name)
+            extra = {"space": space.name, "reason": str(error)}
+            logger.error("embedding refused, memory is found by words until it works again", extra=extra)
 
     def _forget_deleted(self, pointer: Pointer, written: Sequence[IndexDocument]) -> None:
         """Take away again what was deleted between its reading and its writing, however long that took. What is deleted after this
@@ -105,32 +150,30 @@ class Indexing:
         if written:
             self.remove(pointer.tenant, pointer.within, self._sources.gone(pointer))
 
-    def put(self, documents: Sequence[IndexDocument], space: Space) -> int:
-        """Write documents, embedded where somebody can; how many were.
+    def _put(self, documents: Sequence[IndexDocument], space: Space) -> None:
+        """Write documents, embedded where somebody can.
 
         Raises: IndexAsleep, EmbedderFailed.
         """
-        if not documents:
-            return 0
         if space.embedder is None:
             self._index.put(space.name, documents)
-            return 0
+            return
         for start in range(0, len(documents), EMBEDDED_AT_ONCE):
             some = documents[start : start + EMBEDDED_AT_ONCE]
             self._index.put(space.name, self._embedded(space.embedder, some))
-        return len(documents)
+            self._refusing.discard(space.name)
 
     def _embedded(self, embedder: Embedder, documents: Sequence[IndexDocument]) -> Sequence[IndexDocument]:
         """With their vectors; as they are, to be found by words, where these texts can never be embedded.
 
-        Raises: EmbedderFailed where it may be possible later.
+        Raises: EmbedderFailed where it is not the texts, or may be possible later.
         """
         try:
             vectors: list[Vector] = embedder.embed([document.text for document in documents])
         except EmbedderFailed as error:
-            if error.retryable:
+            if error.retryable or not error.of_texts:
                 raise
-            if error.of_texts and len(documents) > 1:
+            if len(documents) > 1:
                 middle = len(documents) // 2
                 return [*self._embedded(embedder, documents[:middle]), *self._embedded(embedder, documents[middle:])]
             logger.warning("found by words only", extra={"documents": len(documents), "space": embedder.space})

@@ -66,7 +66,8 @@ class Reindexing:
         build = self._stores.unindexed.building(tenant)
         if build.stage == "WAITS":
             standing = self._stores.unindexed.everywhere(tenant, MOST_STANDING)
-            if len(standing) < MOST_STANDING and all(pointer.build != build.number for pointer in standing):
+            waited_for = [pointer for pointer in standing if pointer.state != "AGAIN"]  # of all these come last
+            if len(waited_for) < MOST_STANDING and all(pointer.build != build.number for pointer in waited_for):
                 with suppress(ConditionFailed):
                     self._change(tenant, build, replace(build, stage="OVER"))
         return self._stores.unindexed.building(tenant).stage == "OVER"

@@ -171,7 +171,7 @@ class Files:
     def unindexed(self, tenant: str, file: StoredFile) -> bool:
         """Whether the index still has something of the file to learn."""
         pointers = self._table.query(keys.unindexed(tenant, file.folder_id, "", "").pk, names=("sk", "within"))
-        return any(one["within"] == file.id and not str(one["sk"]).startswith("GONE#") for one in pointers)
+        return any(one["within"] == file.id and not str(one["sk"]).startswith(("GONE#", "AGAIN#")) for one in pointers)
 
     def fence(self, tenant: str, file_id: str) -> Update:
         """The change after which no worker can write to the file any more."""

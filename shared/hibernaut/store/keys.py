@@ -30,7 +30,9 @@
     t#RUN#run          EV#seq              a batch of events (ttl)                followers
     t#TAIL#place       NEW#id, GONE#id     what the index does not know yet (LISTS) searches; the indexer
     t#TAIL#place       EMBED#id            what it knows by words only (LISTS)    the indexer
+    t#TAIL#place       AGAIN#id            the same, refused by whom it waits for (LISTS) the indexer, now and then
     t#TAIL#place       NEW#id#ANEW         the same of an index that is built anew, beside the thing's own pointer
+    t#GONE#c           GONE                an agent or conversation is gone (DUE) its deletion, going on; the sweep
     t#REINDEX          STATE               the index is being built anew          searches
     t#ARCH#archive     PASSAGE#passage     a passage                              archival search
     t#ARCHIVES         archive             list row of an archive                 list, searches of everything
@@ -70,6 +72,8 @@ SHARDS = 8
 
 PENDING = "PENDING"
 """The sort key of an approval that a run asked for."""
+GONE = "GONE"
+"""The sort key of the mark that something was deleted of which things may be left."""
 FILE = "FILE"
 """The sort key of a file."""
 UPLOADS = "uploads/"
@@ -271,8 +275,12 @@ def desk(tenant: str, agent_id: str) -> Key:
 
 
 def unindexed(tenant: str, place: str, state: str, first_id: str, *, anew: bool = False) -> Key:
-    """`place`: an archive, a folder, or the agent whose log it is. `state`: NEW, EMBED or GONE. `anew`: for an index that was emptied."""
+    """`place`: an archive, a folder, or the agent whose log it is. `state`: as in `unindexed.State`. `anew`: for an index that was emptied."""
     return Key(f"{tenant}#TAIL#{place}", f"{state}#{first_id}{'#ANEW' if anew else ''}")
+
+
+def gone(tenant: str, identifier: str) -> Key:
+    return Key(f"{tenant}#GONE#{identifier}", GONE)
 
 
 def reindexing(tenant: str) -> Key:

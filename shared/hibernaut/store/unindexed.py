@@ -22,8 +22,9 @@ SEARCHED_ROLES = ("user", "assistant", "tool")
 """The rows of a log that recall finds."""
 
 
-State = Literal["NEW", "EMBED", "GONE"]
-"""The index does not know it; it knows its words and waits for vectors; it must forget it."""
+State = Literal["NEW", "EMBED", "AGAIN", "GONE"]
+"""The index does not know it; it knows its words and waits for vectors; it knows its words, and who makes the vectors refuses to; it must
+forget it."""
 Stage = Literal["POINTS", "WAITS", "OVER"]
 
 
@@ -89,8 +90,15 @@ class Unindexed:
     def worded(self, pointer: Pointer) -> list[Change]:
         """The index knows the words of what the pointer names: what is left to do is to embed, some at a time, so that what is new
         does not wait long behind them. Fails where it was written anew."""
+        return self._later(pointer, "EMBED")
+
+    def refused(self, pointer: Pointer) -> list[Change]:
+        """The index knows the words, and nobody waits for the vectors: they are asked for again now and then."""
+        return self._later(pointer, "AGAIN")
+
+    def _later(self, pointer: Pointer, state: State) -> list[Change]:
         parts = [pointer.ids[start : start + EMBEDDED_TOGETHER] for start in range(0, len(pointer.ids), EMBEDDED_TOGETHER)]
-        later = [_put(pointer.tenant, pointer.place, "EMBED", pointer.kind, ids, pointer.within, pointer.build) for ids in parts]
+        later = [_put(pointer.tenant, pointer.place, state, pointer.kind, ids, pointer.within, pointer.build) for ids in parts]
         return [self.forget(pointer), *later]
 
     def of(self, tenant: str, place: str, limit: int) -> list[Pointer]:
@@ -100,8 +108,12 @@ class Unindexed:
 
     def everywhere(self, tenant: str, limit: int) -> list[Pointer]:
         """Pointers of a tenant as far as the index LISTS has come: the newest new ones first, then what is gone, then what waits for
-        vectors."""
+        vectors, at last what was refused."""
         return self._everywhere(tenant, limit, "")
+
+    def to_ask_again(self, tenant: str, limit: int) -> list[Pointer]:
+        """The newest pointers to what was refused."""
+        return self._everywhere(tenant, limit, "AGAIN#")
 
     def new(self, tenant: str, kind: Kind, limit: int) -> list[Pointer]:
         """The newest pointers of a tenant that name something new, as far as the index LISTS has come: of messages, or of passages and
@@ -122,9 +134,10 @@ class Unindexed:
         return _read(item)
 
     def waiting(self, tenant: str) -> int:
-        """How many pointers there are, as far as the index LISTS has come."""
+        """How many pointers there are, as far as the index LISTS has come, but for those to what was refused."""
         shards = [keys.list_partition(tenant, NOUN, shard) for shard in keys.shards()]
-        return sum(len(self._table.query(pk, index=Index.LISTS)) for pk in shards)
+        found = [item for pk in shards for item in self._table.query(pk, index=Index.LISTS)]
+        return sum(not str(item["sk"]).startswith("AGAIN#") for item in found)
 
     def forget(self, pointer: Pointer) -> Delete:
         """The change that says the index knows. Fails where the pointer is gone, or was written anew."""

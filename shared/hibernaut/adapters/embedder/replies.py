@@ -69,5 +69,5 @@ def vector_of(name: str, value: Json, dimension: int) -> Vector:
         raise EmbedderFailed(f"{name}: the vector has {len(value)} dimensions instead of {dimension}", retryable=False)
     length = math.hypot(*value)
     if not 0 < length < math.inf:
-        raise EmbedderFailed(f"{name}: the vector has no direction", retryable=False)
+        raise EmbedderFailed(f"{name}: the vector has no direction", retryable=False, of_texts=True)
     return tuple(number / length for number in value)
