@@ -19,6 +19,7 @@ from hibernaut.services.agent_windows import AgentWindows
 from hibernaut.services.conversation_ends import ConversationEnds
 from hibernaut.services.endings import Endings
 from hibernaut.services.records import Records
+from hibernaut.store.erasure import Gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,31 +140,25 @@ class Agents:
 
         Where that broke off, deleting it again goes on. Raises: NotFound, Conflict.
         """
-        if self._records.agents.get(tenant, agent_id) is not None or not self._records.erasure.left(tenant, agent_id):
-            self._records.agent(tenant, agent_id)
-            self._end_conversations(tenant, agent_id)
-            self._records.until_settled(lambda: self._delete(tenant, agent_id))
-        self._end_conversations(tenant, agent_id)
-        self._records.conversations.forget(tenant, agent_id)
-        self._records.erasure.agent(tenant, agent_id)
+        if self._ends.go_on(tenant, agent_id):
+            return
+        self._records.agent(tenant, agent_id)
+        self._ends.delete_all(tenant, agent_id)
+        self._records.until_settled(lambda: self._delete(tenant, agent_id))
+        self._ends.go_on(tenant, agent_id)
 
     def _delete(self, tenant: str, agent_id: str) -> None:
         records = self._records
         agent = records.agent(tenant, agent_id)
         self._ends.end_runs(tenant, agent_id)
         head = records.conversations.head(tenant, agent_id)
-        parents = records.agents.delete(tenant, agent)
+        mark = records.erasure.mark(tenant, agent_id, Gone(agent_id), records.clock.now())
+        parents = [*records.agents.delete(tenant, agent), mark]
         records.write(
             [*_links(records, tenant, agent)],
             [*parents, records.erasure.head(tenant, head)] if head else parents,
             records.ids.token(),
         )
-
-    def _end_conversations(self, tenant: str, agent_id: str) -> None:
-        """Once before the agent goes and once after: without an agent no conversation is made any more."""
-        records = self._records.conversation_records
-        for record in records.get_many(tenant, records.ids(tenant, agent_id)).values():
-            self._ends.delete(tenant, record)
 
 
 def _links(records: Records, tenant: str, agent: StoredAgent) -> Sequence[Change]:

@@ -1,4 +1,7 @@
-"""Ending the runs of one conversation, and the conversation itself with what nobody refers to any more (Letta V1 API, digest 2.16)."""
+"""Ending the runs of one conversation, and the conversation itself with what nobody refers to any more (Letta V1 API, digest 2.16).
+
+What an agent or a conversation leaves behind is taken away here, by who deletes it, and by whoever goes on where that broke off.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.endings import Endings
 from hibernaut.services.records import Records
+from hibernaut.store.erasure import Gone
 
 MOST_RUNS = 10_000
 """How many runs of a conversation are ended before deleting it is given up."""
@@ -31,15 +35,33 @@ class ConversationEnds:
 
     def delete(self, tenant: str, record: StoredConversation) -> None:
         """End its runs, then the conversation, then what was said in it as far as no living fork refers to it. Raises: Conflict."""
-        gone = [record.id]  # also where the answer to the deletion is lost, and it is found done
-        self._records.until_settled(lambda: self._delete(tenant, record.id, gone))
-        self._records.conversations.forget(tenant, record.id)
-        for conversation in dict.fromkeys(gone):
-            if self._records.conversations.head(tenant, conversation) is None:
-                self._erase(tenant, record.agent_id, conversation)
+        self._records.until_settled(lambda: self._delete(tenant, record.id))
+        self.go_on(tenant, record.id)
 
-    def _delete(self, tenant: str, conversation_id: str, gone: list[str]) -> None:
-        """Nothing happens where it is gone already. The logs that it shared are added to `gone`."""
+    def delete_all(self, tenant: str, agent_id: str) -> None:
+        """Those of an agent, but its own one. Raises: Conflict."""
+        records = self._records.conversation_records
+        for record in records.get_many(tenant, records.ids(tenant, agent_id)).values():
+            self.delete(tenant, record)
+
+    def go_on(self, tenant: str, identifier: str) -> bool:
+        """Take away what an agent or a conversation that is gone has left. False: nothing is left, or it is not gone. Raises: Conflict."""
+        records = self._records
+        gone = records.erasure.marked(tenant, identifier)
+        if gone is None:
+            return False
+        records.conversations.forget(tenant, identifier)
+        if identifier == gone.agent_id:
+            self.delete_all(tenant, identifier)  # without an agent no conversation is made any more
+            records.erasure.agent(tenant, identifier)
+        for conversation in gone.logs:
+            if records.conversations.head(tenant, conversation) is None:
+                self._erase(tenant, gone.agent_id, conversation)
+        records.erasure.unmark(tenant, identifier)
+        return True
+
+    def _delete(self, tenant: str, conversation_id: str) -> None:
+        """Nothing happens where it is gone already."""
         records = self._records
         record = records.conversation_records.get(tenant, conversation_id)
         if record is None:
@@ -47,13 +69,14 @@ class ConversationEnds:
         self.end_runs(tenant, conversation_id)
         head = records.conversations.head(tenant, conversation_id)
         sources = list(dict.fromkeys(one.conversation for one in head.segments)) if head else []
-        gone += sources
+        gone = Gone(record.agent_id, tuple(dict.fromkeys([conversation_id, *sources])))
         blocks = records.blocks.get_many(tenant, record.isolated_block_ids).values()
         copies: list[Change] = [change for block in blocks for change in records.blocks.delete(tenant, block)]
         parents: list[Change] = [
             *records.conversation_records.delete(tenant, record),
             *(records.conversations.unshare(tenant, source, conversation_id) for source in sources),
             *([records.erasure.head(tenant, head)] if head else []),
+            records.erasure.mark(tenant, conversation_id, gone, records.clock.now()),
         ]
         records.write(copies, parents, records.ids.token())
 

@@ -150,8 +150,12 @@ class Conversations:
         return recompiling.recompile(tenant, target.head_id, see, update_time=True, dry_run=dry_run)
 
     def delete(self, tenant: str, conversation_id: str) -> None:
-        """End its runs, and what was said in it as far as no living fork refers to it. Raises: NotFound, Conflict."""
-        self.ends.delete(tenant, self._records.conversation(tenant, conversation_id))
+        """End its runs, and what was said in it as far as no living fork refers to it.
+
+        Where that broke off, deleting it again goes on. Raises: NotFound, Conflict.
+        """
+        if not self.ends.go_on(tenant, conversation_id):
+            self.ends.delete(tenant, self._records.conversation(tenant, conversation_id))
 
 
 def _id(row: Item) -> str:

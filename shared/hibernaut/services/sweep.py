@@ -16,8 +16,10 @@ from hibernaut.schemas.run import RunError
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.approvals import Approvals
 from hibernaut.services.callbacks import Callbacks
+from hibernaut.services.conversation_ends import ConversationEnds
 from hibernaut.services.endings import Endings
 from hibernaut.services.host import Host
+from hibernaut.services.records import records_over
 from hibernaut.store import keys
 from hibernaut.store.runs import OPEN_FOR_MS, RunState
 from hibernaut.store.stores import Stores
@@ -44,6 +46,7 @@ class Sweep:
         self._endings = endings
         self._approvals = approvals
         self._callbacks = Callbacks(stores, host)
+        self._ends = ConversationEnds(records_over(stores, host.clock, host.ids), endings=endings)
 
     def run(self, *, everything: bool = False) -> Swept:
         """Take up every open run that is past due, or, at the start of a host that is alone, every open run."""
@@ -56,8 +59,9 @@ class Sweep:
                 started += took == "started"
                 closed += took == "closed"
                 ended += [place] if took == "ended" else []
-        for place in ended:  # the last, because whoever is called may take his time
-            self._tried(self._call_back, place)
+        # The last, because whoever is called may take his time, and what is left of something that was deleted may be much.
+        for place in sorted(ended, key=_is_gone):
+            self._tried(self._clear_up, place)
         if started or closed:
             logger.info("runs swept", extra={"started": started, "closed": closed})
         return Swept(started, closed)
@@ -69,7 +73,7 @@ class Sweep:
         place = keys.run(tenant, run_id)
         took = self._take_up(place) if state is not None and state.sweeps == after else "left"
         if took == "ended":
-            self._call_back(place)
+            self._clear_up(place)
         return Swept(took == "started", took == "closed")
 
     def _tried(self, act: Callable[[Key], Took], place: Key) -> Took:
@@ -81,8 +85,13 @@ class Sweep:
             logger.error("run could not be swept", extra=fields)
             return "left"
 
-    def _call_back(self, place: Key) -> Took:
-        self._callbacks.send(keys.tenant_of(place.pk), keys.last_part(place.pk))
+    def _clear_up(self, place: Key) -> Took:
+        """Call whoever asked to be called at a run's end; take away what something that was deleted has left."""
+        tenant, identifier = keys.tenant_of(place.pk), keys.last_part(place.pk)
+        if _is_gone(place):
+            self._ends.go_on(tenant, identifier)
+        else:
+            self._callbacks.send(tenant, identifier)
         return "left"
 
     def _take_up(self, place: Key) -> Took:
@@ -92,6 +101,8 @@ class Sweep:
             return "left"
         if place.sk == keys.PENDING:
             return "left" if self._approvals.deny_overdue(tenant, run_id, early=timedelta()) is None else "started"
+        if _is_gone(place):
+            return "ended"
         state = self._stores.runs.get(tenant, run_id)
         if state is not None and state.ended:
             return "ended"
@@ -123,3 +134,7 @@ class Sweep:
 
     def _due_ms(self) -> int:
         return int(self._host.clock.now().timestamp() * 1000) + OPEN_FOR_MS
+
+
+def _is_gone(place: Key) -> bool:
+    return place.sk == keys.GONE

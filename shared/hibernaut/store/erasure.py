@@ -1,21 +1,33 @@
-"""Taking away what a deleted agent leaves behind: its log, its runs and their parts, page by page, with their blobs; and single runs.
+"""Taking away what a deleted agent or conversation leaves behind: logs, runs and their parts, page by page, with their blobs; and single runs.
 
-The agent itself is gone before, so nothing of this is shown any more; where a worker dies over it, deleting the agent again goes on. What
-goes from a log leaves a pointer, by which the index forgets it. A run goes the other way round, its parts first: as long as it is shown
-it can be deleted again.
+The agent itself is gone before, so nothing of this is shown any more. A mark is written in the transaction in which it goes, and taken
+away when nothing is left: where a worker dies over it, whoever finds the mark goes on. What goes from a log leaves a pointer, by which
+the index forgets it. A run goes the other way round, its parts first: as long as it is shown it can be deleted again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
+from datetime import datetime
+from typing import NamedTuple
 
 from hibernaut.ports.blobs import Blobs
-from hibernaut.ports.table import MAX_CHANGES, Delete, Item, Key, Table, eq
+from hibernaut.ports.table import MAX_CHANGES, Delete, Item, Key, Put, Table, Value, eq
 from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.run import Run
 from hibernaut.store import keys
 from hibernaut.store.unindexed import SEARCHED_ROLES, Unindexed
 from hibernaut.store.writes import Writer
+
+TAKEN_UP_MS = 300_000
+"""Milliseconds after which the sweep goes on with a deletion."""
+
+
+class Gone(NamedTuple):
+    """What a deletion may have left: of an agent everything that lies under its id, of a conversation (else) these logs."""
+
+    agent_id: str
+    logs: tuple[str, ...] = ()
 
 
 class Erasure:
@@ -53,10 +65,20 @@ class Erasure:
         self.log(tenant, agent_id, agent_id)
         self._partition(own)
 
-    def left(self, tenant: str, agent_id: str) -> bool:
-        """Whether anything lies under an agent's id."""
-        places = (keys.agent(tenant, agent_id).pk, keys.head(tenant, agent_id).pk)
-        return any(self._table.query(pk, limit=1, names=("sk",)) for pk in places)
+    def mark(self, tenant: str, identifier: str, gone: Gone, now: datetime) -> Put:
+        """The change that goes with the end of an agent or a conversation."""
+        key, due_ms = keys.gone(tenant, identifier), int(now.timestamp() * 1000) + TAKEN_UP_MS
+        named: dict[str, Value] = {"agent": gone.agent_id, "logs": " ".join(gone.logs)}
+        return Put({"pk": key.pk, "sk": key.sk, **named, **keys.due(identifier, due_ms)})
+
+    def marked(self, tenant: str, identifier: str) -> Gone | None:
+        """What may be left of an agent or a conversation that is gone; None: nothing."""
+        item = self._table.get(keys.gone(tenant, identifier))
+        return Gone(str(item["agent"]), tuple(str(item["logs"]).split())) if item else None
+
+    def unmark(self, tenant: str, identifier: str) -> None:
+        """Nothing is left."""
+        self._writer.write(Delete(keys.gone(tenant, identifier)))
 
     def run(self, tenant: str, run: Run) -> None:
         """A run that has ended, with all its parts and its row in the lists; what it said stays in the log."""
