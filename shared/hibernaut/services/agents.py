@@ -19,6 +19,7 @@ from hibernaut.services.agent_windows import AgentWindows
 from hibernaut.services.conversation_ends import ConversationEnds
 from hibernaut.services.endings import Endings
 from hibernaut.services.records import Records
+from hibernaut.store import keys
 from hibernaut.store.erasure import Gone
 
 
@@ -151,6 +152,7 @@ class Agents:
         records = self._records
         agent = records.agent(tenant, agent_id)
         self._ends.end_runs(tenant, agent_id)
+        outside = records.erasure.outside(keys.agent(tenant, agent_id), keys.head(tenant, agent_id))
         head = records.conversations.head(tenant, agent_id)
         mark = records.erasure.mark(tenant, agent_id, Gone(agent_id), records.clock.now())
         parents = [*records.agents.delete(tenant, agent), mark]
@@ -159,6 +161,7 @@ class Agents:
             [*parents, records.erasure.head(tenant, head)] if head else parents,
             records.ids.token(),
         )
+        records.erasure.forget_replaced(outside)
 
 
 def _links(records: Records, tenant: str, agent: StoredAgent) -> Sequence[Change]:

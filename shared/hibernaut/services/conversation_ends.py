@@ -11,6 +11,7 @@ from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.endings import Endings
 from hibernaut.services.records import Records
+from hibernaut.store import keys
 from hibernaut.store.erasure import Gone
 
 MOST_RUNS = 10_000
@@ -71,6 +72,8 @@ class ConversationEnds:
         sources = list(dict.fromkeys(one.conversation for one in head.segments)) if head else []
         gone = Gone(record.agent_id, tuple(dict.fromkeys([conversation_id, *sources])))
         blocks = records.blocks.get_many(tenant, record.isolated_block_ids).values()
+        there = (keys.conversation(tenant, conversation_id), keys.head(tenant, conversation_id))
+        outside = records.erasure.outside(*there, *(keys.block(tenant, block.id) for block in blocks))
         copies: list[Change] = [change for block in blocks for change in records.blocks.delete(tenant, block)]
         parents: list[Change] = [
             *records.conversation_records.delete(tenant, record),
@@ -79,6 +82,7 @@ class ConversationEnds:
             records.erasure.mark(tenant, conversation_id, gone, records.clock.now()),
         ]
         records.write(copies, parents, records.ids.token())
+        records.erasure.forget_replaced(outside)
 
     def _erase(self, tenant: str, agent_id: str, conversation: str) -> None:
         """Nobody can fork a conversation that has ended, so what its forks refer to only becomes less."""

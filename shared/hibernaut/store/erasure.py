@@ -98,10 +98,9 @@ class Erasure:
             self._writer.write(*(Delete(Key(pk, str(item["sk"]))) for item in page))
             self.forget_blobs(page)
 
-    def outside(self, key: Key) -> list[Item]:
-        """An item of which a part lies outside, if it does: for `forget_replaced`, when it was changed or deleted."""
-        item = self._table.get(key)
-        return [item] if item is not None and item.get("blob") else []
+    def outside(self, *places: Key) -> list[Item]:
+        """Those of some items of which a part lies outside: for `forget_replaced`, when they were changed or deleted."""
+        return [item for item in self._table.get_many(places).values() if item.get("blob")]
 
     def forget_replaced(self, items: Sequence[Item]) -> None:
         """Take away what lay outside of items as they were read, unless they still refer to it."""

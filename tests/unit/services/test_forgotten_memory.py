@@ -13,12 +13,14 @@ from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.ports.table import Change
 from hibernaut.rest.dependencies import Services
 from hibernaut.schemas.agent import CreateAgentRequest
+from hibernaut.schemas.block import CreateBlock
 from hibernaut.schemas.conversation_record import CreateConversation
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.folder import CreateFolder, UpdateFolder
 from hibernaut.schemas.llm_config import EmbeddingConfig
 from hibernaut.schemas.passage import CreateArchive, UpdateArchive
 from hibernaut.schemas.searches import MessageSearch
+from hibernaut.schemas.tool import ToolCreate
 from hibernaut.services.files import Upload
 from hibernaut.services.index_pump import IndexPump
 from hibernaut.services.indexing import Indexing
@@ -131,6 +133,27 @@ def test_a_long_description_goes_when_it_is_replaced_and_with_what_it_describes(
     assert folders.retrieve(TENANT, folder.id).description == archives.retrieve(TENANT, archive.id).description == OTHER
     folders.delete(TENANT, folder.id)
     archives.delete(TENANT, archive.id)
+    assert blobs(tmp_path) == 0
+
+
+def test_what_is_large_of_agents_conversations_blocks_and_tools_goes_with_them(indexed: Indexed, tmp_path: Path) -> None:
+    services = indexed.services
+    block = services.blocks.create(TENANT, CreateBlock(label="notes", value=LONG, limit=200_000))
+    tool = services.tools.save(TENANT, ToolCreate(source_code=f'def tool():\n    """Do it."""\n    return "{LONG}"\n'))
+    agent = services.agents.creation.create(
+        TENANT, CreateAgentRequest(model="hibernaut/demo", description=LONG, system=LONG, block_ids=[block.id])
+    )
+    request = CreateConversation(isolated_block_labels=["notes"])
+    conversation = services.conversations.openings.create(TENANT, agent.id, request)
+    large = blobs(tmp_path)
+    assert large >= 5
+    services.conversations.delete(TENANT, conversation.id)
+    assert blobs(tmp_path) < large
+    services.agents.delete(TENANT, agent.id)
+    assert blobs(tmp_path) == 2
+    services.blocks.delete(TENANT, block.id)
+    assert blobs(tmp_path) == 1
+    services.tools.delete(TENANT, tool.id)
     assert blobs(tmp_path) == 0
 
 
