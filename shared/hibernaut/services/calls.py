@@ -29,6 +29,9 @@ from hibernaut.store.stores import Stores
 MARGIN = timedelta(seconds=15)
 """What is added to a tool's own time limit until its claim's deadline."""
 TOO_MUCH = "This was too much to be written at once, so nothing of it was done. Do less in one step."
+MEMORY_TOO_MUCH = (
+    "The call was made, but what it changed in memory was too much to be written at once, so nothing of that was kept."
+)
 NOT_STARTED = "The tool could not be started, so nothing of it was done."
 SENT = "The message was sent."
 logger = logging.getLogger(__name__)
@@ -93,8 +96,14 @@ class Calls:
 
     def unwritten(self, work: Work, results: tuple[CallResult, ...]) -> tuple[tuple[CallResult, ...], Effects]:
         """The results of a step that is too large to be written: what would have been part of its transaction was not done."""
-        kept = tuple(_error(result.call, TOO_MUCH) if _is_ours(work, result) else result for result in results)
-        return kept, Effects(work.blocks)
+        return tuple(self._unwritten(work, result) for result in results), Effects(work.blocks)
+
+    def _unwritten(self, work: Work, result: CallResult) -> CallResult:
+        if _is_ours(work, result):
+            return _error(result.call, TOO_MUCH)
+        claim = self._runs.claim(work.tenant, work.state, result.call.id)
+        changed = claim is not None and claim.result is not None and claim.result.blocks
+        return _error(result.call, MEMORY_TOO_MUCH) if changed else result
 
     def _one(self, work: Work, call: Call, effects: Effects) -> tuple[CallResult, Effects]:
         tool = work.turn.actor.tool(call.name)
@@ -149,14 +158,14 @@ class Calls:
             return self._of_claim(call, theirs, effects)
         result = self._called(self._job(work, call, tool, effects))
         self._record(work, claim.model_copy(update={"result": result}), token)
-        return _given(call, result, effects)
+        return given(call, result, effects)
 
     def _of_claim(self, call: Call, theirs: Claim, effects: Effects) -> tuple[CallResult, Effects]:
         """What another attempt's call gave, or that nobody knows. Raises: ClaimHeld."""
         if theirs.result is None:
             self._still_held(theirs)
             return _error(call, INTERRUPTED), effects
-        return _given(call, theirs.result, effects)
+        return given(call, theirs.result, effects)
 
     def _called(self, job: ToolJob) -> ClaimedResult:
         try:
@@ -250,7 +259,8 @@ def _claimed(outcome: ToolOutcome) -> ClaimedResult:
     )
 
 
-def _given(call: Call, result: ClaimedResult, effects: Effects) -> tuple[CallResult, Effects]:
+def given(call: Call, result: ClaimedResult, effects: Effects) -> tuple[CallResult, Effects]:
+    """What an outside call gave, and the core memory as it left it."""
     changes = tuple(Edited(label, as_text(value)) for label, value in result.blocks.items())
     if changes:
         effects = replace(effects, blocks=tuple(memory_edits.changed(effects.blocks, changes)))

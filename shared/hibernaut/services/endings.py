@@ -1,14 +1,15 @@
 """Ending a run from outside: cancel, close, interrupt, and what becomes of calls that had begun (architecture 3, cancel).
 
 One transaction: a return for every call that stands open, the messages that wait on the run, the journaled reply with a return for
-every call, the closing events, the release of the conversation or its handing over. It is idempotent, and of an ending and a commit
+every call, what the calls with a recorded result changed in memory, the closing events, the release of the conversation or its handing
+over. It is idempotent, and of an ending and a commit
 exactly one wins. Cancelling a run that ended with a request for approval withdraws the request.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -31,10 +32,11 @@ from hibernaut.schemas.turn import Claim, Journal, Stamp
 from hibernaut.services.approvals import Approvals
 from hibernaut.services.asking import Timing, reply_of
 from hibernaut.services.attempts import Stopped
-from hibernaut.services.calls import is_outside
+from hibernaut.services.calls import given, is_outside
 from hibernaut.services.commits import Commits, MemoryMoved, Newcomer
 from hibernaut.services.host import Host
 from hibernaut.services.inputs import MOST_MESSAGES
+from hibernaut.services.memory_changes import MemoryChanges
 from hibernaut.services.step_records import ended, events_of, step_record
 from hibernaut.services.turn_work import Loader, Work, answered_by
 from hibernaut.store.runs import RunState
@@ -44,7 +46,10 @@ from hibernaut.store.transactions import Consumed, Ending, Written
 TRIES = 20
 AROUND = 14
 """Changes of the transaction that ends a run, beside the rows that it writes, the marks of a newcomer, and its conditions on calls."""
+MOST_EDITS = 10
+"""Changes of that transaction which write what calls with a recorded result changed in memory. Where it were more, none is written."""
 NOT_RUN = "The run ended before this call was made."
+NOT_KEPT = "The call was made, but the run ended, and what it changed in memory was too much to be kept then."
 logger = logging.getLogger(__name__)
 
 
@@ -66,6 +71,7 @@ class Endings:
         self._commits = commits
         self._agents = stores.agents
         self._approvals = approvals
+        self._memory = MemoryChanges(stores, host)
         self._workflow = host.workflow
         self._clock = host.clock
         self._ids = host.ids
@@ -158,7 +164,7 @@ class Endings:
             self._end_running(tenant, before, after, head, newcomer)
 
     def _end_running(self, tenant: str, before: RunState, after: RunState, head: Head, newcomer: Newcomer | None) -> None:
-        work, rows, journal, unclaimed = self._journaled(tenant, before, _room(newcomer))
+        work, rows, journal, beside = self._journaled(tenant, before, _room(newcomer), after.token)
         written = Written()
         if work is not None and journal is not None:
             head = work.head
@@ -170,18 +176,18 @@ class Endings:
             after.run.last_message = rows[-1].id
             after.run.steps += 1
             after.run.usage = after.run.usage.plus(journal.usage)
-        self._commits.last_step(tenant, (head, head), after, written, lambda: unclaimed, outside=before, newcomer=newcomer)
+        self._commits.last_step(tenant, (head, head), after, written, lambda: beside, outside=before, newcomer=newcomer)
 
     def _end_resolving(self, tenant: str, before: RunState, after: RunState, head: Head, newcomer: Newcomer | None) -> None:
         """The calls of an earlier run still stand open: their returns come first, then the messages that wait on the run."""
-        resolution, now, unclaimed = before.run.resolve, self._clock.now(), list[Change]()
+        resolution, now, beside = before.run.resolve, self._clock.now(), list[Change]()
         rows: list[Message] = []
         events: list[RunEvent] = []
         with suppress(NotFound):
             work = self._loader.load(tenant, before)
             head = work.head
             room = _room(newcomer) - len(before.run.input)
-            results, unclaimed = self._claimed(work, to_run(resolution), room) if resolution else ((), [])
+            results, beside = self._claimed(work, to_run(resolution), room, after.token) if resolution else ((), [])
             tool_id = self._ids.new("message", after=head.last_message)
             stamp = Stamp(
                 step_id=resolution.step_id if resolution else "", assistant_id="", tool_id=tool_id, heartbeat_id="", at=now
@@ -193,15 +199,15 @@ class Endings:
         after.run.resolve, after.run.input = None, []
         after.run.last_message = rows[-1].id if rows else after.run.last_message
         written = Written(rows, None, events)
-        self._commits.last_step(tenant, (head, head), after, written, lambda: unclaimed, outside=before, newcomer=newcomer)
+        self._commits.last_step(tenant, (head, head), after, written, lambda: beside, outside=before, newcomer=newcomer)
 
     def _journaled(
-        self, tenant: str, state: RunState, room: int
+        self, tenant: str, state: RunState, room: int, token: str
     ) -> tuple[Work | None, tuple[Message, ...], Journal | None, list[Change]]:
         """The rows of the reply that is journaled: each call with its recorded result, or with the word that it may have happened.
 
-        The changes are the condition of what the rows say: that no call was begun which they say was not. Without an agent there is
-        nobody to tell.
+        The changes are what makes it true what the rows say: of memory that it was changed, of calls that they were not begun. Without an
+        agent there is nobody to tell.
         """
         journal = self._runs.journal_of(tenant, state)
         if journal is None:
@@ -212,25 +218,40 @@ class Endings:
             return None, (), None, []
         turn, reply = work.turn, reply_of(journal)
         calls = calls_of(turn.actor, reply, turn.history, turn.last_return)
-        results, unclaimed = self._claimed(work, calls, room)
+        results, beside = self._claimed(work, calls, room, token)
         rows = (
             step_rows.assistant(turn.actor, reply, journal.stamp, calls),
             step_rows.returns(turn.actor, journal.stamp, results),
         )
-        return work, rows, journal, unclaimed
+        return work, rows, journal, beside
 
-    def _claimed(self, work: Work, calls: Sequence[Call], room: int) -> tuple[tuple[CallResult, ...], list[Change]]:
-        """What can be told of calls that may have begun, and the conditions that what is said not to have begun has not.
+    def _claimed(self, work: Work, calls: Sequence[Call], room: int, token: str) -> tuple[tuple[CallResult, ...], list[Change]]:
+        """What can be told of calls that may have begun, what they changed in memory, and the conditions that what is said not to have
+        begun has not.
 
         Of more calls than there is room for conditions it is said that they may have happened.
         """
         tenant, state = work.tenant, work.state
         claims = {call.id: self._runs.claim(tenant, state, call.id) for call in calls}
+        edits = self._edits(work, calls, claims, token)
+        kept = len(edits) <= min(MOST_EDITS, max(0, room))
+        edits = edits if kept else []
         # A call that is refused now may have been begun by a worker that read the agent when it still had the tool.
         begun = [call.id for call in calls if claims[call.id] is None and (call.refusal is not None or is_outside(work, call))]
-        sure, unsure = begun[: max(0, room)], begun[max(0, room) :]
-        unclaimed: list[Change] = [self._runs.unclaimed(tenant, state, call_id) for call_id in sure]
-        return tuple(_result(call, claims[call.id], unsure=call.id in unsure) for call in calls), unclaimed
+        room = max(0, room - len(edits))
+        sure, unsure = begun[:room], begun[room:]
+        unclaimed = [self._runs.unclaimed(tenant, state, call_id) for call_id in sure]
+        results = tuple(_result(call, claims[call.id], unsure=call.id in unsure, kept=kept) for call in calls)
+        return results, [*edits, *unclaimed]
+
+    def _edits(self, work: Work, calls: Sequence[Call], claims: Mapping[str, Claim | None], token: str) -> list[Change]:
+        """The changes of memory by the calls whose results are recorded."""
+        effects = work.effects
+        for call in calls:
+            claim = claims[call.id]
+            if claim is not None and claim.result is not None:
+                effects = given(call, claim.result, effects)[1]
+        return self._memory.of(replace(work, effects=effects), self._clock.now(), token)
 
 
 def _room(newcomer: Newcomer | None) -> int:
@@ -239,11 +260,13 @@ def _room(newcomer: Newcomer | None) -> int:
     return MAX_CHANGES - AROUND - theirs
 
 
-def _result(call: Call, claim: Claim | None, *, unsure: bool) -> CallResult:
+def _result(call: Call, claim: Claim | None, *, unsure: bool, kept: bool) -> CallResult:
     if claim is None and not unsure:
         return CallResult(call, "error", NOT_RUN)
     if claim is None or claim.result is None:
         return CallResult(call, "error", INTERRUPTED)
     result = claim.result
+    if result.blocks and not kept:
+        return CallResult(call, "error", NOT_KEPT)
     message = as_text(result.value if result.status == "success" else result.error)
     return CallResult(call, result.status, message, message, tuple(result.stdout), tuple(result.stderr))
