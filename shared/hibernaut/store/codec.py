@@ -14,7 +14,7 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from hibernaut.ports.blobs import Blobs
-from hibernaut.ports.table import Item, Key, Value
+from hibernaut.ports.table import Item, Key, Table, Value
 
 Record = TypeVar("Record", bound=BaseModel)
 VERSION = 1
@@ -23,8 +23,10 @@ INLINE_BYTES = 64_000
 
 
 class Codec:
-    def __init__(self, blobs: Blobs) -> None:
+    def __init__(self, blobs: Blobs, table: Table | None = None) -> None:
+        """`table`: where items are looked up anew whose blob went while they were read."""
         self._blobs = blobs
+        self._table = table
 
     def item(self, key: Key, record: BaseModel, inline: int = INLINE_BYTES, /, **attributes: Value) -> dict[str, Value]:
         """The whole item of a record; a large body is written to its blob first (children before the parent that shows them)."""
@@ -44,9 +46,18 @@ class Codec:
         return {"body": "", "blob": blob}
 
     def record(self, kind: type[Record], item: Item) -> Record:
-        """The record of an item."""
-        text = str(item["body"]) or self._blobs.get(str(item["blob"]))
-        return kind.model_validate_json(text)
+        """The record of an item; of a newer one in its place, where that came between the readings of the item and of its blob.
+        Raises: KeyError where the item is gone."""
+        return kind.model_validate_json(str(item["body"]) or self._outside(item))
+
+    def _outside(self, item: Item) -> bytes | str:
+        try:
+            return self._blobs.get(str(item["blob"]))
+        except KeyError:
+            now = self._table.get(Key(str(item["pk"]), str(item["sk"]))) if self._table else None
+            if now is None or now["blob"] == item["blob"]:
+                raise
+            return str(now["body"]) or self._outside(now)
 
 
 def expired(item: Mapping[str, Value], now: datetime) -> bool:

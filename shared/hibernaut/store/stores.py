@@ -56,8 +56,8 @@ class Stores:
 
 def stores_over(table: Table, blobs: Blobs, clock: Clock, *, indexed: bool = False) -> Stores:
     """The repositories over a table, with large bodies in `blobs`. `indexed`: an index is fed from the table."""
-    codec, unindexed = Codec(blobs), Unindexed(table, kept=indexed)
-    writer = Writer(table, clock, unindexed.written)
+    codec, unindexed = Codec(blobs, table), Unindexed(table, kept=indexed)
+    writer = Writer(table, clock, unindexed.written, blobs)
     conversations, runs, agents = Conversations(table, codec, unindexed), Runs(table, codec), Agents(table, codec)
     passages = Passages(table, codec, unindexed)
     approvals, conversation_records = Approvals(table, codec), ConversationRecords(table, codec)

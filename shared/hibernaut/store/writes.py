@@ -7,9 +7,11 @@ the first try had succeeded: a transaction is all or nothing, so one mark is eno
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
+from hibernaut.ports.blobs import Blobs
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.table import Change, ConditionFailed, Contended, OutcomeUnknown, Table
+from hibernaut.ports.table import Change, ConditionFailed, Contended, OutcomeUnknown, Table, Update
 
 TRIES = 8
 FIRST_DELAY = 0.02
@@ -17,18 +19,22 @@ FIRST_DELAY = 0.02
 
 
 class Writer:
-    """`written` hears of all changes that were written, once they are."""
+    """`written` hears of all changes that were written, once they are. `blobs`: where bodies lie that a change replaces."""
 
-    def __init__(self, table: Table, clock: Clock, written: Callable[[Sequence[Change]], None] | None = None) -> None:
+    def __init__(
+        self, table: Table, clock: Clock, written: Callable[[Sequence[Change]], None] | None = None, blobs: Blobs | None = None
+    ) -> None:
         self._table = table
         self._clock = clock
         self._written = written
+        self._blobs = blobs
 
     def write(self, *changes: Change, token: str = "") -> None:
         """Write all or nothing. `token` is what the changes set as `wt`; without one the write must be harmless when repeated.
 
         Raises: ConditionFailed (not by this writer's own success), and Contended or OutcomeUnknown when all tries are used up.
         """
+        replaced = self._replaced(changes)
         for attempt in range(1, TRIES + 1):
             try:
                 self._table.write(*changes)
@@ -44,3 +50,25 @@ class Writer:
                 break
         if self._written:
             self._written(changes)
+        self._forget(replaced)
+
+    def _forget(self, blobs: Sequence[str]) -> None:
+        """What is written is written, and a blob too many does no harm."""
+        if self._blobs is not None:
+            with suppress(OSError):
+                for blob in blobs:
+                    self._blobs.delete(blob)
+
+    def _replaced(self, changes: Sequence[Change]) -> list[str]:
+        """The blobs that nothing leads to after these changes: those of versioned records, whose new bodies lie in others. No two
+        versions of a record have the same blob, so nobody else comes to need it."""
+        new = {change.key: _blob(change) for change in changes if _blob(change)}
+        old = self._table.get_many(list(new)) if new and self._blobs else {}
+        return [blob for key, item in old.items() if (blob := str(item.get("blob", ""))) and blob != new[key]]
+
+
+def _blob(change: Change) -> str:
+    """Where the new body of a record lies that is replaced, if it lies outside."""
+    if not isinstance(change, Update) or "version" not in change.set:
+        return ""
+    return str(change.set.get("blob", ""))

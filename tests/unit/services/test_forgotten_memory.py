@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
-from hibernaut.ports.table import Change
+from hibernaut.ports.table import Change, Item, Key
 from hibernaut.rest.dependencies import Services
-from hibernaut.schemas.agent import CreateAgentRequest
-from hibernaut.schemas.block import CreateBlock
+from hibernaut.schemas.agent import CreateAgentRequest, UpdateAgent
+from hibernaut.schemas.block import BlockUpdate, CreateBlock, StoredBlock
 from hibernaut.schemas.conversation_record import CreateConversation
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.folder import CreateFolder, UpdateFolder
@@ -26,11 +26,13 @@ from hibernaut.services.index_pump import IndexPump
 from hibernaut.services.indexing import Indexing
 from hibernaut.services.memory_sources import MemorySources, NoEmbedders
 from hibernaut.services.reindexing import Reindexing
+from hibernaut.store.stores import stores_over
 from hibernaut.wiring.embedded import Embedded, Overrides
 from hibernaut.wiring.face import services_over
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.support.conversations import begin_in, conversations_of
 from tests.support.scripted_model import in_turn, says
+from tests.support.tables import PassesOn
 from tests.support.world import TENANT, World, data_in
 
 SAID = [{"role": "user", "content": f"The key number {number} lies in the cellar."} for number in range(3)]
@@ -155,6 +157,39 @@ def test_what_is_large_of_agents_conversations_blocks_and_tools_goes_with_them(i
     assert blobs(tmp_path) == 1
     services.tools.delete(TENANT, tool.id)
     assert blobs(tmp_path) == 0
+
+
+def test_what_is_large_of_agents_and_blocks_goes_when_it_is_replaced(indexed: Indexed, tmp_path: Path) -> None:
+    services = indexed.services
+    block = services.blocks.create(TENANT, CreateBlock(label="notes", value=LONG, limit=200_000))
+    agent = services.agents.creation.create(TENANT, CreateAgentRequest(model="hibernaut/demo", description=LONG))
+    before = blobs(tmp_path)
+    for value in (OTHER, LONG, LONG):
+        services.blocks.update(TENANT, block.id, BlockUpdate(value=value))
+        services.agents.updates.update(TENANT, agent.id, UpdateAgent(description=value))
+        assert blobs(tmp_path) == before
+    assert services.blocks.retrieve(TENANT, block.id).value == services.agents.retrieve(TENANT, agent.id).description == LONG
+
+
+def test_a_record_that_is_replaced_while_it_is_read_is_read_as_it_is_then(tmp_path: Path) -> None:
+    data = data_in(tmp_path, in_turn(says("nothing")))
+    stores = stores_over(data.table, data.blobs, data.clock)
+    now = data.clock.now()
+    block = StoredBlock(id="block-1", label="notes", value=LONG, limit=200_000, created_at=now, updated_at=now)
+    stores.writer.write(*stores.blocks.create(TENANT, block, "made"))
+
+    class Overtaken(PassesOn):
+        def get(self, key: Key) -> Item | None:
+            item = super().get(key)
+            if (before := stores.blocks.get(TENANT, block.id)) is not None and before.value == LONG:
+                after = before.model_copy(update={"value": OTHER})
+                stores.writer.write(*stores.blocks.change(TENANT, before, after, "token"), token="token")
+            return item
+
+    read = stores_over(Overtaken(data.table), data.blobs, data.clock).blocks.get(TENANT, block.id)
+    assert read is not None
+    assert read.value == OTHER
+    assert len(data.blobs.kept) == 1
 
 
 def test_pieces_so_large_that_they_lie_in_blobs_go_with_their_file(indexed: Indexed, tmp_path: Path) -> None:
