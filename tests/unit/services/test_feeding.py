@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from hibernaut.adapters.blobs.disk import DiskBlobs
@@ -24,6 +24,7 @@ class Indexer:
     def __init__(self, refused: Iterable[Key] = (), naps: int = 1000) -> None:
         self.refused, self.naps = set(refused), naps
         self.calls: list[list[Key]] = []
+        self.asked: list[str] = []
 
     def take(self, told: Iterable[tuple[Key, Item | None]]) -> Indexed:
         keys = [key for key, _ in told]
@@ -32,6 +33,10 @@ class Indexer:
             return Indexed(0, tuple(keys), asleep=True)
         left = tuple(key for key in keys if key in self.refused)
         return Indexed(len(keys) - len(left), left)
+
+    def ask_again(self, tenant: str, *, going: Callable[[], bool]) -> None:
+        if going():
+            self.asked.append(tenant)
 
 
 def feeding(indexer: Indexer, folder: Path, clock: SystemClock | None = None) -> Feeding:
@@ -75,6 +80,6 @@ def test_pointers_that_stand_since_long_are_taken_again_and_young_ones_left_to_t
     for message in (old, young, foreign):
         stores.writer.write(*stores.unindexed.pointer("t", "agent-1", "message", [message], within="agent-1"))
     taken = Feeding(stores.unindexed, indexer, clock).take_again("t", time_left=for_ever)  # type: ignore[arg-type]
-    assert taken.done == 2
+    assert (taken.done, indexer.asked) == (2, ["t"])
     assert {key.sk for call in indexer.calls for key in call} == {f"NEW#{old}", f"NEW#{foreign}"}
     table.close()
