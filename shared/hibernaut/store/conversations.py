@@ -21,8 +21,9 @@ from hibernaut.store.unindexed import Unindexed
 
 MAX_READS = 20
 """How often a load reads again before it gives up on head and tail agreeing."""
-KEPT_MESSAGES = 20_000
-"""Messages in the windows that a worker keeps, together: a few kilobytes each."""
+KEPT_BYTES = 160_000_000
+"""The windows that a worker keeps, together, by their size in memory: 20,000 short messages."""
+_BYTES_OF_A_MESSAGE, _BYTES_OF_A_TOKEN = 8_000, 4
 POINTED_AT_ONCE = 500
 """Rows that one pointer names at most, where many are written at once."""
 ROWS_BYTES = 2_000_000
@@ -44,7 +45,7 @@ class Conversations:
         self._table = table
         self._codec = codec
         self.logs = Logs(table, codec)
-        self._kept: Kept[Loaded] = Kept(KEPT_MESSAGES, lambda loaded: len(loaded.messages))
+        self._kept: Kept[Loaded] = Kept(KEPT_BYTES, lambda loaded: sum(map(_bytes, loaded.messages)))
         self._also_forget: list[Callable[[str, str], None]] = []
 
     def head(self, tenant: str, conversation: str) -> Head | None:
@@ -232,6 +233,13 @@ def _state(head: Head) -> dict[str, Value]:
 def text_hash(text: str) -> str:
     """What stands for a system message in its head."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _bytes(row: Message) -> int:
+    """About what a row takes in memory. One that nobody has counted yet is no turn's: it is short, or is counted in the next picture."""
+    images = (part.source for part in row.content if part.type == "image")
+    data = sum(len(image.data or "") for image in images if image.type != "url")
+    return _BYTES_OF_A_MESSAGE + _BYTES_OF_A_TOKEN * (row.tokens or 0) + data
 
 
 def _belongs(head: Head, pinned: Sequence[Message]) -> bool:

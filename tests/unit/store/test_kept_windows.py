@@ -1,0 +1,42 @@
+"""What a warm worker keeps of windows: bounded by their size in memory, not by the number of their messages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hibernaut.schemas.content import Base64Image, ImageContent, TextContent
+from hibernaut.schemas.message import Message
+from hibernaut.store import conversations
+from hibernaut.store.conversations import Loaded
+from tests.support.house import TENANT, house_in
+
+
+def row(number: int, agent_id: str, **more: object) -> Message:
+    at = "2026-01-01T00:00:00Z"
+    fields = {"id": f"message-{number}", "role": "user", "agent_id": agent_id, "created_at": at, **more}
+    return Message.model_validate(fields)
+
+
+@pytest.mark.parametrize(
+    ("large", "still_kept"),
+    [
+        ({"content": [TextContent(text="hello")], "tokens": 3}, True),
+        ({"content": [TextContent(text="hello " * 40_000)], "tokens": 40_000}, False),
+        ({"content": [ImageContent(source=Base64Image(media_type="image/png", data="A" * 200_000))], "tokens": 3}, False),
+    ],
+)
+def test_a_large_window_drives_out_what_was_kept_before(
+    large: dict[str, object], still_kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversations, "KEPT_BYTES", 150_000)
+    with house_in(tmp_path) as house:
+        kept = house.stores.conversations
+        first, second = house.agent(name="first"), house.agent(name="second")
+        for agent, fields in ((first, {"tokens": 3}), (second, large)):
+            head = kept.head(TENANT, agent.id)
+            assert head is not None
+            kept.keep(TENANT, Loaded(head, (row(1, agent.id, **fields),)))
+        assert (kept._kept.get(TENANT, first.id) is not None) is still_kept
+        assert kept._kept.get(TENANT, second.id) is not None
