@@ -101,25 +101,25 @@ def test_what_is_no_proxy_reply_is_refused(reply: Any) -> None:
 
 
 def test_a_request_goes_through_the_real_handler(aws: OfflineAws) -> None:
-    answer = httpx.get(f"{aws.url}/v1/health/")
+    answer = httpx.get(f"{aws.url}/v1/health/", timeout=60)
     assert (answer.status_code, answer.json()["status"]) == (200, "ok")
 
 
 def test_a_body_over_the_limit_is_413_and_names_it(aws: OfflineAws) -> None:
-    answer = httpx.post(f"{aws.url}/v1/agents/", content=json.dumps({"name": "x" * 6_300_000}))
+    answer = httpx.post(f"{aws.url}/v1/agents/", content=json.dumps({"name": "x" * 6_300_000}), timeout=60)
     assert answer.status_code == 413
     assert "6 MB" in answer.json()["detail"]
 
 
 def test_a_body_that_the_gateway_does_not_take_is_413_too(aws: OfflineAws) -> None:
-    answer = httpx.post(f"{aws.url}/v1/agents/", content=b"x" * 11_000_000)
+    answer = httpx.post(f"{aws.url}/v1/agents/", content=b"x" * 11_000_000, timeout=60)
     assert (answer.status_code, "6 MB" in answer.json()["detail"]) == (413, True)
 
 
 def test_a_handler_that_fails_is_a_502_that_a_web_page_may_read(aws: OfflineAws) -> None:
     aws.lambdas.deps["api"] = NoApp()
     try:
-        answer = httpx.get(f"{aws.url}/v1/health/")
+        answer = httpx.get(f"{aws.url}/v1/health/", timeout=60)
     finally:
         del aws.lambdas.deps["api"]
     assert (answer.status_code, answer.json()) == (502, {"detail": "An internal server error occurred"})
@@ -167,7 +167,7 @@ def test_a_reply_is_passed_on_piece_by_piece(aws: OfflineAws) -> None:
     app = Pieces()
     aws.lambdas.deps["stream"] = app
     try:
-        with httpx.stream("POST", f"{aws.url}/v1/agents/{AGENT}/messages?a=1", content=b"{}") as answer:
+        with httpx.stream("POST", f"{aws.url}/v1/agents/{AGENT}/messages?a=1", content=b"{}", timeout=60) as answer:
             pieces = answer.iter_raw()
             assert (answer.status_code, next(pieces)) == (200, b"one")
             app.go_on.set()
@@ -180,7 +180,7 @@ def test_a_reply_is_passed_on_piece_by_piece(aws: OfflineAws) -> None:
 def test_a_function_that_dies_before_it_answers_is_a_502(aws: OfflineAws) -> None:
     aws.lambdas.deps["stream"] = Dying(after=0)
     try:
-        answer = httpx.post(f"{aws.url}/v1/agents/{AGENT}/messages/stream", json={})
+        answer = httpx.post(f"{aws.url}/v1/agents/{AGENT}/messages/stream", json={}, timeout=60)
     finally:
         del aws.lambdas.deps["stream"]
     assert (answer.status_code, answer.json()) == (502, {"detail": "An internal server error occurred"})
@@ -189,21 +189,24 @@ def test_a_function_that_dies_before_it_answers_is_a_502(aws: OfflineAws) -> Non
 def test_a_function_that_dies_in_a_stream_breaks_it(aws: OfflineAws) -> None:
     aws.lambdas.deps["stream"] = Dying(after=1)
     try:
-        with pytest.raises(httpx.RemoteProtocolError), httpx.stream("POST", f"{aws.url}/v1/runs/run-1/stream") as answer:
+        with (
+            pytest.raises(httpx.RemoteProtocolError),
+            httpx.stream("POST", f"{aws.url}/v1/runs/run-1/stream", timeout=60) as answer,
+        ):
             answer.read()
     finally:
         del aws.lambdas.deps["stream"]
 
 
 def test_a_streamed_route_takes_no_larger_body(aws: OfflineAws) -> None:
-    answer = httpx.post(f"{aws.url}/v1/agents/{AGENT}/messages", content=json.dumps({"messages": "x" * 6_300_000}))
+    answer = httpx.post(f"{aws.url}/v1/agents/{AGENT}/messages", content=json.dumps({"messages": "x" * 6_300_000}), timeout=60)
     assert (answer.status_code, "6 MB" in answer.json()["detail"]) == (413, True)
 
 
 def test_other_methods_of_a_streamed_path_are_answered_whole(aws: OfflineAws) -> None:
     aws.lambdas.deps["stream"] = NoApp()
     try:
-        answer = httpx.get(f"{aws.url}/v1/agents/{AGENT}/messages")
+        answer = httpx.get(f"{aws.url}/v1/agents/{AGENT}/messages", timeout=60)
     finally:
         del aws.lambdas.deps["stream"]
     assert (answer.status_code, "not found" in answer.json()["detail"]) == (404, True)

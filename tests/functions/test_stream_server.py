@@ -64,7 +64,7 @@ def test_what_is_deployed_starts_by_its_script_and_is_ready_for_the_adapter(tmp_
     with spoken_aws() as keys:
         keys.answers = [Says({"Parameters": []})]
         with started(stage(tmp_path, bundle=False).code, keys.endpoint) as url:
-            ready = httpx.get(url + ADAPTED["AWS_LWA_READINESS_CHECK_PATH"])
+            ready = httpx.get(url + ADAPTED["AWS_LWA_READINESS_CHECK_PATH"], timeout=60)
     assert (ready.status_code, ready.json()["status"]) == (200, "ok")
 
 
@@ -77,7 +77,7 @@ def test_a_stream_begins_while_the_model_still_thinks() -> None:
 
     with ScriptedOpenAI() as provider, OfflineAws(secrets={"OPENAI_API_KEY": "sk", "OPENAI_BASE_URL": provider.url}) as aws:
         provider.script = say
-        agent: Any = httpx.post(f"{aws.url}/v1/agents/", json={"model": "openai/test-model"}).json()
+        agent: Any = httpx.post(f"{aws.url}/v1/agents/", json={"model": "openai/test-model"}, timeout=60).json()
         body = {"messages": [{"role": "user", "content": "Hi"}]}
         with httpx.stream("POST", f"{aws.url}/v1/agents/{agent['id']}/messages/stream", json=body, timeout=30) as answer:
             lines = answer.iter_lines()

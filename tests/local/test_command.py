@@ -143,7 +143,7 @@ def test_a_data_folder_that_is_made_is_for_its_owner_alone(tmp_path: Path) -> No
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
 def test_it_serves_until_it_is_told_to_stop(tmp_path: Path, by: int) -> None:
     with serving(tmp_path) as (process, url, printed):
-        assert httpx.get(f"{url}/v1/health/").json()["status"] == "ok"
+        assert httpx.get(f"{url}/v1/health/", timeout=60).json()["status"] == "ok"
         assert f"serves {url} (profile embedded" in printed
         assert "hibernaut/demo" in printed
         assert "OPENAI_API_KEY" in printed
@@ -164,12 +164,14 @@ def test_a_key_shows_its_provider_and_never_itself(tmp_path: Path) -> None:
 
 def test_agents_are_there_again_after_a_stop(tmp_path: Path) -> None:
     with serving(tmp_path) as (process, url, _):
-        agent = httpx.post(f"{url}/v1/agents/", json={"memory_blocks": [{"label": "human", "value": ""}]}).json()["id"]
+        agent = httpx.post(f"{url}/v1/agents/", json={"memory_blocks": [{"label": "human", "value": ""}]}, timeout=60).json()[
+            "id"
+        ]
         said = {"input": "Please remember that my dog is called Rex."}
-        assert httpx.post(f"{url}/v1/agents/{agent}/messages", json=said).status_code == 200
+        assert httpx.post(f"{url}/v1/agents/{agent}/messages", json=said, timeout=60).status_code == 200
         ended(process)
     with serving(tmp_path) as (_, url, _):
-        assert "Rex" in httpx.get(f"{url}/v1/agents/{agent}/core-memory/blocks/human").json()["value"]
+        assert "Rex" in httpx.get(f"{url}/v1/agents/{agent}/core-memory/blocks/human", timeout=60).json()["value"]
 
 
 def test_a_stop_in_the_middle_of_a_model_call_loses_nothing(tmp_path: Path) -> None:
@@ -183,7 +185,7 @@ def test_a_stop_in_the_middle_of_a_model_call_loses_nothing(tmp_path: Path) -> N
         provider.script = hangs  # type: ignore[assignment]
         key = {"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": provider.url}
         with serving(tmp_path, **key) as (process, url, _):
-            agent = httpx.post(f"{url}/v1/agents/", json={"model": "openai/test-model"}).json()["id"]
+            agent = httpx.post(f"{url}/v1/agents/", json={"model": "openai/test-model"}, timeout=60).json()["id"]
             with ThreadPoolExecutor(1) as pool:
                 sent = pool.submit(httpx.post, f"{url}/v1/agents/{agent}/messages", json={"input": "Hello"}, timeout=60)
                 assert asked.wait(30)
@@ -196,7 +198,7 @@ def test_a_stop_in_the_middle_of_a_model_call_loses_nothing(tmp_path: Path) -> N
         with serving(tmp_path, **key) as (_, url, _):
             answer = httpx.post(f"{url}/v1/agents/{agent}/messages", json={"input": "And?"}, timeout=60).json()
             assert answer["messages"][0]["content"] == "Here I am again."
-            told = [one["content"] for one in httpx.get(f"{url}/v1/agents/{agent}/messages").json()[1:]]
+            told = [one["content"] for one in httpx.get(f"{url}/v1/agents/{agent}/messages", timeout=60).json()[1:]]
     assert told == ["Hello", "Here I am again.", "And?", "Here I am again."]
 
 

@@ -25,7 +25,7 @@ def reindexed(data: Path) -> subprocess.CompletedProcess[str]:
 
 
 def told_of_rex(url: str) -> str:
-    agent = httpx.post(f"{url}/v1/agents/", json={"memory_blocks": []}).json()["id"]
+    agent = httpx.post(f"{url}/v1/agents/", json={"memory_blocks": []}, timeout=60).json()["id"]
     said = {"input": "My dog is called Rex."}
     assert httpx.post(f"{url}/v1/agents/{agent}/messages", json=said, timeout=60).status_code == 200
     return str(agent)
