@@ -12,6 +12,8 @@ from letta_client import Letta, NotFoundError, UnprocessableEntityError
 from tests.compat.conftest import Make, Said, calls
 from tests.compat.reading import uploaded
 
+pytestmark = pytest.mark.usefixtures("fed")
+
 MISSING = "source-00000000-0000-4000-8000-000000000000"
 NO_FILE = "file-00000000-0000-4000-8000-000000000000"
 FILE_TOOLS = {"open_files", "grep_files", "semantic_search_files"}

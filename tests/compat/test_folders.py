@@ -27,6 +27,8 @@ from tests.compat.conftest import Make
 from tests.compat.reading import read, until_read, uploaded
 from tests.support import documents
 
+pytestmark = pytest.mark.usefixtures("fed")
+
 MISSING = "source-00000000-0000-4000-8000-000000000000"
 NO_FILE = "file-00000000-0000-4000-8000-000000000000"
 POEM = "# Parrots\n\nThe first is green.\nThe second is blue.\n"
