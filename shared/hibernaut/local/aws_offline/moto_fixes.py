@@ -32,14 +32,14 @@ def install(*, time_scale: float = 1.0) -> None:
     moto_step_functions.install(time_scale=time_scale)
 
 
-def wait_execution(arn: str, timeout: float = 120.0) -> str:
+def wait_execution(arn: str, timeout: float = 45.0) -> str:
     """Block, without asking again and again, until an execution ends or `timeout` seconds have passed; its status."""
     from hibernaut.local.aws_offline import moto_executions
 
     return moto_executions.wait_execution(arn, timeout)
 
 
-def wait_rest(arn: str, timeout: float = 120.0) -> str:
+def wait_rest(arn: str, timeout: float = 45.0) -> str:
     """As `wait_execution`, or until it waits for an approval."""
     from hibernaut.local.aws_offline import moto_executions
 
