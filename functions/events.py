@@ -9,7 +9,7 @@ from typing import Protocol, TypedDict
 from hibernaut.ports.table import Contended, OutcomeUnknown
 from hibernaut.ports.workflow import Next
 from hibernaut.schemas.base import Schema
-from hibernaut.schemas.errors import Conflict
+from hibernaut.schemas.errors import Conflict, StoreUnavailable
 from hibernaut.services.attempts import Advanced
 
 
@@ -72,5 +72,5 @@ def retried_by_the_workflow() -> Iterator[None]:
     """Gives what only time cures the name that the state machine retries by. Raises: Retryable."""
     try:
         yield
-    except (Contended, OutcomeUnknown, Conflict, OSError) as error:
+    except (StoreUnavailable, Contended, OutcomeUnknown, Conflict, OSError) as error:
         raise Retryable(type(error).__name__) from error

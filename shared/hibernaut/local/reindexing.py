@@ -19,6 +19,7 @@ from hibernaut.local.profiles import CannotServe
 from hibernaut.local.progress import Dwindling, Told, told_to
 from hibernaut.ports.memory_index import IndexAsleep
 from hibernaut.ports.table import TableError
+from hibernaut.schemas.errors import StoreUnavailable
 from hibernaut.services.reindexing import Progress, Reindexing
 from hibernaut.wiring.embedded import TENANTS, Beside, DataFolderTaken, DataFolderUnusable, Embedded, is_open
 from hibernaut.wiring.settings import EmbeddedSettings
@@ -60,7 +61,7 @@ def reindex(data: str | None) -> None:
                     return
     except KeyboardInterrupt as interrupt:
         raise CannotServe(_interrupted(pointed=pointed, served=served)) from interrupt
-    except (DataFolderUnusable, TableError, IndexAsleep) as error:
+    except (DataFolderUnusable, StoreUnavailable, TableError, IndexAsleep) as error:
         raise CannotServe(str(error)) from error
     finally:
         told.end()

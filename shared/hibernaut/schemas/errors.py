@@ -14,6 +14,7 @@ HibernautError
 ├─ UnsupportedMedia      a file of a type that cannot be read (415)
 ├─ Unauthenticated       (401)
 ├─ NotImplementedHere    the deployment lacks what is asked (501)
+├─ StoreUnavailable      the table is busy, throttled or out of reach for longer than it is asked again (503)
 └─ ModelError            the model's provider failed; see its subclasses
 """
 
@@ -101,6 +102,16 @@ class NotImplementedHere(HibernautError):
     code = "not_implemented_here"
 
 
+class StoreUnavailable(HibernautError):
+    """The table did not answer in time. `retry_after`: seconds after which the same request may succeed."""
+
+    code = "store_unavailable"
+
+    def __init__(self, detail: str, retry_after: float) -> None:
+        self.retry_after = retry_after
+        super().__init__(detail)
+
+
 class ModelError(HibernautError):
     """The provider failed. `retry_after` in seconds, where it said so; `retryable`: the same request may succeed later."""
 
@@ -177,9 +188,14 @@ def place_of(error: BaseException) -> str:
     return f"{trace.tb_frame.f_code.co_filename.rsplit('/', 1)[-1]}:{trace.tb_lineno}"
 
 
+MODEL_CALL_ERRORS: tuple[type[HibernautError], ...] = (ModelError, NotFound, InvalidArgument, NotImplementedHere)
+"""What may come of asking a model: of its provider, its handle, its settings, or what the deployment lacks. The table's errors are none
+of them: a run whose events cannot be written has not failed by its model."""
+
+
 def rebuilt(code: str, detail: str) -> HibernautError:
     """The error of a code, as it was before it was stored with a run; an unknown code gives the root."""
-    pending: list[type[HibernautError]] = [ModelError, NotFound, InvalidArgument, NotImplementedHere]
+    pending = list(MODEL_CALL_ERRORS)
     while pending:
         kind = pending.pop()
         if kind.code == code:

@@ -17,6 +17,7 @@ from hibernaut.domain.turn import Asked, CallModel, Failed, Replied, Turn
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.model import ModelReply, ModelRequest, Models, ModelToolCall
 from hibernaut.schemas.errors import (
+    MODEL_CALL_ERRORS,
     ContextWindowExceeded,
     HibernautError,
     InvalidModelResponse,
@@ -76,7 +77,7 @@ class Asking:
         deadline = began + seconds
         try:
             reply = self._answered(work, turn, action, hearing, deadline)
-        except HibernautError as error:
+        except MODEL_CALL_ERRORS as error:
             logger.warning("model call failed", extra={"run_id": turn.actor.run_id, "code": error.code})
             return answered_by(replace(work, state=hearing.state), hearing.speaker), failure_of(error)
         timing.llm_ns = int((self._clock.monotonic() - began) * 1e9)
@@ -97,7 +98,7 @@ class Asking:
         """
         try:
             return self._attending.complete(_request(work, turn, action), hearing, deadline)
-        except HibernautError as error:
+        except MODEL_CALL_ERRORS as error:
             config = self._fallback(work, turn, error, hearing, deadline)
             if config is None:
                 raise
@@ -108,7 +109,7 @@ class Asking:
             try:
                 hearing.speaker = config
                 return self._attending.complete(_request(work, turn, action), hearing, deadline)
-            except HibernautError as second:
+            except MODEL_CALL_ERRORS as second:
                 if hearing.heard:
                     raise
                 hearing.speaker = None
@@ -124,7 +125,7 @@ class Asking:
             return None
         try:
             return standing_in(self._models.config(handle), turn.actor.config, work.agent.agent_type)
-        except HibernautError:
+        except MODEL_CALL_ERRORS:
             logger.warning("fallback model is unknown", extra={"run_id": turn.actor.run_id, "fallback": handle})
             return None
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from hibernaut.ports.table import ConditionFailed, TableError
 from hibernaut.ports.workflow import Next
+from hibernaut.schemas.errors import StoreUnavailable
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.host import Host
 from hibernaut.store.runs import OPEN_FOR_MS, Runs, RunState
@@ -60,7 +61,7 @@ class Attempts:
             done = True
         finally:
             if not done:
-                with suppress(Stopped, TableError):
+                with suppress(Stopped, StoreUnavailable, TableError):
                     self.keep(tenant, taken, "over", 0, self.now_ms() + OPEN_FOR_MS)
 
     def keep(self, tenant: str, state: RunState, mark: str, lease: int, due_ms: int) -> None:

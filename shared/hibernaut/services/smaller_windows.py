@@ -13,7 +13,7 @@ from hibernaut.domain.compaction import LEAST_SUMMARY, Measures, chain, room_for
 from hibernaut.domain.tokens import count
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.conversation import Head
-from hibernaut.schemas.errors import HibernautError
+from hibernaut.schemas.errors import MODEL_CALL_ERRORS, HibernautError
 from hibernaut.schemas.letta_message import CompactionStats
 from hibernaut.schemas.message import Message
 from hibernaut.services.host import Host
@@ -70,7 +70,7 @@ class SmallerWindows:
         """
         try:
             made = self.summarised(sight, effort)
-        except HibernautError as error:
+        except MODEL_CALL_ERRORS as error:
             logger.warning("window is made smaller without a summary", extra={"run_id": sight.run_id, "code": error.code})
             made = None
         return made or self.dropped(sight)
@@ -91,7 +91,7 @@ class SmallerWindows:
                 continue
             try:
                 answer = self._summarising.summarise(mode, divided, sight.subject, effort)
-            except HibernautError as error:
+            except MODEL_CALL_ERRORS as error:
                 logger.warning("mode of compaction failed", extra={"mode": mode, "code": error.code})
                 failure = error
                 continue

@@ -17,7 +17,7 @@ from hibernaut.domain.tokens import count
 from hibernaut.domain.window import tokens
 from hibernaut.ports.model import Models
 from hibernaut.schemas.content import TextContent
-from hibernaut.schemas.errors import ContextWindowExceeded, HibernautError, InvalidModelResponse, ModelTimeout
+from hibernaut.schemas.errors import MODEL_CALL_ERRORS, ContextWindowExceeded, HibernautError, InvalidModelResponse, ModelTimeout
 from hibernaut.schemas.llm_config import LLMConfig
 from hibernaut.schemas.message import Message, Role
 from hibernaut.schemas.model_call import ModelRequest, ToolChoice
@@ -81,7 +81,7 @@ class Summarising:
         for config in self._configs(subject):
             try:
                 return self._in_pieces(config, self._prompt(mode, subject), split.gone, subject, effort)
-            except HibernautError as error:
+            except MODEL_CALL_ERRORS as error:
                 logger.warning("summary failed", extra={"code": error.code, "model": config.handle or config.model})
                 failure = error
         raise failure or InvalidModelResponse("There is no model that could summarise.")
@@ -93,7 +93,7 @@ class Summarising:
             return [summariser(subject.actor.config, settings), own] if settings.model_settings else [own]
         try:
             return [summariser(self._models.config(settings.model), settings), own]
-        except HibernautError as error:
+        except MODEL_CALL_ERRORS as error:
             logger.info("summariser is not to be had", extra={"code": error.code, "model": settings.model})
             return [own]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from random import Random
 
 from hibernaut.ports.blobs import Blobs
 from hibernaut.ports.clock import Clock
@@ -21,6 +22,7 @@ from hibernaut.store.folders import Folders
 from hibernaut.store.messages import Messages
 from hibernaut.store.passages import Passages
 from hibernaut.store.resends import Resends
+from hibernaut.store.retries import RetryingTable, RetryPolicy
 from hibernaut.store.runs import Runs
 from hibernaut.store.steps import Steps
 from hibernaut.store.tools import Tools
@@ -54,10 +56,13 @@ class Stores:
     files: Files
 
 
-def stores_over(table: Table, blobs: Blobs, clock: Clock, *, indexed: bool = False) -> Stores:
-    """The repositories over a table, with large bodies in `blobs`. `indexed`: an index is fed from the table."""
+def stores_over(engine: Table, blobs: Blobs, clock: Clock, *, indexed: bool = False, random: Random | None = None) -> Stores:
+    """The repositories over a table's engine, with large bodies in `blobs`. `indexed`: an index is fed from the table. `random` draws
+    the waits between tries."""
+    policy = RetryPolicy(clock, random)
+    table = RetryingTable(engine, policy)
     codec, unindexed = Codec(blobs, table), Unindexed(table, kept=indexed)
-    writer = Writer(table, clock, unindexed.written, blobs)
+    writer = Writer(table, policy, unindexed.written, blobs)
     conversations, runs, agents = Conversations(table, codec, unindexed), Runs(table, codec), Agents(table, codec)
     passages = Passages(table, codec, unindexed)
     approvals, conversation_records = Approvals(table, codec), ConversationRecords(table, codec)

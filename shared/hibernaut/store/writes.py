@@ -1,4 +1,5 @@
-"""The one policy of writing: when a write is tried again, and how a writer finds out that a write of its own had succeeded.
+"""How changes are written, and how a writer finds out that a write of its own had succeeded. When it is tried again, says
+`store.retries`.
 
 A write whose answer is lost is asked for again. If then a condition fails on an item that bears this writer's token (attribute `wt`),
 the first try had succeeded: a transaction is all or nothing, so one mark is enough.
@@ -10,44 +11,40 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from hibernaut.ports.blobs import Blobs
-from hibernaut.ports.clock import Clock
-from hibernaut.ports.table import Change, ConditionFailed, Contended, OutcomeUnknown, Table, Update
-
-TRIES = 8
-FIRST_DELAY = 0.02
-"""Seconds before the second try; doubled each time."""
+from hibernaut.ports.table import Change, ConditionFailed, Table, Update
+from hibernaut.store.retries import RetryPolicy
 
 
 class Writer:
     """`written` hears of all changes that were written, once they are. `blobs`: where bodies lie that a change replaces."""
 
     def __init__(
-        self, table: Table, clock: Clock, written: Callable[[Sequence[Change]], None] | None = None, blobs: Blobs | None = None
+        self,
+        table: Table,
+        policy: RetryPolicy,
+        written: Callable[[Sequence[Change]], None] | None = None,
+        blobs: Blobs | None = None,
     ) -> None:
         self._table = table
-        self._clock = clock
+        self._policy = policy
         self._written = written
         self._blobs = blobs
 
     def write(self, *changes: Change, token: str = "") -> None:
         """Write all or nothing. `token` is what the changes set as `wt`; without one the write must be harmless when repeated.
 
-        Raises: ConditionFailed (not by this writer's own success), and Contended or OutcomeUnknown when all tries are used up.
+        Raises: ConditionFailed (not by this writer's own success), StoreUnavailable, TooLarge.
         """
         replaced = self._replaced(changes)
-        for attempt in range(1, TRIES + 1):
+
+        def once() -> None:
             try:
                 self._table.write(*changes)
             except ConditionFailed as failure:
-                if token and any(old is not None and old.get("wt") == token for old in failure.failed.values()):
-                    break
-                raise
-            except (Contended, OutcomeUnknown):
-                if attempt == TRIES:
+                if not token or all(old is None or old.get("wt") != token for old in failure.failed.values()):
                     raise
-                self._clock.sleep(FIRST_DELAY * 2 ** (attempt - 1))
-            else:
-                break
+
+        self._policy.run(once)
         if self._written:
             self._written(changes)
         self._forget(replaced)

@@ -33,7 +33,7 @@ from hibernaut.ports.model import Models
 from hibernaut.ports.table import Table, TableError
 from hibernaut.ports.tool_runner import ToolRunner
 from hibernaut.ports.workflow import Next, RunRef
-from hibernaut.schemas.errors import place_of
+from hibernaut.schemas.errors import StoreUnavailable, place_of
 from hibernaut.schemas.ids import DEFAULT_TENANT
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.calls import ToolLimits
@@ -173,7 +173,7 @@ class Embedded:
             while not all(self.reindexing.end(tenant) for tenant in TENANTS):
                 if self._stopping.wait(REINDEX_LOOK):
                     return
-        except (IndexAsleep, TableError) as error:
+        except (IndexAsleep, StoreUnavailable, TableError) as error:
             logger.error("index could not be built anew", extra={"error": type(error).__qualname__, "place": place_of(error)})
 
     def _tick(self) -> None:

@@ -20,6 +20,7 @@ from hibernaut.store import keys
 from hibernaut.store.codec import Codec
 from hibernaut.store.erasure import Erasure
 from hibernaut.store.logs import Span
+from hibernaut.store.retries import RetryPolicy
 from hibernaut.store.runs import RunState
 from hibernaut.store.stores import Stores, stores_over
 from hibernaut.store.writes import Writer
@@ -98,7 +99,7 @@ def test_a_run_that_is_half_deleted_is_still_shown_and_can_be_deleted_again(tabl
 
     dying = CountingTable(table, die)
     with pytest.raises(Died):
-        Erasure(dying, blobs, Writer(dying, clock), stores.unindexed).run(TENANT, run)
+        Erasure(dying, blobs, Writer(dying, RetryPolicy(clock)), stores.unindexed).run(TENANT, run)
     shown = stores.runs.get(TENANT, run.id)
     assert shown is not None
     assert shown.run.id == run.id
