@@ -34,6 +34,7 @@ STATUS: dict[type[HibernautError], int] = {
     errors.UnsupportedMedia: 415,
     errors.Unprocessable: 422,
     errors.NotImplementedHere: 501,
+    errors.StoreUnavailable: 503,
     errors.ContextWindowExceeded: 400,
     errors.ModelBadRequest: 400,
     errors.ModelAuthentication: 401,
@@ -115,6 +116,8 @@ def headers_of(error: HibernautError) -> dict[str, str]:
     if isinstance(error, ModelError):
         after = {"retry-after": str(math.ceil(error.retry_after))} if error.retry_after is not None else {}
         return NO_RETRY | after
+    if isinstance(error, errors.StoreUnavailable):
+        return {"retry-after": str(math.ceil(error.retry_after))}
     return dict(NO_RETRY) if isinstance(error, errors.Conflict) else {}
 
 

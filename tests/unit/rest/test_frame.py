@@ -15,7 +15,7 @@ from hibernaut.ports.table import ConditionFailed, Contended, OutcomeUnknown, To
 from hibernaut.rest.app import create_app
 from hibernaut.rest.dependencies import is_1_0_client
 from hibernaut.rest.frame import BodyLimit, Unforeseen, spelled
-from hibernaut.schemas.errors import HibernautError
+from hibernaut.schemas.errors import HibernautError, StoreUnavailable
 
 SECRET = "the user's dearest secret"
 
@@ -117,6 +117,12 @@ def test_a_run_that_failed_for_reasons_of_ours_is_not_sent_again() -> None:
 def test_what_the_table_cannot_do_is_an_answer(error: Exception, status: int, again: str | None) -> None:
     answer = ask(failing(error), scope("/fails"))
     assert (answer[0], answer[1].get("retry-after")) == (status, again)
+
+
+def test_a_table_out_of_reach_says_when_to_come_back() -> None:
+    status, headers, body = ask(failing(StoreUnavailable("The store is busy.", 1.5)), scope("/fails"))
+    assert (status, headers["retry-after"], body) == (503, "2", {"detail": "The store is busy."})
+    assert "x-should-retry" not in headers
 
 
 def test_an_answer_that_has_begun_is_not_begun_again() -> None:

@@ -1,0 +1,45 @@
+"""A table that does not answer is no fault of the model's, nor of the run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hibernaut.ports.table import Change, Contended, Put
+from hibernaut.schemas.errors import StoreUnavailable
+from hibernaut.schemas.stop import RunStatus
+from tests.support.scripted_model import Streamed, in_pieces, in_turn, says
+from tests.support.tables import PassesOn
+from tests.support.world import TENANT, World, data_in
+
+
+class ThrottledEvents(PassesOn):
+    """Takes everything but batches of events, as long as it is `throttled`."""
+
+    throttled = False
+
+    def write(self, *changes: Change) -> None:
+        if self.throttled and any(isinstance(change, Put) and change.key.sk.startswith("EV#") for change in changes):
+            raise Contended("throttled")
+        super().write(*changes)
+
+
+def test_a_run_whose_tokens_cannot_be_written_stays_open_and_ends_when_they_can(tmp_path: Path) -> None:
+    reply = says("I am here.")
+    tables: list[ThrottledEvents] = []
+
+    def wrap(table: PassesOn) -> ThrottledEvents:
+        tables.append(ThrottledEvents(table))
+        return tables[-1]
+
+    world = World(data_in(tmp_path, in_turn(Streamed(in_pieces(reply), reply))), wrap=wrap)  # type: ignore[arg-type]
+    agent_id = world.make_agent()
+    run_id = world.accept(agent_id, "hello", streaming=True, stream_tokens=True).run_id
+    tables[0].throttled = True
+    with pytest.raises(StoreUnavailable):
+        world.chain.turns.advance(TENANT, run_id)
+    assert world.run(run_id).run.status is RunStatus.RUNNING
+    tables[0].throttled = False
+    assert world.advance(run_id) == "finished"
+    assert world.run(run_id).run.status is RunStatus.COMPLETED
