@@ -29,6 +29,7 @@ NOT_DEPLOYED = (
     "hibernaut/local",
     "hibernaut/adapters/memory_index/sqlite",
     "hibernaut/adapters/table/sqlite",
+    "hibernaut/wiring/data_folder",
     "hibernaut/wiring/embedded",
 )
 # What the cage imports: its handler, the runner of children, and the shapes they speak in.

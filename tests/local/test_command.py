@@ -34,11 +34,15 @@ def environment(**more: str) -> dict[str, str]:
 
 
 @contextmanager
-def serving(data: Path, before: Sequence[str] = (), **variables: str) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
-    """The process, its address, and what it printed until it was ready. `before` is what the command line is given to."""
-    arguments = [*before, *COMMAND, "dev", "--port", "0", "--data-dir", str(data)]
+def serving(
+    data: Path | None, before: Sequence[str] = (), more: Sequence[str] = (), cwd: Path | None = None, **variables: str
+) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
+    """The process, its address, and what it printed until it was ready. `before` is what the command line is given to, `more` its
+    further options."""
+    folder = [] if data is None else ["--data-dir", str(data)]
+    arguments = [*before, *COMMAND, "dev", "--port", "0", *folder, *more]
     with subprocess.Popen(
-        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(**variables)
+        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(**variables), cwd=cwd
     ) as process:
         try:
             assert process.stdout is not None

@@ -21,11 +21,11 @@ from hibernaut.wiring.settings import BadSetting
 PORT = 8283
 """Where `letta-client` looks with environment="local"."""
 
-DATA_DIR = "where agents are kept (default: $HIBERNAUT_DATA, else .hibernaut)"
+DATA_DIR = "where agents are kept (default: $HIBERNAUT_DATA, else this system's folder for your data)"
 ABOUT = """\
 Hibernaut serves stateful LLM agents with self-editing memory behind the Letta V1 API.
 
-    hibernaut dev        serve on http://127.0.0.1:8283; agents live in the folder .hibernaut
+    hibernaut dev        serve on http://127.0.0.1:8283; agents are kept in your data folder
     hibernaut reindex    build the search index of a data folder anew, or of a deployed stack, also while it is served
     hibernaut version    print the version
 
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         signal.signal(stop, _interrupted)  # also where our parent ignores it, as a shell does for what it starts behind itself
     if asked.command == "reindex":
         return _reindex(asked)
-    return _dev(Dev(host=asked.host, port=asked.port, data=asked.data_dir, profile=asked.profile))
+    return _dev(Dev(asked.host, asked.port, asked.data_dir, asked.profile, resume=asked.resume))
 
 
 def _reindex(asked: argparse.Namespace) -> int:
@@ -131,6 +131,7 @@ def _parser() -> argparse.ArgumentParser:
     dev.add_argument("--host", default="127.0.0.1", help="address to listen on, of this machine only (default: %(default)s)")
     dev.add_argument("--port", type=_port, default=PORT, help="port to listen on; 0 takes a free one (default: %(default)s)")
     dev.add_argument("--data-dir", metavar="DIR", help=DATA_DIR)
+    dev.add_argument("--resume", action="store_true", help="go on with the runs of a data folder that comes from elsewhere")
     dev.add_argument(
         "--profile", type=_profile, default="embedded", help="embedded or aws-offline (default: %(default)s)", metavar="NAME"
     )

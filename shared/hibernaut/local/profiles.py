@@ -19,22 +19,27 @@ from typing import Literal
 from hibernaut import __version__
 from hibernaut.local import logs
 from hibernaut.local.server import LocalServer, address, listening
-from hibernaut.wiring.settings import EmbeddedSettings, index_node
+from hibernaut.wiring.data_folder import TABLE, DataFolderUnusable
+from hibernaut.wiring.settings import EmbeddedSettings, default_data, index_node
 
 PROFILES = ("embedded", "aws-offline")
 PATIENCE = 3.0
 """Seconds that a model call under way may still take after Ctrl-C; its run goes on at the next start either way."""
+FORMER_DATA = Path(".hibernaut")
+"""Where version 0.1 kept agents when nobody said otherwise, in the working folder."""
+MEMORY_ONLY = "  agents  in memory: they are gone when this ends"
 ADD_A_MODEL = "set OPENAI_API_KEY, OPENAI_BASE_URL (Ollama, vLLM, …) or ANTHROPIC_API_KEY, and start again"
 
 
 @dataclass(frozen=True, slots=True)
 class Dev:
-    """What was asked for. `data` None: what the environment says."""
+    """What was asked for. `data` None: what the environment says. `resume`: work that a folder from elsewhere holds is taken up."""
 
     host: str
     port: int
     data: str | None
     profile: str
+    resume: bool = False
 
 
 class CannotServe(Exception):
@@ -53,12 +58,12 @@ def serve(asked: Dev) -> None:
         return _offline(asked, settings)
     if asked.data is not None:
         settings = replace(settings, data=Path(asked.data).expanduser())
-    return _embedded(asked, settings)
+    return _embedded(asked, replace(settings, resume=asked.resume))
 
 
 def _embedded(asked: Dev, settings: EmbeddedSettings) -> None:
     from hibernaut.rest.app import LOCAL_ORIGINS, create_app
-    from hibernaut.wiring.embedded import DataFolderUnusable, Embedded
+    from hibernaut.wiring.embedded import Embedded
     from hibernaut.wiring.face import services_over
 
     listener = _listening(asked)
@@ -75,19 +80,24 @@ def _embedded(asked: Dev, settings: EmbeddedSettings) -> None:
         house.workflow.close()
 
     def ready() -> None:
-        _tell(asked.profile, address(listener), house.models.providers(), settings.data)
+        _tell(asked.profile, address(listener), house.models.providers(), _folder_lines(settings, house.held))
 
     try:
         house.start()
         LocalServer(app, listener, ready=ready, stopping=stopping).serve()
+    except DataFolderUnusable as error:
+        raise CannotServe(str(error)) from error
     finally:
         _settle(house.workflow.close)
         house.close()
 
 
 def _offline(asked: Dev, settings: EmbeddedSettings) -> None:
-    if asked.data is not None:
-        raise CannotServe("--data-dir does not go with --profile aws-offline, which keeps nothing when it ends", 2)
+    if asked.data is not None or asked.resume:
+        raise CannotServe(
+            f"{'--resume' if asked.resume else '--data-dir'} does not go with --profile aws-offline, which keeps nothing when it ends",
+            2,
+        )
     try:
         from hibernaut.local.aws_offline.serve import serve as serve_offline
         from hibernaut.local.aws_offline.template import NotACheckout, SynthesisFailed
@@ -98,7 +108,12 @@ def _offline(asked: Dev, settings: EmbeddedSettings) -> None:
 
     def ready(url: str) -> None:
         names = {name.partition("_")[0].lower() for name in settings.providers}
-        _tell(asked.profile, url, {"hibernaut": "in this process"} | dict.fromkeys(sorted(names), "from the environment"), None)
+        _tell(
+            asked.profile,
+            url,
+            {"hibernaut": "in this process"} | dict.fromkeys(sorted(names), "from the environment"),
+            [MEMORY_ONLY],
+        )
 
     asked_for = {
         "HIBERNAUT_DEFAULT_MODEL": settings.default_model,
@@ -128,14 +143,25 @@ def _listening(asked: Dev) -> socket.socket:
         raise CannotServe(text) from error
 
 
-def _tell(profile: str, url: str, providers: Mapping[str, str], data: Path | None) -> None:
-    """The ready line, and what a newcomer asks next."""
+def _folder_lines(settings: EmbeddedSettings, held: int) -> list[str]:
+    """Where agents are kept, and what of them is not served or waits."""
+    lines = [f"  agents  in {settings.data}"]
+    if held:
+        lines.append(f"  held    {held} unfinished runs, files or approvals of this folder: it was not made here, or was moved.")
+        lines.append("          Nothing in it runs by itself. If you trust it, start with --resume to go on with them.")
+    if settings.data == default_data() and (FORMER_DATA / TABLE).is_file():
+        lines.append(f"  note    {FORMER_DATA}, the data folder of an earlier version, is not served: --data-dir {FORMER_DATA}")
+    return lines
+
+
+def _tell(profile: str, url: str, providers: Mapping[str, str], agents: list[str]) -> None:
+    """The ready line, and what a newcomer asks next. `agents`: the lines about where they are kept."""
     bold, plain = ("\033[1m", "\033[0m") if sys.stdout.isatty() else ("", "")
     own = {name: where for name, where in providers.items() if name != "hibernaut"}
     usable = ["hibernaut/demo (built in, needs no key)", *(f"{name}/… ({where})" for name, where in own.items())]
     lines = [
         f"{bold}Hibernaut {__version__} serves {url}{plain} (profile {profile}, docs at {url}/docs)",
-        f"  agents  {f'in {data}' if data else 'in memory: they are gone when this ends'}",
+        *agents,
         f"  models  {', '.join(usable)}",
         f"          for {'more' if own else 'a real one'}: {ADD_A_MODEL}",
         "  Ctrl-C stops it.",

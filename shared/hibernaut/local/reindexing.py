@@ -21,7 +21,8 @@ from hibernaut.ports.memory_index import IndexAsleep
 from hibernaut.ports.table import TableError
 from hibernaut.schemas.errors import StoreUnavailable
 from hibernaut.services.reindexing import Progress, Reindexing
-from hibernaut.wiring.embedded import TENANTS, Beside, DataFolderTaken, DataFolderUnusable, Embedded, is_open
+from hibernaut.wiring.data_folder import TABLE, DataFolderTaken, DataFolderUnusable, is_open
+from hibernaut.wiring.embedded import TENANTS, Beside, Embedded
 from hibernaut.wiring.settings import EmbeddedSettings
 
 LOOK = 0.5
@@ -42,7 +43,7 @@ def reindex(data: str | None) -> None:
     settings = EmbeddedSettings.from_environment()
     if data is not None:
         settings = replace(settings, data=Path(data).expanduser())
-    if not (settings.data / "hibernaut.db").is_file():
+    if not (settings.data / TABLE).is_file():
         raise CannotServe(f"there is nothing to index: {settings.data} holds no agents; name their folder with --data-dir")
     logs.to_terminal()
     begun = pointed = served = False

@@ -8,10 +8,10 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import Self
 
 from hibernaut.adapters.blobs.disk import DiskBlobs
 from hibernaut.adapters.clock import SystemClock, TimeOrderedIds
@@ -23,6 +23,7 @@ from hibernaut.adapters.model.catalogue import Catalogue
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
 from hibernaut.adapters.signal import ProcessSignal
 from hibernaut.adapters.table.sqlite import SqliteTable
+from hibernaut.adapters.table.sqlite_file import FormatUnknown
 from hibernaut.adapters.tool_runner.child_process import ChildProcessRunner
 from hibernaut.adapters.web.http import HttpWeb
 from hibernaut.adapters.workflow.threads import Drive, Threads
@@ -44,8 +45,10 @@ from hibernaut.services.ingestion import Ingestion
 from hibernaut.services.memory_search import MemorySearch
 from hibernaut.services.memory_sources import MemorySources
 from hibernaut.services.reindexing import Progress, Reindexing
+from hibernaut.store import keys
 from hibernaut.store.stores import Stores, stores_over
 from hibernaut.wiring.chain import Chain, chain_over
+from hibernaut.wiring.data_folder import BLOBS, INDEX, TABLE, DataFolder, DataFolderUnusable, check_links
 from hibernaut.wiring.settings import EmbeddedSettings
 
 SWEEP_SECONDS = 60.0
@@ -54,14 +57,6 @@ REINDEX_LOOK = 1.0
 """Seconds between looks at whether the index knows everything again."""
 TENANTS = (DEFAULT_TENANT,)
 logger = logging.getLogger(__name__)
-
-
-class DataFolderUnusable(OSError):
-    """The data folder cannot be used; the text says why and what to do."""
-
-
-class DataFolderTaken(DataFolderUnusable):
-    """Another process has it open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +70,16 @@ class Overrides:
 
 
 class Embedded:
-    """The running house: open it, `start` it, and close it. Only one process may have a data folder open."""
+    """The running house: open it, `start` it, and close it. Only one process may have a data folder open.
+
+    `held` counts the runs, files, approvals and deletions of a folder from elsewhere that `start` left alone.
+    """
 
     def __init__(self, settings: EmbeddedSettings, overrides: Overrides = Overrides()) -> None:
         """Raises: DataFolderUnusable."""
         self.settings = settings
-        self._lock = _locked(settings.data)
-        self._file = SqliteTable(settings.data / "hibernaut.db")
+        self.held = 0
+        self._folder, self._file, self._index = _opened(settings)
         self.table: Table = overrides.table(self._file) if overrides.table else self._file
         clock = SystemClock()
         ids = TimeOrderedIds(clock)
@@ -98,7 +96,7 @@ class Embedded:
             reader=ChildFileReader(),
             ingest=self.ingest,
         )
-        self.stores: Stores = stores_over(self.table, DiskBlobs(settings.data / "blobs"), clock, indexed=True)
+        self.stores: Stores = stores_over(self.table, DiskBlobs(settings.data / BLOBS), clock, indexed=True)
         secrets = EnvironmentSecrets(settings.providers)
         embedding = DefaultEmbedding(settings.default_embedding, settings.embedding_dimension)
         offered = EmbedderCatalogue(secrets, default=embedding)
@@ -112,7 +110,6 @@ class Embedded:
         self._children = ChildProcessRunner()
         self.runner: ToolRunner = overrides.runner or self._children
         limits = ToolLimits(timeout=settings.tool_timeout)
-        self._index = SqliteMemoryIndex(settings.data / "index.db")
         sources = MemorySources(self.stores, self.embedders)
         search = MemorySearch(self.stores, self._index, sources)
         self.chain: Chain = chain_over(self.stores, self.host, self.models, self.runner, limits, search)
@@ -125,14 +122,31 @@ class Embedded:
         self._ticker = threading.Thread(target=self._tick, name="sweep", daemon=True)
 
     def start(self) -> Self:
-        """Take up what the last process left, and sweep once a minute from now on."""
+        """Take up what the last process left, and sweep once a minute from now on.
+
+        In a folder from elsewhere that holds unfinished work, nothing runs by itself unless the settings say `resume`: neither runs
+        nor files are taken up, and nothing is embedded. Raises: DataFolderUnusable.
+        """
+        threading.Thread(target=get_ready, name="vocabulary", daemon=True).start()
+        try:
+            if not self._folder.own and not self.settings.resume:
+                self.held = self._unfinished()
+            if not self.held:
+                self._folder.claim()
+                self._take_up()
+        except TableError as error:
+            raise _damaged(self.settings, error) from error
+        return self
+
+    def _unfinished(self) -> int:
+        return sum(len(self.stores.runs.due(shard, None)) for shard in keys.shards())
+
+    def _take_up(self) -> None:
         self.chain.sweep.run(everything=True)
         self._ticker.start()
-        threading.Thread(target=get_ready, name="vocabulary", daemon=True).start()
         self.pump.start()
         if self._index.made_anew or not all(self.reindexing.end(tenant) for tenant in TENANTS):
             threading.Thread(target=self._reindex, name="reindex", daemon=True).start()
-        return self
 
     def close(self) -> None:
         """End the tools that run, finish the steps under way, and give the data folder back."""
@@ -145,7 +159,7 @@ class Embedded:
             self._ticker.join()
         self._index.close()
         self._file.close()
-        self._lock.close()
+        self._folder.close()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -190,10 +204,11 @@ class Beside:
     """What may be used of a data folder that a running server has open: its table and its index. Nothing is fed or swept here."""
 
     def __init__(self, settings: EmbeddedSettings) -> None:
-        """Raises: TableError, IndexAsleep."""
-        self._file = SqliteTable(settings.data / "hibernaut.db")
-        self._index = SqliteMemoryIndex(settings.data / "index.db")
-        stores = stores_over(self._file, DiskBlobs(settings.data / "blobs"), SystemClock(), indexed=True)
+        """Raises: DataFolderUnusable, TableError, IndexAsleep."""
+        check_links(settings.data)
+        self._file = SqliteTable(settings.data / TABLE)
+        self._index = SqliteMemoryIndex(settings.data / INDEX)
+        stores = stores_over(self._file, DiskBlobs(settings.data / BLOBS), SystemClock(), indexed=True)
         self.reindexing = Reindexing(stores, self._index)
 
     def close(self) -> None:
@@ -201,36 +216,32 @@ class Beside:
         self._file.close()
 
 
-def is_open(data: Path) -> bool:
-    """Whether a process has the data folder open. Raises: DataFolderUnusable."""
-    try:
-        _locked(data).close()
-    except DataFolderTaken:
-        return True
-    return False
+def _opened(settings: EmbeddedSettings) -> tuple[DataFolder, SqliteTable, SqliteMemoryIndex]:
+    """The folder and its two databases, or none of them. Raises: DataFolderUnusable."""
+    with ExitStack() as opening:
+        folder = DataFolder(settings.data, settings.user_key)
+        opening.callback(folder.close)
+        try:
+            table = SqliteTable(settings.data / TABLE)
+            opening.callback(table.close)
+            index = SqliteMemoryIndex(settings.data / INDEX)
+        except (TableError, IndexAsleep) as error:
+            raise _damaged(settings, error) from error
+        opening.pop_all()
+    return folder, table, index
+
+
+def _damaged(settings: EmbeddedSettings, error: TableError | IndexAsleep) -> DataFolderUnusable:
+    what = f"The data folder {settings.data} cannot be used: {error}."
+    if isinstance(error, FormatUnknown):
+        return DataFolderUnusable(
+            f"{what} Start the version of Hibernaut that wrote it, or choose another folder with --data-dir."
+        )
+    if isinstance(error, IndexAsleep):
+        return DataFolderUnusable(f"{what} Delete {INDEX}, which is built anew, or choose another folder with --data-dir.")
+    return DataFolderUnusable(f"{what} Put {TABLE} back from a backup, or choose another folder with --data-dir.")
 
 
 def _unseen(progress: Progress) -> None:
     """Nobody watches."""
     del progress
-
-
-def _locked(data: Path) -> IO[str]:
-    """The open lock file of a data folder; one that is made is for its owner alone. Raises: DataFolderUnusable."""
-    import fcntl
-
-    try:
-        data.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = (data / "lock").open("w")
-    except OSError as error:
-        raise DataFolderUnusable(
-            f"The data folder {data} cannot be written: {error.strerror}. Choose another with --data-dir."
-        ) from error
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        handle.close()
-        raise DataFolderTaken(
-            f"The data folder {data} is open in another process. Stop that one or choose another folder."
-        ) from error
-    return handle

@@ -1,6 +1,6 @@
 """Settings, read from the environment. The only module that reads it.
 
-    HIBERNAUT_DATA            data folder of the embedded profile (default: .hibernaut in the working folder)
+    HIBERNAUT_DATA            data folder of the embedded profile (default: the system's folder for a user's data)
     HIBERNAUT_DEFAULT_MODEL   handle of the model of agents that are created without one (default: hibernaut/demo)
     HIBERNAUT_DEFAULT_EMBEDDING    handle of what memory is embedded by, or none (default: hibernaut/minilm where it is installed)
     HIBERNAUT_EMBEDDING_DIMENSION  its dimension, where that is not known or shall be shorter
@@ -31,6 +31,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 PROVIDER_NAMES = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
+APPLICATION = "hibernaut"
+"""The name of the system's folders for this user's data and state."""
 DEFAULT_TOOL_TIMEOUT = 60.0
 """Seconds."""
 LARGEST_DIMENSION = 16_000
@@ -50,9 +52,15 @@ class BadSetting(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedSettings:
-    """`tool_timeout` in seconds, `upload_limit` in bytes; `providers` holds the providers' keys and addresses by their variables' names."""
+    """`tool_timeout` in seconds, `upload_limit` in bytes; `providers` holds the providers' keys and addresses by their variables' names.
+
+    `user_key`: the file with the key that marks this user's data folders; None: every folder counts as the user's own. `resume`: what
+    a folder from elsewhere left unfinished is taken up.
+    """
 
     data: Path
+    user_key: Path | None = None
+    resume: bool = False
     default_model: str | None = None
     default_embedding: str | None = None
     embedding_dimension: int | None = None
@@ -66,7 +74,8 @@ class EmbeddedSettings:
         """Raises: BadSetting."""
         variables = os.environ if environment is None else environment
         return cls(
-            data=Path(variables.get("HIBERNAUT_DATA") or ".hibernaut"),
+            data=Path(variables["HIBERNAUT_DATA"]).expanduser() if variables.get("HIBERNAUT_DATA") else default_data(),
+            user_key=_user_key(),
             default_model=variables.get("HIBERNAUT_DEFAULT_MODEL") or None,
             default_embedding=_embedding(variables),
             embedding_dimension=_dimension(variables),
@@ -122,6 +131,19 @@ class AwsSettings:
             cors_origins=_list(variables, "HIBERNAUT_CORS_ORIGINS"),
             private_callbacks=_yes(variables, "HIBERNAUT_PRIVATE_CALLBACKS"),
         )
+
+
+def default_data() -> Path:
+    """Where this system keeps a user's data, for example `~/.local/share/hibernaut`."""
+    from platformdirs import user_data_path
+
+    return user_data_path(APPLICATION, appauthor=False)
+
+
+def _user_key() -> Path:
+    from platformdirs import user_state_path
+
+    return user_state_path(APPLICATION, appauthor=False) / "user-key"
 
 
 def index_node(environment: Mapping[str, str] | None = None) -> str | None:

@@ -10,6 +10,9 @@ import os
 import tempfile
 from pathlib import Path
 
+_NOT_THROUGH_LINKS = getattr(os, "O_NOFOLLOW", 0)
+"""A blob is a file that was written here: a link would read whatever file of the user it names."""
+
 
 class DiskBlobs:
     """One folder; each blob is a file named by its key's digest, so that no key can name a place outside. Thread-safe."""
@@ -35,9 +38,10 @@ class DiskBlobs:
             _settle(folder)
 
     def get(self, key: str) -> bytes:
-        """Raises: KeyError where there is none, OSError."""
+        """Raises: KeyError where there is none, OSError, also where a symbolic link stands in its place."""
         try:
-            return self._path(key).read_bytes()
+            with os.fdopen(os.open(self._path(key), os.O_RDONLY | _NOT_THROUGH_LINKS), "rb") as file:
+                return file.read()
         except FileNotFoundError:
             raise KeyError(key) from None
 

@@ -26,6 +26,10 @@ _SECONDS_FOR_A_LOCK = 5.0
 _STATEMENTS = 512
 
 
+class FormatUnknown(TableError):
+    """The file was written by another version of this engine."""
+
+
 class SqliteFile:
     """The file at `path`, whose folder exists; made where it is missing. Thread-safe."""
 
@@ -106,11 +110,14 @@ class SqliteFile:
         return connection
 
     def _prepare(self) -> None:
-        (found,) = self._writer.execute("PRAGMA user_version").fetchone()
-        if found == 0:
-            self._writer.executescript(SCHEMA)
-        elif found != FORMAT:
-            raise TableError(f"{self._path.name} has format {found}, this version reads format {FORMAT}")
+        try:
+            (found,) = self._writer.execute("PRAGMA user_version").fetchone()
+            if found == 0:
+                self._writer.executescript(SCHEMA)
+        except sqlite3.DatabaseError as error:
+            raise TableError(f"{self._path.name}: {error}") from error
+        if found not in (0, FORMAT):
+            raise FormatUnknown(f"{self._path.name} has format {found}, this version reads format {FORMAT}")
 
 
 def _close_all(idle: deque[sqlite3.Connection], *others: sqlite3.Connection) -> None:
