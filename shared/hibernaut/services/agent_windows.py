@@ -53,7 +53,7 @@ class AgentWindows:
         rows = [system_row(system_id, agent, compiled.text, compiled.source.compiled_at), *said]
         records.writer.write(
             records.conversations.change_head(tenant, head, after, token),
-            records.erasure.message(tenant, head.id, head.window.pinned[0]),
+            records.deletion.message(tenant, head.id, head.window.pinned[0]),
             *records.conversations.put_rows(tenant, head, rows),
             token=token,
         )

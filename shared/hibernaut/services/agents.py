@@ -20,7 +20,7 @@ from hibernaut.services.conversation_ends import ConversationEnds
 from hibernaut.services.endings import Endings
 from hibernaut.services.records import Records
 from hibernaut.store import keys
-from hibernaut.store.erasure import Gone
+from hibernaut.store.deletion import Tombstone
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,16 +152,16 @@ class Agents:
         records = self._records
         agent = records.agent(tenant, agent_id)
         self._ends.end_runs(tenant, agent_id)
-        outside = records.erasure.outside(keys.agent(tenant, agent_id), keys.head(tenant, agent_id))
+        outside = records.deletion.outside(keys.agent(tenant, agent_id), keys.head(tenant, agent_id))
         head = records.conversations.head(tenant, agent_id)
-        mark = records.erasure.mark(tenant, agent_id, Gone(agent_id), records.clock.now())
+        mark = records.deletion.tombstone(tenant, agent_id, Tombstone(agent_id), records.clock.now())
         parents = [*records.agents.delete(tenant, agent), mark]
         records.write(
             [*_links(records, tenant, agent)],
-            [*parents, records.erasure.head(tenant, head)] if head else parents,
+            [*parents, records.deletion.head(tenant, head)] if head else parents,
             records.ids.token(),
         )
-        records.erasure.forget_replaced(outside)
+        records.deletion.forget_replaced(outside)
 
 
 def _links(records: Records, tenant: str, agent: StoredAgent) -> Sequence[Change]:

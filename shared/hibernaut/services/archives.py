@@ -23,8 +23,8 @@ from hibernaut.store.stores import Stores
 
 MOST_ATTACHED = 50
 """Archives of one agent; its searches look through all of them."""
-ERASED_AT_ONCE = 90
-"""Passages that are erased in one transaction, with what it needs else."""
+DELETED_AT_ONCE = 90
+"""Passages that are deleted in one transaction, with what it needs else."""
 
 
 class Archives:
@@ -69,14 +69,14 @@ class Archives:
         changes = request.model_dump(exclude_none=True)
 
         def attempt() -> Archive:
-            outside = self._records.erasure.outside(keys.archive(tenant, archive_id))
+            outside = self._records.deletion.outside(keys.archive(tenant, archive_id))
             before = self.retrieve(tenant, archive_id)
             if not changes:
                 return before
             touched = {"updated_at": self._records.clock.now(), "last_updated_by_id": user or before.last_updated_by_id}
             after, token = before.model_copy(update={**changes, **touched}), self._records.ids.token()
             self._records.writer.write(*self._archives.change(tenant, before, after, token), token=token)
-            self._records.erasure.forget_replaced(outside)
+            self._records.deletion.forget_replaced(outside)
             return after
 
         return self._records.until_settled(attempt)
@@ -122,25 +122,25 @@ class Archives:
         self._records.writer.write(*self._archives.detach(tenant, archive_id, agent_id))
 
     def delete(self, tenant: str, archive_id: str) -> None:
-        """It is closed first, so that nothing gets in any more; then its agents lose it, and its passages are erased page by page.
+        """It is closed first, so that nothing gets in any more; then its agents lose it, and its passages are deleted page by page.
 
         Where that broke off, deleting it again goes on. Raises: NotFound.
         """
-        outside = self._records.erasure.outside(keys.archive(tenant, archive_id))
+        outside = self._records.deletion.outside(keys.archive(tenant, archive_id))
         if (archive := self._archives.get(tenant, archive_id)) is not None:
             with suppress(ConditionFailed):  # it is closed already, by a first try or by somebody else
                 self._records.writer.write(*self._archives.close(tenant, archive, self._records.clock.now()))
-            self._records.erasure.forget_replaced(outside)
-        elif not self._stores.passages.kept(tenant, archive_id, limit=1):
+            self._records.deletion.forget_replaced(outside)
+        elif not self._archives.left(tenant, archive_id):
             raise no_archive(archive_id)
         for agent_id in self._archives.agents_of(tenant, archive_id):
             self._records.writer.write(*self._archives.detach(tenant, archive_id, agent_id))
-        while tags := self._archives.tags(tenant, archive_id, limit=ERASED_AT_ONCE):
+        while tags := self._archives.tags(tenant, archive_id, limit=DELETED_AT_ONCE):
             self._records.writer.write(*self._archives.forget_tags(tags))
-        while items := self._stores.passages.kept(tenant, archive_id, limit=ERASED_AT_ONCE):
+        while items := self._stores.passages.kept(tenant, archive_id, limit=DELETED_AT_ONCE):
             ids = [keys.last_part(str(item["sk"])) for item in items]
             self._records.writer.write(*self._stores.passages.remove(tenant, archive_id, ids, there=False))
-            self._records.erasure.forget_blobs(items)
+            self._records.deletion.forget_blobs(items)
 
 
 def _id(row: Item) -> str:

@@ -131,10 +131,10 @@ class Blocks:
 
     def delete(self, tenant: str, block_id: str) -> None:
         """The block first, so that nobody attaches it any more; then it leaves its agents. Raises: NotFound."""
-        outside = self._records.erasure.outside(keys.block(tenant, block_id))
+        outside = self._records.deletion.outside(keys.block(tenant, block_id))
         block = self._records.block(tenant, block_id)
         self._records.writer.write(*self._records.blocks.delete(tenant, block))
-        self._records.erasure.forget_replaced(outside)
+        self._records.deletion.forget_replaced(outside)
         for agent_id in self._records.blocks.agents_of(tenant, block_id):
             leave(
                 self._records, tenant, agent_id, lambda agent: {"block_ids": [one for one in agent.block_ids if one != block_id]}

@@ -5,17 +5,21 @@ What an agent or a conversation leaves behind is taken away here, by who deletes
 
 from __future__ import annotations
 
-from hibernaut.ports.table import Change
+from contextlib import suppress
+
+from hibernaut.ports.table import Change, ConditionFailed
 from hibernaut.schemas.conversation_record import StoredConversation
 from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.endings import Endings
 from hibernaut.services.records import Records
 from hibernaut.store import keys
-from hibernaut.store.erasure import Gone
+from hibernaut.store.deletion import Tombstone
 
 MOST_RUNS = 10_000
 """How many runs of a conversation are ended before deleting it is given up."""
+AT_ONCE = 16
+"""Conversations of an agent whose records are read together when they are deleted."""
 
 
 class ConversationEnds:
@@ -42,23 +46,26 @@ class ConversationEnds:
     def delete_all(self, tenant: str, agent_id: str) -> None:
         """Those of an agent, but its own one. Raises: Conflict."""
         records = self._records.conversation_records
-        for record in records.get_many(tenant, records.ids(tenant, agent_id)).values():
-            self.delete(tenant, record)
+        for ids in records.pages(tenant, agent_id, AT_ONCE):
+            for record in records.get_many(tenant, ids).values():
+                self.delete(tenant, record)
 
     def go_on(self, tenant: str, identifier: str) -> bool:
         """Take away what an agent or a conversation that is gone has left. False: nothing is left, or it is not gone. Raises: Conflict."""
         records = self._records
-        gone = records.erasure.marked(tenant, identifier)
-        if gone is None:
+        left = records.deletion.left(tenant, identifier)
+        if left is None:
             return False
         records.conversations.forget(tenant, identifier)
-        if identifier == gone.agent_id:
+        if identifier == left.agent_id:
             self.delete_all(tenant, identifier)  # without an agent no conversation is made any more
-            records.erasure.agent(tenant, identifier)
-        for conversation in gone.logs:
+            records.deletion.agent(tenant, identifier)
+        for number, conversation in enumerate(left.to_do()):
+            if number:
+                records.deletion.reach(tenant, identifier, conversation)
             if records.conversations.head(tenant, conversation) is None:
-                self._erase(tenant, gone.agent_id, conversation)
-        records.erasure.unmark(tenant, identifier)
+                self._delete_log(tenant, identifier, left, conversation)
+        records.deletion.done(tenant, identifier)
         return True
 
     def _delete(self, tenant: str, conversation_id: str) -> None:
@@ -70,26 +77,27 @@ class ConversationEnds:
         self.end_runs(tenant, conversation_id)
         head = records.conversations.head(tenant, conversation_id)
         sources = list(dict.fromkeys(one.conversation for one in head.segments)) if head else []
-        gone = Gone(record.agent_id, tuple(dict.fromkeys([conversation_id, *sources])))
+        left = Tombstone(record.agent_id, tuple(dict.fromkeys([conversation_id, *sources])))
         blocks = records.blocks.get_many(tenant, record.isolated_block_ids).values()
         there = (keys.conversation(tenant, conversation_id), keys.head(tenant, conversation_id))
-        outside = records.erasure.outside(*there, *(keys.block(tenant, block.id) for block in blocks))
+        outside = records.deletion.outside(*there, *(keys.block(tenant, block.id) for block in blocks))
         copies: list[Change] = [change for block in blocks for change in records.blocks.delete(tenant, block)]
         parents: list[Change] = [
             *records.conversation_records.delete(tenant, record),
             *(records.conversations.unshare(tenant, source, conversation_id) for source in sources),
-            *([records.erasure.head(tenant, head)] if head else []),
-            records.erasure.mark(tenant, conversation_id, gone, records.clock.now()),
+            *([records.deletion.head(tenant, head)] if head else []),
+            records.deletion.tombstone(tenant, conversation_id, left, records.clock.now()),
         ]
         records.write(copies, parents, records.ids.token())
-        records.erasure.forget_replaced(outside)
+        records.deletion.forget_replaced(outside)
 
-    def _erase(self, tenant: str, agent_id: str, conversation: str) -> None:
+    def _delete_log(self, tenant: str, identifier: str, left: Tombstone, conversation: str) -> None:
         """Nobody can fork a conversation that has ended, so what its forks refer to only becomes less."""
-        conversations = self._records.conversations
-        shared = [one for fork in conversations.forks(tenant, conversation) for one in fork.segments]
-        kept: set[str] = set()
-        for one in shared:
-            if one.conversation == conversation:
-                kept |= conversations.logs.shared(tenant, one)
-        self._records.erasure.log(tenant, agent_id, conversation, kept)
+        deletion = self._records.deletion
+        forks = self._records.conversations.forks(tenant, conversation)
+        shared = [one for fork in forks for one in fork.segments if one.conversation == conversation]
+        if not shared:
+            deletion.log(tenant, left.agent_id, conversation)
+            return
+        with suppress(ConditionFailed):  # another worker is done with it
+            deletion.shared_log(tenant, identifier, left, conversation, shared)

@@ -104,7 +104,7 @@ class Passages:
                 raise _no_passage(passage_id)
             token = self._records.ids.token()
             self._records.writer.write(*self._stores.archives.take(tenant, archive_id, items[0], token), token=token)
-            self._records.erasure.forget_blobs(items)
+            self._records.deletion.forget_blobs(items)
 
         self._records.until_settled(attempt)
 

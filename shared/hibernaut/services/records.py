@@ -25,7 +25,7 @@ from hibernaut.store.archives import Archives
 from hibernaut.store.blocks import Blocks
 from hibernaut.store.conversation_records import ConversationRecords
 from hibernaut.store.conversations import Conversations
-from hibernaut.store.erasure import Erasure
+from hibernaut.store.deletion import Deletion
 from hibernaut.store.files import Files
 from hibernaut.store.folders import Folders
 from hibernaut.store.stores import Stores
@@ -48,7 +48,7 @@ class Records:
     conversations: Conversations
     conversation_records: ConversationRecords
     writer: Writer
-    erasure: Erasure
+    deletion: Deletion
     window_ids: WindowIds
     approvals: Approvals
     folders: Folders
@@ -167,7 +167,7 @@ def records_over(stores: Stores, clock: Clock, ids: Ids) -> Records:
         conversations=stores.conversations,
         conversation_records=stores.conversation_records,
         writer=stores.writer,
-        erasure=stores.erasure,
+        deletion=stores.deletion,
         window_ids=stores.window_ids,
         approvals=stores.approvals,
         folders=stores.folders,

@@ -19,7 +19,7 @@ from hibernaut.schemas.usage import RunUsage, Usage, UsageStatistics
 from hibernaut.services.messages import MessageQuery, Messages
 from hibernaut.store import keys
 from hibernaut.store.conversations import Conversations
-from hibernaut.store.erasure import Erasure
+from hibernaut.store.deletion import Deletion
 from hibernaut.store.logs import Span
 from hibernaut.store.runs import Runs as StoredRuns
 from hibernaut.store.steps import Steps as StoredSteps
@@ -43,13 +43,13 @@ class RunQuery:
 
 class Runs:
     def __init__(
-        self, *, runs: StoredRuns, steps: StoredSteps, messages: Messages, conversations: Conversations, erasure: Erasure
+        self, *, runs: StoredRuns, steps: StoredSteps, messages: Messages, conversations: Conversations, deletion: Deletion
     ) -> None:
         self._runs = runs
         self._steps = steps
         self._messages = messages
         self._conversations = conversations
-        self._erasure = erasure
+        self._deletion = deletion
 
     def get(self, tenant: str, run_id: str) -> Run:
         """Raises: InvalidArgument for what is no run id, NotFound."""
@@ -124,7 +124,7 @@ class Runs:
         head = self._conversations.head(tenant, run.conversation_id or run.agent_id)
         if head is not None and head.pending == run_id:
             raise Conflict(f"CONFLICT: Run {run_id} waits for an approval. Answer it, or cancel the run, before you delete it.")
-        self._erasure.run(tenant, run)
+        self._deletion.run(tenant, run)
         return run.wire()
 
     def _stored(self, tenant: str, run_id: str) -> StoredRun:

@@ -171,10 +171,10 @@ class Tools:
             raise InvalidArgument(f"INVALID_ARGUMENT: {builtin.name} is a built-in tool and cannot be deleted.")
 
         def attempt() -> None:
-            outside = self._records.erasure.outside(keys.tool(tenant, tool_id))
+            outside = self._records.deletion.outside(keys.tool(tenant, tool_id))
             tool = self._records.tool(tenant, tool_id)
             self._records.writer.write(*self._records.tools.delete(tenant, tool))
-            self._records.erasure.forget_replaced(outside)
+            self._records.deletion.forget_replaced(outside)
 
         self._records.until_settled(attempt)
         for agent_id in self._records.tools.agents_of(tenant, tool_id):

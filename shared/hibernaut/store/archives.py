@@ -103,6 +103,11 @@ class Archives:
         closed = Update(key, set={"state": CLOSED, "ttl": ttl, **self._codec.body(key, bare)}, when=eq(state=OPEN))
         return [closed, Delete(keys.archive_row(tenant, archive.id))]
 
+    def left(self, tenant: str, archive_id: str) -> bool:
+        """Whether links, tags or passages of a closed archive are still there."""
+        key = keys.archive(tenant, archive_id)
+        return any(item["sk"] != key.sk for item in self._table.query(key.pk, limit=2, names=("sk",)))
+
     def tags(self, tenant: str, archive_id: str, limit: int | None = None) -> list[Item]:
         """How often each tag is or was borne in an archive."""
         return self._table.query(keys.archive_tag(tenant, archive_id, "").pk, prefix="TAG#", limit=limit)

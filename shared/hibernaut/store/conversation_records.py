@@ -5,7 +5,7 @@ Only reads stand here, and the changes that a transaction is made of.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Delete, Index, Item, Key, Put, Table, Update, Value, eq
@@ -78,6 +78,13 @@ class ConversationRecords:
         """The conversations of an agent beside its own one, oldest first."""
         found = self._table.query(keys.agent(tenant, agent_id).pk, prefix="CONV#", names=("created_at",))
         return [keys.last_part(str(row["sk"])) for row in found if "created_at" in row]
+
+    def pages(self, tenant: str, agent_id: str, size: int) -> Iterator[list[str]]:
+        """The same, read page by page: for whoever deletes them."""
+        pk, after = keys.agent(tenant, agent_id).pk, ""
+        while found := self._table.query(pk, prefix="CONV#", after=after or None, limit=size, names=("created_at",)):
+            yield [keys.last_part(str(row["sk"])) for row in found if "created_at" in row]
+            after = str(found[-1]["sk"])
 
     def rows(self, tenant: str, agent_id: str | None) -> list[Item]:
         """The list rows of an agent's conversations; of all agents' through the index, which may lag."""

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from hibernaut.domain.forks import home
-from hibernaut.ports.table import Item, Table
+from hibernaut.ports.table import Item, Key, Table
 from hibernaut.schemas.conversation import Segment
 from hibernaut.schemas.message import Message
 from hibernaut.store import keys
@@ -53,9 +53,16 @@ class Logs:
             sources.append(map(self._row, self._also(tenant, one, span, descending)))
         return list(islice(heapq.merge(*sources, key=_id, reverse=descending), limit))
 
-    def shared(self, tenant: str, one: Segment) -> set[str]:
-        """The ids of the rows that a fork has by this segment."""
-        return {row.id for row in self._shared(tenant, one, Span(), None, False)}.union(one.also)
+    def shared(self, segments: Sequence[Segment], items: Sequence[Item]) -> set[str]:
+        """The ids of those rows of one log that a fork has by one of these segments. `items`: a part of the log, with the roles."""
+        roles = {keys.last_part(str(item["sk"])): str(item["role"]) for item in items if "role" in item}
+        pinned = {message_id for one in segments for message_id in one.also}.intersection(roles)
+        ranges = [(one.after or "", one.upto) for one in segments]
+        within = {one for one, role in roles.items() if role != "summary" and any(after < one <= upto for after, upto in ranges)}
+        prompts = [item for item in items if item.get("role") == "system" and keys.last_part(str(item["sk"])) in within - pinned]
+        places = [Key(str(item["pk"]), str(item["sk"])) for item in prompts]
+        read = self._table.get_many(places) if places else {}
+        return pinned | (within - {row.id for row in map(self._row, read.values()) if not is_said(row)})
 
     def _shared(self, tenant: str, one: Segment, span: Span, limit: int | None, descending: bool) -> Iterator[Message]:
         """The rows of a segment's range that were said in it."""

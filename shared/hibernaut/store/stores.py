@@ -16,7 +16,7 @@ from hibernaut.store.blocks import Blocks
 from hibernaut.store.codec import Codec
 from hibernaut.store.conversation_records import ConversationRecords
 from hibernaut.store.conversations import Conversations
-from hibernaut.store.erasure import Erasure
+from hibernaut.store.deletion import Deletion
 from hibernaut.store.files import Files
 from hibernaut.store.folders import Folders
 from hibernaut.store.messages import Messages
@@ -49,7 +49,7 @@ class Stores:
     approvals: Approvals
     transactions: Transactions
     writer: Writer
-    erasure: Erasure
+    deletion: Deletion
     window_ids: WindowIds
     unindexed: Unindexed
     folders: Folders
@@ -82,7 +82,7 @@ def stores_over(engine: Table, blobs: Blobs, clock: Clock, *, indexed: bool = Fa
         approvals=approvals,
         transactions=Transactions(codec=codec, conversations=conversations, runs=runs, agents=agents, approvals=approvals),
         writer=writer,
-        erasure=Erasure(table, blobs, writer, unindexed),
+        deletion=Deletion(table, blobs, writer, unindexed, conversations.logs),
         window_ids=WindowIds(conversations),
         unindexed=unindexed,
         folders=Folders(table, codec),

@@ -58,7 +58,7 @@ def services_over(
         steps=stores.steps,
         messages=messages,
         conversations=stores.conversations,
-        erasure=stores.erasure,
+        deletion=stores.deletion,
     )
     updates = AgentUpdates(records, models=models, windows=windows)
     agents = Agents(

@@ -13,7 +13,7 @@ from hibernaut.ports.table import Change, Put, Table
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.passage import CreateArchive, CreatePassage, Passage, UpdateArchive, default_archive_id
 from hibernaut.schemas.searches import PassageSearch
-from hibernaut.services.archives import ERASED_AT_ONCE, MOST_ATTACHED
+from hibernaut.services.archives import DELETED_AT_ONCE, MOST_ATTACHED
 from hibernaut.services.passages import PassageList
 from hibernaut.store.archives import Counted
 from hibernaut.store.unindexed import Pointer
@@ -81,13 +81,13 @@ def test_every_insert_and_deletion_leaves_a_pointer_for_the_index(house: House) 
 def test_a_deletion_that_broke_off_shows_nothing_and_goes_on_when_it_is_asked_for_again(dying: House) -> None:
     shelf, agent = archive(dying), dying.agent()
     dying.services.archives.attach(TENANT, agent.id, shelf)
-    count = 2 * ERASED_AT_ONCE
+    count = 2 * DELETED_AT_ONCE
     put(dying, shelf, *(f"needle {number}" for number in range(count)))
     assert isinstance(dying.table, Dying)
     dying.table.left = 4  # closed, detached, one page erased
     with pytest.raises(Died):
         dying.services.archives.delete(TENANT, shelf)
-    assert len(dying.stores.passages.ids(TENANT, shelf)) == count - ERASED_AT_ONCE
+    assert len(dying.stores.passages.ids(TENANT, shelf)) == count - DELETED_AT_ONCE
     found, _ = dying.services.searches.passages(TENANT, PassageSearch(query="needle"))
     newest, _ = dying.services.searches.passages(TENANT, PassageSearch())
     assert (found, newest, texts(dying, agent.id)) == ([], [], [])

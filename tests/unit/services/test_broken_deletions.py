@@ -3,106 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from hibernaut.ports.table import Table
-from hibernaut.rest.dependencies import Services
-from hibernaut.schemas.agent import CreateAgentRequest
-from hibernaut.schemas.content import TextContent
-from hibernaut.schemas.conversation_record import CreateConversation
 from hibernaut.schemas.errors import NotFound
-from hibernaut.schemas.message import Message
-from hibernaut.wiring.embedded import Embedded, Overrides
-from hibernaut.wiring.face import services_over
-from hibernaut.wiring.settings import EmbeddedSettings
-from tests.support.tables import CountingTable
-
-TENANT = "default"
-SAID = [{"role": "user", "content": "Hello"}]
-
-
-class Died(BaseException):
-    """The worker is gone."""
-
-
-@dataclass
-class House:
-    """An embedded house, whose worker dies before its `dies`th write (0: never)."""
-
-    embedded: Embedded
-    services: Services
-    dies: int = 0
-    writes: int = 0
-
-    def agent(self) -> str:
-        return self.services.agents.creation.create(TENANT, CreateAgentRequest(initial_message_sequence=SAID)).id
-
-    def conversation(self, agent_id: str) -> str:
-        made = self.services.conversations.openings.create(TENANT, agent_id, CreateConversation())
-        self.say(agent_id, made.id)
-        return made.id
-
-    def fork(self, agent_id: str, source: str) -> str:
-        made = self.services.conversations.openings.fork(TENANT, source)
-        self.say(agent_id, made.id)
-        return made.id
-
-    def say(self, agent_id: str, conversation: str) -> None:
-        """Some rows more in a log."""
-        store, host = self.embedded.stores.conversations, self.embedded.host
-        head = store.head(TENANT, conversation)
-        assert head is not None
-        rows, last = list[Message](), head.last_message
-        for _ in range(4):
-            last = host.ids.new("message", after=last)
-            text = [TextContent(text="said")]
-            rows.append(Message(id=last, role="user", content=text, agent_id=agent_id, created_at=host.clock.now()))
-        after = head.model_copy(
-            update={"version": head.version + 1, "last_message": last, "newest": [last], "messages": head.messages + 4}
-        )
-        changes = [store.change_head(TENANT, head, after, "t"), *store.put_rows(TENANT, head, rows)]
-        self.embedded.stores.writer.write(*changes, token="t")
-
-    def left(self, identifier: str) -> set[str]:
-        """The partitions in which something bears the id, but the pointers for the index."""
-        there: dict[tuple[str, str], bool] = {}
-        for record in self.embedded.table.changes(limit=100_000):
-            there[record.key.pk, record.key.sk] = record.new is not None
-        return {pk for (pk, sk), exists in there.items() if exists and "#TAIL#" not in pk and identifier in f"{pk} {sk}"}
-
-    def count(self, _: int, kind: str) -> None:
-        if kind == "before write" and self.dies:
-            self.writes += 1
-            if self.writes == self.dies:
-                raise Died
-
-    def broken(self, act: Callable[[], None], dies: int) -> bool:
-        """Whether the worker died over it."""
-        self.dies, self.writes = dies, 0
-        try:
-            act()
-        except Died:
-            return True
-        finally:
-            self.dies = 0
-        return False
+from tests.support.deletions import TENANT, House, house_in
 
 
 @pytest.fixture
 def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
-    monkeypatch.setattr("hibernaut.store.erasure.MAX_CHANGES", 3)
-    made: list[House] = []
-
-    def wrapped(table: Table) -> Table:
-        return CountingTable(table, lambda number, kind: made[0].count(number, kind) if made else None)
-
-    embedded = Embedded(EmbeddedSettings(data=tmp_path), Overrides(table=wrapped))
-    made.append(House(embedded, services_over(embedded.stores, embedded.host, embedded.models, embedded.chain)))
-    yield made[0]
-    embedded.close()
+    monkeypatch.setattr("hibernaut.store.deletion.MAX_CHANGES", 3)
+    with house_in(tmp_path) as made:
+        yield made
 
 
 def finished(house: House, delete: Callable[[], None], how: str, *, told: bool) -> None:

@@ -217,7 +217,7 @@ def test_a_deleted_log_ends_its_followers_but_is_not_its_end(tmp_path: Path) -> 
     world, agent_id = opened(tmp_path)
     run_id = world.send(agent_id, "hello")
     log = world.following.log(TENANT, run_id)
-    world.stores.erasure.run(TENANT, world.run(run_id).run)
+    world.stores.deletion.run(TENANT, world.run(run_id).run)
     assert log.look() == []
     assert (log.done, log.at_end) == (True, False)
 
@@ -227,7 +227,7 @@ def test_a_run_that_is_deleted_while_it_is_followed_ends_its_followers(tmp_path:
     run_id = world.accept(agent_id, "hello").run_id
     log = world.following.log(TENANT, run_id)
     assert log.look() == []
-    world.stores.erasure.run(TENANT, world.run(run_id).run)
+    world.stores.deletion.run(TENANT, world.run(run_id).run)
     for _ in range(SELDOM):
         log.look()
     assert (log.done, log.at_end) == (True, False)

@@ -112,7 +112,7 @@ def test_a_summary_by_request_is_hung_up_on_when_a_message_comes_between(tmp_pat
 
 def test_a_summary_by_request_is_hung_up_on_when_its_conversation_goes(tmp_path: Path) -> None:
     def gone() -> None:
-        talk.world.stores.writer.write(talk.world.stores.erasure.head(TENANT, talk.head()), token="t")
+        talk.world.stores.writer.write(talk.world.stores.deletion.head(TENANT, talk.head()), token="t")
 
     talk = filled(tmp_path)
     talk.answer = silent(talk, gone)

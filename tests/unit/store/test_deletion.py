@@ -18,7 +18,7 @@ from hibernaut.schemas.step import StoredStep
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.store import keys
 from hibernaut.store.codec import Codec
-from hibernaut.store.erasure import Erasure
+from hibernaut.store.deletion import Deletion
 from hibernaut.store.logs import Span
 from hibernaut.store.retries import RetryPolicy
 from hibernaut.store.runs import RunState
@@ -76,13 +76,13 @@ def test_nothing_of_a_run_is_left(table: SqliteTable, blobs: DiskBlobs, tmp_path
     stores = stores_over(table, blobs, ManualClock())
     run, other = (run_with(stores, blobs, table, batches=batches) for _ in range(2))
     before = files(tmp_path)
-    stores.erasure.run(TENANT, run)
+    stores.deletion.run(TENANT, run)
     assert table.query(keys.run(TENANT, run.id).pk) == []
     assert [row["sk"] for row in stores.runs.walk(TENANT, [AGENT])] == [f"RUN#{other.id}"]
     assert [step.run_id for step in stores.steps.walk(TENANT, Span(), chunk=10)] == [other.id]
     assert len(before - files(tmp_path)) == len(files(tmp_path)) == 2
     assert len(table.query(keys.run(TENANT, other.id).pk)) == batches + 2
-    stores.erasure.run(TENANT, run)
+    stores.deletion.run(TENANT, run)
 
 
 def test_a_run_that_is_half_deleted_is_still_shown_and_can_be_deleted_again(table: SqliteTable, blobs: DiskBlobs) -> None:
@@ -99,11 +99,11 @@ def test_a_run_that_is_half_deleted_is_still_shown_and_can_be_deleted_again(tabl
 
     dying = CountingTable(table, die)
     with pytest.raises(Died):
-        Erasure(dying, blobs, Writer(dying, RetryPolicy(clock)), stores.unindexed).run(TENANT, run)
+        Deletion(dying, blobs, Writer(dying, RetryPolicy(clock)), stores.unindexed, stores.conversations.logs).run(TENANT, run)
     shown = stores.runs.get(TENANT, run.id)
     assert shown is not None
     assert shown.run.id == run.id
     assert table.get(Key(*keys.run_row(TENANT, AGENT, run.id))) is not None
-    stores.erasure.run(TENANT, run)
+    stores.deletion.run(TENANT, run)
     assert table.query(keys.run(TENANT, run.id).pk) == []
     assert list(stores.runs.walk(TENANT, [AGENT])) == []

@@ -1,0 +1,127 @@
+"""An embedded house whose worker dies where a test wants it to, with agents, conversations and runs to delete."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from hibernaut.ports.table import Table
+from hibernaut.rest.dependencies import Services
+from hibernaut.schemas.agent import CreateAgentRequest
+from hibernaut.schemas.content import TextContent
+from hibernaut.schemas.conversation_record import CreateConversation
+from hibernaut.schemas.events import DoneEvent
+from hibernaut.schemas.message import Message
+from hibernaut.schemas.run import RunOptions, StoredRun
+from hibernaut.schemas.stop import RunStatus
+from hibernaut.store.runs import RunState
+from hibernaut.wiring.embedded import Embedded, Overrides
+from hibernaut.wiring.face import services_over
+from hibernaut.wiring.settings import EmbeddedSettings
+from tests.support.tables import CountingTable
+
+TENANT = "default"
+SAID = [{"role": "user", "content": "Hello"}]
+
+
+class Died(BaseException):
+    """The worker is gone."""
+
+
+@dataclass
+class House:
+    """An embedded house, whose worker dies before its `dies`th write, or before the call of the table behind its `budget` (0: never)."""
+
+    embedded: Embedded
+    services: Services
+    dies: int = 0
+    writes: int = 0
+    budget: int = 0
+    calls: int = 0
+
+    def agent(self) -> str:
+        return self.services.agents.creation.create(TENANT, CreateAgentRequest(initial_message_sequence=SAID)).id
+
+    def conversation(self, agent_id: str) -> str:
+        made = self.services.conversations.openings.create(TENANT, agent_id, CreateConversation())
+        self.say(agent_id, made.id)
+        return made.id
+
+    def fork(self, agent_id: str, source: str) -> str:
+        made = self.services.conversations.openings.fork(TENANT, source)
+        self.say(agent_id, made.id)
+        return made.id
+
+    def say(self, agent_id: str, conversation: str) -> None:
+        """Some rows more in a log."""
+        store, host = self.embedded.stores.conversations, self.embedded.host
+        head = store.head(TENANT, conversation)
+        assert head is not None
+        rows, last = list[Message](), head.last_message
+        for _ in range(4):
+            last = host.ids.new("message", after=last)
+            text = [TextContent(text="said")]
+            rows.append(Message(id=last, role="user", content=text, agent_id=agent_id, created_at=host.clock.now()))
+        after = head.model_copy(
+            update={"version": head.version + 1, "last_message": last, "newest": [last], "messages": head.messages + 4}
+        )
+        changes = [store.change_head(TENANT, head, after, "t"), *store.put_rows(TENANT, head, rows)]
+        self.embedded.stores.writer.write(*changes, token="t")
+
+    def left(self, identifier: str) -> set[str]:
+        """The partitions in which something bears the id, but the pointers for the index."""
+        there: dict[tuple[str, str], bool] = {}
+        for record in self.embedded.table.changes(limit=100_000):
+            there[record.key.pk, record.key.sk] = record.new is not None
+        return {pk for (pk, sk), exists in there.items() if exists and "#TAIL#" not in pk and identifier in f"{pk} {sk}"}
+
+    def count(self, _: int, kind: str) -> None:
+        self.calls += kind.startswith("before")
+        if self.budget and self.calls > self.budget:
+            raise Died
+        if kind == "before write" and self.dies:
+            self.writes += 1
+            if self.writes == self.dies:
+                raise Died
+
+    def broken(self, act: Callable[[], None], dies: int = 0, *, budget: int = 0) -> bool:
+        """Whether the worker died over it."""
+        self.dies, self.writes, self.budget, self.calls = dies, 0, budget, 0
+        try:
+            act()
+        except Died:
+            return True
+        finally:
+            self.dies = self.budget = 0
+        return False
+
+    def runs(self, agent_id: str, batches: Sequence[int]) -> None:
+        """Runs that have ended, each with so many batches of events."""
+        stores, host = self.embedded.stores, self.embedded.host
+        for number in batches:
+            now = host.clock.now()
+            run = StoredRun(
+                id=host.ids.new("run"),
+                agent_id=agent_id,
+                status=RunStatus.COMPLETED,
+                created_at=now,
+                options=RunOptions(max_steps=1),
+            )
+            stores.writer.write(*stores.runs.create(TENANT, RunState(run), None))
+            for seq in range(1, number + 1):
+                stores.writer.write(stores.runs.put_events(TENANT, run.id, seq, [DoneEvent()], now))
+
+
+@contextmanager
+def house_in(folder: Path) -> Iterator[House]:
+    made: list[House] = []
+
+    def wrapped(table: Table) -> Table:
+        return CountingTable(table, lambda number, kind: made[0].count(number, kind) if made else None)
+
+    embedded = Embedded(EmbeddedSettings(data=folder), Overrides(table=wrapped))
+    made.append(House(embedded, services_over(embedded.stores, embedded.host, embedded.models, embedded.chain)))
+    yield made[0]
+    embedded.close()

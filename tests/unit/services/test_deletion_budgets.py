@@ -1,0 +1,121 @@
+"""A deletion ends however few operations each attempt survives: what is deleted is not read again, and every attempt makes progress."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from hibernaut.schemas.passage import CreateArchive
+from tests.support.deletions import TENANT, House, house_in
+
+ENOUGH = 60
+"""Calls of the table that one attempt needs before anything is deleted for good, at most."""
+FEW = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.fixture
+def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
+    monkeypatch.setattr("hibernaut.store.deletion.MAX_CHANGES", 7)
+    with house_in(tmp_path) as made:
+        yield made
+
+
+def stands(house: House, *identifiers: str) -> dict[tuple[str, str], object]:
+    """The items that bear one of the ids, but the pointers for the index, as they stand."""
+    there: dict[tuple[str, str], object] = {}
+    for record in house.embedded.table.changes(limit=1_000_000):
+        there[record.key.pk, record.key.sk] = record.new
+    named = {at: new for at, new in there.items() if any(one in f"{at} {new}" for one in identifiers)}
+    return {at: new for at, new in named.items() if new is not None and "#TAIL#" not in at[0]}
+
+
+def attempts_until_done(house: House, act: Callable[[], None], budget: int, *identifiers: str) -> int:
+    """How many attempts it takes, each of which survives so many calls of the table."""
+    attempts, before = 1, stands(house, *identifiers)
+    while house.broken(act, budget=budget):
+        after = stands(house, *identifiers)
+        assert after != before, "an attempt made no progress"
+        attempts, before = attempts + 1, after
+    return attempts
+
+
+@FEW
+@example(runs=150, large=20, threads=1, budget=ENOUGH)
+@given(runs=st.integers(0, 120), large=st.integers(0, 20), threads=st.integers(0, 3), budget=st.integers(ENOUGH, 250))
+def test_an_agent_goes_in_attempts_that_grow_with_its_size(
+    house: House, runs: int, large: int, threads: int, budget: int
+) -> None:
+    agent = house.agent()
+    house.runs(agent, [large] + [number % 3 for number in range(runs)])
+    conversations = [house.conversation(agent) for _ in range(threads)]
+    conversations += [house.fork(agent, one) for one in conversations]
+
+    def delete() -> None:
+        if house.embedded.stores.agents.get(TENANT, agent) is not None:
+            house.services.agents.delete(TENANT, agent)
+        else:
+            house.embedded.chain.sweep.run(everything=True)
+
+    size = len(stands(house, agent, *conversations))
+    attempts = attempts_until_done(house, delete, budget, agent, *conversations)
+    assert attempts <= 2 + 3 * size // (budget - ENOUGH // 2)
+    house.embedded.chain.sweep.run(everything=True)
+    assert not stands(house, agent, *conversations)
+
+
+@FEW
+@given(said=st.integers(1, 60), more=st.integers(0, 30), budget=st.integers(40, 120))
+def test_a_log_of_which_a_fork_keeps_most_is_read_once(house: House, said: int, more: int, budget: int) -> None:
+    agent = house.agent()
+    source = house.conversation(agent)
+    for _ in range(said):
+        house.say(agent, source)
+    fork = house.fork(agent, source)
+    for _ in range(more):
+        house.say(agent, source)
+    conversations = house.services.conversations
+    kept = conversations_shown(house, fork)
+
+    def delete(conversation: str) -> Callable[[], None]:
+        def act() -> None:
+            if house.embedded.stores.conversation_records.get(TENANT, conversation) is not None:
+                conversations.delete(TENANT, conversation)
+            else:
+                house.embedded.chain.sweep.run(everything=True)
+
+        return act
+
+    size = len(stands(house, source))
+    assert attempts_until_done(house, delete(source), budget, source) <= 2 + 2 * size // (budget - 30)
+    assert conversations_shown(house, fork) == kept
+    attempts_until_done(house, delete(fork), budget, source, fork)
+    assert not stands(house, source, fork)
+
+
+def conversations_shown(house: House, conversation: str) -> list[str]:
+    return [row.id for row in house.embedded.stores.conversations.page(TENANT, conversation)]
+
+
+def test_the_work_of_a_deletion_grows_with_the_number_of_runs(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hibernaut.store.deletion.MAX_CHANGES", 100)
+    calls: list[int] = []
+    for number in (50, 500):
+        agent = house.agent()
+        house.runs(agent, [2] * number)
+        assert not house.broken(lambda agent=agent: house.services.agents.delete(TENANT, agent))  # type: ignore[misc]
+        calls.append(house.calls)
+    assert calls[1] - calls[0] <= 1.2 * 450
+
+
+def test_an_archive_without_passages_loses_its_links_in_as_many_attempts_as_it_takes(house: House) -> None:
+    archives, agents = house.services.archives, [house.agent() for _ in range(3)]
+    archive = archives.create(TENANT, CreateArchive(name="a")).id
+    for agent in agents:
+        archives.attach(TENANT, agent, archive)
+    assert house.broken(lambda: archives.delete(TENANT, archive), 3)
+    archives.delete(TENANT, archive)
+    assert [house.embedded.stores.archives.of_agent(TENANT, agent) for agent in agents] == [[], [], []]
