@@ -7,9 +7,9 @@ import subprocess
 import sys
 
 FUNCTIONS = ("api", "advance_turn", "close_run", "sweep_runs", "run_tool", "index_memory", "ingest_file")
-FACE = "functions.api.handler, hibernaut.rest.app, hibernaut.wiring.face"
+FACE = "functions.api.handler, hibernaut.rest.app, hibernaut.wiring.api_services"
 """What the first call of `api` has imported: the handler, then the routes."""
-STREAM = "functions.stream.handler, hibernaut.rest.app, hibernaut.wiring.face, uvicorn"
+STREAM = "functions.stream.handler, hibernaut.rest.app, hibernaut.wiring.api_services, uvicorn"
 """The same of `stream`, which has no handler but a web server."""
 SEND = "[route.app for route in hibernaut.rest.routers.messages.router.routes if route.name == 'send_message']"
 """Has the route examined whose request was the first."""

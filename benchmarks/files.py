@@ -23,8 +23,8 @@ from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.schemas.file import FileStatus, StoredFile
 from hibernaut.schemas.ids import DEFAULT_TENANT
-from hibernaut.services.memory_search import MemorySearch, Where
-from hibernaut.services.memory_sources import MemorySources, NoEmbedders
+from hibernaut.services.search.hybrid_search import MemorySearch, Where
+from hibernaut.services.search.search_sources import MemorySources, NoEmbedders
 from hibernaut.store.stores import Stores, stores_over
 
 SIZE = 10_000_000

@@ -23,10 +23,10 @@ from hibernaut.ports.embedder import Vector
 from hibernaut.schemas.ids import DEFAULT_TENANT
 from hibernaut.schemas.llm_config import EmbeddingConfig
 from hibernaut.schemas.passage import Archive, Passage
-from hibernaut.services.index_pump import IndexPump
-from hibernaut.services.indexing import Indexing
-from hibernaut.services.memory_search import MemorySearch, Where
-from hibernaut.services.memory_sources import MemorySources
+from hibernaut.services.search.hybrid_search import MemorySearch, Where
+from hibernaut.services.search.index_poll_worker import IndexPump
+from hibernaut.services.search.indexing import Indexing
+from hibernaut.services.search.search_sources import MemorySources
 from hibernaut.store.stores import stores_over
 
 ARCHIVE = "archive-00000000-0000-4000-8000-000000000001"

@@ -113,9 +113,9 @@ def long_run(found: list[str]) -> Callable[[Path], None]:
         from hibernaut.schemas.events import DeltaEvent
         from hibernaut.schemas.send import LettaStreamingRequest
         from hibernaut.schemas.stop import StopReason
-        from hibernaut.services.sending import Request
+        from hibernaut.services.runs.sending import Request
+        from hibernaut.wiring.api_services import services_over
         from hibernaut.wiring.embedded import Embedded
-        from hibernaut.wiring.face import services_over
         from hibernaut.wiring.settings import EmbeddedSettings
 
         tenant = "default"

@@ -10,7 +10,7 @@ from hibernaut.ports.table import Contended, OutcomeUnknown
 from hibernaut.ports.workflow import Next
 from hibernaut.schemas.base import Schema
 from hibernaut.schemas.errors import Conflict, StoreUnavailable
-from hibernaut.services.attempts import Advanced
+from hibernaut.services.steps.step_lease import Advanced
 
 
 class Heartbeat(Schema):

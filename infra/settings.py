@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
-from hibernaut.domain.embedding_models import BEDROCK, BEDROCK_MODELS
+from hibernaut.domain.models.embedding_models import BEDROCK, BEDROCK_MODELS
 from hibernaut.wiring.settings import PROVIDER_NAMES
 
 EnvironmentName = Literal["dev", "staging", "prod"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functions.events import Heartbeat, LambdaContext, Receipt, receipt_of, retried_by_the_workflow
 from functions.log import log
 from hibernaut.schemas.base import JsonObject
-from hibernaut.services.attempts import Advanced
+from hibernaut.services.steps.step_lease import Advanced
 from hibernaut.wiring import aws
-from hibernaut.wiring.chain import Chain
+from hibernaut.wiring.run_engine import Chain
 
 
 def handler(event: JsonObject, context: LambdaContext, chain: Chain | None = None) -> Receipt:

@@ -7,7 +7,7 @@ from functions.log import log
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.stop import StopReason
-from hibernaut.services.endings import Endings
+from hibernaut.services.turns.run_termination import Endings
 from hibernaut.wiring import aws
 
 

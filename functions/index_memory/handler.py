@@ -11,7 +11,7 @@ from functions.events import LambdaContext
 from functions.log import log
 from hibernaut.adapters.table.dynamodb_stream import record_of
 from hibernaut.schemas.base import JsonObject
-from hibernaut.services.indexing import Indexed
+from hibernaut.services.search.indexing import Indexed
 from hibernaut.wiring import aws
 from hibernaut.wiring.aws import Feed
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functions.events import LambdaContext
 from functions.log import log
 from hibernaut.schemas.base import JsonObject
-from hibernaut.services.ingestion import Ingestion
+from hibernaut.services.files.ingestion import Ingestion
 from hibernaut.store import keys
 from hibernaut.wiring import aws
 

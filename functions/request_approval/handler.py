@@ -5,7 +5,7 @@ from __future__ import annotations
 from functions.events import Heartbeat, LambdaContext, retried_by_the_workflow
 from functions.log import log
 from hibernaut.schemas.base import JsonObject
-from hibernaut.services.approvals import Approvals
+from hibernaut.services.turns.approvals import Approvals
 from hibernaut.wiring import aws
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functions.events import Heartbeat, LambdaContext, Receipt, receipt_of, retried_by_the_workflow
 from functions.log import log
 from hibernaut.schemas.base import JsonObject
-from hibernaut.services.compaction import Compactions
+from hibernaut.services.turns.compaction import Compactions
 from hibernaut.wiring import aws
 
 

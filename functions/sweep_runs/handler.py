@@ -8,7 +8,7 @@ from __future__ import annotations
 from functions.events import Heartbeat, LambdaContext
 from functions.log import log
 from hibernaut.schemas.base import JsonObject
-from hibernaut.services.sweep import Sweep
+from hibernaut.services.runs.sweep import Sweep
 from hibernaut.wiring import aws
 
 

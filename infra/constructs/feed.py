@@ -17,7 +17,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from hibernaut.schemas.ids import DEFAULT_TENANT
-from hibernaut.store.unindexed import State
+from hibernaut.store.search_outbox import State
 from infra.constructs.findings import ANYTHING, Grant
 from infra.constructs.functions import OurFunction
 from infra.constructs.schedule import Clock

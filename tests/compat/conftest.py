@@ -25,11 +25,11 @@ from letta_client import Letta
 from hibernaut.local.server import LocalServer, address, listening
 from hibernaut.ports.table import Table
 from hibernaut.rest.app import create_app
-from hibernaut.rest.following import USUAL_WAITS, Waits
+from hibernaut.rest.async_bridge import USUAL_WAITS, Waits
 from hibernaut.schemas.ids import DEFAULT_TENANT
-from hibernaut.store.unindexed import Unindexed
+from hibernaut.store.search_outbox import Unindexed
+from hibernaut.wiring.api_services import services_over
 from hibernaut.wiring.embedded import Embedded
-from hibernaut.wiring.face import services_over
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.support.provider_servers import ScriptedOpenAI
 

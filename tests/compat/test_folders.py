@@ -19,9 +19,9 @@ from letta_client import (
 
 from hibernaut.rest.dependencies import Services
 from hibernaut.schemas.folder import CreateFolder
-from hibernaut.services.files import Upload
+from hibernaut.services.files.files import Upload
+from hibernaut.wiring.api_services import services_over
 from hibernaut.wiring.embedded import Embedded
-from hibernaut.wiring.face import services_over
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.compat.conftest import Make
 from tests.compat.reading import read, until_read, uploaded

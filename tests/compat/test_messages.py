@@ -318,7 +318,7 @@ def test_a_cancel_ends_what_is_open_among_the_newest_runs_and_in_its_own_convers
     with holding(said):
         own = client.agents.messages.create_async(agent.id, input="Hello").id
         older, newest = (begun(client, client.conversations.create(agent_id=agent.id).id) for _ in range(2))
-        monkeypatch.setattr("hibernaut.services.cancelling.MOST_READ", 1)
+        monkeypatch.setattr("hibernaut.services.runs.cancellation.MOST_READ", 1)
         assert client.agents.messages.cancel(agent.id) == {newest: "cancelled", own: "cancelled"}
         assert client.runs.retrieve(older).status == "running"
         assert client.agents.messages.cancel(agent.id, run_ids=[older]) == {older: "cancelled"}

@@ -119,7 +119,7 @@ def test_a_text_is_found_however_many_passages_there_are(
     agent = new_agent()
     for number in range(5):
         client.agents.passages.create(agent.id, text=f"Fact {number}")
-    monkeypatch.setattr("hibernaut.services.passages.MOST_READ", 2)
+    monkeypatch.setattr("hibernaut.services.memory.passages.MOST_READ", 2)
     for ascending, text in ((True, "fact 4"), (False, "fact 0")):
         asked, found, told = {"search": text, "ascending": ascending}, list[str](), list[str]()
         while True:

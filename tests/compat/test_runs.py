@@ -281,7 +281,7 @@ def test_a_rare_run_is_found_however_many_others_there_are(
         assert len(client.agents.messages.cancel(other.id)) == 3
         whole = http.get(path, params={"active": True})
         assert ([run["id"] for run in whole.json()], whole.headers.get("x-hibernaut-next")) == ([going], None)
-        monkeypatch.setattr("hibernaut.services.runs.MOST_READ", 2)
+        monkeypatch.setattr("hibernaut.services.runs.runs.MOST_READ", 2)
         query, pages = {"active": "true", "limit": "1"}, 0
         while "x-hibernaut-next" in (page := http.get(path, params=query)).headers:
             cursor, _, place = page.headers["x-hibernaut-next"].partition("=")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from letta_client import Letta
 
-from hibernaut.rest.following import Waits
+from hibernaut.rest.async_bridge import Waits
 from tests.compat.conftest import HANDLE, serving_embedded
 from tests.support.provider_servers import ScriptedOpenAI
 

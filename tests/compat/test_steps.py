@@ -104,7 +104,7 @@ def test_a_rare_step_is_found_however_many_others_there_are(
         talk(client, other.id)
     whole = http.get("/v1/steps/", params={"agent_id": agent.id})
     assert ([step["id"] for step in whole.json()], whole.headers.get("x-hibernaut-next")) == ([wanted], None)
-    monkeypatch.setattr("hibernaut.services.steps.MOST_READ", 2)
+    monkeypatch.setattr("hibernaut.services.runs.steps.MOST_READ", 2)
     asked, found = {"agent_id": agent.id, "limit": "1"}, list[str]()
     while not found:
         page = http.get("/v1/steps/", params=asked)

@@ -18,7 +18,7 @@ from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.place import ACCOUNT, REGION
 from hibernaut.local.aws_offline.resources import client
 from hibernaut.schemas.base import JsonObject
-from hibernaut.services.attempts import Advanced
+from hibernaut.services.steps.step_lease import Advanced
 from tests.infra.reading import listed
 from tests.support.provider_servers import ScriptedOpenAI
 

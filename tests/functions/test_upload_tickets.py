@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.domain.listing import Page
+from hibernaut.domain.wire.listing import Page
 from hibernaut.rest.errors import status_of
 from hibernaut.schemas.errors import NotImplementedHere
 from hibernaut.schemas.file import AnnounceUpload

@@ -13,7 +13,7 @@ import pytest
 from hibernaut.adapters.table.definition import TTL_ATTRIBUTE, table_definition
 from hibernaut.local.aws_offline.routes import Routes
 from hibernaut.rest.app import ROUTERS
-from hibernaut.rest.following import USUAL_WAITS
+from hibernaut.rest.async_bridge import USUAL_WAITS
 from hibernaut.schemas.base import JsonObject
 from hibernaut.wiring.settings import LONGEST_FOLLOW
 from infra.artifacts import ROOT, stage

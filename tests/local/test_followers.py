@@ -13,7 +13,7 @@ import httpx
 import pytest
 from letta_client import Letta
 
-from hibernaut.rest.following import LOOKERS
+from hibernaut.rest.async_bridge import LOOKERS
 from tests.compat.conftest import HANDLE, serving_embedded
 from tests.support.provider_servers import ScriptedOpenAI
 

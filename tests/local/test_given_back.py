@@ -9,9 +9,9 @@ from pathlib import Path
 from starlette.testclient import TestClient
 
 from hibernaut.rest.app import create_app
-from hibernaut.services.memory_sources import NoEmbedders
+from hibernaut.services.search.search_sources import NoEmbedders
+from hibernaut.wiring.api_services import services_over
 from hibernaut.wiring.embedded import Embedded, Overrides
-from hibernaut.wiring.face import services_over
 from hibernaut.wiring.settings import EmbeddedSettings
 
 

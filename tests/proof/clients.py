@@ -15,8 +15,8 @@ from typing import Literal, Protocol
 from hibernaut.schemas.letta_message import ApprovalItem, ApprovalReturn, WireToolReturn
 from hibernaut.schemas.send import ApprovalCreate, ClientTool, LettaRequest, LettaStreamingRequest, MessageCreate
 from hibernaut.schemas.stop import StopReason
-from hibernaut.services.endings import Endings
-from hibernaut.services.sending import Request, Sending
+from hibernaut.services.runs.sending import Request, Sending
+from hibernaut.services.turns.run_termination import Endings
 from hibernaut.store.stores import Stores
 
 TENANT = "default"

@@ -20,7 +20,7 @@ from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.stop import RunStatus
-from hibernaut.services.sending import Accepted, Request
+from hibernaut.services.runs.sending import Accepted, Request
 from hibernaut.wiring import aws as wiring
 from hibernaut.wiring.settings import AwsSettings
 from tests.proof.clients import Act, Client, Notes, Say

@@ -26,7 +26,7 @@ from hibernaut.adapters.blobs.disk import DiskBlobs
 from hibernaut.adapters.clock import SystemClock
 from hibernaut.adapters.table.definition import create_table
 from hibernaut.adapters.table.dynamodb import DynamoDbTable, one_attempt
-from hibernaut.domain import tokens
+from hibernaut.domain.models import tokens
 from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.ports.table import Table
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome

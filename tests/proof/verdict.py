@@ -9,7 +9,7 @@ from typing import NamedTuple
 from hibernaut.schemas.events import RunEvent
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.stop import RunStatus, StopReason
-from hibernaut.services.calls import INTERRUPTED
+from hibernaut.services.tool_calls.tool_execution import INTERRUPTED
 from hibernaut.store import keys
 from hibernaut.store.runs import RunState
 from tests.proof.clients import TENANT

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 from hibernaut.local.logs import Fields
 from hibernaut.local.server import LocalServer, address, listening
 from hibernaut.rest.app import create_app
+from hibernaut.wiring.api_services import services_over
 from hibernaut.wiring.embedded import Embedded
-from hibernaut.wiring.face import services_over
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.support.any_request import MARK, Operation, Requests, Sent, inputs, operations
 from tests.support.faces import no_services

@@ -10,20 +10,20 @@ from hypothesis import strategies as st
 
 from hibernaut.adapters.clock import TimeOrderedIds
 from hibernaut.adapters.signal import ProcessSignal
-from hibernaut.domain.actor import Actor
-from hibernaut.domain.agent_types import spec_of
-from hibernaut.domain.compaction import Measures, chain, merged, split
-from hibernaut.domain.window import cuts, is_input, narrowed, tokens
+from hibernaut.domain.agents.agent_types import spec_of
+from hibernaut.domain.turn.actor import Actor
+from hibernaut.domain.turn.compaction import Measures, chain, merged, split
+from hibernaut.domain.turn.window import cuts, is_input, narrowed, tokens
 from hibernaut.ports.model import ModelReply
 from hibernaut.schemas.agent import AgentType
 from hibernaut.schemas.conversation import Head, Window
 from hibernaut.schemas.llm_config import LLMConfig
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.model_settings import CompactionMode, CompactionSettings
-from hibernaut.services.attending import Eye
 from hibernaut.services.host import Host
-from hibernaut.services.smaller_windows import Made, Sight, SmallerWindows
-from hibernaut.services.summarising import Effort, Subject, Summarising
+from hibernaut.services.models.model_retry import Eye
+from hibernaut.services.models.summarizer import Effort, Subject, Summarising
+from hibernaut.services.turns.window_reduction import Made, Sight, SmallerWindows
 from tests.support.clocks import ManualClock
 from tests.support.replies import FAILURES, replies
 from tests.support.scripted_model import ScriptedModels, says

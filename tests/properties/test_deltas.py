@@ -11,14 +11,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hibernaut.domain import step_rows
-from hibernaut.domain.actor import Actor
-from hibernaut.domain.agent_types import spec_of
-from hibernaut.domain.argument_reader import REST, ArgumentReader
-from hibernaut.domain.deltas import Telling, as_kept, merged
-from hibernaut.domain.letta_messages import Rendering, render
-from hibernaut.domain.model_requests import calls_of
-from hibernaut.domain.tool_returns import all_storable
+from hibernaut.domain.agents.agent_types import spec_of
+from hibernaut.domain.tools.argument_reader import REST, ArgumentReader
+from hibernaut.domain.tools.tool_returns import all_storable
+from hibernaut.domain.turn import step_rows
+from hibernaut.domain.turn.actor import Actor
+from hibernaut.domain.turn.model_requests import calls_of
+from hibernaut.domain.wire.deltas import Telling, as_kept, merged
+from hibernaut.domain.wire.letta_messages import Rendering, render
 from hibernaut.schemas.agent import AgentType
 from hibernaut.schemas.content import ReasoningContent
 from hibernaut.schemas.events import DeltaEvent

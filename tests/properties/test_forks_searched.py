@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
-from hibernaut.domain.index_documents import said
+from hibernaut.domain.search.index_documents import said
 from hibernaut.ports.memory_index import MemoryIndex
 from hibernaut.schemas.search import SearchMode
 from hibernaut.schemas.searches import AgentMessageSearch, MessageSearch
-from hibernaut.services.indexing import Indexing
-from hibernaut.services.memory_search import MemorySearch
-from hibernaut.services.memory_sources import MemorySources
-from hibernaut.services.searches import Searches
+from hibernaut.services.search.hybrid_search import MemorySearch
+from hibernaut.services.search.indexing import Indexing
+from hibernaut.services.search.search_api import Searches
+from hibernaut.services.search.search_sources import MemorySources
 from tests.properties.test_forks import MOST, WHICH, Forks
 from tests.support.conversations import talk
 from tests.support.hashing_embedder import OneEmbedder

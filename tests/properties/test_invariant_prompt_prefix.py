@@ -11,7 +11,8 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hibernaut.adapters.model import anthropic_messages, openai_messages
+from hibernaut.adapters.model.anthropic import anthropic_messages
+from hibernaut.adapters.model.openai import openai_messages
 from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.schemas.agent import AgentType
 from tests.support.replies import TOOLS, replies

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.ports.table import OutcomeUnknown
-from hibernaut.services.calls import INTERRUPTED
+from hibernaut.services.tool_calls.tool_execution import INTERRUPTED
 from tests.proof.at_home import House, WorldDesk
 from tests.proof.clients import Say
 from tests.proof.faults import Died, Points

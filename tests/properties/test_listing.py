@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hibernaut.domain.listing import Cursor, Page, in_order, page, sought
+from hibernaut.domain.wire.listing import Cursor, Page, in_order, page, sought
 from hibernaut.schemas.errors import NotFound
 
 

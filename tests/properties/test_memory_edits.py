@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hibernaut.domain.memory_edits import MEMORY_TOOLS, Created, Edited, apply, changed
-from hibernaut.domain.memory_patch import patched
+from hibernaut.domain.memory.memory_edits import MEMORY_TOOLS, Created, Edited, apply, changed
+from hibernaut.domain.memory.memory_patch import patched
 from hibernaut.schemas.block import DEFAULT_LIMIT, Block
 
 LABELS = ["human", "persona", "team/goals"]

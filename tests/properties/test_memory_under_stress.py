@@ -213,7 +213,7 @@ def test_every_search_sees_every_earlier_write_whatever_becomes_of_the_indexers(
 
 
 def test_beyond_the_bound_a_search_that_misses_something_says_so(memory: Memories, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hibernaut.services.memory_search.TAIL_RECORDS", 5)
+    monkeypatch.setattr("hibernaut.services.search.hybrid_search.TAIL_RECORDS", 5)
     memory.write("passage", *(f"memory number{each}" for each in range(7)))
     searched = memory.found("passage", "number0")
     assert searched.incomplete

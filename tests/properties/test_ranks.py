@@ -7,7 +7,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hibernaut.domain.ranks import Ranked, fused
+from hibernaut.domain.search.ranks import Ranked, fused
 
 IDS = st.lists(st.sampled_from([f"passage-{number}" for number in range(12)]), unique=True)
 

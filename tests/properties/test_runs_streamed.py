@@ -9,8 +9,8 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hibernaut.domain.agent_types import spec_of
-from hibernaut.domain.letta_messages import Rendering, render
+from hibernaut.domain.agents.agent_types import spec_of
+from hibernaut.domain.wire.letta_messages import Rendering, render
 from hibernaut.ports.model import ModelReply
 from hibernaut.schemas.agent import AgentType
 from hibernaut.schemas.errors import ModelConnection, ModelError

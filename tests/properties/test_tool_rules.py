@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hibernaut.domain import tool_rules
+from hibernaut.domain.tools import tool_rules
 from hibernaut.schemas.tool_rule import (
     ChildToolRule,
     ConditionalToolRule,

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hibernaut.domain.actor import Actor, Call, CallResult
-from hibernaut.domain.agent_types import spec_of
-from hibernaut.domain.builtin_tools import builtin_tools
-from hibernaut.domain.turn import (
+from hibernaut.domain.agents.agent_types import spec_of
+from hibernaut.domain.tools.builtin_tools import builtin_tools
+from hibernaut.domain.turn.actor import Actor, Call, CallResult
+from hibernaut.domain.turn.turn_machine import (
     Asked,
     AwaitApproval,
     CallModel,
@@ -50,7 +50,7 @@ from hibernaut.schemas.tool_rule import (
     ToolRule,
 )
 from hibernaut.schemas.turn import Stamp
-from hibernaut.services.asking import failure_of
+from hibernaut.services.steps.model_step import failure_of
 from tests.support.replies import FAILURES, TOOLS, replies
 from tests.support.settled import check_valid
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hibernaut.domain.window import (
+from hibernaut.domain.turn.window import (
     LEAST,
     MOST,
     as_sent,

@@ -10,7 +10,7 @@ from hibernaut.ports.workflow import RunRef
 from hibernaut.schemas.letta_message import ApprovalItem, ApprovalReturn
 from hibernaut.schemas.send import ApprovalCreate, LettaRequest, MessageCreate
 from hibernaut.schemas.tool_rule import RequiresApprovalToolRule
-from hibernaut.services.sending import Accepted, Request
+from hibernaut.services.runs.sending import Accepted, Request
 from hibernaut.store import keys
 from tests.support.scripted_model import Script, calls
 from tests.support.tables import CountingTable

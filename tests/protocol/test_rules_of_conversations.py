@@ -9,7 +9,7 @@ import pytest
 from hibernaut.schemas.events import UsageEvent
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.usage import LettaUsageStatistics
-from hibernaut.services.calls import INTERRUPTED
+from hibernaut.services.tool_calls.tool_execution import INTERRUPTED
 from tests.protocol.staged import RING, Died, meanwhile, opened, returns, run_ids, settles
 from tests.support.scripted_model import in_turn, says
 from tests.support.settled import check_settled

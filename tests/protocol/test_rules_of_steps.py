@@ -10,7 +10,7 @@ from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.ports.table import Item, Key
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.stop import StopReason
-from hibernaut.services.calls import INTERRUPTED
+from hibernaut.services.tool_calls.tool_execution import INTERRUPTED
 from tests.protocol.staged import INSERT, RING, Died, meanwhile, opened, returns, run_ids, settles, takes_over
 from tests.support.scripted_model import echo, in_turn, says
 from tests.support.settled import check_settled

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hibernaut.domain import window
+from hibernaut.domain.turn import window
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.conversation import Window
 from hibernaut.schemas.message import FunctionCall, Message, Role, ToolCall, ToolReturn
 from hibernaut.schemas.send import LettaRequest
-from hibernaut.services.conversation_ends import ConversationEnds
-from hibernaut.services.conversation_openings import ConversationOpenings
-from hibernaut.services.conversations import Conversations
+from hibernaut.services.conversations.conversation_creation import ConversationOpenings
+from hibernaut.services.conversations.conversation_deletion import ConversationEnds
+from hibernaut.services.conversations.conversations import Conversations
 from hibernaut.services.records import Records, records_over
-from hibernaut.services.sending import Request
+from hibernaut.services.runs.sending import Request
 from hibernaut.store.conversations import explicit_window
 from tests.support.world import TENANT, World
 

@@ -17,8 +17,8 @@ from hibernaut.schemas.message import Message
 from hibernaut.schemas.run import RunOptions, StoredRun
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.store.runs import RunState
+from hibernaut.wiring.api_services import services_over
 from hibernaut.wiring.embedded import Embedded, Overrides
-from hibernaut.wiring.face import services_over
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.support.tables import CountingTable
 

@@ -11,8 +11,8 @@ from hibernaut.ports.table import Change, Table
 from hibernaut.rest.dependencies import Services
 from hibernaut.schemas.agent import CreateAgentRequest, StoredAgent
 from hibernaut.store.stores import Stores
+from hibernaut.wiring.api_services import services_over
 from hibernaut.wiring.embedded import Embedded, Overrides
-from hibernaut.wiring.face import services_over
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.support.tables import PassesOn
 

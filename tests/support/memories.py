@@ -19,11 +19,11 @@ from hibernaut.schemas.file import StoredFile
 from hibernaut.schemas.folder import StoredFolder
 from hibernaut.schemas.llm_config import EmbeddingConfig
 from hibernaut.schemas.passage import Archive, Passage
-from hibernaut.services.index_pump import IndexPump
-from hibernaut.services.indexing import Indexing
-from hibernaut.services.memory_search import MemorySearch, Searched, Where
-from hibernaut.services.memory_sources import MemorySources
-from hibernaut.services.reindexing import Reindexing
+from hibernaut.services.search.hybrid_search import MemorySearch, Searched, Where
+from hibernaut.services.search.index_poll_worker import IndexPump
+from hibernaut.services.search.indexing import Indexing
+from hibernaut.services.search.reindexing import Reindexing
+from hibernaut.services.search.search_sources import MemorySources
 from hibernaut.store import keys
 from hibernaut.store.stores import Stores, stores_over
 from tests.support.clocks import ManualClock

@@ -124,7 +124,7 @@ class ScriptedModels:
         return streamed.end
 
     def payload(self, request: ModelRequest) -> JsonObject:
-        from hibernaut.adapters.model.openai_messages import payload
+        from hibernaut.adapters.model.openai.openai_messages import payload
 
         return payload(request, official=False)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from hibernaut.domain.window import tokens
+from hibernaut.domain.turn.window import tokens
 from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.message import Message

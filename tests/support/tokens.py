@@ -6,7 +6,7 @@ import threading
 
 from hibernaut.schemas.events import DeltaEvent, RunEvent
 from hibernaut.schemas.send import LettaStreamingRequest, MessageCreate
-from hibernaut.services.sending import Request
+from hibernaut.services.runs.sending import Request
 from tests.support.world import TENANT, World
 
 PATIENCE = 20.0

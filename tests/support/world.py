@@ -28,14 +28,14 @@ from hibernaut.schemas.send import LettaRequest, MessageCreate
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.tool import StoredTool
 from hibernaut.schemas.tool_rule import ToolRule
-from hibernaut.services.calls import ToolLimits
-from hibernaut.services.following import Following
 from hibernaut.services.host import Host
-from hibernaut.services.prompts import system_row
-from hibernaut.services.sending import Accepted, Request
+from hibernaut.services.logs.run_follower import Following
+from hibernaut.services.prompt.system_messages import system_row
+from hibernaut.services.runs.sending import Accepted, Request
+from hibernaut.services.tool_calls.tool_execution import ToolLimits
 from hibernaut.store.runs import RunState
 from hibernaut.store.stores import stores_over
-from hibernaut.wiring.chain import chain_over
+from hibernaut.wiring.run_engine import chain_over
 from tests.support.clocks import ManualClock
 from tests.support.scripted_model import Script, ScriptedModels, ScriptedRunner
 

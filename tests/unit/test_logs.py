@@ -14,8 +14,8 @@ import pytest
 from hibernaut.local.logs import Fields
 from hibernaut.local.server import LocalServer, address, listening
 from hibernaut.rest.app import create_app
+from hibernaut.wiring.api_services import services_over
 from hibernaut.wiring.embedded import Embedded
-from hibernaut.wiring.face import services_over
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.support.provider_servers import ScriptedOpenAI
 

@@ -6,7 +6,7 @@ import json
 import threading
 from typing import Any
 
-from hibernaut.domain.approvals import OVERDUE
+from hibernaut.domain.turn.approvals import OVERDUE
 from hibernaut.local.aws_offline.moto_executions import Ended
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.resources import client
@@ -14,9 +14,9 @@ from hibernaut.local.aws_offline.rules import status_change
 from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.ports.workflow import RunRef
 from hibernaut.schemas.usage import Usage
-from hibernaut.services.approvals import Approvals
-from hibernaut.services.attempts import Advanced
-from hibernaut.wiring.chain import Chain
+from hibernaut.services.steps.step_lease import Advanced
+from hibernaut.services.turns.approvals import Approvals
+from hibernaut.wiring.run_engine import Chain
 from tests.workflows.deployment import Deployment, knocks_once
 
 GUARDED = [{"type": "requires_approval", "tool_name": "knock"}]

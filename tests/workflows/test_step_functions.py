@@ -18,7 +18,7 @@ from hibernaut.ports.table import Contended
 from hibernaut.ports.workflow import Next, RunRef
 from hibernaut.schemas.errors import Conflict, NotFound
 from hibernaut.schemas.stop import StopReason
-from hibernaut.services.attempts import Advanced
+from hibernaut.services.steps.step_lease import Advanced
 
 RUN = RunRef("default", "run-00000000-0000-4000-8000-000000000001")
 Answer = Next | Advanced | Exception | Callable[[], Next]

@@ -63,8 +63,8 @@ def serve(asked: Dev) -> None:
 
 def _embedded(asked: Dev, settings: EmbeddedSettings) -> None:
     from hibernaut.rest.app import LOCAL_ORIGINS, create_app
+    from hibernaut.wiring.api_services import services_over
     from hibernaut.wiring.embedded import Embedded
-    from hibernaut.wiring.face import services_over
 
     listener = _listening(asked)
     try:

@@ -20,7 +20,7 @@ from hibernaut.local.progress import Dwindling, Told, told_to
 from hibernaut.ports.memory_index import IndexAsleep
 from hibernaut.ports.table import TableError
 from hibernaut.schemas.errors import StoreUnavailable
-from hibernaut.services.reindexing import Progress, Reindexing
+from hibernaut.services.search.reindexing import Progress, Reindexing
 from hibernaut.wiring.data_folder import TABLE, DataFolderTaken, DataFolderUnusable, is_open
 from hibernaut.wiring.embedded import TENANTS, Beside, Embedded
 from hibernaut.wiring.settings import EmbeddedSettings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from hibernaut.domain.file_texts import FileKind
+from hibernaut.domain.files.file_texts import FileKind
 
 
 class TooSlow(Exception):

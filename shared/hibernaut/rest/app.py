@@ -15,9 +15,9 @@ from pydantic.warnings import UnsupportedFieldAttributeWarning
 
 from hibernaut import __version__
 from hibernaut.rest import docs, errors
+from hibernaut.rest.async_bridge import USUAL_WAITS, Lanes, Waits
 from hibernaut.rest.dependencies import Services
-from hibernaut.rest.following import USUAL_WAITS, Lanes, Waits
-from hibernaut.rest.frame import MEBIBYTE, BodyLimit, OneSpelling, Unforeseen
+from hibernaut.rest.middleware import MEBIBYTE, BodyLimit, OneSpelling, Unforeseen
 from hibernaut.rest.routers import (
     agent_blocks,
     agent_files,

@@ -10,8 +10,8 @@ from hibernaut.rest.queries import Limit, MessageList, Order
 from hibernaut.schemas.base import Schema
 from hibernaut.schemas.conversation_record import ForkQuery
 from hibernaut.schemas.ids import AgentId
-from hibernaut.services.conversations import ConversationQuery
-from hibernaut.services.messages import MessageQuery
+from hibernaut.services.conversations.conversations import ConversationQuery
+from hibernaut.services.logs.messages import MessageQuery
 
 
 class ConversationList(Schema):

@@ -11,34 +11,34 @@ from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 
-from hibernaut.rest.following import Lanes
+from hibernaut.rest.async_bridge import Lanes
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.ids import DEFAULT_TENANT, DEFAULT_USER, is_id
 
 if TYPE_CHECKING:
-    from hibernaut.services.agent_files import AgentFiles
-    from hibernaut.services.agents import Agents
-    from hibernaut.services.archives import Archives
-    from hibernaut.services.blocks import Blocks
-    from hibernaut.services.cancelling import Cancelling
-    from hibernaut.services.compaction import Compactions
-    from hibernaut.services.conversations import Conversations
-    from hibernaut.services.endings import Endings
-    from hibernaut.services.files import Files
-    from hibernaut.services.folders import Folders
-    from hibernaut.services.following import Following
-    from hibernaut.services.jobs import Jobs
-    from hibernaut.services.messages import Messages
-    from hibernaut.services.models import Models
-    from hibernaut.services.passages import Passages
-    from hibernaut.services.prompts import Prompts
-    from hibernaut.services.repairs import Repairs
-    from hibernaut.services.runs import Runs
-    from hibernaut.services.searches import Searches
-    from hibernaut.services.sending import Sending
-    from hibernaut.services.steps import Steps
-    from hibernaut.services.tools import Tools
-    from hibernaut.services.upload_tickets import UploadTickets
+    from hibernaut.services.agents.agents import Agents
+    from hibernaut.services.conversations.conversations import Conversations
+    from hibernaut.services.files.agent_files import AgentFiles
+    from hibernaut.services.files.files import Files
+    from hibernaut.services.files.folders import Folders
+    from hibernaut.services.files.upload_tickets import UploadTickets
+    from hibernaut.services.logs.messages import Messages
+    from hibernaut.services.logs.run_follower import Following
+    from hibernaut.services.memory.archives import Archives
+    from hibernaut.services.memory.blocks import Blocks
+    from hibernaut.services.memory.passages import Passages
+    from hibernaut.services.models.model_list import Models
+    from hibernaut.services.prompt.system_messages import Prompts
+    from hibernaut.services.runs.cancellation import Cancelling
+    from hibernaut.services.runs.jobs import Jobs
+    from hibernaut.services.runs.repairs import Repairs
+    from hibernaut.services.runs.runs import Runs
+    from hibernaut.services.runs.sending import Sending
+    from hibernaut.services.runs.steps import Steps
+    from hibernaut.services.search.search_api import Searches
+    from hibernaut.services.tools.tools import Tools
+    from hibernaut.services.turns.compaction import Compactions
+    from hibernaut.services.turns.run_termination import Endings
 
 _STABLE_CLIENT = re.compile(r"@?(?:letta-ai/)?letta-client/1\.")
 

@@ -17,7 +17,7 @@ from fastapi.responses import JSONResponse
 from pydantic_core import PydanticSerializationError
 
 from hibernaut.ports.table import ConditionFailed, Contended, OutcomeUnknown, TableError, TooLarge
-from hibernaut.rest.following import ServerStops
+from hibernaut.rest.async_bridge import ServerStops
 from hibernaut.schemas import errors
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import HibernautError, ModelError

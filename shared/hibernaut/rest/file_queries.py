@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import Query
 from pydantic import Field
 
-from hibernaut.domain.listing import Page
+from hibernaut.domain.wire.listing import Page
 from hibernaut.schemas.base import Schema
 from hibernaut.schemas.file import Duplicates
 

@@ -10,13 +10,13 @@ from typing import Annotated, Literal
 from fastapi import Query
 from pydantic import Field
 
-from hibernaut.domain.listing import Page
+from hibernaut.domain.wire.listing import Page
 from hibernaut.schemas.base import Moment, Schema
 from hibernaut.schemas.letta_message import MessageType
 from hibernaut.schemas.stop import RunStatus, StopReason
-from hibernaut.services.messages import MessageQuery
-from hibernaut.services.runs import RunQuery
-from hibernaut.services.steps import StepQuery
+from hibernaut.services.logs.messages import MessageQuery
+from hibernaut.services.runs.runs import RunQuery
+from hibernaut.services.runs.steps import StepQuery
 
 Order = Literal["asc", "desc"]
 Limit = Annotated[int, Field(ge=0, le=2**31 - 1)]

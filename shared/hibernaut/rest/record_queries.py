@@ -8,14 +8,14 @@ from typing import Annotated, Literal
 from fastapi import Query
 from pydantic import Field
 
-from hibernaut.domain.listing import Page
+from hibernaut.domain.wire.listing import Page
 from hibernaut.schemas.base import Schema, Whole
 from hibernaut.schemas.stop import StopReason
-from hibernaut.services.agent_states import shown_relations
-from hibernaut.services.agents import AgentFilter
-from hibernaut.services.blocks import BlockFilter
-from hibernaut.services.passages import PassageList
-from hibernaut.services.tools import ToolFilter
+from hibernaut.services.agents.agent_states import shown_relations
+from hibernaut.services.agents.agents import AgentFilter
+from hibernaut.services.memory.blocks import BlockFilter
+from hibernaut.services.memory.passages import PassageList
+from hibernaut.services.tools.tools import ToolFilter
 
 Order = Literal["asc", "desc"]
 AgentOrder = Literal["created_at", "updated_at", "last_run_completion"]

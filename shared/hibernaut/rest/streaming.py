@@ -14,15 +14,15 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
 from hibernaut.rest import errors
-from hibernaut.rest.following import Lanes, follow
+from hibernaut.rest.async_bridge import Lanes, follow
 from hibernaut.schemas.base import message_date
 from hibernaut.schemas.errors import ContextWindowExceeded, InvalidModelResponse, ModelError, PendingApproval, rebuilt
 from hibernaut.schemas.events import CompactionEvent, DeltaEvent, DoneEvent, ErrorEvent, MessageEvent, StopEvent, UsageEvent
 from hibernaut.schemas.ids import made_at
 from hibernaut.schemas.letta_message import LettaErrorMessage, LettaStopReason, Ping
 from hibernaut.schemas.stop import StopReason
-from hibernaut.services.following import Following
-from hibernaut.services.run_log import Followed, RunLog
+from hibernaut.services.logs.run_follower import Following
+from hibernaut.services.logs.run_log import Followed, RunLog
 
 MEDIA_TYPE = "text/event-stream"
 DONE = "data: [DONE]\n\n"

@@ -101,7 +101,7 @@ class IndexHit(Frozen):
 
 
 class IndexFound(Frozen):
-    """Both lists, best first, as the engine ranked them; they are fused in `domain.ranks`."""
+    """Both lists, best first, as the engine ranked them; they are fused in `domain.search.ranks`."""
 
     lexical: tuple[IndexHit, ...] = ()
     vector: tuple[IndexHit, ...] = ()

@@ -39,7 +39,7 @@ class NpmRequirement(Schema):
 
 
 class Tool(Schema):
-    """As stored and as shown. Built-in tools are not stored: they are made from the code (see `domain.builtin_tools`)."""
+    """As stored and as shown. Built-in tools are not stored: they are made from the code (see `domain.tools.builtin_tools`)."""
 
     id: str
     tool_type: ToolType = ToolType.CUSTOM

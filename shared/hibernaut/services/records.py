@@ -31,7 +31,7 @@ from hibernaut.store.folders import Folders
 from hibernaut.store.stores import Stores
 from hibernaut.store.tools import Tools
 from hibernaut.store.window_ids import WindowIds
-from hibernaut.store.writes import Writer
+from hibernaut.store.writer import Writer
 
 TRIES = 10
 """How often a change is decided anew because the record has moved."""

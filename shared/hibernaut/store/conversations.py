@@ -15,9 +15,9 @@ from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.message import Message
 from hibernaut.store import keys
 from hibernaut.store.codec import INLINE_BYTES, Codec
-from hibernaut.store.kept import Kept
 from hibernaut.store.logs import Logs, Span, is_said
-from hibernaut.store.unindexed import Unindexed
+from hibernaut.store.lru_cache import Kept
+from hibernaut.store.search_outbox import Unindexed
 
 MAX_READS = 20
 """How often a load reads again before it gives up on head and tail agreeing."""

@@ -23,8 +23,8 @@ from hibernaut.schemas.conversation import Head, Segment
 from hibernaut.schemas.run import Run
 from hibernaut.store import keys
 from hibernaut.store.logs import Logs
-from hibernaut.store.unindexed import SEARCHED_ROLES, Unindexed
-from hibernaut.store.writes import Writer
+from hibernaut.store.search_outbox import SEARCHED_ROLES, Unindexed
+from hibernaut.store.writer import Writer
 
 TAKEN_UP_MS = 300_000
 """Milliseconds after which the sweep continues a deletion."""

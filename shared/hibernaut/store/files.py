@@ -30,8 +30,8 @@ from hibernaut.schemas.file import ENDED, Desk, FileStatus, StoredFile
 from hibernaut.schemas.passage import Passage
 from hibernaut.store import keys
 from hibernaut.store.codec import Codec
-from hibernaut.store.unindexed import Unindexed
-from hibernaut.store.writes import Writer
+from hibernaut.store.search_outbox import Unindexed
+from hibernaut.store.writer import Writer
 
 TRIES = 10
 """How often a file is completed anew because it has moved."""

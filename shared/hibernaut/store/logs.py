@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from hibernaut.domain.forks import home
+from hibernaut.domain.turn.forks import home
 from hibernaut.ports.table import Item, Key, Table
 from hibernaut.schemas.conversation import Segment
 from hibernaut.schemas.message import Message

@@ -11,7 +11,7 @@ from hibernaut.schemas.passage import Archive, Passage
 from hibernaut.store import keys
 from hibernaut.store.codec import Codec
 from hibernaut.store.logs import Span
-from hibernaut.store.unindexed import Unindexed
+from hibernaut.store.search_outbox import Unindexed
 
 OPEN = "open"
 """The state of an archive that is not deleted."""

@@ -19,17 +19,17 @@ from hibernaut.store.conversations import Conversations
 from hibernaut.store.deletion import Deletion
 from hibernaut.store.files import Files
 from hibernaut.store.folders import Folders
+from hibernaut.store.idempotency import Resends
 from hibernaut.store.messages import Messages
 from hibernaut.store.passages import Passages
-from hibernaut.store.resends import Resends
 from hibernaut.store.retries import RetryingTable, RetryPolicy
 from hibernaut.store.runs import Runs
+from hibernaut.store.search_outbox import Unindexed
 from hibernaut.store.steps import Steps
 from hibernaut.store.tools import Tools
 from hibernaut.store.transactions import Transactions
-from hibernaut.store.unindexed import Unindexed
 from hibernaut.store.window_ids import WindowIds
-from hibernaut.store.writes import Writer
+from hibernaut.store.writer import Writer
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from hibernaut.domain.builtin_tools import builtin_by_id, builtin_tools
+from hibernaut.domain.tools.builtin_tools import builtin_by_id, builtin_tools
 from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Condition, Delete, Item, Op, Put, Table, Term, Value, eq
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.tool import MAX_NAME, StoredTool, Tool

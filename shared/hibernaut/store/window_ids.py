@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from hibernaut.schemas.conversation import Head, Window
 from hibernaut.store.conversations import Conversations
-from hibernaut.store.kept import Kept
+from hibernaut.store.lru_cache import Kept
 
 KEPT_IDS = 2_000_000
 """Ids that a worker keeps, of all windows together."""

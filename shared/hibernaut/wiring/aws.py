@@ -31,25 +31,25 @@ from hibernaut.ports.model import Models
 from hibernaut.ports.secrets import Secrets
 from hibernaut.ports.table import Table
 from hibernaut.ports.tool_runner import ToolRunner
-from hibernaut.services.approvals import Approvals
-from hibernaut.services.calls import ToolLimits
-from hibernaut.services.endings import Endings
 from hibernaut.services.host import Host
-from hibernaut.services.memory_search import MemorySearch
-from hibernaut.services.memory_sources import MemorySources
-from hibernaut.services.sweep import Sweep
+from hibernaut.services.runs.sweep import Sweep
+from hibernaut.services.search.hybrid_search import MemorySearch
+from hibernaut.services.search.search_sources import MemorySources
+from hibernaut.services.tool_calls.tool_execution import ToolLimits
+from hibernaut.services.turns.approvals import Approvals
+from hibernaut.services.turns.run_termination import Endings
 from hibernaut.store.stores import Stores, stores_over
-from hibernaut.wiring.chain import Chain, chain_over
 from hibernaut.wiring.memory_index import index_of
+from hibernaut.wiring.run_engine import Chain, chain_over
 from hibernaut.wiring.settings import PROVIDER_NAMES, AwsSettings, BadSetting
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from hibernaut.services.compaction import Compactions
-    from hibernaut.services.feeding import Feeding
-    from hibernaut.services.ingestion import Ingestion
-    from hibernaut.services.reindexing import Reindexing
+    from hibernaut.services.files.ingestion import Ingestion
+    from hibernaut.services.search.index_stream_worker import Feeding
+    from hibernaut.services.search.reindexing import Reindexing
+    from hibernaut.services.turns.compaction import Compactions
 
 GATHER_SECONDS = 0.1
 """For how long the pieces of a reply are gathered into one write: each is paid for."""
@@ -115,9 +115,9 @@ def feeding(settings: AwsSettings, overrides: Overrides = Overrides()) -> Feed:
     index = overrides.index or index_of(settings)
     if index is None:
         raise BadSetting("HIBERNAUT_OPENSEARCH must name the domain that is to be fed")
-    from hibernaut.services.feeding import Feeding
-    from hibernaut.services.indexing import Indexing
-    from hibernaut.services.reindexing import Reindexing
+    from hibernaut.services.search.index_stream_worker import Feeding
+    from hibernaut.services.search.indexing import Indexing
+    from hibernaut.services.search.reindexing import Reindexing
 
     table = _table(settings, overrides)
     host, stores = _base(settings, overrides, in_execution=True)
@@ -130,7 +130,7 @@ def feeding(settings: AwsSettings, overrides: Overrides = Overrides()) -> Feed:
 
 def reading(settings: AwsSettings, overrides: Overrides = Overrides()) -> Ingestion:
     """What reads uploaded files; who embeds their pieces is asked how large they may be."""
-    from hibernaut.services.ingestion import Ingestion
+    from hibernaut.services.files.ingestion import Ingestion
 
     host, stores = _base(settings, overrides, in_execution=True)
     secrets = SsmSecrets(settings.parameters, clock=host.clock, together=PROVIDER_NAMES)
@@ -220,8 +220,8 @@ def stream_app() -> FastAPI:
 def app_of(house: House) -> FastAPI:
     """The REST face of a house."""
     from hibernaut.rest.app import LOCAL_ORIGINS, create_app
-    from hibernaut.rest.following import Waits
-    from hibernaut.wiring.face import services_over
+    from hibernaut.rest.async_bridge import Waits
+    from hibernaut.wiring.api_services import services_over
 
     uploads = S3Uploads(house.settings.bucket, house.host.clock)
     services = services_over(house.stores, house.host, house.models, house.chain, uploads=uploads)

@@ -27,7 +27,7 @@ from hibernaut.adapters.table.sqlite_file import FormatUnknown
 from hibernaut.adapters.tool_runner.child_process import ChildProcessRunner
 from hibernaut.adapters.web.http import HttpWeb
 from hibernaut.adapters.workflow.threads import Drive, Threads
-from hibernaut.domain.tokens import get_ready
+from hibernaut.domain.models.tokens import get_ready
 from hibernaut.ports.embedder import Embedders
 from hibernaut.ports.memory_index import IndexAsleep
 from hibernaut.ports.model import Models
@@ -37,18 +37,18 @@ from hibernaut.ports.workflow import Next, RunRef
 from hibernaut.schemas.errors import StoreUnavailable, place_of
 from hibernaut.schemas.ids import DEFAULT_TENANT
 from hibernaut.schemas.stop import StopReason
-from hibernaut.services.calls import ToolLimits
+from hibernaut.services.files.ingestion import Ingestion
 from hibernaut.services.host import Host
-from hibernaut.services.index_pump import IndexPump
-from hibernaut.services.indexing import Indexing
-from hibernaut.services.ingestion import Ingestion
-from hibernaut.services.memory_search import MemorySearch
-from hibernaut.services.memory_sources import MemorySources
-from hibernaut.services.reindexing import Progress, Reindexing
+from hibernaut.services.search.hybrid_search import MemorySearch
+from hibernaut.services.search.index_poll_worker import IndexPump
+from hibernaut.services.search.indexing import Indexing
+from hibernaut.services.search.reindexing import Progress, Reindexing
+from hibernaut.services.search.search_sources import MemorySources
+from hibernaut.services.tool_calls.tool_execution import ToolLimits
 from hibernaut.store import keys
 from hibernaut.store.stores import Stores, stores_over
-from hibernaut.wiring.chain import Chain, chain_over
 from hibernaut.wiring.data_folder import BLOBS, INDEX, TABLE, DataFolder, DataFolderUnusable, check_links
+from hibernaut.wiring.run_engine import Chain, chain_over
 from hibernaut.wiring.settings import EmbeddedSettings
 
 SWEEP_SECONDS = 60.0

@@ -149,7 +149,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 def test_a_long_text_in_pieces_is_read_whole(minilm: MiniLM) -> None:
-    from hibernaut.domain.chunking import chunks
+    from hibernaut.domain.search.chunking import chunks
 
     text = "\n\n".join(f"{question} {answer}" for question, answer in PAIRS) * 5
     pieces = list(chunks(text, minilm.max_tokens, minilm.count))

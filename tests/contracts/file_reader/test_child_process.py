@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hibernaut.adapters.files.child_process import ChildFileReader
-from hibernaut.domain.file_texts import FileKind, Unreadable
+from hibernaut.domain.files.file_texts import FileKind, Unreadable
 from hibernaut.ports.file_reader import BadPattern, TooSlow
 from tests.support import documents
 

@@ -10,7 +10,7 @@ import pytest
 from hibernaut.adapters.memory_index.opensearch import OpenSearchMemoryIndex
 from hibernaut.adapters.memory_index.opensearch_client import connected
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
-from hibernaut.domain.ranks import fused
+from hibernaut.domain.search.ranks import fused
 from hibernaut.ports.memory_index import IndexAsleep, MemoryIndex
 from tests.contracts.memory_index.documents import (
     EAST,

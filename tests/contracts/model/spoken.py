@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from hibernaut.adapters.model.anthropic import AnthropicModel
+from hibernaut.adapters.model.anthropic.anthropic import AnthropicModel
 from hibernaut.adapters.model.context_windows import ContextWindows
-from hibernaut.adapters.model.openai import OpenAIModel
+from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
 from hibernaut.ports.model import Model, ModelRequest
 from hibernaut.schemas.llm_config import LLMConfig
 from tests.support.provider_servers import ScriptedAnthropic, ScriptedOpenAI, ScriptedServer

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from hibernaut.adapters.model.catalogue import Catalogue
-from hibernaut.adapters.model.demo import DemoModel
-from hibernaut.domain.embedding_models import description
+from hibernaut.adapters.model.demo.demo import DemoModel
+from hibernaut.domain.models.embedding_models import description
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.llm_config import LLMConfig
 from tests.contracts.model.spoken import Spoken

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hibernaut.adapters.model.demo import DemoModel
+from hibernaut.adapters.model.demo.demo import DemoModel
 from hibernaut.ports.model import Delta, ModelToolCall, ToolChoice
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.content import ReasoningContent

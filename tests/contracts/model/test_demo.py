@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hibernaut.adapters.model.demo import DemoModel
-from hibernaut.adapters.model.demo_words import fact, wish
+from hibernaut.adapters.model.demo.demo import DemoModel
+from hibernaut.adapters.model.demo.demo_words import fact, wish
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, ToolChoice, ToolSpec
 from hibernaut.schemas.llm_config import LLMConfig
 from hibernaut.schemas.message import Message

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from hibernaut.domain.tool_schema import derive_schema
+from hibernaut.domain.tools.tool_schema import derive_schema
 from hibernaut.ports.tool_runner import ToolRunner
 from hibernaut.schemas.base import Json
 from tests.contracts.tool_runner.conftest import job

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hibernaut.domain.memory_edits import EditResult, apply
+from hibernaut.domain.memory.memory_edits import EditResult, apply
 from hibernaut.schemas.base import Json
 from hibernaut.schemas.block import Block
 

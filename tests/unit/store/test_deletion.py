@@ -23,7 +23,7 @@ from hibernaut.store.logs import Span
 from hibernaut.store.retries import RetryPolicy
 from hibernaut.store.runs import RunState
 from hibernaut.store.stores import Stores, stores_over
-from hibernaut.store.writes import Writer
+from hibernaut.store.writer import Writer
 from tests.support.clocks import ManualClock
 from tests.support.tables import CountingTable
 

@@ -14,7 +14,7 @@ from hibernaut.ports.table import ConditionFailed, Contended, Key, OutcomeUnknow
 from hibernaut.schemas.errors import StoreUnavailable
 from hibernaut.store.retries import BUDGET, FIRST_DELAY, LONGEST_DELAY, RETRY_AFTER, RetryingTable, RetryPolicy
 from hibernaut.store.stores import stores_over
-from hibernaut.store.writes import Writer
+from hibernaut.store.writer import Writer
 from tests.support.clocks import ManualClock
 from tests.support.tables import CountingTable, LosesResponses
 

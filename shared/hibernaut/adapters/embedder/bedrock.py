@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
 from hibernaut.adapters.embedder.replies import batches, max_tokens_of, space_of, vector_of
-from hibernaut.domain import tokens
-from hibernaut.domain.embedding_models import known
+from hibernaut.domain.models import tokens
+from hibernaut.domain.models.embedding_models import known
 from hibernaut.ports.embedder import EmbedderFailed, Vector
 from hibernaut.schemas.base import Json, JsonObject
 

@@ -15,7 +15,7 @@ from hibernaut.adapters.embedder.cached import CachedEmbedder
 from hibernaut.adapters.embedder.minilm import DIMENSION as MINILM_DIMENSION
 from hibernaut.adapters.embedder.minilm import MiniLM
 from hibernaut.adapters.embedder.openai import OFFICIAL_URL, OpenAIEmbedder
-from hibernaut.domain.embedding_models import BEDROCK, BEDROCK_MODELS, MINILM, MINILM_HANDLE, OWN, description, known
+from hibernaut.domain.models.embedding_models import BEDROCK, BEDROCK_MODELS, MINILM, MINILM_HANDLE, OWN, description, known
 from hibernaut.ports.embedder import Embedder
 from hibernaut.ports.secrets import Secrets
 from hibernaut.schemas.llm_config import EmbeddingConfig, EmbeddingModelDescription

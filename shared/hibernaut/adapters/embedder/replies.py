@@ -8,8 +8,8 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 
-from hibernaut.domain import tokens
-from hibernaut.domain.embedding_models import UNKNOWN_TOKENS, known
+from hibernaut.domain.models import tokens
+from hibernaut.domain.models.embedding_models import UNKNOWN_TOKENS, known
 from hibernaut.ports.embedder import EmbedderFailed, Vector
 from hibernaut.schemas.base import Json
 

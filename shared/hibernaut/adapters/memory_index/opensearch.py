@@ -20,7 +20,7 @@ from typing import Any
 
 from hibernaut.adapters.memory_index import opensearch_requests as requests
 from hibernaut.adapters.memory_index.opensearch_client import of_status, translated
-from hibernaut.domain.words import terms
+from hibernaut.domain.search.words import terms
 from hibernaut.ports.memory_index import IndexAsleep
 from hibernaut.schemas.search import IndexDocument, IndexedState, IndexFound, IndexHit, IndexQuery, Tombstone
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from hibernaut.domain.words import terms
+from hibernaut.domain.search.words import terms
 from hibernaut.schemas.search import IndexDocument, IndexQuery, Reach, Stretch, Tombstone
 
 MOST_BYTES = 5_000_000

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
-from hibernaut.domain.words import folded, paired, terms
+from hibernaut.domain.search.words import folded, paired, terms
 from hibernaut.schemas.search import IndexQuery, Reach
 
 Values = list[str | int]

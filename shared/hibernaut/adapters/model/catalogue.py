@@ -15,10 +15,10 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from hibernaut.adapters.model.context_windows import ContextWindows, Place
-from hibernaut.adapters.model.demo import PROVIDER as OWN
-from hibernaut.adapters.model.demo import DemoModel
-from hibernaut.adapters.model.wire import shown
-from hibernaut.domain.model_settings import config_of_description
+from hibernaut.adapters.model.demo.demo import PROVIDER as OWN
+from hibernaut.adapters.model.demo.demo import DemoModel
+from hibernaut.adapters.model.http_stream import shown
+from hibernaut.domain.models.model_settings import config_of_description
 from hibernaut.ports.model import Model
 from hibernaut.ports.secrets import Secrets
 from hibernaut.schemas.errors import InvalidArgument, NotFound
@@ -91,14 +91,15 @@ class Catalogue:
             self._add(_ANTHROPIC, anthropic_key, secrets.get("ANTHROPIC_BASE_URL"))
 
     def _add(self, kind: str, key: str | None, url: str | None) -> None:
-        from hibernaut.adapters.model import anthropic, openai
+        from hibernaut.adapters.model.anthropic import anthropic
+        from hibernaut.adapters.model.openai import chat_completions
 
-        official = openai.OFFICIAL_URL if kind == _OPENAI else anthropic.OFFICIAL_URL
+        official = chat_completions.OFFICIAL_URL if kind == _OPENAI else anthropic.OFFICIAL_URL
         self._providers[kind] = _Provider(kind, (url or official).rstrip("/"), self._adapter(kind, key, url))
 
     def _adapter(self, kind: str, key: str | None, url: str | None) -> Model:
-        from hibernaut.adapters.model.anthropic import AnthropicModel
-        from hibernaut.adapters.model.openai import OpenAIModel
+        from hibernaut.adapters.model.anthropic.anthropic import AnthropicModel
+        from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
 
         if kind == _ANTHROPIC:
             return AnthropicModel(api_key=key, base_url=url, windows=self._windows)
@@ -195,6 +196,7 @@ def _wire(config: LLMConfig) -> str:
 
 
 def _is_official(endpoint: str) -> bool:
-    from hibernaut.adapters.model import anthropic, openai
+    from hibernaut.adapters.model.anthropic import anthropic
+    from hibernaut.adapters.model.openai import chat_completions
 
-    return endpoint in (openai.OFFICIAL_URL, anthropic.OFFICIAL_URL, f"{anthropic.OFFICIAL_URL}/v1")
+    return endpoint in (chat_completions.OFFICIAL_URL, anthropic.OFFICIAL_URL, f"{anthropic.OFFICIAL_URL}/v1")

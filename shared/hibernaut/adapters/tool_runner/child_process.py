@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import cast
 
 from hibernaut.adapters.tool_runner.pipes import Inflow, Outflow, kill_group, serve
-from hibernaut.domain.tool_arguments import coerce
+from hibernaut.domain.tools.tool_arguments import coerce
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.base import Json
 from hibernaut.schemas.errors import InvalidArgument

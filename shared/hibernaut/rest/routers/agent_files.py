@@ -6,8 +6,8 @@ from fastapi import APIRouter, Response
 
 from hibernaut.rest.dependencies import Caller, Services, TheCaller, TheServices
 from hibernaut.rest.file_queries import AgentFileListQuery, AgentFolderListQuery
-from hibernaut.rest.replies import plain, replies, reply
-from hibernaut.rest.routes import LateRoute
+from hibernaut.rest.json_responses import plain, replies, reply
+from hibernaut.rest.lazy_routes import LateRoute
 from hibernaut.schemas.agent import AgentState, StoredAgent
 from hibernaut.schemas.file import AgentFilePage
 from hibernaut.schemas.folder import Folder

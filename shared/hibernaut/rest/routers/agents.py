@@ -7,9 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Response
 
 from hibernaut.rest.dependencies import TheCaller, TheServices
+from hibernaut.rest.json_responses import plain, replies, reply
+from hibernaut.rest.lazy_routes import LateRoute
 from hibernaut.rest.record_queries import AgentListQuery, AgentShownQuery
-from hibernaut.rest.replies import plain, replies, reply
-from hibernaut.rest.routes import LateRoute
 from hibernaut.schemas.agent import AgentState, ContextWindowOverview, CreateAgentRequest, Memory, ResetMessages, UpdateAgent
 from hibernaut.schemas.ids import AgentId
 

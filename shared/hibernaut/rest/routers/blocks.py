@@ -5,9 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from hibernaut.rest.dependencies import TheCaller, TheServices
+from hibernaut.rest.json_responses import plain, replies, reply
+from hibernaut.rest.lazy_routes import LateRoute
 from hibernaut.rest.record_queries import BlockAgentListQuery, BlockListQuery
-from hibernaut.rest.replies import plain, replies, reply
-from hibernaut.rest.routes import LateRoute
 from hibernaut.schemas.agent import AgentState
 from hibernaut.schemas.block import Block, BlockUpdate, CreateBlock
 from hibernaut.schemas.ids import BlockId

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from hibernaut.rest.dependencies import TheCaller, TheServices
-from hibernaut.rest.replies import reply
-from hibernaut.rest.routes import LateRoute
+from hibernaut.rest.json_responses import reply
+from hibernaut.rest.lazy_routes import LateRoute
 from hibernaut.schemas.compaction import CompactionRequest, CompactionResponse
 from hibernaut.schemas.ids import AgentId
 

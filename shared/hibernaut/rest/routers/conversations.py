@@ -12,12 +12,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Query, Response
 
-from hibernaut.rest import answers
+from hibernaut.rest import run_responses
 from hibernaut.rest.conversation_queries import ConversationListQuery, ConversationMessageListQuery, ForkOptions
 from hibernaut.rest.dependencies import TheCaller, TheLanes, TheServices
-from hibernaut.rest.replies import plain, replies, reply
+from hibernaut.rest.json_responses import plain, replies, reply
+from hibernaut.rest.lazy_routes import LateRoute
 from hibernaut.rest.routers.messages import NOT_STREAMING, ThePrepare
-from hibernaut.rest.routes import LateRoute
 from hibernaut.schemas.compaction import CompactionResponse
 from hibernaut.schemas.conversation_record import Conversation, CreateConversation, DirectRequest, UpdateConversation
 from hibernaut.schemas.errors import Conflict, PendingApproval, Unprocessable
@@ -141,11 +141,11 @@ async def send_conversation_message(
         when_busy="reject",
     )
     if body.streaming:
-        return await answers.streamed(services, lanes, caller.tenant, asked, pings=body.include_pings)
+        return await run_responses.streamed(services, lanes, caller.tenant, asked, pings=body.include_pings)
     if body.stream_tokens or body.background or not body.include_pings:
         raise Unprocessable(NOT_STREAMING)
     try:
-        return await answers.whole(services, lanes, caller.tenant, asked)
+        return await run_responses.whole(services, lanes, caller.tenant, asked)
     except PendingApproval as waiting:
         raise Conflict(waiting.detail) from waiting  # a text alone, unlike on the agents' routes (digest 5.4)
 
@@ -157,5 +157,5 @@ async def resume_conversation_stream(
     """What came after the event that the caller has seen last, and what still comes: of the run named, of the message's, or under way."""
     find = partial(services.conversations.target, caller.tenant, conversation_id, body.agent_id)
     conversation = (await lanes.look(find)).head_id
-    run_id = await answers.run_for(services, lanes, caller.tenant, conversation, body)
-    return await answers.resumed(services, lanes, caller.tenant, run_id, body)
+    run_id = await run_responses.run_for(services, lanes, caller.tenant, conversation, body)
+    return await run_responses.resumed(services, lanes, caller.tenant, run_id, body)

@@ -14,13 +14,13 @@ from hibernaut.rest.file_queries import (
     FolderPassageListQuery,
     UploadQueryString,
 )
-from hibernaut.rest.replies import plain, replies, reply
-from hibernaut.rest.routes import LateRoute
+from hibernaut.rest.json_responses import plain, replies, reply
+from hibernaut.rest.lazy_routes import LateRoute
 from hibernaut.schemas.file import AnnouncedUpload, AnnounceUpload, FileMetadata
 from hibernaut.schemas.folder import CreateFolder, Folder, UpdateFolder
 from hibernaut.schemas.ids import FileId, FolderId
 from hibernaut.schemas.passage import Passage
-from hibernaut.services.files import Upload
+from hibernaut.services.files.files import Upload
 
 UploadedFile = Annotated[UploadFile, File()]
 router = APIRouter(prefix="/v1/folders", tags=["folders"], route_class=LateRoute)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from hibernaut import __version__
-from hibernaut.rest.replies import plain
-from hibernaut.rest.routes import LateRoute
+from hibernaut.rest.json_responses import plain
+from hibernaut.rest.lazy_routes import LateRoute
 
 router = APIRouter(prefix="/v1", tags=["health"], route_class=LateRoute)
 

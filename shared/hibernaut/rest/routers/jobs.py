@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from hibernaut.domain.listing import Sought
+from hibernaut.domain.wire.listing import Sought
 from hibernaut.rest.dependencies import Services, TheCaller, TheServices
+from hibernaut.rest.json_responses import reply, sought
+from hibernaut.rest.lazy_routes import LateRoute
 from hibernaut.rest.queries import JobList, JobListQuery
-from hibernaut.rest.replies import reply, sought
-from hibernaut.rest.routes import LateRoute
 from hibernaut.schemas.job import Job
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=LateRoute)

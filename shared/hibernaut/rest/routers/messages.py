@@ -13,11 +13,11 @@ from urllib.parse import urlsplit
 from fastapi import APIRouter, Body, Depends, Response
 from fastapi import Request as HttpRequest
 
-from hibernaut.rest import answers
+from hibernaut.rest import run_responses
 from hibernaut.rest.dependencies import TheCaller, TheLanes, TheServices
+from hibernaut.rest.json_responses import plain, replies, reply
+from hibernaut.rest.lazy_routes import LateRoute
 from hibernaut.rest.queries import AgentMessageListQuery, MessageListQuery
-from hibernaut.rest.replies import plain, replies, reply
-from hibernaut.rest.routes import LateRoute
 from hibernaut.schemas.base import Schema
 from hibernaut.schemas.errors import InvalidArgument, Unprocessable
 from hibernaut.schemas.ids import AgentId, MessageId
@@ -25,7 +25,7 @@ from hibernaut.schemas.letta_message import LettaMessage, LettaResponse
 from hibernaut.schemas.run import Run
 from hibernaut.schemas.send import LettaAsyncRequest, LettaRequest, LettaStreamingRequest
 from hibernaut.schemas.stop import RunStatus
-from hibernaut.services.sending import Request, body_digest
+from hibernaut.services.runs.sending import Request, body_digest
 
 router = APIRouter(prefix="/v1", tags=["messages"], route_class=LateRoute)
 
@@ -100,10 +100,10 @@ async def send_message(
         raise Unprocessable(STABLE_CLIENTS_ONLY)
     if body.streaming:
         asked = prepared(agent_id, body, "send_message_streaming")
-        return await answers.streamed(services, lanes, caller.tenant, asked, pings=body.include_pings)
+        return await run_responses.streamed(services, lanes, caller.tenant, asked, pings=body.include_pings)
     if body.stream_tokens or body.background or not body.include_pings:
         raise Unprocessable(NOT_STREAMING)
-    return await answers.whole(services, lanes, caller.tenant, prepared(agent_id, body, "send_message"))
+    return await run_responses.whole(services, lanes, caller.tenant, prepared(agent_id, body, "send_message"))
 
 
 @router.post("/agents/{agent_id}/messages/stream")
@@ -117,7 +117,7 @@ async def stream_message(
 ) -> Response:
     """Send messages; the answer comes as server-sent events."""
     asked = prepared(agent_id, body, "send_message_streaming")
-    return await answers.streamed(services, lanes, caller.tenant, asked, pings=body.include_pings)
+    return await run_responses.streamed(services, lanes, caller.tenant, asked, pings=body.include_pings)
 
 
 @router.post("/agents/{agent_id}/messages/async", response_model=Run)
@@ -133,7 +133,7 @@ async def send_message_async(
     asked = prepared(agent_id, body, "send_message_async")
 
     def work() -> Run:
-        run = services.runs.get(caller.tenant, answers.begin(services, caller.tenant, asked))
+        run = services.runs.get(caller.tenant, run_responses.begin(services, caller.tenant, asked))
         accepted = {"status": RunStatus.CREATED, "completed_at": None, "stop_reason": None}
         return run.model_copy(update=accepted)
 

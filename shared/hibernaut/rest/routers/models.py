@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from hibernaut.rest.dependencies import TheCaller, TheServices
-from hibernaut.rest.replies import replies
-from hibernaut.rest.routes import LateRoute
+from hibernaut.rest.json_responses import replies
+from hibernaut.rest.lazy_routes import LateRoute
 from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
 
 router = APIRouter(prefix="/v1/models", tags=["models"], route_class=LateRoute)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from hibernaut.rest.dependencies import TheCaller, TheServices
+from hibernaut.rest.json_responses import nothing, plain, replies, reply, sought
+from hibernaut.rest.lazy_routes import LateRoute
 from hibernaut.rest.record_queries import AgentPassageListQuery
-from hibernaut.rest.replies import nothing, plain, replies, reply, sought
-from hibernaut.rest.routes import LateRoute
 from hibernaut.schemas.ids import AgentId, ArchiveId, PassageId
 from hibernaut.schemas.passage import CreatePassage, CreatePassages, Passage
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from hibernaut.rest.dependencies import TheCaller, TheServices
-from hibernaut.rest.replies import reply
-from hibernaut.rest.routes import LateRoute
+from hibernaut.rest.json_responses import reply
+from hibernaut.rest.lazy_routes import LateRoute
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.ids import AgentId
 from hibernaut.schemas.repair import Repair
-from hibernaut.services.messages import DEFAULT_CONVERSATION
+from hibernaut.services.logs.messages import DEFAULT_CONVERSATION
 
 router = APIRouter(prefix="/v1", tags=["messages"], route_class=LateRoute)
 

@@ -10,8 +10,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from hibernaut.rest.dependencies import TheCaller, TheServices
-from hibernaut.rest.replies import replies, reply
-from hibernaut.rest.routes import LateRoute
+from hibernaut.rest.json_responses import replies, reply
+from hibernaut.rest.lazy_routes import LateRoute
 from hibernaut.schemas.ids import AgentId
 from hibernaut.schemas.searches import (
     AgentMessageHit,

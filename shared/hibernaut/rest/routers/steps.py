@@ -5,9 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from hibernaut.rest.dependencies import TheCaller, TheServices
+from hibernaut.rest.json_responses import plain, replies, reply, sought
+from hibernaut.rest.lazy_routes import LateRoute
 from hibernaut.rest.queries import PartListQuery, StepListQuery
-from hibernaut.rest.replies import plain, replies, reply, sought
-from hibernaut.rest.routes import LateRoute
 from hibernaut.schemas.ids import StepId
 from hibernaut.schemas.letta_message import LettaMessage
 from hibernaut.schemas.step import ModifyFeedback, Step, StepMetrics

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Response
 
-from hibernaut.rest import answers
+from hibernaut.rest import run_responses
 from hibernaut.rest.dependencies import TheCaller, TheLanes, TheServices
-from hibernaut.rest.routes import LateRoute
+from hibernaut.rest.lazy_routes import LateRoute
 from hibernaut.schemas.send import RetrieveStreamRequest
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=LateRoute)
@@ -23,4 +23,4 @@ async def retrieve_run_stream(
     body: Annotated[RetrieveStreamRequest, Body(default_factory=RetrieveStreamRequest)],
 ) -> Response:
     """What came after the event that the caller has seen last, and what still comes, as server-sent events."""
-    return await answers.resumed(services, lanes, caller.tenant, run_id, body)
+    return await run_responses.resumed(services, lanes, caller.tenant, run_id, body)

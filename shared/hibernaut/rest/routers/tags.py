@@ -5,9 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from hibernaut.rest.dependencies import TheCaller, TheServices
+from hibernaut.rest.json_responses import plain
+from hibernaut.rest.lazy_routes import LateRoute
 from hibernaut.rest.record_queries import TagListQuery
-from hibernaut.rest.replies import plain
-from hibernaut.rest.routes import LateRoute
 
 router = APIRouter(prefix="/v1/tags", tags=["tags"], route_class=LateRoute)
 

@@ -6,11 +6,11 @@ from typing import Literal
 
 from fastapi import APIRouter, Response
 
-from hibernaut.domain import tool_schema
+from hibernaut.domain.tools import tool_schema
 from hibernaut.rest.dependencies import TheCaller, TheServices
+from hibernaut.rest.json_responses import plain, replies, reply
+from hibernaut.rest.lazy_routes import LateRoute
 from hibernaut.rest.record_queries import ToolCountQuery, ToolListQuery
-from hibernaut.rest.replies import plain, replies, reply
-from hibernaut.rest.routes import LateRoute
 from hibernaut.schemas.base import JsonObject, Schema, StrictSchema, Whole
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.ids import ToolId

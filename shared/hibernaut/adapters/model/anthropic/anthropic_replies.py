@@ -1,0 +1,198 @@
+"""What the Messages API answered, whole or in pieces, as a reply of ours. Believes nothing that it has not looked at; knows no connection."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from hibernaut.adapters.model.provider_errors import model_error, read_refusal
+from hibernaut.ports.model import Delta, ModelReply, ModelToolCall
+from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.content import OmittedReasoningContent, ReasoningContent, ReasoningPart, RedactedReasoningContent
+from hibernaut.schemas.errors import InvalidModelResponse, ModelConnection
+from hibernaut.schemas.model_call import FinishReason
+from hibernaut.schemas.usage import Usage
+
+_FINISH: dict[str, FinishReason] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refusal",
+}
+
+
+@dataclass(slots=True)
+class _Gathered:
+    """What has arrived so far: the content blocks by their index, as the whole reply would hold them."""
+
+    provider: str
+    say: Callable[[Delta], None] | None = None
+    blocks: dict[int, JsonObject] = field(default_factory=dict)
+    stop: str | None = None
+    usage: JsonObject = field(default_factory=dict)
+    model: str = ""
+    answer_id: str = ""
+
+    def invalid(self, what: str) -> InvalidModelResponse:
+        return InvalidModelResponse(f"{self.provider}: {what}")
+
+    def tell(self, delta: Delta) -> None:
+        if self.say is not None and delta.text:
+            self.say(delta)
+
+    def take_message(self, message: Json) -> None:
+        """A whole message, or the one that opens a stream."""
+        if not isinstance(message, dict) or not isinstance(message.get("content"), list):
+            raise self.invalid("the answer holds no message")
+        self.model, self.answer_id = _text(message, "model"), _text(message, "id")
+        self.stop = _text(message, "stop_reason") or None
+        self.take_usage(message.get("usage"))
+        for index, block in enumerate(message["content"]):
+            self.open(index, block)
+
+    def take_usage(self, usage: Json) -> None:
+        if isinstance(usage, dict):
+            self.usage |= {name: value for name, value in usage.items() if value is not None}
+
+    def open(self, index: Json, block: Json) -> None:
+        if not isinstance(block, dict) or not isinstance(index, int):
+            raise self.invalid("a content block is not one")
+        self.blocks[index] = dict(block)
+        match block.get("type"):
+            case "text":
+                self.tell(Delta("text", _text(block, "text")))
+            case "thinking":
+                self.tell(Delta("reasoning", _text(block, "thinking")))
+            case "tool_use":
+                self.tell(Delta("tool_name", _text(block, "name"), self._place(index), _text(block, "id")))
+            case _:  # blocks that have no piece to tell
+                pass
+
+    def grow(self, index: Json, delta: Json) -> None:
+        block = self.blocks.get(index) if isinstance(index, int) else None
+        if block is None or not isinstance(delta, dict):
+            raise self.invalid("a piece belongs to no content block")
+        match delta.get("type"):
+            case "text_delta":
+                self._append(block, "text", _text(delta, "text"))
+                self.tell(Delta("text", _text(delta, "text")))
+            case "thinking_delta":
+                self._append(block, "thinking", _text(delta, "thinking"))
+                self.tell(Delta("reasoning", _text(delta, "thinking")))
+            case "signature_delta":
+                self._append(block, "signature", _text(delta, "signature"))
+            case "input_json_delta":
+                piece = _text(delta, "partial_json")
+                self._append(block, "written", piece)
+                self.tell(Delta("tool_arguments", piece, self._place(index), _text(block, "id")))
+            case _:  # citations, and what later versions add
+                pass
+
+    def _append(self, block: JsonObject, name: str, piece: str) -> None:
+        block[name] = _text(block, name) + piece
+
+    def _place(self, index: int) -> int:
+        return sum(1 for at, block in self.blocks.items() if at < index and block.get("type") == "tool_use")
+
+    def reply(self, request_id: str | None) -> ModelReply:
+        """The whole. Raises: InvalidModelResponse where nothing was said, or a call has no name."""
+        blocks = [self.blocks[index] for index in sorted(self.blocks)]
+        text = "".join(_text(block, "text") for block in blocks if block.get("type") == "text")
+        calls = tuple(self._call(block) for block in blocks if block.get("type") == "tool_use")
+        finish = _FINISH.get(self.stop or "", "other")
+        if not text and not calls and finish not in ("length", "refusal"):
+            raise self.invalid("the reply is empty")
+        return ModelReply(
+            text=text,
+            reasoning=tuple(part for block in blocks if (part := _thought(block)) is not None),
+            tool_calls=calls,
+            finish_reason="tool_calls" if calls and finish in ("stop", "other") else finish,
+            usage=_usage(self.usage),
+            model=self.model,
+            request_id=request_id or self.answer_id or None,
+        )
+
+    def _call(self, block: JsonObject) -> ModelToolCall:
+        call_id, name = _text(block, "id"), _text(block, "name")
+        if not call_id or not name:
+            raise self.invalid("a tool call without an id or a name")
+        return ModelToolCall(call_id, name, _text(block, "written") or json.dumps(block.get("input") or {}, ensure_ascii=False))
+
+
+def whole(provider: str, body: JsonObject, request_id: str | None) -> ModelReply:
+    """The reply in a body. Raises: InvalidModelResponse; the error that the body tells of."""
+    if body.get("error"):
+        raise model_error(read_refusal(provider, 200, body, {}))
+    gathered = _Gathered(provider)
+    gathered.take_message(body)
+    return gathered.reply(request_id)
+
+
+def streamed(provider: str, events: Iterable[JsonObject], say: Callable[[Delta], None], request_id: str | None) -> ModelReply:
+    """The reply that the events make up, each piece passed on as it comes. Raises: as `whole`; ModelConnection for a stream that ends
+    before its reply does."""
+    gathered = _Gathered(provider, say)
+    for event in events:
+        match event.get("type"):
+            case "message_start":
+                gathered.take_message(event.get("message"))
+            case "content_block_start":
+                gathered.open(event.get("index"), event.get("content_block"))
+            case "content_block_delta":
+                gathered.grow(event.get("index"), event.get("delta"))
+            case "message_delta":
+                delta = event.get("delta")
+                gathered.stop = (_text(delta, "stop_reason") if isinstance(delta, dict) else "") or gathered.stop
+                gathered.take_usage(event.get("usage"))
+            case "message_stop":
+                break
+            case "error":
+                raise model_error(read_refusal(provider, 200, event, {}))
+            case _:  # pings, the ends of blocks, and what later versions add
+                pass
+    if gathered.stop is None and gathered.blocks:
+        raise ModelConnection(f"{provider}: the reply was cut off")
+    if gathered.stop is None:
+        raise gathered.invalid("the stream holds no reply")
+    return gathered.reply(request_id)
+
+
+def _thought(block: JsonObject) -> ReasoningPart | None:
+    match block.get("type"):
+        case "thinking" if _text(block, "thinking"):
+            return ReasoningContent(reasoning=_text(block, "thinking"), signature=_text(block, "signature") or None)
+        case "thinking":
+            return OmittedReasoningContent(signature=_text(block, "signature") or None)
+        case "redacted_thinking":
+            return RedactedReasoningContent(data=_text(block, "data"))
+        case _:
+            return None
+
+
+def _usage(used: JsonObject) -> Usage:
+    """Tokens read from and written to the cache are part of the prompt (run-time digest 13.3)."""
+    cached, written = _count(used, "cache_read_input_tokens"), _count(used, "cache_creation_input_tokens")
+    prompt = (_count(used, "input_tokens") or 0) + (cached or 0) + (written or 0)
+    completion = _count(used, "output_tokens") or 0
+    details = used.get("output_tokens_details")
+    return Usage(
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        total_tokens=prompt + completion,
+        cached_input_tokens=cached,
+        cache_write_tokens=written,
+        reasoning_tokens=_count(details, "thinking_tokens") if isinstance(details, dict) else None,
+    )
+
+
+def _count(counts: JsonObject, name: str) -> int | None:
+    value = counts.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _text(fields: JsonObject, name: str) -> str:
+    value = fields.get(name)
+    return value if isinstance(value, str) else ""

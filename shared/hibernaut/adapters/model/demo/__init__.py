@@ -1,0 +1,1 @@
+"""`hibernaut/demo`: the scripted model that needs no key and no network."""

@@ -1,0 +1,140 @@
+"""`hibernaut/demo`: a scripted model that needs no key and no network, and truly uses the tools it is offered.
+
+It is deterministic: the same request gets the same reply, call ids included. It says what it is in its first reply. This module turns a
+step of the script into a reply of the `Model` port: what a legacy agent needs (`send_message`, heartbeats, a forced tool), tokens, deltas.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+
+from hibernaut.adapters.model.demo.demo_script import INTRODUCTION, SIGNATURE, Call, Say, answer, minimal
+from hibernaut.adapters.model.demo.demo_view import view
+from hibernaut.ports.model import Delta, ModelReply, ModelRequest, ModelToolCall, OnOpen, ToolSpec
+from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
+from hibernaut.schemas.usage import Usage
+
+PROVIDER = "hibernaut"
+CONTEXT_WINDOW = 128_000
+_CHARS_PER_TOKEN = 4
+_WORD = re.compile(r"\S+\s*|\s+")
+
+
+class DemoModel:
+    """The scripted model. Has no state."""
+
+    def complete(
+        self,
+        request: ModelRequest,
+        on_delta: Callable[[Delta], None] | None = None,
+        on_open: OnOpen | None = None,  # noqa: ARG002 - there is no connection
+    ) -> ModelReply:
+        """Never fails; an exception from `on_delta` is passed on."""
+        tools = {} if request.choice.mode == "none" else {tool.name: tool for tool in request.tools}
+        seen = view(request, SIGNATURE)
+        step = answer(seen, tools)
+        if isinstance(step, Say) and step.to_person and not seen.introduced:
+            step = Say(f"{INTRODUCTION}\n\n{step.text}")
+        step = _as_the_agent_must(step, request, tools)
+        text, calls = "", tuple[ModelToolCall, ...]()
+        if isinstance(step, Say):
+            text = step.text
+        else:
+            arguments = _with_extras(step, tools[step.tool])
+            calls = (ModelToolCall(_call_id(request), step.tool, json.dumps(arguments, ensure_ascii=False)),)
+        if on_delta is not None:
+            _stream(text, calls, on_delta)
+        used = _tokens(text) + sum(_tokens(call.name) + _tokens(call.arguments) for call in calls)
+        return ModelReply(
+            text=text,
+            tool_calls=calls,
+            finish_reason="tool_calls" if calls else "stop",
+            usage=_usage(request, used),
+            model="demo",
+        )
+
+    def payload(self, request: ModelRequest) -> JsonObject:
+        """What the script reads. It is sent nowhere."""
+        return {
+            "model": "demo",
+            "system": request.system,
+            "messages": [{"role": row.role, "content": row.text()} for row in request.messages],
+            "tools": [tool.name for tool in request.tools],
+        }
+
+    def models(self) -> list[ModelDescription]:
+        return [
+            ModelDescription(
+                model="demo",
+                name="demo",
+                display_name="demo",
+                handle=f"{PROVIDER}/demo",
+                model_endpoint_type=PROVIDER,
+                provider_name=PROVIDER,
+                provider_type=PROVIDER,
+                provider_category="base",
+                context_window=CONTEXT_WINDOW,
+                max_context_window=CONTEXT_WINDOW,
+                enable_reasoner=False,
+                parallel_tool_calls=None,
+            )
+        ]
+
+    def embedding_models(self) -> list[EmbeddingModelDescription]:
+        """None: the vectors of `hibernaut/minilm` are made by another adapter."""
+        return []
+
+
+def _as_the_agent_must(step: Say | Call, request: ModelRequest, tools: dict[str, ToolSpec]) -> Say | Call:
+    """The step in the form that the request forces: a named tool, some tool, or `send_message` where the agent speaks by it."""
+    words = step.text if isinstance(step, Say) else ""
+    forced = request.choice.name if request.choice.mode == "named" else None
+    if forced in tools and not (isinstance(step, Call) and step.tool == forced):
+        return Call(forced, minimal(tools[forced], words))
+    if isinstance(step, Call):
+        return step
+    if "send_message" in tools:
+        return Call("send_message", minimal(tools["send_message"], words) | {"message": words})
+    if request.choice.mode == "required" and tools:
+        last = tools.get("memory_finish_edits") or next(iter(tools.values()))
+        return Call(last.name, minimal(last, words))
+    return step
+
+
+def _with_extras(step: Call, tool: ToolSpec) -> JsonObject:
+    """The arguments with what a legacy agent's tools ask for besides: a thought, and whether to be asked again."""
+    properties = tool.parameters.get("properties")
+    extras: JsonObject = {}
+    if isinstance(properties, dict) and "thinking" in properties:
+        extras["thinking"] = f"The script says to call {step.tool}."
+    if isinstance(properties, dict) and "request_heartbeat" in properties:
+        extras["request_heartbeat"] = step.tool != "send_message"
+    return step.arguments | extras
+
+
+def _call_id(request: ModelRequest) -> str:
+    last = request.messages[-1].id if request.messages else ""
+    seed = f"{last}/{len(request.messages)}"
+    return f"call_{hashlib.sha256(seed.encode(errors='replace')).hexdigest()[:24]}"
+
+
+def _stream(text: str, calls: tuple[ModelToolCall, ...], on_delta: Callable[[Delta], None]) -> None:
+    for word in _WORD.findall(text):
+        on_delta(Delta("text", word))
+    for index, call in enumerate(calls):
+        on_delta(Delta("tool_name", call.name, index, call.id))
+        for word in _WORD.findall(call.arguments):
+            on_delta(Delta("tool_arguments", word, index, call.id))
+
+
+def _tokens(text: str) -> int:
+    return -(-len(text) // _CHARS_PER_TOKEN)
+
+
+def _usage(request: ModelRequest, completion: int) -> Usage:
+    prompt = _tokens(request.system) + sum(_tokens(row.text()) for row in request.messages)
+    return Usage(prompt_tokens=prompt, completion_tokens=completion, total_tokens=prompt + completion)

@@ -1,0 +1,239 @@
+"""What the demo model does: the script, as pure functions from what it sees to what it says or which tool it calls.
+
+Knows the tools' names and arguments (run-time digest 5.2 and 5.3); knows no wire and no message rows.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hibernaut.adapters.model.demo.demo_view import Done, Seen, View, read_object
+from hibernaut.adapters.model.demo.demo_words import Wish, fact, matching, wish
+from hibernaut.ports.model import ToolSpec
+from hibernaut.schemas.base import Json, JsonObject
+
+SIGNATURE = "small built-in demo model"
+INTRODUCTION = (
+    f"I am Hibernaut's {SIGNATURE}: a script that needs no key and no network, not a language model. For real answers set "
+    "OPENAI_API_KEY (or OPENAI_BASE_URL for a compatible server) or ANTHROPIC_API_KEY, restart, and create an agent with that "
+    "provider's model, for example `openai/gpt-4o-mini`."
+)
+
+_CUSTOM = re.compile(
+    r"\b(?:call|use|run)\s+(?:the\s+)?(?:tool\s+)?[`'\"]?(?P<name>[A-Za-z_]\w*)[`'\"]?(?:\s+tool)?(?P<rest>.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_PAIR = re.compile(r"(\w+)\s*=\s*(\"[^\"]*\"|'[^']*'|[^\s,]+)")
+_WITH = re.compile(r"^\s*(?:with|on|for|:)\s+", re.IGNORECASE)
+_CLIP = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """`to_person`: it is said in the conversation; a summary is not."""
+
+    text: str
+    to_person: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    tool: str
+    arguments: JsonObject
+
+
+def answer(seen: View, tools: Mapping[str, ToolSpec]) -> Say | Call:
+    """One step: the outcome of what was called since the person spoke, else what their words ask for."""
+    done = [each for each in seen.done if each.tool != "send_message"]
+    if seen.notice and (demanded := _demanded(seen, tools)):
+        return demanded
+    if done:
+        return Say(_outcome(done[-1], seen))
+    if seen.done:
+        return Say("That was all.")
+    if custom := _custom(seen.said, tools):
+        return custom
+    if "<start_transcript>" in seen.said:
+        return Say(_summary(seen.said), to_person=False)
+    return _wished(wish(seen.said), seen, tools)
+
+
+def minimal(tool: ToolSpec, words: str = "") -> JsonObject:
+    """The smallest arguments that the tool's schema takes; `words` where a text is asked for."""
+    properties = tool.parameters.get("properties")
+    required = tool.parameters.get("required")
+    if not isinstance(properties, dict) or not isinstance(required, list):
+        return {}
+    return {name: _smallest(properties.get(name), words) for name in required if isinstance(name, str)}
+
+
+def _smallest(schema: Json, words: str) -> Json:
+    if not isinstance(schema, dict):
+        return words
+    choices = schema.get("enum")
+    if isinstance(choices, list) and choices:
+        return choices[0]
+    kind = schema.get("type")
+    blanks: dict[str, Json] = {
+        "string": words,
+        "integer": 0,
+        "number": 0,
+        "boolean": False,
+        "array": [],
+        "object": {},
+        "null": None,
+    }
+    first = next((each for each in kind if isinstance(each, str)), "") if isinstance(kind, list) else kind
+    return blanks.get(first, words) if isinstance(first, str) else words
+
+
+def _demanded(seen: View, tools: Mapping[str, ToolSpec]) -> Call | None:
+    """A heartbeat that names tools wants them called (run-time digest 14.3); what was called already is not called again."""
+    called = {each.tool for each in seen.done}
+    reason = read_object(seen.notice).get("reason")
+    named = set(re.findall(r"\w+", reason)) if isinstance(reason, str) else set()
+    wanted = (tool for name, tool in tools.items() if name in named and name not in called and name != "send_message")
+    return next((Call(tool.name, minimal(tool)) for tool in wanted), None)
+
+
+def _custom(said: str, tools: Mapping[str, ToolSpec]) -> Call | None:
+    for found in _CUSTOM.finditer(said):
+        tool = tools.get(found["name"])
+        if tool is not None and tool.name != "send_message":
+            return Call(tool.name, _custom_arguments(tool, _WITH.sub("", found["rest"]).strip()))
+    return None
+
+
+def _custom_arguments(tool: ToolSpec, rest: str) -> JsonObject:
+    if "{" in rest:
+        try:
+            value, _ = json.JSONDecoder().raw_decode(rest[rest.index("{") :])
+        except (ValueError, RecursionError):
+            return {}
+        return value if isinstance(value, dict) else {}
+    if pairs := _PAIR.findall(rest):
+        return {name: value.strip("\"'") for name, value in pairs}
+    return minimal(tool, rest)
+
+
+def _wished(asked: Wish, seen: View, tools: Mapping[str, ToolSpec]) -> Say | Call:
+    match asked.kind:
+        case "remember":
+            return _remember(asked.about, seen, tools)
+        case "forget":
+            return _forget(asked.about, seen, tools)
+        case "recall":
+            return Say(_recollection(asked.about, seen))
+        case "search":
+            return _lookup("conversation_search", "query", asked.about, tools)
+        case "archive":
+            return _lookup("archival_memory_insert", "content", asked.about, tools)
+        case "look_up":
+            return _lookup("archival_memory_search", "query", asked.about, tools)
+        case "other":
+            return Say(_abilities(tools))
+
+
+def _lookup(tool: str, argument: str, about: str, tools: Mapping[str, ToolSpec]) -> Say | Call:
+    if tool not in tools:
+        return Say(f"I would call `{tool}` for that, but this agent does not have it.")
+    return Call(tool, {argument: about.strip().strip("\"'").rstrip(".")})
+
+
+def _remember(about: str, seen: View, tools: Mapping[str, ToolSpec]) -> Say | Call:
+    block, note = seen.writable(), fact(about)
+    if block is None or not note:
+        return Say("I have no memory block that I may write to, so I cannot keep that.")
+    if note in block.lines():
+        return Say(f"I know that already: {note}")
+    if "memory_insert" in tools:
+        return Call("memory_insert", {"label": block.label, "new_string": note})
+    if "core_memory_append" in tools:
+        return Call("core_memory_append", {"label": block.label, "content": note})
+    if "memory" in tools:
+        path = f"/memories/{block.label}"
+        return Call(
+            "memory", {"command": "insert", "path": path, "insert_line": len(block.value.split("\n")), "insert_text": note}
+        )
+    if "memory_rethink" in tools:
+        return Call("memory_rethink", {"label": block.label, "new_memory": "\n".join([*block.lines(), note])})
+    return Say("I have no tool to edit my memory with, so I cannot keep that.")
+
+
+def _forget(about: str, seen: View, tools: Mapping[str, ToolSpec]) -> Say | Call:
+    block = seen.writable()
+    found = matching(block.lines(), about) if block else []
+    if block is None or not found:
+        return Say(f"My memory holds nothing about {about.rstrip('.')}.")
+    line = _with_its_break(block.value, found[0])
+    if "memory_replace" in tools:
+        return Call("memory_replace", {"label": block.label, "old_string": line, "new_string": ""})
+    if "core_memory_replace" in tools:
+        return Call("core_memory_replace", {"label": block.label, "old_content": line, "new_content": ""})
+    if "memory" in tools:
+        path = f"/memories/{block.label}"
+        return Call("memory", {"command": "str_replace", "path": path, "old_string": line, "new_string": ""})
+    return Say("I have no tool to edit my memory with, so I cannot forget that.")
+
+
+def _with_its_break(value: str, line: str) -> str:
+    """The line together with one line break beside it, so that no empty line is left."""
+    return next((part for part in (f"{line}\n", f"\n{line}") if value.count(part) == 1), line)
+
+
+def _recollection(about: str, seen: View) -> str:
+    block = seen.blocks.get("human") or seen.writable() or next(iter(seen.blocks.values()), None)
+    lines = block.lines() if block else []
+    if not lines:
+        return "I do not know anything about you yet. Tell me, for example: remember that my dog is called Rex."
+    chosen = (matching(lines, about) or lines) if about else lines
+    return "My memory says:\n" + "\n".join(chosen)
+
+
+def _outcome(done: Done, seen: View) -> str:
+    if not done.ok:
+        return f"`{done.tool}` did not work: {_clipped(done.words())}"
+    match done.tool:
+        case "memory_insert" | "core_memory_append" | "memory" | "memory_rethink" if note := _noted(done, seen):
+            return f"I will remember that. {note}"
+        case "memory_replace" | "core_memory_replace" | "memory":
+            return "It is gone from my memory."
+        case "archival_memory_insert":
+            return "It is in my archive."
+        case "conversation_search" | "archival_memory_search":
+            return f"This is what I found: {_clipped(done.words())}"
+        case tool:
+            return f"`{tool}` returned: {_clipped(done.words())}"
+
+
+def _noted(done: Done, seen: View) -> str:
+    for name in ("new_string", "content", "insert_text"):
+        if isinstance(text := done.arguments.get(name), str):
+            return text
+    block: Seen | None = seen.blocks.get(str(done.arguments.get("label")))
+    return block.lines()[-1] if block and block.lines() and done.tool == "memory_rethink" else ""
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= _CLIP else f"{text[:_CLIP]} …"
+
+
+def _summary(transcript: str) -> str:
+    lines = [line.strip() for line in transcript.splitlines() if line.startswith("[user]")]
+    return "The user said so far: " + _clipped("; ".join(line.removeprefix("[user]").strip() for line in lines) or "nothing")
+
+
+def _abilities(tools: Mapping[str, ToolSpec]) -> str:
+    examples: Sequence[tuple[tuple[str, ...], str]] = (
+        (("memory_insert", "core_memory_append", "memory", "memory_rethink"), "remember that my dog is called Rex"),
+        (("memory_replace", "core_memory_replace", "memory"), "forget my dog"),
+        (("conversation_search",), "search our conversation for Rex"),
+        (("archival_memory_insert",), "archive: the plan of today"),
+        (("archival_memory_search",), "look in your archive for the plan"),
+    )
+    known = [sentence for names, sentence in examples if any(name in tools for name in names)]
+    known.append("what do you know about me")
+    return "I understand only a few sentences. Try one of these:\n" + "\n".join(f"- {sentence}" for sentence in known)

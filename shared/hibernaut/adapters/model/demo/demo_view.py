@@ -1,0 +1,134 @@
+"""What the demo model sees in a request: the memory blocks, what was last said, and what its own calls returned since.
+
+Reads; decides nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from hibernaut.domain.tools.tool_returns import unwrapped
+from hibernaut.ports.model import ModelRequest
+from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.message import Message
+
+_SECTION = re.compile(r"<memory_blocks>(.*)</memory_blocks>", re.DOTALL)
+_BLOCK = re.compile(
+    r"<([^<>\s][^<>]*)>\n<description>.*?</description>\n<metadata>(.*?)</metadata>\n(?:<warning>.*?</warning>\n)?"
+    r"<value>\n(.*?)\n</value>\n</\1>",
+    re.DOTALL,
+)
+_LINE_NUMBER = re.compile(r"^[ \t]*\d+→ ?", re.MULTILINE)
+_NOTICES = ("heartbeat", "login", "system_alert")
+
+
+@dataclass(slots=True)
+class Seen:
+    """A block in the model's view."""
+
+    label: str
+    value: str
+    read_only: bool
+
+    def lines(self) -> list[str]:
+        return [line for line in self.value.split("\n") if line.strip()]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A call and what it returned. `returned` is the unpacked message of the return."""
+
+    tool: str
+    arguments: JsonObject
+    ok: bool
+    returned: Json
+
+    def words(self) -> str:
+        return self.returned if isinstance(self.returned, str) else json.dumps(self.returned, ensure_ascii=False)
+
+
+@dataclass(slots=True)
+class View:
+    """`said` is the person's last message, `done` what was called since, `notice` a heartbeat that came after it."""
+
+    blocks: dict[str, Seen] = field(default_factory=dict)
+    said: str = ""
+    notice: str = ""
+    done: list[Done] = field(default_factory=list)
+    introduced: bool = False
+
+    def writable(self) -> Seen | None:
+        """The block for notes about the person: `human`, else the first that may be written and is not `persona`, else `persona`."""
+        free = [block for block in self.blocks.values() if not block.read_only]
+        return min(free, key=lambda block: {"human": 0, "persona": 2}.get(block.label, 1), default=None)
+
+
+def view(request: ModelRequest, signature: str) -> View:
+    """Read a request. `signature`: words that the model has used if it has introduced itself."""
+    seen = View(blocks=_blocks(request.system))
+    asked: dict[str, tuple[str, JsonObject]] = {}
+    for row in request.messages:
+        match row.role:
+            case "user":
+                _hear(seen, row.text())
+            case "assistant" | "approval":
+                for call in row.tool_calls or ():
+                    asked[call.id] = (call.function.name, read_object(call.function.arguments))
+                seen.introduced = seen.introduced or _says(row, signature)
+            case "tool":
+                for done in _returned(row, asked):
+                    seen.done.append(done)
+                    _follow_edit(seen, done)
+            case "system" | "summary":
+                continue
+    return seen
+
+
+def read_object(text: str) -> JsonObject:
+    """The JSON object in a text; empty where it is none."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _blocks(system: str) -> dict[str, Seen]:
+    section = _SECTION.search(system)
+    return {
+        label: Seen(label, _LINE_NUMBER.sub("", value), "read_only=true" in facts)
+        for label, facts, value in (_BLOCK.findall(section[1]) if section else ())
+    }
+
+
+def _hear(seen: View, text: str) -> None:
+    kind = read_object(text).get("type") if text.startswith("{") else None
+    if kind in _NOTICES:
+        seen.notice = text if kind == "heartbeat" else seen.notice
+        return
+    seen.said, seen.notice, seen.done = unwrapped(text), "", []
+
+
+def _says(row: Message, signature: str) -> bool:
+    return signature in row.text() or any(signature in call.function.arguments for call in row.tool_calls or ())
+
+
+def _returned(row: Message, asked: dict[str, tuple[str, JsonObject]]) -> Sequence[Done]:
+    found = []
+    for item in row.tool_returns:
+        tool, arguments = asked.get(item.tool_call_id, (row.name or "", {}))
+        packed = item.func_response or ""
+        returned = read_object(packed).get("message", packed)
+        found.append(Done(tool, arguments, item.status == "success", returned))
+    return found
+
+
+def _follow_edit(seen: View, done: Done) -> None:
+    """A memory tool returns the block's new value: newer than the prompt's, which stays as it was through the run."""
+    label = done.arguments.get("label") or str(done.arguments.get("path", "")).removeprefix("/memories/")
+    edits = done.tool.startswith(("memory_", "core_memory_")) or done.arguments.get("command") in ("insert", "str_replace")
+    if done.ok and edits and isinstance(label, str) and label in seen.blocks and isinstance(done.returned, str):
+        seen.blocks[label].value = _LINE_NUMBER.sub("", done.returned)

@@ -1,0 +1,1 @@
+"""What an agent starts with: its type, name, prompt, and first messages."""

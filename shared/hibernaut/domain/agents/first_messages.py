@@ -1,0 +1,88 @@
+"""The messages that an agent starts with: the opening of the legacy types, or the sequence that its maker gave (run-time digest 1.3).
+
+Rows are made from ids that come in; nothing here stores them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from hibernaut.domain.tools.tool_returns import login, pack, system_alert, user_message
+from hibernaut.schemas.base import Json
+from hibernaut.schemas.content import ImageContent, Part, TextContent
+from hibernaut.schemas.message import FunctionCall, Message, Role, ToolCall, ToolReturn
+from hibernaut.schemas.send import MessageCreate
+
+SENT = "Sent message successfully."
+"""What `send_message` returns; clients know this text (digest 5.2)."""
+
+_FIRST_THOUGHT = "I am awake, and my memory is in place. I will say hello."
+_FIRST_WORDS = "Hello, I am here and ready to talk."
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """For whom and when. `ids` gives fresh message ids in order; as many are taken as there are rows."""
+
+    agent_id: str
+    ids: Iterable[str]
+    now: datetime
+    timezone: str
+    model: str | None = None
+
+
+def boot_sequence(opening: Opening) -> list[Message]:
+    """Three rows: a first call of `send_message`, its return, and the user's login."""
+    ids = iter(opening.ids)
+    spoken = _spoken(opening, ids, _FIRST_WORDS, thought=_FIRST_THOUGHT, returned=SENT)
+    return [*spoken, _row(opening, ids, "user", [TextContent(text=login(opening.now, opening.timezone))])]
+
+
+def given_sequence(messages: Sequence[MessageCreate], opening: Opening) -> list[Message]:
+    """The rows of an `initial_message_sequence`: users and the system are packed, the assistant's words become calls of `send_message`."""
+    ids = iter(opening.ids)
+    return [row for message in messages for row in _given(message, opening, ids)]
+
+
+def _given(message: MessageCreate, opening: Opening, ids: Iterator[str]) -> list[Message]:
+    content = [TextContent(text=message.content)] if isinstance(message.content, str) else message.content
+    text = "\n".join(part.text for part in content if part.type == "text")
+    if message.role == "assistant":
+        return _spoken(opening, ids, text, thought=None, returned=None)
+    if message.role == "user":
+        packed = user_message(text, message.name, opening.now, opening.timezone)
+    else:
+        packed = system_alert(text, opening.now, opening.timezone)
+    images: list[Part] = [part for part in content if isinstance(part, ImageContent)]
+    row = _row(opening, ids, message.role, [TextContent(text=packed), *images])
+    about = {"name": message.name, "otid": message.otid, "sender_id": message.sender_id, "group_id": message.group_id}
+    return [row.model_copy(update=about)]
+
+
+def _spoken(opening: Opening, ids: Iterator[str], words: str, *, thought: str | None, returned: Json) -> list[Message]:
+    asked = _row(opening, ids, "assistant", [TextContent(text=thought)] if thought else [])
+    call_id = f"call_{asked.id[-36:].replace('-', '')[-24:]}"
+    function = FunctionCall(name="send_message", arguments=json.dumps({"message": words}, ensure_ascii=False))
+    packed = pack("success", returned, opening.now, opening.timezone)
+    answered = _row(opening, ids, "tool", [TextContent(text=packed)]).model_copy(
+        update={
+            "name": "send_message",
+            "tool_call_id": call_id,
+            "tool_returns": [ToolReturn(tool_call_id=call_id, status="success", func_response=packed)],
+        }
+    )
+    return [asked.model_copy(update={"tool_calls": [ToolCall(id=call_id, function=function)]}), answered]
+
+
+def _row(opening: Opening, ids: Iterator[str], role: Role, content: list[Part]) -> Message:
+    return Message(
+        id=next(ids),
+        role=role,
+        content=content,
+        agent_id=opening.agent_id,
+        model=opening.model if role == "assistant" else None,
+        created_at=opening.now,
+    )

@@ -1,0 +1,1 @@
+"""Files as text: reading, views, and matches."""

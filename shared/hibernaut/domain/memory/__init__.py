@@ -1,0 +1,1 @@
+"""Core memory: edits, their texts, and the system prompt that shows it."""

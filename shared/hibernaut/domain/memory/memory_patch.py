@@ -1,0 +1,152 @@
+"""Patches for memory blocks: how `memory_apply_patch` reads them (run-time digest 5.3). Knows texts and labels, no blocks.
+
+A patch of one block is a row of hunks. Each begins at a line `@@` (which the first may leave out); its lines begin with a space
+(context), `-` (removed) or `+` (added), and an empty line is an empty line of context. A hunk that only adds is added at the end.
+A patch of several blocks has sections that begin with `*** Add Block: label`, `*** Update Block: label` or `*** Delete Block: label`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from hibernaut.domain.memory.memory_texts import Refused, quoted
+
+_SECTION = re.compile(r"^\*\*\* (Add|Update|Delete) Block:[ \t]*(\S.*?)[ \t]*$")
+_MOVE = re.compile(r"^\*\*\* Move to:[ \t]*(\S.*?)[ \t]*$")
+_DESCRIPTION = re.compile(r"^Description:[ \t]*(.*?)[ \t]*$")
+_FRAME = frozenset({"*** Begin Patch", "*** End Patch", "*** End of File", "\\ No newline at end of file"})
+_BARE = ""
+"""The mark of an empty line, which has no room for one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    label: str
+    value: str
+    description: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """`patch` is the patch of this block alone; empty where the section only moves it."""
+
+    label: str
+    patch: str
+    new_label: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    label: str
+
+
+Section = Add | Update | Delete
+
+
+class _Line(NamedTuple):
+    mark: str
+    text: str
+
+
+def sections(patch: str) -> list[Section]:
+    """The sections of a patch of several blocks; empty for a patch of one. Raises: Refused where text stands before the first."""
+    lines = [line for line in patch.split("\n") if line not in _FRAME]
+    heads = [(number, match) for number, line in enumerate(lines) if (match := _SECTION.match(line))]
+    if not heads:
+        return []
+    if any(lines[: heads[0][0]]):
+        raise Refused("Not patched: there is text before the first `*** Add Block:`, `*** Update Block:` or `*** Delete Block:`.")
+    ends = [number for number, _ in heads[1:]] + [len(lines)]
+    return [_section(match[1], match[2], lines[number + 1 : end]) for (number, match), end in zip(heads, ends, strict=True)]
+
+
+def _section(kind: str, label: str, body: Sequence[str]) -> Section:
+    match kind:
+        case "Add":
+            return _added(label, body)
+        case "Update":
+            moves = [match[1] for line in body if (match := _MOVE.match(line))]
+            patch = "\n".join(line for line in body if not _MOVE.match(line)).strip("\n")
+            return Update(label, patch, moves[0] if moves else None)
+        case _:
+            return Delete(label)
+
+
+def _added(label: str, body: Sequence[str]) -> Add:
+    """The lines of a new block may carry a `+` each, or none of them."""
+    lines = "\n".join(body).rstrip().split("\n")
+    description = _DESCRIPTION.match(lines[0])
+    if description:
+        lines = lines[1:]
+    if all(line.startswith("+") for line in lines if line):
+        lines = [line[1:] for line in lines]
+    return Add(label, "\n".join(lines), description[1] if description else None)
+
+
+def patched(value: str, patch: str) -> str:
+    """The text with all hunks applied, in order. Raises: Refused where one does not fit in exactly one place."""
+    hunks = list(_hunks(patch))
+    if not hunks:
+        raise Refused("Not patched: the patch holds no lines that begin with - or +.")
+    for number, hunk in enumerate(hunks, start=1):
+        value = _applied(value, hunk, number)
+    return value
+
+
+def _hunks(patch: str) -> Iterator[list[_Line]]:
+    lines = patch.strip("\n").split("\n")
+    if len(lines) > 1 and lines[0].startswith("--- ") and lines[1].startswith("+++ "):
+        lines = lines[2:]  # the names of files that a unified diff begins with
+    hunk: list[_Line] = []
+    for line in [*lines, "@@"]:
+        if line.startswith("@@"):
+            if any(mark != _BARE for mark, _ in hunk):
+                yield hunk
+            hunk = []
+        elif line not in _FRAME:
+            hunk.append(_line(line))
+
+
+def _line(line: str) -> _Line:
+    if not line:
+        return _Line(_BARE, "")
+    if line[0] not in " -+":
+        raise Refused(
+            f"Not patched: the line {line[:80]!r} has no mark. Each line begins with a space (context), - (removed) or + (added)."
+        )
+    return _Line(line[0], line[1:])
+
+
+def _applied(value: str, hunk: Sequence[_Line], number: int) -> str:
+    trimmed = _trimmed(hunk)
+    marks = {mark for mark, _ in trimmed}
+    if not marks & {"-", "+"}:
+        raise Refused(f"Not patched: hunk {number} neither removes nor adds a line.")
+    if not marks & {"-", " "}:
+        gap = "" if not value or value.endswith("\n") else "\n"
+        return value + gap + "\n".join(text for _, text in trimmed)
+    lines = value.split("\n") if value else []
+    for candidate in (hunk, trimmed):
+        old = [text for mark, text in candidate if mark != "+"]
+        places = [at for at in range(len(lines) - len(old) + 1) if lines[at : at + len(old)] == old]
+        if len(places) > 1:
+            shown = ", ".join(str(at + 1) for at in places)
+            raise Refused(
+                f"Not patched: hunk {number} fits at each of the lines {shown}. Add context lines until it fits only once."
+            )
+        if places:
+            new = [text for mark, text in candidate if mark != "-"]
+            return "\n".join([*lines[: places[0]], *new, *lines[places[0] + len(old) :]])
+    raise Refused(
+        f"Not patched: the context and removed lines of hunk {number} do not stand in the block one after another, "
+        f"exactly as written. {quoted(value)}"
+    )
+
+
+def _trimmed(hunk: Sequence[_Line]) -> Sequence[_Line]:
+    """Without the empty lines at its ends, which are often meant to separate hunks only."""
+    marked = [number for number, line in enumerate(hunk) if line.mark != _BARE]
+    return hunk[marked[0] : marked[-1] + 1] if marked else []

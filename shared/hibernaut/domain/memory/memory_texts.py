@@ -1,0 +1,95 @@
+"""What memory tools do to the text of one block: replace, insert, and refuse what would spoil it (run-time digest 5.3).
+
+Texts in, text out. Knows no tool and no label. A refusal speaks to the model: what was wrong, and what to do better.
+"""
+
+from __future__ import annotations
+
+import re
+
+from hibernaut.domain.memory.system_prompt import LINE_NUMBER_WARNING
+
+SHOWN = 2_000
+"""Characters of a block's value that a refusal quotes, so that the model need not guess what it says now."""
+
+_NUMBERED = re.compile(r"^[ +-]?[ \t]*\d+→", re.MULTILINE)
+_WARNINGS = tuple(LINE_NUMBER_WARNING.rstrip(".").split(". "))
+
+
+class Refused(Exception):
+    """An edit that is not made. Its text is for the model."""
+
+
+def unnumbered(text: str, argument: str) -> str:
+    """The text. Raises: Refused where it carries line numbers, or the warning about them."""
+    if _NUMBERED.search(text) or any(warning in text for warning in _WARNINGS):
+        raise Refused(
+            f"Not edited: `{argument}` holds line numbers (such as 1→) or the warning about them. They only orient you and are "
+            "no part of the block. Write the text without them."
+        )
+    return text
+
+
+def replaced_everywhere(value: str, old: str, new: str) -> str:
+    """All occurrences replaced. Raises: Refused where there is none."""
+    if not old or old not in value:
+        raise _not_found(value, "old_content")
+    return value.replace(old, new)
+
+
+def replaced_once(value: str, old: str, new: str) -> str:
+    """The one occurrence replaced; tabs also match the spaces that they stand for.
+
+    In an empty block the empty text occurs once. Raises: Refused where there is no occurrence, or more than one.
+    """
+    if not old and value:
+        raise Refused("Not edited: `old_string` is empty. Name the passage to replace, or insert text at a line instead.")
+    if old not in value and old.expandtabs() in value.expandtabs():
+        value, old, new = value.expandtabs(), old.expandtabs(), new.expandtabs()
+    match value.count(old):
+        case 0:
+            raise _not_found(value, "old_string")
+        case 1:
+            return value.replace(old, new)
+        case count:
+            places = ", ".join(str(line) for line in _lines_of(value, old))
+            raise Refused(
+                f"Not edited: `old_string` stands {count} times in the block, in lines {places}. "
+                "Give more of the text around the one that you mean, so that it is unique."
+            )
+
+
+def inserted(value: str, new: str, after: int) -> str:
+    """`new` set after line `after`, counted from 1; 0 is the top, -1 the end. Raises: Refused where there is no such line."""
+    lines = value.split("\n") if value else []
+    last = max(len(lines), 1)  # an empty block is shown as one empty line
+    if not -1 <= after <= last:
+        raise Refused(
+            f"Not edited: there is no line {after}. `insert_line` goes from 0 (the top) to {last}, the last line of the block; "
+            "-1 stands for the end."
+        )
+    place = len(lines) if after == -1 else after
+    return "\n".join([*lines[:place], new, *lines[place:]])
+
+
+def _lines_of(value: str, part: str) -> list[int]:
+    lines, at = [], value.find(part)
+    while at >= 0:
+        lines.append(value.count("\n", 0, at) + 1)
+        at = value.find(part, at + len(part))
+    return lines
+
+
+def _not_found(value: str, argument: str) -> Refused:
+    return Refused(
+        f"Not edited: `{argument}` does not stand in the block. Copy the passage exactly as it is written there, "
+        f"with its spaces and line breaks. {quoted(value)}"
+    )
+
+
+def quoted(value: str) -> str:
+    """A sentence that shows what a block says now, as far as it is short."""
+    if not value:
+        return "The block is empty."
+    rest = f" (and {len(value) - SHOWN} characters more)" if len(value) > SHOWN else ""
+    return f"The block now reads:\n{value[:SHOWN]}{rest}"

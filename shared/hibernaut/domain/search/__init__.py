@@ -1,0 +1,1 @@
+"""Words, ranks, and the documents of an index."""

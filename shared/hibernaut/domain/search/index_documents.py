@@ -1,0 +1,109 @@
+"""What an index is given of messages and passages, and the names that its documents bear. Pure.
+
+A document's name says where its record lies: "<log>/<message>", "<archive>/<passage>", "<file>/<passage>".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from hibernaut.domain.tools.tool_returns import as_text, json_object, unwrapped
+from hibernaut.schemas.conversation import Head
+from hibernaut.schemas.message import Message
+from hibernaut.schemas.passage import Passage
+from hibernaut.schemas.search import IndexDocument, Reach, Stretch, Tombstone
+
+BY_WORDS, EMBEDDED, GONE = 1, 2, 3
+"""The versions that a document goes through: found by its words, then by its meaning too, then not at all."""
+SPEAKING = "send_message"
+_NOT_SAID = ("conversation_search",)
+
+
+OWN_CONVERSATIONS = Reach(stretches=(Stretch(after="agent-", upto="agent-~"),))
+"""What lies in agents' own logs, which bear their ids: of all messages, those that were said in no other conversation."""
+
+
+def name_of(within: str, record_id: str) -> str:
+    return f"{within}/{record_id}"
+
+
+def place_of(name: str) -> tuple[str, str]:
+    """Where a document's record lies, and its id."""
+    within, _, record_id = name.partition("/")
+    return within, record_id
+
+
+def said(row: Message) -> str | None:
+    """What recall finds a row by; None for what is no part of what was said: prompts, notices, tools' returns, searches themselves
+    (they would nest: run-time digest 7.5)."""
+    if row.role == "user" and row.step_id is None:
+        return _typed(row.text()) or None
+    if row.role != "assistant" or any(call.function.name in _NOT_SAID for call in row.tool_calls or ()):
+        return None
+    spoken = [row.text()]
+    for call in row.tool_calls or ():
+        if call.function.name == SPEAKING:
+            spoken.append(as_text((json_object(call.function.arguments) or {}).get("message", "")))
+    return "\n".join(text for text in spoken if text) or None
+
+
+def _typed(text: str) -> str:
+    """What the user wrote, out of the envelope in which the messages that an agent begins with are kept; a login is not written."""
+    envelope = json_object(text)
+    return "" if envelope is not None and envelope.get("type") == "login" and "last_login" in envelope else unwrapped(text)
+
+
+def of_message(tenant: str, log: str, row: Message) -> IndexDocument | None:
+    """The document of a row, without a vector; None where recall does not look for it. `log`: where the row lies."""
+    text = said(row)
+    if text is None:
+        return None
+    return IndexDocument(
+        id=name_of(log, row.id),
+        kind="message",
+        tenant=tenant,
+        place=row.agent_id,
+        conversation=log,
+        role=row.role,
+        created_at=row.created_at,
+        text=text,
+        version=BY_WORDS,
+    )
+
+
+def reach_of(head: Head) -> Reach:
+    """The documents of a conversation's rows, wherever these stand: what was said in it, and for a fork its parts of other logs."""
+    shared = [
+        Stretch(
+            conversation=one.conversation,
+            after=name_of(one.conversation, one.after) if one.after else None,
+            upto=name_of(one.conversation, one.upto),
+        )
+        for one in head.segments
+        if one.upto
+    ]
+    ids = [name_of(one.conversation, message_id) for one in head.segments for message_id in one.also]
+    return Reach(stretches=(Stretch(conversation=head.id), *shared), ids=tuple(ids))
+
+
+def of_passage(tenant: str, place: str, within: str, passage: Passage) -> IndexDocument:
+    """The document of a passage, without a vector. `place`: its archive or folder; `within`: its archive or file."""
+    return IndexDocument(
+        id=name_of(within, passage.id),
+        kind="file" if passage.file_id else "passage",
+        tenant=tenant,
+        place=place,
+        file_id=passage.file_id or "",
+        tags=tuple(passage.tags or ()),
+        created_at=passage.created_at,
+        text=passage.text,
+        version=BY_WORDS,
+    )
+
+
+def embedded(document: IndexDocument, vector: tuple[float, ...]) -> IndexDocument:
+    return document.model_copy(update={"vector": vector, "version": EMBEDDED})
+
+
+def gone(tenant: str, within: str, ids: Collection[str]) -> list[Tombstone]:
+    return [Tombstone(id=name_of(within, record_id), tenant=tenant, version=GONE) for record_id in ids]

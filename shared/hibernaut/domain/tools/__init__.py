@@ -1,0 +1,1 @@
+"""Tools: schemas, arguments, returns, rules, and the built-in ones."""

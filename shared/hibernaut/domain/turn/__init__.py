@@ -1,0 +1,1 @@
+"""The turn machine, and the window that it decides on."""

@@ -1,0 +1,80 @@
+"""What a turn knows of its agent, and what it knows of one tool call. Values only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from hibernaut.domain.agents.agent_types import AgentTypeSpec, spec_of
+from hibernaut.schemas.agent import StoredAgent
+from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.content import ImageContent
+from hibernaut.schemas.llm_config import LLMConfig
+from hibernaut.schemas.tool import Tool
+from hibernaut.schemas.tool_rule import ToolRule
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """The agent as one run sees it: `config` is the model that answers this run, `conversation_id` is None in the default conversation.
+
+    `client_tools` are the names of those that the client runs.
+    """
+
+    agent_id: str
+    conversation_id: str | None
+    run_id: str
+    spec: AgentTypeSpec
+    config: LLMConfig
+    rules: tuple[ToolRule, ...]
+    tools: tuple[Tool, ...]
+    client_tools: frozenset[str]
+    timezone: str
+
+    @property
+    def names(self) -> list[str]:
+        return [tool.name for tool in self.tools if tool.name]
+
+    def tool(self, name: str) -> Tool | None:
+        return next((tool for tool in self.tools if tool.name == name), None)
+
+
+def actor_of(agent: StoredAgent, tools: Sequence[Tool], conversation_id: str | None = None) -> Actor:
+    """The agent as a run would see it that asks for nothing of its own. `tools` are those attached."""
+    return Actor(
+        agent_id=agent.id,
+        conversation_id=conversation_id,
+        run_id="",
+        spec=spec_of(agent.agent_type),
+        config=agent.llm_config,
+        rules=tuple(agent.tool_rules or ()),
+        tools=tuple(tools),
+        client_tools=frozenset(),
+        timezone=agent.timezone,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One tool call of a reply, read. `refusal` is what the model is told instead of a result: the call is not run."""
+
+    id: str
+    name: str
+    args: JsonObject
+    request_heartbeat: bool = False
+    refusal: str | None = None
+    needs_approval: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    """What a call gave. `message` is what is packed for the model (a text or an object); `text` is the plain return for tool rules."""
+
+    call: Call
+    status: Literal["success", "error"]
+    message: str | JsonObject
+    text: str | None = None
+    stdout: tuple[str, ...] = ()
+    stderr: tuple[str, ...] = ()
+    images: tuple[ImageContent, ...] = ()

@@ -1,0 +1,201 @@
+"""Calls that wait for a person or for the client: which they are, what an answer says of each, and the text that the model reads.
+
+Pure: values in, values out (Letta V1 API, digest 5.4; run-time digest 2.6).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from datetime import datetime
+
+from hibernaut.domain.tools.tool_returns import repair_arguments
+from hibernaut.domain.turn.actor import Actor, Call, CallResult
+from hibernaut.domain.turn.window import tokens_of
+from hibernaut.schemas.approval import PendingApproval, PendingCall, Resolution, Verdict
+from hibernaut.schemas.content import ImageContent, TextContent
+from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.letta_message import ApprovalReturn, WireToolReturn
+from hibernaut.schemas.message import Message
+from hibernaut.schemas.model_call import ModelReply
+from hibernaut.schemas.run import StoredRun
+from hibernaut.schemas.send import ApprovalCreate, ClientTool, ToolReturnCreate
+
+INTERRUPTED = "Nobody approved the call before another message came."
+OVERDUE = "Nobody answered in time."
+CANCELLED = "The user cancelled the request, so the tool call was denied."
+NO_RESULT = "This tool is run by the client, and the client sent no result of it."
+
+
+def pending_calls(actor: Actor, reply: ModelReply, calls: Sequence[Call]) -> tuple[PendingCall, ...]:
+    """The calls of a reply as they wait: first those that need an answer, then the others."""
+    made = [
+        PendingCall(
+            id=call.id,
+            name=call.name,
+            arguments=_arguments(call, raw.arguments),
+            held=call.needs_approval,
+            client=call.name in actor.client_tools,
+            refusal=call.refusal,
+        )
+        for call, raw in zip(calls, reply.tool_calls, strict=False)
+    ]
+    return (*(call for call in made if call.held), *(call for call in made if not call.held))
+
+
+def _arguments(call: Call, raw: str) -> str:
+    """As the model wrote them; written anew where a rule filled something in."""
+    read = repair_arguments(raw)
+    if call.refusal is not None or read.values == call.args:
+        return raw
+    return json.dumps({**call.args, **({"request_heartbeat": True} if call.request_heartbeat else {})}, ensure_ascii=False)
+
+
+def call_of(pending: PendingCall) -> Call:
+    """The call, to be run now."""
+    read = repair_arguments(pending.arguments)
+    return Call(pending.id, pending.name, read.values, bool(read.request_heartbeat), pending.refusal)
+
+
+def to_run(resolution: Resolution) -> tuple[Call, ...]:
+    """The calls that are run before their returns are written, refused ones among them."""
+    return tuple(call_of(verdict.call) for verdict in resolution.verdicts if verdict.decision == "run")
+
+
+def results_of(resolution: Resolution, ran: Sequence[CallResult]) -> tuple[CallResult, ...]:
+    """One result for each verdict, in their order; `ran` are those of `to_run`."""
+    waiting = iter(ran)
+    return tuple(next(waiting) if verdict.decision == "run" else _result(verdict) for verdict in resolution.verdicts)
+
+
+def _result(verdict: Verdict) -> CallResult:
+    call, given = call_of(verdict.call), verdict.given
+    if given is None:
+        text = denial(verdict.reason)
+        return CallResult(call, "error", text, text)
+    parts = given.tool_return
+    if isinstance(parts, str):
+        return CallResult(call, given.status, parts, parts, tuple(given.stdout or ()), tuple(given.stderr or ()))
+    text = "\n".join(part.text for part in parts if isinstance(part, TextContent))
+    images = tuple(part for part in parts if isinstance(part, ImageContent))
+    return CallResult(call, given.status, text, text, tuple(given.stdout or ()), tuple(given.stderr or ()), images)
+
+
+def denial(reason: str | None) -> str:
+    """What the model reads of a call that was denied (the wire's own text, API digest 5.4)."""
+    return f"Error: request to call tool denied. User reason: {reason}"
+
+
+def denied(pending: PendingApproval, reason: str) -> Resolution:
+    """Every call that needed an answer is denied for this reason; so are those that waited with them."""
+    verdicts = [
+        Verdict(call=call, decision="run" if call.refusal is not None else "deny", reason=reason) for call in pending.calls
+    ]
+    return Resolution(step_id=pending.step_id, verdicts=verdicts)
+
+
+def answered(pending: PendingApproval, given: ApprovalCreate | ToolReturnCreate) -> Resolution:
+    """What the answer makes of each call. Raises: InvalidArgument where it does not name exactly the calls that wait."""
+    answers = {item.tool_call_id: item for item in items_of(pending, given)}
+    expected = [call.id for call in pending.held]
+    received = [item.tool_call_id for item in items_of(pending, given)]
+    if sorted(received) != sorted(expected):
+        raise InvalidArgument(f"Invalid tool call IDs. Expected '{expected}', but received '{received}'.")
+    return Resolution(step_id=pending.step_id, verdicts=[_verdict(call, answers.get(call.id)) for call in pending.calls])
+
+
+def items_of(pending: PendingApproval, given: ApprovalCreate | ToolReturnCreate) -> list[ApprovalReturn | WireToolReturn]:
+    """The answer by calls; the deprecated form for a single call is written out. Raises: InvalidArgument."""
+    if isinstance(given, ToolReturnCreate):
+        return list(given.tool_returns)
+    if given.approvals is not None:
+        return list(given.approvals)
+    if given.approve is None:
+        raise InvalidArgument("An approval must say 'approvals', or 'approve' for a single call.")
+    known = {pending.request_id, *(call.id for call in pending.held)}
+    if given.approval_request_id is not None and given.approval_request_id not in known:
+        raise InvalidArgument(
+            f"Invalid approval request ID. Expected '{pending.request_id}', but received '{given.approval_request_id}'."
+        )
+    if len(pending.held) > 1:
+        expected = [call.id for call in pending.held]
+        raise InvalidArgument(
+            f"Invalid tool call IDs. Expected '{expected}', but received '[]': answer each call by 'approvals'."
+        )
+    return [ApprovalReturn(tool_call_id=pending.held[0].id, approve=given.approve, reason=given.reason)]
+
+
+def refusals(pending: PendingApproval, reason: str) -> ApprovalCreate:
+    """The answer that denies every call."""
+    return ApprovalCreate(approvals=[ApprovalReturn(tool_call_id=call.id, approve=False, reason=reason) for call in pending.held])
+
+
+def answer_row(
+    record: PendingApproval, given: ApprovalCreate | ToolReturnCreate, run: StoredRun, message_id: str, at: datetime
+) -> Message:
+    """The answer as a row of the log; the deprecated fields tell of its first approval."""
+    items = items_of(record, given)
+    first = next((item for item in items if item.type == "approval"), None)
+    row = Message(
+        id=message_id,
+        role="approval",
+        agent_id=run.agent_id,
+        conversation_id=run.conversation_id,
+        run_id=run.id,
+        otid=given.otid,
+        group_id=given.group_id,
+        approvals=[item.model_dump(mode="json") for item in items],
+        approve=first.approve if first else None,
+        denial_reason=first.reason if first else None,
+        approval_request_id=record.request_id,
+        created_at=at,
+    )
+    row.tokens = tokens_of(row)
+    return row
+
+
+def _verdict(call: PendingCall, item: ApprovalReturn | WireToolReturn | None) -> Verdict:
+    match item:
+        case None:
+            return Verdict(call=call, decision="run")
+        case WireToolReturn():
+            return Verdict(call=call, decision="given", given=item)
+        case ApprovalReturn(approve=False):
+            return Verdict(call=call, decision="deny", reason=item.reason)
+        case ApprovalReturn() if call.client:
+            missing = WireToolReturn(tool_return=NO_RESULT, status="error", tool_call_id=call.id)
+            return Verdict(call=call, decision="given", given=missing)
+        case ApprovalReturn():
+            return Verdict(call=call, decision="run")
+
+
+def first_of(messages: Sequence[Message], first: str | None) -> str | None:
+    """The row with which a run begins that begins with `first`: what it answers belongs to it."""
+    rows = {row.id: row for row in messages}
+    row = rows.get(first or "")
+    while row is not None and row.role == "approval" and row.approval_request_id in rows:
+        asking = rows[row.approval_request_id].run_id
+        before = next(each for each in messages if each.run_id == asking)
+        if before.id >= row.id:
+            break
+        row, first = before, before.id
+    return first
+
+
+def fingerprint(resolution: Resolution, further: Sequence[str]) -> str:
+    """What two equal answers have in common; `further` are the messages that came with it."""
+    said = [verdict.model_dump_json(exclude={"call": {"arguments"}}) for verdict in resolution.verdicts]
+    return hashlib.sha256(json.dumps([said, list(further)]).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def check_client_tools(tools: Sequence[ClientTool], names: Sequence[str]) -> None:
+    """Raises: InvalidArgument where two tools of the client, or one of it and one of the agent (`names`), have the same name."""
+    seen = set(names)
+    for tool in tools:
+        if tool.name in seen:
+            owner = "the agent has a tool of this name" if tool.name in names else "the name is given twice"
+            raise InvalidArgument(
+                f"INVALID_ARGUMENT: The client tool '{tool.name}' cannot be used: {owner}. Rename or detach one of them."
+            )
+        seen.add(tool.name)

@@ -1,0 +1,74 @@
+"""Calls of a log that have no return, and the row that closes them: what keeps every prefix of a log valid (invariant 6). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from hibernaut.domain.tools.tool_returns import pack
+from hibernaut.domain.turn.window import tokens_of
+from hibernaut.schemas.content import TextContent
+from hibernaut.schemas.message import Message, ToolReturn
+
+INTERRUPTED = "The call was interrupted. It may have happened or not; check before you repeat it."
+
+LAST_ROWS = 4
+"""The last rows of a log, in which calls without a return would stand."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCall:
+    """A call without a return, and the step that made it."""
+
+    id: str
+    name: str
+    step_id: str | None = None
+
+
+def open_at_end(rows: Sequence[Message]) -> list[OpenCall]:
+    """The calls that stand open at the end of a log, in their order; `rows` are its LAST_ROWS, oldest first."""
+    asked: list[OpenCall] = []
+    for row in rows:
+        if row.role == "assistant" or (row.role == "approval" and row.tool_calls):
+            if row.role == "assistant":
+                asked = []
+            asked += [OpenCall(call.id, call.function.name, row.step_id) for call in row.tool_calls or ()]
+        elif row.role == "tool":
+            returned = [each.tool_call_id for each in row.tool_returns] or [row.tool_call_id or ""]
+            asked = [call for call in asked if call.id not in returned]
+        elif row.role != "approval":
+            asked = []  # what was said since then is said: only the end of a log can be mended
+    return asked
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """Whose row it is that closes calls, and when it is written."""
+
+    message_id: str
+    agent_id: str
+    conversation_id: str | None
+    run_id: str | None
+    at: datetime
+    timezone: str
+
+
+def closed(calls: Sequence[OpenCall], text: str, closing: Closing) -> Message:
+    """One row with an error return for each call: nobody can tell more of them than `text`."""
+    packed = pack("error", text, closing.at, closing.timezone)
+    row = Message(
+        id=closing.message_id,
+        role="tool",
+        content=[TextContent(text=packed) for _ in calls],
+        agent_id=closing.agent_id,
+        conversation_id=closing.conversation_id,
+        run_id=closing.run_id,
+        step_id=calls[0].step_id,
+        tool_call_id=calls[0].id,
+        name=calls[0].name,
+        tool_returns=[ToolReturn(tool_call_id=call.id, status="error", func_response=packed) for call in calls],
+        created_at=closing.at,
+    )
+    row.tokens = tokens_of(row)
+    return row

@@ -1,0 +1,114 @@
+"""The rows that a step leaves in the log (run-time digest 2.4, 2.11, 14). Ids and times are the stamp's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from hibernaut.domain.tools.tool_returns import clip, pack, storable
+from hibernaut.domain.tools.tool_returns import heartbeat as heartbeat_text
+from hibernaut.domain.turn import approvals
+from hibernaut.domain.turn.actor import Actor, Call, CallResult
+from hibernaut.domain.turn.window import tokens_of
+from hibernaut.schemas.content import Part, TextContent
+from hibernaut.schemas.message import FunctionCall, Message, Role, ToolCall, ToolReturn
+from hibernaut.schemas.model_call import ModelReply
+from hibernaut.schemas.tool import DEFAULT_RETURN_LIMIT
+from hibernaut.schemas.turn import Stamp
+
+WANTED = "You asked for another step with request_heartbeat; go on."
+FAILED = "The call failed; you have another step to put it right."
+REFUSED = "The call was refused by a rule; you have another step."
+CHILD_RULE = "A tool rule asks for a further call."
+CONTINUE_RULE = "A tool rule lets you go on after this call."
+
+
+def must_call(names: Sequence[str]) -> str:
+    """What an agent is told that may not stop yet."""
+    return f"Before you may stop you must still call: {', '.join(names)}."
+
+
+def assistant(actor: Actor, reply: ModelReply, stamp: Stamp, calls: Sequence[Call], *, goes_on: bool = False) -> Message:
+    """The reply as a row, with the calls that were read from it."""
+    content: list[Part] = list(reply.reasoning)
+    if reply.text:
+        content.append(TextContent(text=storable(reply.text)))
+    made = [
+        ToolCall(id=call.id, function=FunctionCall(name=call.name, arguments=_arguments(actor, call, goes_on))) for call in calls
+    ]
+    row = _row(actor, stamp, stamp.assistant_id, "assistant", content)
+    row.model, row.tool_calls = actor.config.model, made or None
+    row.tokens = tokens_of(row)
+    return row
+
+
+def _arguments(actor: Actor, call: Call, goes_on: bool) -> str:
+    """Written anew as JSON; legacy agents see whether their turn really went on (digest 2.11)."""
+    values = {**call.args, "request_heartbeat": goes_on} if actor.spec.heartbeats else call.args
+    return json.dumps(values, ensure_ascii=False)
+
+
+def request(actor: Actor, reply: ModelReply, stamp: Stamp, calls: Sequence[Call]) -> tuple[Message, ...]:
+    """The rows of a reply of which some calls need an answer: they stand in an approval row (digest 5.4).
+
+    That is the reply's only row where nothing else was said in it, or where nobody was shown parts of it by another id.
+    """
+    held = [call for call in calls if call.needs_approval]
+    free = [call for call in calls if not call.needs_approval]
+    spoken = assistant(actor, reply, stamp, free, goes_on=True)
+    alone = not free and not (stamp.streamed and spoken.content)
+    raw = {call.id: call.arguments for call in approvals.pending_calls(actor, reply, calls)}
+    asking = _row(actor, stamp, stamp.assistant_id if alone and not stamp.streamed else stamp.approval_id, "approval", [])
+    asking.content = spoken.content if alone else []
+    asking.model = actor.config.model
+    asking.tool_calls = [ToolCall(id=call.id, function=FunctionCall(name=call.name, arguments=raw[call.id])) for call in held]
+    asking.tokens = tokens_of(asking)
+    return (asking,) if alone else (spoken, asking)
+
+
+def returns(actor: Actor, stamp: Stamp, results: Sequence[CallResult]) -> Message:
+    """One row with the returns of all calls, in their order."""
+    answers, content = [], []
+    for result in results:
+        tool = actor.tool(result.call.name)
+        limit = tool.return_char_limit if tool else DEFAULT_RETURN_LIMIT
+        message = clip(result.message, limit) if isinstance(result.message, str) else result.message
+        packed = pack(result.status, message, stamp.at, actor.timezone)
+        stdout, stderr = list(result.stdout) or None, list(result.stderr) or None
+        answers.append(
+            ToolReturn(
+                tool_call_id=result.call.id,
+                status=result.status,
+                func_response=packed,
+                stdout=stdout,
+                stderr=stderr,
+                images=list(result.images),
+            )
+        )
+        content.append(TextContent(text=packed))
+    row = _row(actor, stamp, stamp.tool_id, "tool", list(content))
+    row.tool_returns, row.tool_call_id, row.name = answers, results[0].call.id, results[0].call.name
+    row.tokens = tokens_of(row)
+    return row
+
+
+def heartbeat(actor: Actor, stamp: Stamp, reason: str) -> Message:
+    """The notice that the run goes on, as a user row."""
+    text = heartbeat_text(reason, stamp.at, actor.timezone)
+    row = _row(actor, stamp, stamp.heartbeat_id, "user", [TextContent(text=text)])
+    row.tokens = tokens_of(row)
+    return row
+
+
+def _row(actor: Actor, stamp: Stamp, message_id: str, role: Role, content: list[Part]) -> Message:
+    return Message.model_construct(
+        id=message_id,
+        role=role,
+        content=content,
+        agent_id=actor.agent_id,
+        conversation_id=actor.conversation_id,
+        run_id=actor.run_id,
+        step_id=stamp.step_id,
+        created_at=stamp.at,
+        tool_returns=[],
+    )

@@ -1,0 +1,1 @@
+"""What clients are shown: messages, deltas, traces, and list filters."""

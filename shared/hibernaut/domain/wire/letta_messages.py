@@ -1,0 +1,279 @@
+"""From rows of the log to what clients are shown: the LettaMessages of API digest 4.5, 5.2, 5.4 and 5.5. Knows one row at a time.
+
+One row gives one or several messages, which share its id: reasoning, then text, then calls. Nothing here decides which rows are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypedDict, assert_never
+
+from hibernaut.domain.tools.tool_returns import as_text, json_object, unpack, unwrapped
+from hibernaut.schemas.base import JsonObject, message_date
+from hibernaut.schemas.content import (
+    ImageContent,
+    OmittedReasoningContent,
+    ReasoningContent,
+    RedactedReasoningContent,
+    SummarizedReasoningContent,
+    TextContent,
+)
+from hibernaut.schemas.ids import derived_otid
+from hibernaut.schemas.letta_message import (
+    ApprovalRequestMessage,
+    ApprovalResponseMessage,
+    ApprovalReturn,
+    AssistantMessage,
+    CompactionStats,
+    HiddenReasoningMessage,
+    LettaMessage,
+    ReasoningMessage,
+    SummaryMessage,
+    SystemMessage,
+    ToolCallMessage,
+    ToolReturnMessage,
+    UserMessage,
+    WireToolCall,
+    WireToolReturn,
+)
+from hibernaut.schemas.message import Message, ToolCall, ToolReturn
+from hibernaut.schemas.send import RequestConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """How a caller wants the log shown.
+
+    `legacy`: the agent speaks by a tool, so its text is private reasoning; then `use_assistant_message` shows the call of
+    `assistant_tool` as an assistant message made of the argument `assistant_kwarg`, and leaves its return out (digest 5.5).
+    `text_is_reasoning` does the same to the text of any agent. `types`: only messages of these types. A summary is shown as such with
+    `summaries`, or where `summary_message` is among the types, else as the user's message that the model is given (digest 5.3).
+    """
+
+    use_assistant_message: bool = True
+    assistant_tool: str = "send_message"
+    assistant_kwarg: str = "message"
+    text_is_reasoning: bool = False
+    types: frozenset[str] | None = None
+    legacy: bool = False
+    summaries: bool = False
+
+    @classmethod
+    def of(cls, config: RequestConfig | None, *, legacy: bool) -> Rendering:
+        """How the messages of a run are shown to who asked for it; unfiltered, because events count all of them."""
+        config = config or RequestConfig()
+        return cls(
+            use_assistant_message=config.use_assistant_message,
+            assistant_tool=config.assistant_message_tool_name,
+            assistant_kwarg=config.assistant_message_tool_kwarg,
+            legacy=legacy,
+        )
+
+    def maps(self, tool: str | None) -> bool:
+        """Whether calls of this tool are shown as assistant messages."""
+        return self.legacy and self.use_assistant_message and tool == self.assistant_tool
+
+
+def render(message: Message, how: Rendering) -> list[LettaMessage]:
+    """The messages of one row, in order."""
+    shown = _shown(message, how)
+    return shown if how.types is None else [one for one in shown if one.message_type in how.types]
+
+
+def _shown(message: Message, how: Rendering) -> list[LettaMessage]:
+    match message.role:
+        case "system":
+            return [SystemMessage(content=message.text(), **_common(message))]
+        case "user":
+            return [UserMessage(content=_user_content(message), **_common(message))]
+        case "summary":
+            return [_summary(message, how)]
+        case "assistant":
+            return _assistant(message, how)
+        case "tool":
+            return _tool(message, how)
+        case "approval":
+            return _approval(message, how)
+    assert_never(message.role)
+
+
+class _Common(TypedDict):
+    id: str
+    date: str
+    name: str | None
+    otid: str | None
+    sender_id: str | None
+    step_id: str | None
+    is_err: bool | None
+    run_id: str | None
+
+
+def _common(message: Message, index: int = 0, *, name: str | None = None) -> _Common:
+    """The fields that all messages share. A row's own otid belongs to its first message; the others' are derived (digest 5.2)."""
+    own = message.otid if index == 0 else None
+    return {
+        "id": message.id,
+        "date": message_date(message.created_at),
+        "name": name or (message.name if message.role == "user" else None),
+        "otid": own or derived_otid(message.id, index),
+        "sender_id": message.sender_id,
+        "step_id": message.step_id,
+        "is_err": message.is_err or None,
+        "run_id": message.run_id,
+    }
+
+
+def _user_content(message: Message) -> str | list[TextContent | ImageContent]:
+    parts = [part for part in message.content if isinstance(part, TextContent | ImageContent)]
+    if not parts:
+        return ""
+    first = parts[0]
+    return unwrapped(first.text) if len(parts) == 1 and isinstance(first, TextContent) else parts
+
+
+def _summary(message: Message, how: Rendering) -> SummaryMessage | UserMessage:
+    text = message.text()
+    if not how.summaries and "summary_message" not in (how.types or ()):
+        return UserMessage(content=text, **_common(message))
+    packed = json_object(text) or {}
+    stats = packed.get("compaction_stats")
+    return SummaryMessage(
+        summary=as_text(packed.get("message", text)),
+        compaction_stats=CompactionStats.model_validate(stats) if isinstance(stats, dict) else None,
+        **_common(message),
+    )
+
+
+def _assistant(message: Message, how: Rendering) -> list[LettaMessage]:
+    shown = _thoughts_and_text(message, how)
+    rest: list[ToolCall] = []
+    for call in message.tool_calls or ():
+        words = _words(call, how)
+        if words is None:
+            rest.append(call)
+        else:
+            shown.append(AssistantMessage(content=words, **_common(message, len(shown))))
+    if rest:
+        calls = _wire_calls(rest)
+        shown.append(ToolCallMessage(tool_call=calls[0], tool_calls=calls, **_common(message, len(shown))))
+    return shown
+
+
+def _thoughts_and_text(message: Message, how: Rendering) -> list[LettaMessage]:
+    """The row's reasoning, and then its text: as reasoning too, where only the agent itself is meant to read it."""
+    shown: list[LettaMessage] = []
+    for part in message.content:
+        thought = _thought(part, _common(message, len(shown)))
+        if thought is not None:
+            shown.append(thought)
+    text = message.text()
+    common = _common(message, len(shown))
+    if text and (how.legacy or how.text_is_reasoning):
+        shown.append(ReasoningMessage(reasoning=text, **common))
+    elif text:
+        shown.append(AssistantMessage(content=text, **common))
+    return shown
+
+
+def _thought(part: object, common: _Common) -> ReasoningMessage | HiddenReasoningMessage | None:
+    match part:
+        case ReasoningContent():
+            source: Literal["reasoner_model", "non_reasoner_model"] = "reasoner_model" if part.is_native else "non_reasoner_model"
+            return ReasoningMessage(source=source, reasoning=part.reasoning, signature=part.signature, **common)
+        case SummarizedReasoningContent(summary=[_, *_]):
+            reasoning = "\n\n".join(piece.text for piece in part.summary)
+            return ReasoningMessage(source="reasoner_model", reasoning=reasoning, **common)
+        case RedactedReasoningContent():
+            return HiddenReasoningMessage(state="redacted", hidden_reasoning=part.data, **common)
+        case OmittedReasoningContent() | SummarizedReasoningContent():
+            return HiddenReasoningMessage(state="omitted", **common)
+        case _:
+            return None
+
+
+def _words(call: ToolCall, how: Rendering) -> str | None:
+    """What a call of the speaking tool says; None for any other call, and for one that says nothing readable."""
+    if not how.maps(call.function.name):
+        return None
+    words = (json_object(call.function.arguments) or {}).get(how.assistant_kwarg)
+    return None if words is None else as_text(words)
+
+
+def _wire_calls(calls: Sequence[ToolCall]) -> list[WireToolCall]:
+    return [WireToolCall(name=call.function.name, arguments=call.function.arguments, tool_call_id=call.id) for call in calls]
+
+
+def _tool(message: Message, how: Rendering) -> list[LettaMessage]:
+    returns = [
+        WireToolReturn(
+            tool_return=_returned(one),
+            status=one.status,
+            tool_call_id=one.tool_call_id,
+            stdout=one.stdout,
+            stderr=one.stderr,
+        )
+        for one in message.tool_returns
+    ] or [_old_return(message)]
+    first = returns[0]
+    # A refused message was not heard: its caller should see why.
+    if how.maps(message.name) and first.status == "success":
+        return []
+    return [
+        ToolReturnMessage(
+            tool_return=_plain(first.tool_return),
+            status=first.status,
+            tool_call_id=first.tool_call_id,
+            stdout=first.stdout,
+            stderr=first.stderr,
+            tool_returns=returns,
+            **_common(message, name=message.name if len(returns) == 1 else None),
+        )
+    ]
+
+
+def _returned(one: ToolReturn) -> str | list[TextContent | ImageContent]:
+    """A return as its caller sent it: its text, or text and images."""
+    text = unpack(one.func_response or "")
+    return [*([TextContent(text=text)] if text else []), *one.images] if one.images else text
+
+
+def _plain(returned: str | list[TextContent | ImageContent]) -> str:
+    """The text of a return, for the deprecated field."""
+    if isinstance(returned, str):
+        return returned
+    return "\n".join(part.text for part in returned if isinstance(part, TextContent))
+
+
+def _old_return(message: Message) -> WireToolReturn:
+    """Of a row that has its return in its text only, as imported ones may."""
+    text = message.text()
+    failed = (json_object(text) or {}).get("status") == "Failed"
+    return WireToolReturn(
+        tool_return=unpack(text), status="error" if failed else "success", tool_call_id=message.tool_call_id or ""
+    )
+
+
+def _approval(message: Message, how: Rendering) -> list[LettaMessage]:
+    if message.tool_calls:
+        calls = _wire_calls(message.tool_calls)
+        request = ApprovalRequestMessage(tool_call=calls[0], tool_calls=calls, **_common(message))
+        request.otid = message.id  # the whole id, with its prefix (digest 5.2)
+        return [*_thoughts_and_text(message, how), request]
+    items = [_answer(item) for item in message.approvals] if message.approvals is not None else None
+    first = next((item for item in items or () if isinstance(item, ApprovalReturn)), None)
+    answer = ApprovalResponseMessage(
+        approvals=items,
+        approve=first.approve if first else message.approve,
+        approval_request_id=message.approval_request_id,
+        reason=first.reason if first else message.denial_reason,
+        **_common(message),
+    )
+    answer.otid = message.otid  # an answer without one stays without one (digest 5.1)
+    return [answer]
+
+
+def _answer(item: JsonObject) -> ApprovalReturn | WireToolReturn:
+    if item.get("type") == "approval":
+        return ApprovalReturn.model_validate(item)
+    return WireToolReturn.model_validate(item)

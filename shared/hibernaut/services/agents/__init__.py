@@ -1,0 +1,1 @@
+"""Agents: making, finding, changing, and deleting them, and their parts."""

@@ -1,0 +1,212 @@
+"""Making an agent: the request's many fields become one agent, its blocks, its head and its first messages, in one transaction.
+
+Knows what an agent starts with (Letta V1 API, digest 2.2 and 4.2; run-time digest 1); how it is shown is not its affair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from hibernaut.domain.agents import agent_types
+from hibernaut.domain.agents.agent_names import check_name, default_name
+from hibernaut.domain.agents.agent_types import spec_of
+from hibernaut.domain.agents.first_messages import boot_sequence, given_sequence
+from hibernaut.domain.tools import tool_rules
+from hibernaut.ports.model import Models
+from hibernaut.ports.table import MAX_CHANGES, Change
+from hibernaut.schemas.agent import AgentType, CreateAgentRequest, StoredAgent
+from hibernaut.schemas.approval import DEFAULT_DEADLINE
+from hibernaut.schemas.block import StoredBlock
+from hibernaut.schemas.conversation import Head, Window
+from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.message import Message
+from hibernaut.schemas.tool import StoredTool
+from hibernaut.schemas.tool_rule import ToolRule
+from hibernaut.services.agents.agent_folders import FILE_TOOLS, filled_desk, folder_links, wanted_folders
+from hibernaut.services.agents.agent_models import checked_fallback, chosen_compaction, chosen_embedding, chosen_model
+from hibernaut.services.agents.agent_parts import (
+    approval_rules,
+    checked_files_open,
+    new_block,
+    new_secrets,
+    opening_of,
+    refuse_equal_labels,
+)
+from hibernaut.services.prompt.system_messages import Prompts, system_row
+from hibernaut.services.records import Records
+from hibernaut.store.conversations import Loaded
+
+MULTI_AGENT_TOOLS = (
+    "send_message_to_agent_and_wait_for_reply",
+    "send_message_to_agents_matching_tags",
+    "send_message_to_agent_async",
+)
+SUBAGENT_TAG = "role:subagent"
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What a new agent is put together from: its blocks, of which some are new, its tools and its folders, in the order of attachment."""
+
+    new_blocks: list[StoredBlock]
+    blocks: list[StoredBlock]
+    tools: list[StoredTool]
+    folder_ids: list[str]
+
+
+class AgentCreation:
+    def __init__(self, records: Records, *, models: Models, prompts: Prompts) -> None:
+        self._records = records
+        self._models = models
+        self._prompts = prompts
+
+    def create(self, tenant: str, request: CreateAgentRequest, *, user: str | None = None) -> StoredAgent:
+        """Raises: InvalidArgument, NotFound (a block, tool, folder or handle), Conflict (two blocks with one label)."""
+        return self._records.until_settled(lambda: self._create(tenant, request, user))
+
+    def _create(self, tenant: str, request: CreateAgentRequest, user: str | None) -> StoredAgent:
+        now = self._records.clock.now()
+        parts = self._parts(tenant, request, now)
+        agent = self._agent(request, parts, user, now)
+        token = self._records.ids.token()
+        head, rows = self._conversation(tenant, agent, parts, request)
+        self._records.write(
+            [*self._children(tenant, agent, parts, token), *self._rows(tenant, rows)],
+            [
+                *self._records.agents.create(tenant, agent, token),
+                self._records.conversations.create_head(tenant, head, token),
+                *self._records.conversations.pointed(tenant, head, rows),
+            ],
+            token,
+        )
+        self._records.conversations.keep(tenant, Loaded(head, tuple(rows)))
+        return agent
+
+    def _parts(self, tenant: str, request: CreateAgentRequest, now: datetime) -> _Parts:
+        folders = wanted_folders(request.folder_ids, request.source_ids) or []
+        new = [new_block(self._records.ids.new("block"), block, now) for block in request.memory_blocks or ()]
+        given = [self._records.block(tenant, block_id) for block_id in dict.fromkeys(request.block_ids or ())]
+        blocks = [*new, *given]
+        refuse_equal_labels(blocks)
+        return _Parts(
+            new,
+            blocks,
+            self._tools(tenant, request, FILE_TOOLS if folders else ()),
+            [self._records.folder(tenant, folder_id).id for folder_id in folders],
+        )
+
+    def _tools(self, tenant: str, request: CreateAgentRequest, more: Sequence[str]) -> list[StoredTool]:
+        names = [*(request.tools or ()), *more]
+        optional: list[str] = []
+        if request.include_base_tools:
+            names = [*agent_types.base_tools(request.agent_type, bool(request.enable_sleeptime)), *names]
+        if request.include_multi_agent_tools:
+            optional = list(MULTI_AGENT_TOOLS)
+        named = self._records.tools.by_name(tenant, [*names, *optional])
+        missing = [name for name in names if name not in named]
+        if missing:
+            raise InvalidArgument(f"INVALID_ARGUMENT: Tools not found by name: {missing}")
+        given = [self._records.tool(tenant, tool_id) for tool_id in request.tool_ids or ()]
+        return list({tool.id: tool for tool in (*named.values(), *given)}.values())
+
+    def _agent(self, request: CreateAgentRequest, parts: _Parts, user: str | None, now: datetime) -> StoredAgent:
+        agent_id = self._records.ids.new("agent")
+        name = request.name or default_name(int(agent_id[-12:], 16) >> 7)
+        check_name(name)
+        model = chosen_model(request, self._models)
+        files, characters = agent_types.file_limits(model.config.context_window)
+        secrets = request.secrets if request.secrets is not None else request.tool_exec_environment_variables
+        tags = list(dict.fromkeys(request.tags or ()))
+        return StoredAgent(
+            id=agent_id,
+            name=name,
+            system=agent_types.default_system(request.agent_type) if request.system is None else request.system,
+            agent_type=request.agent_type,
+            created_at=now,
+            updated_at=now,
+            created_by_id=user,
+            last_updated_by_id=user,
+            tool_rules=_rules(request, parts.tools, model.config.model),
+            llm_config=model.config,
+            explicit_model_settings=model.settings,
+            embedding_config=chosen_embedding(request, self._models),
+            compaction_settings=chosen_compaction(request.compaction_settings, model.config),
+            response_format=request.response_format,
+            description=request.description,
+            metadata=request.metadata,
+            timezone=request.timezone or "UTC",
+            approval_deadline=(
+                request.approval_deadline if "approval_deadline" in request.model_fields_set else DEFAULT_DEADLINE
+            ),
+            fallback_model=checked_fallback(request.fallback_model, self._models),
+            project_id=request.project_id,
+            template_id=request.template_id,
+            base_template_id=request.base_template_id,
+            message_buffer_autoclear=request.message_buffer_autoclear or request.agent_type is AgentType.WORKFLOW,
+            enable_sleeptime=request.enable_sleeptime,
+            max_files_open=checked_files_open(request.max_files_open) or files,
+            per_file_view_window_char_limit=request.per_file_view_window_char_limit or characters,
+            hidden=True if SUBAGENT_TAG in tags else request.hidden,
+            tags=tags,
+            identity_ids=list(dict.fromkeys(request.identity_ids or ())),
+            block_ids=[block.id for block in parts.blocks],
+            tool_ids=[tool.id for tool in parts.tools],
+            source_ids=parts.folder_ids,
+            secrets=new_secrets(self._records, agent_id, secrets or {}, [], now),
+        )
+
+    def _conversation(
+        self, tenant: str, agent: StoredAgent, parts: _Parts, request: CreateAgentRequest
+    ) -> tuple[Head, list[Message]]:
+        """The head and the first rows: the system message, and what the agent starts with."""
+        system_id = self._records.ids.new("message")
+        opening = opening_of(self._records, agent, system_id)
+        if request.initial_message_sequence is not None:
+            said = given_sequence(request.initial_message_sequence, opening)
+        else:
+            said = boot_sequence(opening) if spec_of(agent.agent_type).boot_sequence else []
+        head = Head(
+            id=agent.id,
+            agent_id=agent.id,
+            window=Window(pinned=[system_id], cut=system_id),
+            version=1,
+            last_message=said[-1].id if said else system_id,
+            newest=[system_id, *(row.id for row in said)][-MAX_CHANGES:],
+            messages=1 + len(said),
+            created_at=agent.created_at,
+        )
+        compiled = self._prompts.compiled(tenant, agent, head, blocks=parts.blocks, in_window=head.messages)
+        system = system_row(system_id, agent, compiled.text, agent.created_at)
+        return head.model_copy(update={"compiled": compiled.source}), [system, *said]
+
+    def _children(self, tenant: str, agent: StoredAgent, parts: _Parts, token: str) -> Iterator[Change]:
+        created = {block.id for block in parts.new_blocks}
+        for block in parts.blocks:
+            if block.id in created:
+                yield from self._records.blocks.create(tenant, block, token)
+            else:
+                yield self._records.blocks.there(tenant, block.id)
+            yield self._records.blocks.attach(tenant, block.id, agent.id)
+        for tool in parts.tools:
+            yield from self._records.tools.there(tenant, tool.id)
+            yield from self._records.tools.attach(tenant, tool.id, agent.id)
+        yield from folder_links(self._records, tenant, agent.id, (), parts.folder_ids)
+        if parts.folder_ids:
+            yield from filled_desk(self._records, tenant, (), agent)
+
+    def _rows(self, tenant: str, rows: Sequence[Message]) -> Iterator[Change]:
+        for row in rows:
+            yield self._records.conversations.put_message(tenant, row.agent_id, row)
+
+
+def _rules(request: CreateAgentRequest, tools: Sequence[StoredTool], model: str) -> list[ToolRule]:
+    given = list(request.tool_rules or ())
+    names = [tool.name for tool in tools if tool.name]
+    ruled = {(rule.type, rule.tool_name) for rule in given}
+    defaults = agent_types.default_rules(request.agent_type, names, model, request.include_base_tool_rules, bool(given))
+    rules = [*given, *(rule for rule in defaults if (rule.type, rule.tool_name) not in ruled)]
+    rules += approval_rules(tools, rules)
+    tool_rules.check(rules, model)
+    return rules

@@ -1,0 +1,50 @@
+"""Folders as parts of an agent: what attaching and detaching them changes beside the agent's own list (run-time digest 8.2).
+
+With its first folder an agent gets the file tools, with its last it loses them. As many files of a new folder as fit are opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hibernaut.domain.files import file_views
+from hibernaut.domain.tools.builtin_tools import builtin_id
+from hibernaut.ports.table import Change
+from hibernaut.schemas.agent import StoredAgent
+from hibernaut.services.prompt.file_views import limits_of
+from hibernaut.services.records import Records
+
+FILE_TOOLS = ("open_files", "grep_files", "semantic_search_files")
+
+
+def wanted_folders(*lists: Sequence[str] | None) -> list[str] | None:
+    """The folders that a request names by its newer and its older field; None where it names neither."""
+    given = [ids for ids in lists if ids is not None]
+    return list(dict.fromkeys(folder_id for ids in given for folder_id in ids)) if given else None
+
+
+def tools_with(tool_ids: Sequence[str], folder_ids: Sequence[str]) -> list[str]:
+    """The ids of an agent's tools when it has these folders."""
+    ours = [builtin_id(name) for name in FILE_TOOLS]
+    if not folder_ids:
+        return [tool_id for tool_id in tool_ids if tool_id not in ours]
+    return [*tool_ids, *(tool_id for tool_id in ours if tool_id not in tool_ids)]
+
+
+def folder_links(records: Records, tenant: str, agent_id: str, before: Sequence[str], after: Sequence[str]) -> list[Change]:
+    """The link rows between two lists of folders of one agent; what is newly attached must exist."""
+    fresh = [folder_id for folder_id in after if folder_id not in before]
+    lost = [folder_id for folder_id in before if folder_id not in after]
+    there = [records.folders.there(tenant, folder_id) for folder_id in fresh]
+    links = [records.folders.attach(tenant, folder_id, agent_id) for folder_id in fresh]
+    return [*there, *links, *(records.folders.detach(tenant, folder_id, agent_id) for folder_id in lost)]
+
+
+def filled_desk(records: Records, tenant: str, before: Sequence[str], after: StoredAgent) -> list[Change]:
+    """The change that opens the files of folders that the agent did not have `before`, as far as they fit."""
+    desk = records.files.desk(tenant, after.id)
+    rows = {folder_id: records.files.rows(tenant, folder_id) for folder_id in after.source_ids}
+    there = {row.file_id for listed in rows.values() for row in listed}
+    fresh = [row.file_id for folder_id in after.source_ids if folder_id not in before for row in rows[folder_id] if row.readable]
+    full = file_views.filled(desk, fresh, most=limits_of(after)[0], there=there, now=records.clock.now())
+    return [] if full == desk else [records.files.put_desk(tenant, after.id, desk, full, records.ids.token())]

@@ -1,0 +1,137 @@
+"""Which model an agent asks, and how: a request's many fields folded into one configuration (Letta V1 API, digest 2.2 and 4.12).
+
+Knows the catalogue of models by its port; nothing is stored here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hibernaut.domain.models.model_settings import compaction_default, reasoning_defaults, with_settings
+from hibernaut.ports.model import Models
+from hibernaut.schemas.agent import AgentType, CreateAgentRequest, StoredAgent, UpdateAgent
+from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.errors import NotFound
+from hibernaut.schemas.llm_config import EmbeddingConfig, LLMConfig
+from hibernaut.schemas.model_settings import CompactionSettings, ModelSettings
+from hibernaut.services.agents.agent_states import handle_of
+
+LARGEST_DEFAULT_WINDOW = 128_000
+"""Tokens. A larger window costs more with every step, so it must be asked for (run-time digest 1.5)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """A configuration, and the settings of the caller that it was made from, if there were any."""
+
+    config: LLMConfig
+    settings: ModelSettings | None
+
+
+def chosen_model(request: CreateAgentRequest, models: Models) -> ModelChoice:
+    """The model of a new agent. Raises: InvalidArgument and NotFound for its handle."""
+    if request.llm_config is not None and request.model is None:
+        base = request.llm_config
+    else:
+        base = _from_catalogue(request.model or models.default_handle(), models)
+    reasoning = request.enable_reasoner if request.reasoning is None else request.reasoning
+    changes: JsonObject = {} if reasoning is None else {"enable_reasoner": reasoning}
+    if request.max_reasoning_tokens is not None:
+        changes["max_reasoning_tokens"] = request.max_reasoning_tokens
+    return _folded(base.model_copy(update=changes), request, request.agent_type)
+
+
+def changed_model(agent: StoredAgent, request: UpdateAgent, models: Models) -> ModelChoice:
+    """The model after an update; what the request leaves out stays, but a new model brings its own window."""
+    base = agent.llm_config if request.llm_config is None else request.llm_config
+    if request.model is not None:
+        base = _taken_over(_from_catalogue(request.model, models), agent.llm_config)
+    if request.reasoning is not None:
+        base = base.model_copy(update={"enable_reasoner": request.reasoning})
+    if base is agent.llm_config and not _folds(request):
+        return ModelChoice(base, agent.explicit_model_settings)
+    return _folded(base, request, agent.agent_type)
+
+
+def checked_fallback(handle: str | None, models: Models) -> str | None:
+    """The handle of the model that answers when the agent's own cannot. Raises: InvalidArgument and NotFound for the handle."""
+    return None if handle is None else models.config(handle).handle or handle
+
+
+def _from_catalogue(handle: str, models: Models) -> LLMConfig:
+    config = models.config(handle)
+    return config.model_copy(update={"context_window": min(config.context_window, LARGEST_DEFAULT_WINDOW)})
+
+
+def _taken_over(new: LLMConfig, old: LLMConfig) -> LLMConfig:
+    """A limit on the reply outlives a change of model, unless the new model allows less."""
+    limits = [limit for limit in (new.max_tokens, old.max_tokens) if limit is not None]
+    return new.model_copy(update={"max_tokens": min(limits)}) if limits else new
+
+
+def _folds(request: CreateAgentRequest | UpdateAgent) -> bool:
+    given = (
+        request.model_settings,
+        request.context_window_limit,
+        request.max_tokens,
+        request.response_format,
+        request.parallel_tool_calls,
+    )
+    return any(value is not None for value in given)
+
+
+def _folded(base: LLMConfig, request: CreateAgentRequest | UpdateAgent, agent_type: AgentType) -> ModelChoice:
+    config = with_settings(base, request.model_settings) if request.model_settings else base
+    changes: JsonObject = {
+        "context_window": request.context_window_limit,
+        "max_tokens": request.max_tokens,
+        "response_format": request.response_format,
+        "parallel_tool_calls": request.parallel_tool_calls,
+    }
+    config = config.model_copy(update={name: value for name, value in changes.items() if value is not None})
+    return ModelChoice(reasoning_defaults(config, agent_type), request.model_settings)
+
+
+def chosen_embedding(request: CreateAgentRequest, models: Models) -> EmbeddingConfig | None:
+    """The embedding of a new agent; None where the deployment has none. Raises: NotFound for its handle."""
+    if request.embedding_config is not None and request.embedding is None:
+        return request.embedding_config
+    handle = request.embedding or models.default_embedding_handle()
+    if handle is None:
+        return None
+    config = embedding_of(handle, models)
+    chunk_size = request.embedding_chunk_size
+    return config if chunk_size is None else config.model_copy(update={"embedding_chunk_size": chunk_size})
+
+
+def embedding_of(handle: str, models: Models) -> EmbeddingConfig:
+    """The configuration of an embedding model. Raises: NotFound, with the handles that exist."""
+    offered = {model.handle: model for model in models.list_embeddings()}
+    if handle not in offered:
+        raise NotFound(f"NOT_FOUND: Embedding handle {handle} not found, must be one of {list(offered)}")
+    return EmbeddingConfig.model_validate(offered[handle].model_dump(include=set(EmbeddingConfig.model_fields)))
+
+
+def chosen_compaction(given: CompactionSettings | None, config: LLMConfig) -> CompactionSettings:
+    """What was given, over the defaults: the provider's cheap model summarises."""
+    settings = given or CompactionSettings()
+    return settings if settings.model else settings.model_copy(update={"model": _summarizer(config)})
+
+
+def changed_compaction(agent: StoredAgent, request: UpdateAgent, config: LLMConfig) -> CompactionSettings:
+    """The agent's settings under those of the request: a new provider brings its own default model, a new mode its own prompt."""
+    settings = agent.compaction_settings or CompactionSettings()
+    if settings.model in (None, _summarizer(agent.llm_config)):
+        settings = settings.model_copy(update={"model": _summarizer(config)})
+    given = request.compaction_settings
+    if given is None:
+        return settings
+    changes = {name: getattr(given, name) for name in given.model_fields_set if getattr(given, name) is not None}
+    if changes.get("mode", settings.mode) != settings.mode:
+        settings = settings.model_copy(update={"prompt": None})
+    return settings.model_copy(update=changes)
+
+
+def _summarizer(config: LLMConfig) -> str:
+    handle = handle_of(config)
+    return compaction_default(handle.partition("/")[0], handle)

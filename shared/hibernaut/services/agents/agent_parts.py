@@ -1,0 +1,76 @@
+"""The parts of an agent that creating and updating share: blocks, secrets, rules, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from hibernaut.domain.agents import agent_types
+from hibernaut.domain.agents.first_messages import Opening
+from hibernaut.schemas.agent import AgentEnvironmentVariable, StoredAgent
+from hibernaut.schemas.block import CreateBlock, StoredBlock
+from hibernaut.schemas.errors import Conflict, InvalidArgument
+from hibernaut.schemas.tool import Tool
+from hibernaut.schemas.tool_rule import RequiresApprovalToolRule, ToolRule
+from hibernaut.services.records import Records
+
+MOST_FILES_OPEN = 1000
+
+
+def new_block(block_id: str, block: CreateBlock, now: datetime) -> StoredBlock:
+    """A block as it is first stored; the labels `human` and `persona` bring their description."""
+    fields = block.model_dump(exclude={"tags", "description"})
+    description = block.description if block.description is not None else agent_types.default_description(block.label)
+    return StoredBlock(**fields, id=block_id, tags=block.tags or [], description=description, created_at=now, updated_at=now)
+
+
+def new_secrets(
+    records: Records, agent_id: str, values: dict[str, str], before: Sequence[AgentEnvironmentVariable], now: datetime
+) -> list[AgentEnvironmentVariable]:
+    """The secrets of an agent; a key that it had before keeps its id."""
+    known = {secret.key: secret for secret in before}
+    return [
+        known[key].model_copy(update={"value": value, "updated_at": now})
+        if key in known
+        else AgentEnvironmentVariable(
+            id=records.ids.new("agent-env"), key=key, value=value, agent_id=agent_id, created_at=now, updated_at=now
+        )
+        for key, value in values.items()
+    ]
+
+
+def approval_rules(tools: Sequence[Tool], rules: Sequence[ToolRule]) -> list[ToolRule]:
+    """A rule for each tool that always needs a person's approval, unless one stands there."""
+    ruled = {rule.tool_name for rule in rules if isinstance(rule, RequiresApprovalToolRule)}
+    return [
+        RequiresApprovalToolRule(tool_name=tool.name)
+        for tool in tools
+        if tool.default_requires_approval and tool.name and tool.name not in ruled
+    ]
+
+
+def refuse_equal_labels(blocks: Sequence[StoredBlock]) -> None:
+    """Raises: Conflict where two blocks of one agent bear the same label."""
+    labels = [block.label for block in blocks]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise Conflict(f"CONFLICT: An agent's blocks have different labels: more than one is called '{label}'.")
+
+
+def checked_files_open(number: int | None) -> int | None:
+    """Raises: InvalidArgument."""
+    if number is not None and not 0 < number <= MOST_FILES_OPEN:
+        raise InvalidArgument(f"INVALID_ARGUMENT: max_files_open must be from 1 to {MOST_FILES_OPEN}, not {number}.")
+    return number
+
+
+def opening_of(records: Records, agent: StoredAgent, after: str) -> Opening:
+    """For the first messages of an agent; their ids follow the message `after`."""
+
+    def ids() -> Iterator[str]:
+        last = after
+        while True:
+            last = records.ids.new("message", after=last)
+            yield last
+
+    return Opening(agent_id=agent.id, ids=ids(), now=records.clock.now(), timezone=agent.timezone, model=agent.llm_config.model)

@@ -1,0 +1,142 @@
+"""Stored agents as clients see them: relations resolved, in few reads for many agents (Letta V1 API, digest 1.4 and 4.1).
+
+What is stored was validated when it came in, so nothing is validated again on the way out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from hibernaut.domain.models.model_settings import settings_of
+from hibernaut.domain.turn.summaries import with_prompt
+from hibernaut.domain.wire.letta_messages import Rendering, render
+from hibernaut.ports.table import Item
+from hibernaut.schemas.agent import AgentState, Memory, StoredAgent
+from hibernaut.schemas.block import Block, StoredBlock
+from hibernaut.schemas.conversation import Head
+from hibernaut.schemas.folder import StoredFolder
+from hibernaut.schemas.letta_message import ApprovalRequestMessage
+from hibernaut.schemas.llm_config import LLMConfig
+from hibernaut.schemas.stop import StopReason
+from hibernaut.schemas.tool import StoredTool
+from hibernaut.services.records import Records
+
+RELATIONS = frozenset({"blocks", "identities", "managed_group", "pending_approval", "secrets", "sources", "tags", "tools"})
+"""What `include=agent.…` may name."""
+LOADED = RELATIONS - {"pending_approval"}
+"""What is shown where nobody chooses: a pending approval is shown only when it is asked for."""
+_PLAIN_NAMES = {"memory": "blocks", "identity_ids": "identities", "multi_agent_group": "managed_group"}
+_SHARED = [name for name in AgentState.model_fields if name in StoredAgent.model_fields]
+
+
+def shown_relations(chooses: bool, include: Sequence[str] | None, include_relationships: Sequence[str] | None) -> frozenset[str]:
+    """The relations of an AgentState: a "1.0 client" chooses them by `include`; the deprecated plain names win over both."""
+    if include_relationships is not None:
+        return frozenset(_PLAIN_NAMES.get(name, name) for name in include_relationships) & RELATIONS
+    included = frozenset(name.removeprefix("agent.") for name in include or ()) & RELATIONS
+    return included if chooses else LOADED | included
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What the agents of one reply refer to, by id."""
+
+    rows: dict[str, Item]
+    heads: dict[str, Head]
+    blocks: dict[str, StoredBlock]
+    tools: dict[str, StoredTool]
+    folders: dict[str, StoredFolder]
+    asking: dict[str, ApprovalRequestMessage]
+
+
+class AgentStates:
+    def __init__(self, records: Records) -> None:
+        self._records = records
+
+    def of_one(self, tenant: str, agent: StoredAgent, shown: frozenset[str] = LOADED) -> AgentState:
+        return self.of(tenant, [agent], shown)[0]
+
+    def of(self, tenant: str, agents: Sequence[StoredAgent], shown: frozenset[str] = LOADED) -> list[AgentState]:
+        """One state for each agent, in their order."""
+        found = self._find(tenant, agents, shown)
+        return [self._state(tenant, agent, found, shown) for agent in agents]
+
+    def _find(self, tenant: str, agents: Sequence[StoredAgent], shown: frozenset[str]) -> _Found:
+        ids = [agent.id for agent in agents]
+        block_ids = _each(agent.block_ids for agent in agents) if "blocks" in shown else []
+        tool_ids = _each(agent.tool_ids for agent in agents) if "tools" in shown else []
+        folder_ids = _each(agent.source_ids for agent in agents) if "sources" in shown else []
+        heads = self._records.conversations.heads(tenant, ids)
+        return _Found(
+            rows=self._records.agents.rows_of(tenant, ids),
+            heads=heads,
+            blocks=self._records.blocks.get_many(tenant, block_ids),
+            tools=self._records.tools.get_many(tenant, tool_ids),
+            folders=self._records.folders.get_many(tenant, folder_ids),
+            asking=self._asking(tenant, heads) if "pending_approval" in shown else {},
+        )
+
+    def _asking(self, tenant: str, heads: dict[str, Head]) -> dict[str, ApprovalRequestMessage]:
+        """What agents wait for in their own conversations, by agent."""
+        asked = {head.pending: head.id for head in heads.values() if head.pending}
+        found = self._records.approvals.get_many(tenant, list(asked)) if asked else {}
+        requests: dict[str, ApprovalRequestMessage] = {}
+        for run_id, record in found.items():
+            row = self._records.conversations.message(tenant, asked[run_id], record.request_id)
+            for shown in render(row, Rendering()) if row is not None and record.consumed_by is None else ():
+                if isinstance(shown, ApprovalRequestMessage):
+                    requests[asked[run_id]] = shown
+        return requests
+
+    def _state(self, tenant: str, agent: StoredAgent, found: _Found, shown: frozenset[str]) -> AgentState:
+        head = found.heads.get(agent.id)
+        blocks: list[Block] = [found.blocks[block_id] for block_id in agent.block_ids if block_id in found.blocks]
+        secrets = agent.secrets if "secrets" in shown else []
+        fields = {name: getattr(agent, name) for name in _SHARED}
+        fields |= _last_run(found.rows.get(agent.id, {}))
+        # Every field is named: looking up a default costs more than all the others.
+        return AgentState.model_construct(
+            **{
+                **fields,
+                "message_ids": self._records.window_ids.of(tenant, head) if head else [],
+                "model": handle_of(agent.llm_config),
+                "embedding": agent.embedding_config.handle if agent.embedding_config else None,
+                "compaction_settings": with_prompt(agent.compaction_settings),
+                "model_settings": agent.explicit_model_settings or settings_of(agent.llm_config),
+                "memory": Memory.model_construct(
+                    agent_type=agent.agent_type, git_enabled=False, blocks=blocks, file_blocks=[], prompt_template=""
+                ),
+                "blocks": blocks,
+                "tools": [found.tools[tool_id] for tool_id in agent.tool_ids if tool_id in found.tools],
+                "tags": agent.tags if "tags" in shown else [],
+                "identity_ids": agent.identity_ids if "identities" in shown else [],
+                "sources": [found.folders[one].wire() for one in agent.source_ids if one in found.folders],
+                "identities": [],
+                "pending_approval": found.asking.get(agent.id),
+                "multi_agent_group": None,
+                "managed_group": None,
+                "tool_exec_environment_variables": secrets,
+                "secrets": secrets,
+            }
+        )
+
+
+def handle_of(config: LLMConfig) -> str:
+    """`provider/model`, also of a configuration that came without its handle."""
+    return config.handle or f"{config.provider_name or config.model_endpoint_type}/{config.model}"
+
+
+def _last_run(row: Item) -> dict[str, object]:
+    """What the list row knows of the newest run."""
+    completion, reason = str(row.get("last_run_completion", "")), str(row.get("last_stop_reason", ""))
+    return {
+        "last_run_completion": datetime.fromisoformat(completion) if completion else None,
+        "last_run_duration_ms": row.get("last_run_duration_ms"),
+        "last_stop_reason": StopReason(reason) if reason else None,
+    }
+
+
+def _each(lists: Iterable[Sequence[str]]) -> list[str]:
+    return list(dict.fromkeys(identifier for ids in lists for identifier in ids))

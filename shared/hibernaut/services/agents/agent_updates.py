@@ -1,0 +1,231 @@
+"""Changing an agent: what PATCH applies, and attaching and detaching (Letta V1 API, digest 2.2, 2.5, 2.6 and 4.3).
+
+Nothing here writes a system message: it follows at the next run's start, or when somebody looks at it. Knows nothing of how an
+agent is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from hibernaut.domain.agents.agent_names import check_name
+from hibernaut.domain.tools import tool_rules
+from hibernaut.ports.model import Models
+from hibernaut.ports.table import Change
+from hibernaut.schemas.agent import StoredAgent, UpdateAgent
+from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.errors import NotFound
+from hibernaut.schemas.tool_rule import RequiresApprovalToolRule, ToolRule
+from hibernaut.services.agents.agent_folders import filled_desk, folder_links, tools_with, wanted_folders
+from hibernaut.services.agents.agent_models import changed_compaction, changed_model, checked_fallback, embedding_of
+from hibernaut.services.agents.agent_parts import approval_rules, checked_files_open, new_secrets, refuse_equal_labels
+from hibernaut.services.agents.agent_windows import AgentWindows
+from hibernaut.services.records import Records
+
+_AS_GIVEN = (
+    "name",
+    "system",
+    "tool_rules",
+    "description",
+    "metadata",
+    "project_id",
+    "template_id",
+    "base_template_id",
+    "response_format",
+    "enable_sleeptime",
+    "timezone",
+    "max_files_open",
+    "per_file_view_window_char_limit",
+    "hidden",
+    "message_buffer_autoclear",
+    "last_run_completion",
+    "last_run_duration_ms",
+    "last_stop_reason",
+)
+"""The fields that are taken over as they come."""
+
+
+class AgentUpdates:
+    def __init__(self, records: Records, *, models: Models, windows: AgentWindows) -> None:
+        self._records = records
+        self._models = models
+        self._windows = windows
+
+    def update(self, tenant: str, agent_id: str, request: UpdateAgent, *, user: str | None = None) -> StoredAgent:
+        """Apply what is not null; lists replace. Raises: NotFound, InvalidArgument, Conflict (labels), Busy (a window under a run)."""
+
+        def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
+            changes = self._changes(tenant, agent, request)
+            after = agent.model_copy(update=changes)
+            tool_rules.check(after.tool_rules or [], after.llm_config.model)
+            beside = [*self._links(tenant, agent, after), *self._desk(tenant, agent, after)]
+            if request.message_ids is not None:
+                beside += self._windows.set_window(tenant, agent, request.message_ids)
+            return after, beside
+
+        return self._records.change_agent(tenant, agent_id, decide, user)
+
+    def _changes(self, tenant: str, agent: StoredAgent, request: UpdateAgent) -> JsonObject:
+        if request.name is not None:
+            check_name(request.name)
+        checked_files_open(request.max_files_open)
+        changes: JsonObject = {name: getattr(request, name) for name in _AS_GIVEN if getattr(request, name) is not None}
+        for name in ("tags", "identity_ids"):
+            if getattr(request, name) is not None:
+                changes[name] = list(dict.fromkeys(getattr(request, name)))
+        if "approval_deadline" in request.model_fields_set:
+            changes["approval_deadline"] = request.approval_deadline  # null is a setting of its own: no deadline
+        if "fallback_model" in request.model_fields_set:
+            changes["fallback_model"] = checked_fallback(request.fallback_model, self._models)  # null takes it away
+        secrets = request.secrets if request.secrets is not None else request.tool_exec_environment_variables
+        if secrets is not None:
+            changes["secrets"] = new_secrets(self._records, agent.id, secrets, agent.secrets, self._records.clock.now())
+        return changes | self._model(agent, request) | self._attached(tenant, agent, request, changes)
+
+    def _model(self, agent: StoredAgent, request: UpdateAgent) -> JsonObject:
+        model = changed_model(agent, request, self._models)
+        changes: JsonObject = {
+            "llm_config": model.config,
+            "explicit_model_settings": model.settings,
+            "compaction_settings": changed_compaction(agent, request, model.config),
+        }
+        if request.embedding is not None:
+            changes["embedding_config"] = embedding_of(request.embedding, self._models)
+        elif request.embedding_config is not None:
+            changes["embedding_config"] = request.embedding_config
+        return changes
+
+    def _attached(self, tenant: str, agent: StoredAgent, request: UpdateAgent, changes: JsonObject) -> JsonObject:
+        attached: JsonObject = {}
+        if request.block_ids is not None:
+            blocks = [self._records.block(tenant, block_id) for block_id in dict.fromkeys(request.block_ids)]
+            refuse_equal_labels(blocks)
+            attached["block_ids"] = [block.id for block in blocks]
+        if request.tool_ids is not None:
+            tools = [self._records.tool(tenant, tool_id) for tool_id in dict.fromkeys(request.tool_ids)]
+            attached["tool_ids"] = [tool.id for tool in tools]
+            rules: list[ToolRule] = changes.get("tool_rules") or agent.tool_rules or []
+            fresh = [tool for tool in tools if tool.id not in agent.tool_ids]
+            attached["tool_rules"] = [*rules, *approval_rules(fresh, rules)]
+        folders = wanted_folders(request.folder_ids, request.source_ids)
+        if folders is not None:
+            attached["source_ids"] = [self._records.folder(tenant, folder_id).id for folder_id in folders]
+            attached["tool_ids"] = tools_with(attached.get("tool_ids", agent.tool_ids), folders)
+        return attached
+
+    def attach_block(self, tenant: str, agent_id: str, block_id: str, *, user: str | None = None) -> StoredAgent:
+        """Attaching what is attached changes nothing. Raises: NotFound, Conflict where another block has the label."""
+
+        def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
+            block = self._records.block(tenant, block_id)
+            if block_id in agent.block_ids:
+                return agent, []
+            refuse_equal_labels([*self._records.blocks_of(tenant, agent), block])
+            return self._with(tenant, agent, {"block_ids": [*agent.block_ids, block_id]})
+
+        return self._records.change_agent(tenant, agent_id, decide, user)
+
+    def detach_block(self, tenant: str, agent_id: str, block_id: str, *, user: str | None = None) -> StoredAgent:
+        """The block itself stays. Raises: NotFound, also where it is not attached."""
+
+        def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
+            if block_id not in agent.block_ids:
+                raise NotFound(f"Block with id '{block_id}' is not attached to agent '{agent_id}'")
+            return self._with(tenant, agent, {"block_ids": [one for one in agent.block_ids if one != block_id]})
+
+        return self._records.change_agent(tenant, agent_id, decide, user)
+
+    def attach_tool(self, tenant: str, agent_id: str, tool_id: str, *, user: str | None = None) -> StoredAgent:
+        """A tool that always needs approval brings its rule. Raises: NotFound."""
+
+        def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
+            tool = self._records.tool(tenant, tool_id)
+            if tool_id in agent.tool_ids:
+                return agent, []
+            rules = agent.tool_rules or []
+            rules = [*rules, *approval_rules([tool], rules)]
+            return self._with(tenant, agent, {"tool_ids": [*agent.tool_ids, tool_id], "tool_rules": rules})
+
+        return self._records.change_agent(tenant, agent_id, decide, user)
+
+    def detach_tool(self, tenant: str, agent_id: str, tool_id: str, *, user: str | None = None) -> StoredAgent:
+        """Detaching what is not attached changes nothing; the rules that name the tool stay. Raises: NotFound."""
+
+        def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
+            if tool_id not in agent.tool_ids:
+                return agent, []
+            return self._with(tenant, agent, {"tool_ids": [one for one in agent.tool_ids if one != tool_id]})
+
+        return self._records.change_agent(tenant, agent_id, decide, user)
+
+    def attach_folder(self, tenant: str, agent_id: str, folder_id: str, *, user: str | None = None) -> StoredAgent:
+        """Its files are opened as far as they fit, and the file tools come with it. Raises: NotFound."""
+
+        def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
+            self._records.folder(tenant, folder_id)
+            if folder_id in agent.source_ids:
+                return agent, []
+            return self._with_folders(tenant, agent, [*agent.source_ids, folder_id])
+
+        return self._records.change_agent(tenant, agent_id, decide, user)
+
+    def detach_folder(self, tenant: str, agent_id: str, folder_id: str, *, user: str | None = None) -> StoredAgent:
+        """With the last folder the file tools go. Detaching what is not attached changes nothing. Raises: NotFound."""
+        self._records.folder(tenant, folder_id)
+
+        def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
+            if folder_id not in agent.source_ids:
+                return agent, []
+            return self._with_folders(tenant, agent, [one for one in agent.source_ids if one != folder_id])
+
+        return self._records.change_agent(tenant, agent_id, decide, user)
+
+    def lose_folder(self, tenant: str, agent_id: str, folder_id: str) -> None:
+        """The agent loses a folder that is being deleted; nothing happens where the agent is gone too."""
+        if self._records.agents.get(tenant, agent_id) is not None:
+            self.detach_folder(tenant, agent_id, folder_id)
+        self._records.writer.write(self._records.folders.detach(tenant, folder_id, agent_id))
+
+    def _with_folders(self, tenant: str, agent: StoredAgent, folder_ids: list[str]) -> tuple[StoredAgent, list[Change]]:
+        changes: JsonObject = {"source_ids": folder_ids, "tool_ids": tools_with(agent.tool_ids, folder_ids)}
+        after, beside = self._with(tenant, agent, changes)
+        return after, [*beside, *self._desk(tenant, agent, after)]
+
+    def _desk(self, tenant: str, before: StoredAgent, after: StoredAgent) -> list[Change]:
+        return filled_desk(self._records, tenant, before.source_ids, after) if after.source_ids != before.source_ids else []
+
+    def set_approval(self, tenant: str, agent_id: str, tool_name: str, *, required: bool, user: str | None = None) -> StoredAgent:
+        """Add or remove the rule that a person approves each call of the tool. Raises: NotFound."""
+
+        def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
+            rules = agent.tool_rules or []
+            others = [rule for rule in rules if not (isinstance(rule, RequiresApprovalToolRule) and rule.tool_name == tool_name)]
+            if required is (len(others) < len(rules)):
+                return agent, []
+            after = [*rules, RequiresApprovalToolRule(tool_name=tool_name)] if required else others
+            return agent.model_copy(update={"tool_rules": after}), []
+
+        return self._records.change_agent(tenant, agent_id, decide, user)
+
+    def _with(self, tenant: str, agent: StoredAgent, changes: JsonObject) -> tuple[StoredAgent, list[Change]]:
+        after = agent.model_copy(update=changes)
+        return after, [*self._links(tenant, agent, after)]
+
+    def _links(self, tenant: str, before: StoredAgent, after: StoredAgent) -> Iterator[Change]:
+        """The link rows between two states of one agent; what is newly attached must exist."""
+        blocks, tools = self._records.blocks, self._records.tools
+        for block_id in _more(after.block_ids, before.block_ids):
+            yield blocks.there(tenant, block_id)
+            yield blocks.attach(tenant, block_id, after.id)
+        for block_id in _more(before.block_ids, after.block_ids):
+            yield blocks.detach(tenant, block_id, after.id)
+        for tool_id in _more(after.tool_ids, before.tool_ids):
+            yield from tools.there(tenant, tool_id)
+            yield from tools.attach(tenant, tool_id, after.id)
+        for tool_id in _more(before.tool_ids, after.tool_ids):
+            yield from tools.detach(tenant, tool_id, after.id)
+        yield from folder_links(self._records, tenant, after.id, before.source_ids, after.source_ids)
+
+
+def _more(these: Sequence[str], those: Sequence[str]) -> list[str]:
+    return [one for one in these if one not in those]

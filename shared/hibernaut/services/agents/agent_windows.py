@@ -1,0 +1,112 @@
+"""What of its conversation an agent sees, changed and measured from outside: reset, an explicit window, the system message anew.
+
+Such a change takes the conversation as a run would: while a run owns it, it is refused. Knows agents' default conversations only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hibernaut.domain.agents.agent_types import spec_of
+from hibernaut.domain.agents.first_messages import boot_sequence
+from hibernaut.ports.table import Change
+from hibernaut.schemas.agent import ContextWindowOverview, StoredAgent
+from hibernaut.schemas.conversation import Head, Window
+from hibernaut.schemas.errors import Busy, InvalidArgument, NotFound
+from hibernaut.schemas.ids import is_id
+from hibernaut.services.agents.agent_parts import opening_of
+from hibernaut.services.prompt.recompilation import Recompiling, Seen
+from hibernaut.services.prompt.system_messages import Prompts, system_row
+from hibernaut.services.prompt.window_overviews import WindowOverviews
+from hibernaut.services.records import Records
+from hibernaut.store.conversations import Loaded, explicit_window
+
+
+class AgentWindows:
+    def __init__(self, records: Records, *, prompts: Prompts) -> None:
+        self._records = records
+        self._prompts = prompts
+
+    def reset(self, tenant: str, agent_id: str, *, opening: bool = False) -> StoredAgent:
+        """A fresh system message alone, with `opening` the first messages of the agent's type too. What was said stays in the log.
+
+        Raises: NotFound, Busy.
+        """
+        return self._records.until_settled(lambda: self._reset(tenant, agent_id, opening))
+
+    def _reset(self, tenant: str, agent_id: str, opening: bool) -> StoredAgent:
+        records = self._records
+        agent, head = records.agent(tenant, agent_id), self._free(tenant, agent_id)
+        system_id, token = records.ids.new("message", after=head.last_message), records.ids.token()
+        said = boot_sequence(opening_of(records, agent, system_id)) if opening and spec_of(agent.agent_type).boot_sequence else []
+        after = head.model_copy(
+            update={
+                "window": Window(pinned=[system_id], cut=system_id),
+                "version": head.version + 1,
+                "last_message": said[-1].id if said else system_id,
+                "newest": [system_id, *(row.id for row in said)],
+                "messages": head.messages + len(said),
+            }
+        )
+        compiled = self._prompts.compiled(tenant, agent, after, in_window=1 + len(said))
+        after = after.model_copy(update={"compiled": compiled.source})
+        rows = [system_row(system_id, agent, compiled.text, compiled.source.compiled_at), *said]
+        records.writer.write(
+            records.conversations.change_head(tenant, head, after, token),
+            records.deletion.message(tenant, head.id, head.window.pinned[0]),
+            *records.conversations.put_rows(tenant, head, rows),
+            token=token,
+        )
+        records.conversations.keep(tenant, Loaded(after, tuple(rows)))
+        return agent
+
+    def set_window(self, tenant: str, agent: StoredAgent, message_ids: Sequence[str]) -> list[Change]:
+        """The change that makes exactly these rows of the log the window. Raises: NotFound, InvalidArgument, Busy."""
+        head = self._free(tenant, agent.id)
+        wanted = list(dict.fromkeys(message_ids))
+        if not wanted:
+            raise InvalidArgument("INVALID_ARGUMENT: message_ids must name at least the system message.")
+        well_formed = [message_id for message_id in wanted if is_id(message_id, "message")]
+        found = self._records.conversations.messages(tenant, head.id, well_formed)
+        if missing := set(wanted) - {row.id for row in found}:
+            raise NotFound(f"No message found with id '{min(missing)}' for agent '{agent.id}'.")
+        if found[0].role != "system" or found[0].otid is not None:
+            raise InvalidArgument("INVALID_ARGUMENT: The first of message_ids must be the agent's system message.")
+        # Another system message than the head was compiled to is compiled anew by the next run.
+        compiled = head.compiled if wanted[0] == head.window.pinned[0] else None
+        changes = {"window": explicit_window(wanted, head), "version": head.version + 1, "compiled": compiled}
+        after = head.model_copy(update=changes)
+        return [self._records.conversations.change_head(tenant, head, after, self._records.ids.token())]
+
+    def recompile(self, tenant: str, agent_id: str, *, update_time: bool = False, dry_run: bool = False) -> str:
+        """The system message as memory is now, stored unless `dry_run`. Raises: NotFound."""
+
+        def see() -> Seen:
+            agent = self._records.agent(tenant, agent_id)
+            return Seen(agent, self._prompts.blocks_of(tenant, agent))
+
+        recompiling = Recompiling(self._records, self._prompts)
+        return recompiling.recompile(tenant, agent_id, see, update_time=update_time, dry_run=dry_run)
+
+    def overview(self, tenant: str, agent_id: str) -> ContextWindowOverview:
+        """How the context window is filled. Raises: NotFound."""
+        agent, loaded = self._records.agent(tenant, agent_id), self._loaded(tenant, agent_id)
+        return WindowOverviews(self._records, self._prompts).of(tenant, agent, loaded)
+
+    def _loaded(self, tenant: str, agent_id: str) -> Loaded:
+        loaded = self._records.conversations.load(tenant, agent_id)
+        if loaded is None:
+            raise NotFound(f"Agent with ID {agent_id} not found")
+        return loaded
+
+    def _free(self, tenant: str, agent_id: str) -> Head:
+        """The head of a conversation that no run holds. Raises: NotFound, Busy."""
+        head = self._records.head(tenant, agent_id)
+        holder = head.owner or head.pending
+        if holder is not None:
+            raise Busy(
+                f"CONFLICT: Cannot change the messages in context: Another request (run_id={holder}) is currently being "
+                "processed for this conversation. Please wait for it to complete.",
+                holder,
+            )
+        return head

@@ -1,0 +1,177 @@
+"""Agents: finding, listing, counting and deleting them. Making and changing them have modules of their own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hibernaut.domain.wire.listing import Page, page
+from hibernaut.ports.table import Change, Item
+from hibernaut.schemas.agent import AgentState, StoredAgent
+from hibernaut.schemas.block import StoredBlock
+from hibernaut.schemas.errors import NotFound
+from hibernaut.schemas.tool import StoredTool
+from hibernaut.services.agents.agent_creation import AgentCreation
+from hibernaut.services.agents.agent_states import LOADED, AgentStates
+from hibernaut.services.agents.agent_updates import AgentUpdates
+from hibernaut.services.agents.agent_windows import AgentWindows
+from hibernaut.services.conversations.conversation_deletion import ConversationEnds
+from hibernaut.services.records import Records
+from hibernaut.services.turns.run_termination import Endings
+from hibernaut.store import keys
+from hibernaut.store.deletion import Tombstone
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFilter:
+    """Which agents a list shows (Letta V1 API, digest 2.2). Hidden ones never."""
+
+    name: str | None = None
+    tags: Sequence[str] = ()
+    match_all_tags: bool = False
+    query_text: str | None = None
+    project_id: str | None = None
+    template_id: str | None = None
+    base_template_id: str | None = None
+    identity_id: str | None = None
+    identifier_keys: Sequence[str] = ()
+    last_stop_reason: str | None = None
+    created_by_id: str | None = None
+
+    def admits(self, row: Item) -> bool:
+        if row["hidden"] or self.identifier_keys:  # no identity has a key here yet, so no agent has one with it
+            return False
+        exact = {
+            "name": self.name,
+            "project_id": self.project_id,
+            "template_id": self.template_id,
+            "base_template_id": self.base_template_id,
+            "last_stop_reason": self.last_stop_reason,
+            "created_by_id": self.created_by_id,
+        }
+        if any(wanted is not None and row.get(name, "") != wanted for name, wanted in exact.items()):
+            return False
+        if self.query_text and self.query_text.lower() not in str(row["name"]).lower():
+            return False
+        if self.identity_id is not None and self.identity_id not in json.loads(str(row["identity_ids"])):
+            return False
+        return tags_match(row, self.tags, every=self.match_all_tags)
+
+
+def tags_match(row: Item, wanted: Sequence[str], *, every: bool) -> bool:
+    """Whether a list row has one of the tags, or every one of them; no tag wanted: any row will do."""
+    if not wanted:
+        return True
+    tags = set(json.loads(str(row["tags"])))
+    return set(wanted) <= tags if every else not tags.isdisjoint(wanted)
+
+
+class Agents:
+    """The way in to everything that is asked of agents; `creation`, `updates` and `windows` are the parts that change them."""
+
+    def __init__(
+        self, records: Records, *, creation: AgentCreation, updates: AgentUpdates, windows: AgentWindows, endings: Endings
+    ) -> None:
+        self._records = records
+        self._ends = ConversationEnds(records, endings=endings)
+        self.creation = creation
+        self.updates = updates
+        self.windows = windows
+        self.states = AgentStates(records)
+
+    def retrieve(self, tenant: str, agent_id: str, shown: frozenset[str] = LOADED) -> AgentState:
+        """Raises: NotFound."""
+        return self.states.of_one(tenant, self._records.agent(tenant, agent_id), shown)
+
+    def list(self, tenant: str, wanted: AgentFilter, asked: Page, order_by: str, shown: frozenset[str]) -> Sequence[AgentState]:
+        """`order_by` is a field of the list row: created_at, updated_at, last_run_completion."""
+        rows = [row for row in self._records.agents.rows(tenant) if wanted.admits(row)]
+        found = page(rows, asked, id_of=_id, place=lambda row: str(row.get(order_by, "")))
+        return self.some(tenant, [_id(row) for row in found], shown)
+
+    def some(self, tenant: str, agent_ids: Sequence[str], shown: frozenset[str]) -> Sequence[AgentState]:
+        """The agents that exist among these, in this order."""
+        agents = self._records.agents.get_many(tenant, agent_ids)
+        return self.states.of(tenant, [agents[agent_id] for agent_id in agent_ids if agent_id in agents], shown)
+
+    def using_block(self, tenant: str, block_id: str, asked: Page, shown: frozenset[str]) -> Sequence[AgentState]:
+        """The agents that a block is attached to. Raises: NotFound."""
+        self._records.block(tenant, block_id)
+        return self.among(tenant, self._records.blocks.agents_of(tenant, block_id), asked, shown)
+
+    def among(self, tenant: str, agent_ids: Sequence[str], asked: Page, shown: frozenset[str]) -> Sequence[AgentState]:
+        """A page of those of these agents that exist, by the time of their making."""
+        rows = self._records.agents.rows_of(tenant, agent_ids)
+        visible = [row for row in rows.values() if "name" in row]
+        found = page(visible, asked, id_of=_id, place=lambda row: str(row["created_at"]))
+        return self.some(tenant, [_id(row) for row in found], shown)
+
+    def count(self, tenant: str) -> int:
+        return len(self._records.agents.rows(tenant))
+
+    def tags(self, tenant: str, text: str | None, asked: Page) -> Sequence[str]:
+        """The tags of all agents that contain `text`; the tag is its own cursor."""
+        rows = self._records.agents.rows(tenant)
+        tags = {tag for row in rows for tag in json.loads(str(row["tags"])) if text is None or text.lower() in tag.lower()}
+        return page(sorted(tags), asked, id_of=lambda tag: tag, place=lambda tag: tag)
+
+    def blocks(self, tenant: str, agent_id: str) -> Sequence[StoredBlock]:
+        """The agent's blocks in the order of attachment. Raises: NotFound."""
+        return self._records.blocks_of(tenant, self._records.agent(tenant, agent_id))
+
+    def block(self, tenant: str, agent_id: str, label: str) -> StoredBlock:
+        """Raises: NotFound."""
+        for block in self.blocks(tenant, agent_id):
+            if block.label == label:
+                return block
+        raise NotFound(f"No block with label '{label}' found for agent '{agent_id}'")
+
+    def block_page(self, tenant: str, agent_id: str, asked: Page) -> Sequence[StoredBlock]:
+        """Ordered by the blocks' ids. Raises: NotFound."""
+        return page(self.blocks(tenant, agent_id), asked, id_of=lambda block: block.id, place=lambda block: block.id)
+
+    def tool_page(self, tenant: str, agent_id: str, asked: Page) -> Sequence[StoredTool]:
+        """Ordered by the time of making. Raises: NotFound."""
+        tools = self._records.tools_of(tenant, self._records.agent(tenant, agent_id))
+        return page(tools, asked, id_of=lambda tool: tool.id, place=lambda tool: str(tool.created_at or ""))
+
+    def delete(self, tenant: str, agent_id: str) -> None:
+        """End its conversations and runs, then itself with its links, then what lies under it. Its blocks, tools and archives stay.
+
+        Where that broke off, deleting it again goes on. Raises: NotFound, Conflict.
+        """
+        if self._ends.go_on(tenant, agent_id):
+            return
+        self._records.agent(tenant, agent_id)
+        self._ends.delete_all(tenant, agent_id)
+        self._records.until_settled(lambda: self._delete(tenant, agent_id))
+        self._ends.go_on(tenant, agent_id)
+
+    def _delete(self, tenant: str, agent_id: str) -> None:
+        records = self._records
+        agent = records.agent(tenant, agent_id)
+        self._ends.end_runs(tenant, agent_id)
+        outside = records.deletion.outside(keys.agent(tenant, agent_id), keys.head(tenant, agent_id))
+        head = records.conversations.head(tenant, agent_id)
+        mark = records.deletion.tombstone(tenant, agent_id, Tombstone(agent_id), records.clock.now())
+        parents = [*records.agents.delete(tenant, agent), mark]
+        records.write(
+            [*_links(records, tenant, agent)],
+            [*parents, records.deletion.head(tenant, head)] if head else parents,
+            records.ids.token(),
+        )
+        records.deletion.forget_replaced(outside)
+
+
+def _links(records: Records, tenant: str, agent: StoredAgent) -> Sequence[Change]:
+    blocks = [records.blocks.detach(tenant, block_id, agent.id) for block_id in agent.block_ids]
+    tools = [change for tool_id in agent.tool_ids for change in records.tools.detach(tenant, tool_id, agent.id)]
+    held = records.archives.of_agent(tenant, agent.id)
+    archives = [change for archive_id in held for change in records.archives.detach(tenant, archive_id, agent.id)]
+    folders = [records.folders.detach(tenant, folder_id, agent.id) for folder_id in agent.source_ids]
+    return [*blocks, *tools, *folders, *archives]
+
+
+def _id(row: Item) -> str:
+    return str(row["sk"])

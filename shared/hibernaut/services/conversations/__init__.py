@@ -1,0 +1,1 @@
+"""Conversations: making, finding, changing, and deleting them."""

@@ -1,0 +1,176 @@
+"""Making a conversation: empty, with private copies of blocks where they are wanted, or as a fork of another one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hibernaut.domain.turn import forks
+from hibernaut.ports.model import Models
+from hibernaut.ports.table import Change
+from hibernaut.schemas.agent import StoredAgent
+from hibernaut.schemas.block import StoredBlock
+from hibernaut.schemas.conversation import Head, Segment, Window
+from hibernaut.schemas.conversation_record import CreateConversation, StoredConversation
+from hibernaut.schemas.errors import InvalidArgument, NotFound
+from hibernaut.schemas.message import Message
+from hibernaut.services.models.conversation_model import agent_in
+from hibernaut.services.prompt.system_messages import Prompts, system_row
+from hibernaut.services.records import Records, no_conversation
+from hibernaut.store.conversations import Loaded
+
+MOST_SOURCES = 50
+"""How many logs a fork may share parts of: as many as its transaction can mark."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What a conversation begins with beside its system message: rows of other logs, and where they stand.
+
+    `source` is the conversation that it is forked from, which must still exist, and `last` the newest message there.
+    """
+
+    rows: Sequence[Message] = ()
+    segments: Sequence[Segment] = ()
+    pinned: Sequence[str] = ()
+    cut: str | None = None
+    last: str | None = None
+    source: str | None = None
+
+
+class ConversationOpenings:
+    def __init__(self, records: Records, *, prompts: Prompts, models: Models) -> None:
+        self._records = records
+        self._prompts = prompts
+        self._models = models
+
+    def create(self, tenant: str, agent_id: str, request: CreateConversation, *, user: str | None = None) -> StoredConversation:
+        """An empty conversation. Raises: NotFound for the agent, a block's label or a model's handle; InvalidArgument."""
+
+        def attempt() -> StoredConversation:
+            agent = self._records.agent(tenant, agent_id)
+            originals = self._named(tenant, agent, request.isolated_block_labels or ())
+            copies = [self._copy(block) for block in originals]
+            record = self._record(agent, user).model_copy(
+                update={name: getattr(request, name) for name in _CHOSEN}
+                | {"isolated": {block.id: copy.id for block, copy in zip(originals, copies, strict=True)}}
+            )
+            self._open(tenant, agent, record, copies, _Shared())
+            return record
+
+        return self._records.until_settled(attempt)
+
+    def fork(
+        self,
+        tenant: str,
+        source: str,
+        *,
+        parent: StoredConversation | None = None,
+        message_id: str | None = None,
+        hidden: bool = False,
+        user: str | None = None,
+    ) -> StoredConversation:
+        """A conversation that begins with what is in the window of another one, up to `message_id` if that is given.
+
+        `source` is the other one's head and `parent` its record, if it has one. Its private blocks are not taken over, as in V1.
+        Raises: NotFound for it or the message, InvalidArgument.
+        """
+
+        def attempt() -> StoredConversation:
+            loaded = self._records.conversations.load(tenant, source)
+            if loaded is None:
+                raise no_conversation(source)
+            agent = self._records.agent(tenant, loaded.head.agent_id)
+            record = self._record(agent, user).model_copy(update={"hidden": hidden})
+            if parent is not None:
+                record = record.model_copy(update={name: getattr(parent, name) for name in _INHERITED})
+            self._open(tenant, agent, record, [], _shared(loaded, message_id))
+            return record
+
+        return self._records.until_settled(attempt)
+
+    def _named(self, tenant: str, agent: StoredAgent, labels: Sequence[str]) -> list[StoredBlock]:
+        blocks = {block.label: block for block in self._records.blocks_of(tenant, agent)}
+        for label in labels:
+            if label not in blocks:
+                raise NotFound(f"No block with label '{label}' found for agent '{agent.id}'")
+        return [blocks[label] for label in dict.fromkeys(labels)]
+
+    def _copy(self, block: StoredBlock) -> StoredBlock:
+        now = self._records.clock.now()
+        changes = {"id": self._records.ids.new("block"), "version": 1, "created_at": now, "updated_at": now}
+        return block.model_copy(update=changes, deep=True)
+
+    def _record(self, agent: StoredAgent, user: str | None) -> StoredConversation:
+        now = self._records.clock.now()
+        return StoredConversation(
+            id=self._records.ids.new("conv"),
+            agent_id=agent.id,
+            created_at=now,
+            updated_at=now,
+            created_by_id=user,
+            last_updated_by_id=user,
+        )
+
+    def _open(
+        self, tenant: str, agent: StoredAgent, record: StoredConversation, copies: Sequence[StoredBlock], shared: _Shared
+    ) -> None:
+        records, token = self._records, self._records.ids.token()
+        seen = agent_in(agent, record, self._models)
+        own = {copy.id: copy for copy in copies}
+        originals = {block.id: block for block in records.blocks_of(tenant, agent)}
+        blocks = [own.get(record.isolated.get(block_id, ""), block) for block_id, block in originals.items()]
+        system_id = records.ids.new("message", after=shared.last)
+        head = Head(
+            id=record.id,
+            agent_id=agent.id,
+            window=Window(pinned=[system_id, *shared.pinned], cut=shared.cut if shared.rows else system_id),
+            version=1,
+            last_message=system_id,
+            newest=[system_id],
+            messages=1 + len(shared.rows),
+            segments=list(shared.segments),
+            created_at=record.created_at,
+        )
+        compiled = self._prompts.compiled(tenant, seen, head, blocks=blocks, in_window=head.messages)
+        head = head.model_copy(update={"compiled": compiled.source})
+        system = system_row(system_id, seen, compiled.text, record.created_at, record.id)
+        children = [change for copy in copies for change in records.blocks.create(tenant, copy, token)]
+        parents = self._parents(tenant, record, head, system, token)
+        there = [records.conversations.there(tenant, shared.source)] if shared.source else []
+        records.write(children, [*parents, *there], token)
+        records.conversations.keep(tenant, Loaded(head, (system, *shared.rows)))
+
+    def _parents(self, tenant: str, record: StoredConversation, head: Head, system: Message, token: str) -> list[Change]:
+        """What makes the conversation visible, with the marks on the logs that it shares."""
+        conversations = self._records.conversations
+        sources = list(dict.fromkeys(one.conversation for one in head.segments))
+        if len(sources) > MOST_SOURCES:
+            raise InvalidArgument(
+                f"INVALID_ARGUMENT: A fork may share parts of at most {MOST_SOURCES} conversations, not {len(sources)}."
+            )
+        return [
+            *self._records.conversation_records.create(tenant, record, token),
+            conversations.create_head(tenant, head, token),
+            conversations.put_message(tenant, head.id, system),
+            *(conversations.share(tenant, source, record.id) for source in sources),
+        ]
+
+
+_CHOSEN = ("summary", "description", "model", "model_settings", "context_window_limit", "hidden")
+_INHERITED = ("model", "model_settings", "context_window_limit")
+
+
+def _shared(loaded: Loaded, message_id: str | None) -> _Shared:
+    rows = loaded.messages[1:]
+    if message_id is not None and message_id not in {row.id for row in loaded.messages}:
+        raise NotFound(f"Message with id {message_id} not found in the context of conversation {loaded.head.id}.")
+    shared = forks.shared(rows, message_id)
+    return _Shared(
+        rows=shared,
+        segments=forks.segments(loaded.head, shared),
+        pinned=[row.id for row in shared if row.id in set(loaded.head.window.pinned)],
+        cut=loaded.head.window.cut,
+        last=loaded.head.last_message,
+        source=loaded.head.id,
+    )

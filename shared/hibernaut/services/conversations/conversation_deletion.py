@@ -1,0 +1,103 @@
+"""Ending the runs of one conversation, and the conversation itself with what nobody refers to any more (Letta V1 API, digest 2.16).
+
+What an agent or a conversation leaves behind is taken away here, by who deletes it, and by whoever goes on where that broke off.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from hibernaut.ports.table import Change, ConditionFailed
+from hibernaut.schemas.conversation_record import StoredConversation
+from hibernaut.schemas.errors import Conflict
+from hibernaut.schemas.stop import StopReason
+from hibernaut.services.records import Records
+from hibernaut.services.turns.run_termination import Endings
+from hibernaut.store import keys
+from hibernaut.store.deletion import Tombstone
+
+MOST_RUNS = 10_000
+"""How many runs of a conversation are ended before deleting it is given up."""
+AT_ONCE = 16
+"""Conversations of an agent whose records are read together when they are deleted."""
+
+
+class ConversationEnds:
+    def __init__(self, records: Records, *, endings: Endings) -> None:
+        self._records = records
+        self._endings = endings
+
+    def end_runs(self, tenant: str, conversation: str) -> None:
+        """Those that wait first, so that none of them becomes the owner by the end of the one before it. Raises: Conflict."""
+        for _ in range(MOST_RUNS):
+            head = self._records.conversations.head(tenant, conversation)
+            waiting = self._records.conversations.queue(tenant, conversation)
+            open_run = waiting[-1] if waiting else (head.owner or head.pending) if head else None
+            if open_run is None:
+                return
+            self._endings.end(tenant, open_run, StopReason.CANCELLED)
+        raise Conflict(f"CONFLICT: {conversation} cannot be deleted: it keeps being sent messages.")
+
+    def delete(self, tenant: str, record: StoredConversation) -> None:
+        """End its runs, then the conversation, then what was said in it as far as no living fork refers to it. Raises: Conflict."""
+        self._records.until_settled(lambda: self._delete(tenant, record.id))
+        self.go_on(tenant, record.id)
+
+    def delete_all(self, tenant: str, agent_id: str) -> None:
+        """Those of an agent, but its own one. Raises: Conflict."""
+        records = self._records.conversation_records
+        for ids in records.pages(tenant, agent_id, AT_ONCE):
+            for record in records.get_many(tenant, ids).values():
+                self.delete(tenant, record)
+
+    def go_on(self, tenant: str, identifier: str) -> bool:
+        """Take away what an agent or a conversation that is gone has left. False: nothing is left, or it is not gone. Raises: Conflict."""
+        records = self._records
+        left = records.deletion.left(tenant, identifier)
+        if left is None:
+            return False
+        records.conversations.forget(tenant, identifier)
+        if identifier == left.agent_id:
+            self.delete_all(tenant, identifier)  # without an agent no conversation is made any more
+            records.deletion.agent(tenant, identifier)
+        for number, conversation in enumerate(left.to_do()):
+            if number:
+                records.deletion.reach(tenant, identifier, conversation)
+            if records.conversations.head(tenant, conversation) is None:
+                self._delete_log(tenant, identifier, left, conversation)
+        records.deletion.done(tenant, identifier)
+        return True
+
+    def _delete(self, tenant: str, conversation_id: str) -> None:
+        """Nothing happens where it is gone already."""
+        records = self._records
+        record = records.conversation_records.get(tenant, conversation_id)
+        if record is None:
+            return
+        self.end_runs(tenant, conversation_id)
+        head = records.conversations.head(tenant, conversation_id)
+        sources = list(dict.fromkeys(one.conversation for one in head.segments)) if head else []
+        left = Tombstone(record.agent_id, tuple(dict.fromkeys([conversation_id, *sources])))
+        blocks = records.blocks.get_many(tenant, record.isolated_block_ids).values()
+        there = (keys.conversation(tenant, conversation_id), keys.head(tenant, conversation_id))
+        outside = records.deletion.outside(*there, *(keys.block(tenant, block.id) for block in blocks))
+        copies: list[Change] = [change for block in blocks for change in records.blocks.delete(tenant, block)]
+        parents: list[Change] = [
+            *records.conversation_records.delete(tenant, record),
+            *(records.conversations.unshare(tenant, source, conversation_id) for source in sources),
+            *([records.deletion.head(tenant, head)] if head else []),
+            records.deletion.tombstone(tenant, conversation_id, left, records.clock.now()),
+        ]
+        records.write(copies, parents, records.ids.token())
+        records.deletion.forget_replaced(outside)
+
+    def _delete_log(self, tenant: str, identifier: str, left: Tombstone, conversation: str) -> None:
+        """Nobody can fork a conversation that has ended, so what its forks refer to only becomes less."""
+        deletion = self._records.deletion
+        forks = self._records.conversations.forks(tenant, conversation)
+        shared = [one for fork in forks for one in fork.segments if one.conversation == conversation]
+        if not shared:
+            deletion.log(tenant, left.agent_id, conversation)
+            return
+        with suppress(ConditionFailed):  # another worker is done with it
+            deletion.shared_log(tenant, identifier, left, conversation, shared)

@@ -1,0 +1,162 @@
+"""Conversations: threads of an agent beside its own one, each with its own log and window over the agent's memory.
+
+Letta V1 API, digest 2.16; run-time digest 15. Making one is `services.conversations.conversation_creation`, ending one `services.conversations.conversation_deletion`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from hibernaut.domain.wire.listing import in_order
+from hibernaut.ports.model import Models
+from hibernaut.ports.table import Item
+from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.conversation import Head
+from hibernaut.schemas.conversation_record import Conversation, StoredConversation, UpdateConversation
+from hibernaut.services.conversations.conversation_creation import ConversationOpenings
+from hibernaut.services.conversations.conversation_deletion import ConversationEnds
+from hibernaut.services.models.conversation_model import agent_in, chosen
+from hibernaut.services.prompt.recompilation import Recompiling, Seen
+from hibernaut.services.prompt.system_messages import Prompts
+from hibernaut.services.records import Records, no_conversation
+from hibernaut.store import keys
+
+DEFAULT = "default"
+_SHARED = [name for name in Conversation.model_fields if name in StoredConversation.model_fields]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The conversation that a route means: one with a record, or (`record` None) the agent's own."""
+
+    agent_id: str
+    record: StoredConversation | None = None
+
+    @property
+    def head_id(self) -> str:
+        return self.record.id if self.record else self.agent_id
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationQuery:
+    """Which conversations a list shows. Hidden ones never. `order_by` is a field of the list row; `after` follows the order asked for."""
+
+    agent_id: str | None = None
+    limit: int = 50
+    after: str | None = None
+    summary_search: str | None = None
+    archived: Literal["unarchived", "archived", "all"] = "unarchived"
+    order_by: str = "created_at"
+    descending: bool = True
+
+    def admits(self, row: Item) -> bool:
+        if row["hidden"] or (self.archived != "all" and bool(row["archived"]) is (self.archived == "unarchived")):
+            return False
+        return (self.summary_search or "").lower() in str(row["summary"])
+
+
+class Conversations:
+    """The way in to everything that is asked of conversations; `openings` and `ends` are the parts that make and end them."""
+
+    def __init__(
+        self, records: Records, *, prompts: Prompts, models: Models, openings: ConversationOpenings, ends: ConversationEnds
+    ) -> None:
+        self._records = records
+        self._prompts = prompts
+        self._models = models
+        self.openings = openings
+        self.ends = ends
+
+    def target(self, tenant: str, conversation_id: str, agent_id: str | None) -> Target:
+        """`conv-…`, or an agent's own conversation: `default` with the agent's id, or that id in its place. Raises: NotFound."""
+        if conversation_id.startswith("conv-"):
+            record = self._records.conversation(tenant, conversation_id)
+            return Target(record.agent_id, record)
+        direct = agent_id if conversation_id == DEFAULT else conversation_id
+        if direct is None:
+            raise no_conversation(conversation_id)
+        return Target(self._records.agent(tenant, direct).id)
+
+    def retrieve(self, tenant: str, conversation_id: str) -> Conversation:
+        """Raises: NotFound."""
+        return self.shown(tenant, self._records.conversation(tenant, conversation_id))
+
+    def shown(self, tenant: str, record: StoredConversation) -> Conversation:
+        """As it is shown."""
+        row = self._records.conversation_records.row(tenant, record)
+        head = self._records.conversations.head(tenant, record.id)
+        return self._shown(tenant, record, row, head)
+
+    def _shown(self, tenant: str, record: StoredConversation, row: Item, head: Head | None) -> Conversation:
+        fields = {name: getattr(record, name) for name in _SHARED}
+        last, copies = str(row.get("last_message_at", "")), record.isolated_block_ids
+        found = self._records.blocks.get_many(tenant, copies) if copies else {}
+        return Conversation.model_construct(
+            **fields,
+            in_context_message_ids=self._records.window_ids.of(tenant, head) if head else [],
+            isolated_block_ids=[copy for copy in copies if copy in found],
+            last_message_at=datetime.fromisoformat(last) if last else None,
+        )
+
+    def list(self, tenant: str, query: ConversationQuery) -> Sequence[Conversation]:
+        """Conversations that were never written to, or never ran, stand last where that is the order. Raises: NotFound for the cursor."""
+        rows = self._records.conversation_records.rows(tenant, query.agent_id)
+        ordered = in_order(rows, id_of=_id, place=lambda row: str(row.get(query.order_by, "")), descending=query.descending)
+        if query.after is not None:
+            ids = [_id(row) for row in ordered]
+            if query.after not in ids:
+                raise no_conversation(query.after)
+            ordered = ordered[ids.index(query.after) + 1 :]
+        page = [row for row in ordered if query.admits(row)][: query.limit]
+        found = self._records.conversation_records.get_many(tenant, [_id(row) for row in page])
+        heads = self._records.conversations.heads(tenant, list(found))
+        return [self._shown(tenant, found[_id(row)], row, heads.get(_id(row))) for row in page if _id(row) in found]
+
+    def update(self, tenant: str, conversation_id: str, request: UpdateConversation, *, user: str | None = None) -> Conversation:
+        """Set what is named; null clears it. Raises: NotFound for it or a model's handle, InvalidArgument."""
+        changes: JsonObject = {
+            name: getattr(request, name) for name in request.model_fields_set & set(StoredConversation.model_fields)
+        }
+
+        def attempt() -> StoredConversation:
+            before = self._records.conversation(tenant, conversation_id)
+            now, token = self._records.clock.now(), self._records.ids.token()
+            after = before.model_copy(
+                update={**changes, "updated_at": now, "last_updated_by_id": user or before.last_updated_by_id}
+            )
+            after.archived = bool(after.archived)
+            if after.archived != before.archived:
+                after.archived_at = now if after.archived else None
+            chosen(self._records.agent(tenant, after.agent_id), after, self._models)
+            at = [request.last_message_at] if "last_message_at" in request.model_fields_set else []
+            written = self._records.conversation_records.change(tenant, before, after, token, last_message_at=at)
+            self._records.writer.write(*written, token=token)
+            return after
+
+        return self.shown(tenant, self._records.until_settled(attempt))
+
+    def recompile(self, tenant: str, target: Target, *, dry_run: bool = False) -> str:
+        """The system message as memory is now, with the private blocks of the conversation; stored unless `dry_run`. Raises: NotFound."""
+
+        def see() -> Seen:
+            agent = self._records.agent(tenant, target.agent_id)
+            record = self._records.conversation(tenant, target.record.id) if target.record else None
+            return Seen(agent_in(agent, record, self._models), self._prompts.blocks_of(tenant, agent, record))
+
+        recompiling = Recompiling(self._records, self._prompts)
+        return recompiling.recompile(tenant, target.head_id, see, update_time=True, dry_run=dry_run)
+
+    def delete(self, tenant: str, conversation_id: str) -> None:
+        """End its runs, and what was said in it as far as no living fork refers to it.
+
+        Where that broke off, deleting it again goes on. Raises: NotFound, Conflict.
+        """
+        if not self.ends.go_on(tenant, conversation_id):
+            self.ends.delete(tenant, self._records.conversation(tenant, conversation_id))
+
+
+def _id(row: Item) -> str:
+    return keys.last_part(str(row["sk"]))

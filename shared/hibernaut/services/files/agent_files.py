@@ -1,0 +1,121 @@
+"""What an agent has open, through the API: listing its files, opening and closing them (Letta V1 API, digest 2.7; run-time digest 8.4)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from hibernaut.domain.files import file_views
+from hibernaut.domain.wire.listing import Page, page
+from hibernaut.schemas.agent import StoredAgent
+from hibernaut.schemas.errors import Conflict, NotFound
+from hibernaut.schemas.file import AgentFile, AgentFilePage, Desk, OpenFile
+from hibernaut.schemas.ids import compose, order_of
+from hibernaut.services.prompt.file_views import Attached, FileViews, limits_of
+from hibernaut.services.records import Records
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """An agent's files, and what it has open of them."""
+
+    agent: StoredAgent
+    files: dict[str, Attached]
+    desk: Desk
+
+
+class AgentFiles:
+    def __init__(self, records: Records, views: FileViews) -> None:
+        self._records = records
+        self._views = views
+
+    def page(self, tenant: str, agent_id: str, asked: Page, *, is_open: bool | None = None) -> AgentFilePage:
+        """Ordered by the files' time of making; a cursor is the id of an attachment or of a file. Raises: NotFound."""
+        seen = self._seen(tenant, agent_id)
+        wanted = [file for file in seen.files.values() if is_open is None or is_open is (file.row.file_id in seen.desk.open)]
+        cursors = {attachment_id(agent_id, file.row.file_id): file.row.file_id for file in seen.files.values()}
+        limit = 100 if asked.limit is None else asked.limit
+        after, before = (cursors.get(cursor, cursor) if cursor else None for cursor in (asked.after, asked.before))
+        asked = replace(asked, limit=limit + 1, after=after, before=before)
+        found = page(wanted, asked, id_of=lambda file: file.row.file_id, place=lambda file: file.row.created_at)
+        shown = [self._shown(tenant, seen, file) for file in (found[:limit] if before is None else found[-limit:])]
+        return AgentFilePage(files=shown, next_cursor=shown[-1].id if shown else None, has_more=len(found) > limit)
+
+    def _shown(self, tenant: str, seen: _Seen, file: Attached) -> AgentFile:
+        file_id = file.row.file_id
+        window = seen.desk.open.get(file_id)
+        view = self._views.view(tenant, seen.agent, file.row, window) if window else None
+        part = window is not None and view is not None and (window.start > 0 or window.length is not None)
+        return AgentFile(
+            id=attachment_id(seen.agent.id, file_id),
+            file_id=file_id,
+            file_name=file.name,
+            folder_id=file.folder.id,
+            folder_name=file.folder.name,
+            is_open=window is not None,
+            last_accessed_at=window.accessed if window else seen.desk.seen.get(file_id),
+            visible_content=view.text if view else None,
+            start_line=view.first if view and part else None,
+            end_line=view.last if view and part else None,
+        )
+
+    def open(self, tenant: str, agent_id: str, file_id: str) -> Sequence[str]:
+        """Open a file from its beginning; the names of those that were closed to make room. Raises: NotFound, Conflict."""
+
+        def change(seen: _Seen) -> tuple[Desk, Sequence[str]]:
+            if file_id not in seen.files:
+                raise self._unknown(tenant, seen.agent, file_id)
+            wanted = {file_id: OpenFile(accessed=self._records.clock.now())}
+            cleared = file_views.opened(seen.desk, wanted, most=limits_of(seen.agent)[0], there=seen.files)
+            return cleared.desk, cleared.evicted
+
+        return self._changed(tenant, agent_id, change)
+
+    def close(self, tenant: str, agent_id: str, file_id: str) -> None:
+        """Closing what is closed changes nothing. Raises: NotFound, Conflict."""
+
+        def change(seen: _Seen) -> tuple[Desk, Sequence[str]]:
+            if file_id not in seen.files:
+                raise self._unknown(tenant, seen.agent, file_id)
+            return file_views.closed(seen.desk, {file_id}), ()
+
+        self._changed(tenant, agent_id, change)
+
+    def close_all(self, tenant: str, agent_id: str) -> Sequence[str]:
+        """The names of the files that were open. Raises: NotFound, Conflict."""
+        return self._changed(
+            tenant, agent_id, lambda seen: (file_views.closed(seen.desk, set(seen.desk.open)), tuple(seen.desk.open))
+        )
+
+    def _changed(self, tenant: str, agent_id: str, change: Callable[[_Seen], tuple[Desk, Sequence[str]]]) -> Sequence[str]:
+        """Change the desk; the names of the files that `change` answers beside it."""
+
+        def attempt() -> Sequence[str]:
+            seen = self._seen(tenant, agent_id)
+            after, told = change(seen)
+            if after != seen.desk:
+                token = self._records.ids.token()
+                put = self._records.files.put_desk(tenant, agent_id, seen.desk, after, token)
+                self._records.writer.write(put, token=token)
+            return [seen.files[file_id].name for file_id in told if file_id in seen.files]
+
+        return self._records.until_settled(attempt)
+
+    def _seen(self, tenant: str, agent_id: str) -> _Seen:
+        agent = self._records.agent(tenant, agent_id)
+        files = {file.row.file_id: file for file in self._views.attached(tenant, agent)}
+        return _Seen(agent, files, self._records.files.desk(tenant, agent_id))
+
+    def _unknown(self, tenant: str, agent: StoredAgent, file_id: str) -> NotFound | Conflict:
+        """Not a file of the agent's, or not read yet."""
+        if self._records.files.rows_of(tenant, agent.source_ids, file_id):
+            return Conflict(f"CONFLICT: File {file_id} has no text yet; its status says why.")
+        return NotFound(f"File with id={file_id} is not attached to agent {agent.id}")
+
+
+def attachment_id(agent_id: str, file_id: str) -> str:
+    """The id of a file as an agent has it: it follows from both, and sorts like the file's."""
+    milliseconds, counter = order_of(file_id)
+    hashed = int.from_bytes(hashlib.sha256(f"{agent_id}#{file_id}".encode()).digest()[:8]) >> 9
+    return compose("file_agent", milliseconds, counter, hashed)

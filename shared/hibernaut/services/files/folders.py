@@ -1,0 +1,160 @@
+"""Folders: making, changing, listing and deleting them (Letta V1 API, digest 2.12). Their files have a module of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hibernaut.domain.files.file_texts import LONGEST_NAME
+from hibernaut.domain.wire.listing import Page, page
+from hibernaut.ports.model import Models
+from hibernaut.ports.table import ConditionFailed, Item
+from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
+from hibernaut.schemas.folder import CreateFolder, StoredFolder, UpdateFolder
+from hibernaut.schemas.llm_config import EmbeddingConfig
+from hibernaut.services.agents.agent_models import embedding_of
+from hibernaut.services.agents.agent_updates import AgentUpdates
+from hibernaut.services.files.files import Files
+from hibernaut.services.records import Records
+from hibernaut.store import keys
+
+_GIVEN = ("name", "description", "instructions", "metadata", "embedding_config")
+
+
+class Folders:
+    def __init__(self, records: Records, *, models: Models, files: Files, agents: AgentUpdates) -> None:
+        self._records = records
+        self._models = models
+        self._files = files
+        self._agents = agents
+
+    def create(self, tenant: str, request: CreateFolder, *, user: str | None = None) -> StoredFolder:
+        """Raises: InvalidArgument (the name), NotFound (the embedding's handle), Conflict where the name is taken."""
+        now = self._records.clock.now()
+        folder = StoredFolder(
+            id=self._records.ids.new("source"),
+            name=_checked(request.name),
+            description=request.description,
+            instructions=request.instructions,
+            metadata=request.metadata,
+            embedding_config=self._embedding(request),
+            created_by_id=user,
+            last_updated_by_id=user,
+            created_at=now,
+            updated_at=now,
+        )
+        token = self._records.ids.token()
+        try:
+            self._records.writer.write(*self._records.folders.create(tenant, folder, token), token=token)
+        except ConditionFailed:
+            raise _taken(folder.name) from None
+        return folder
+
+    def _embedding(self, request: CreateFolder) -> EmbeddingConfig | None:
+        if request.embedding_config is not None and request.embedding is None:
+            return request.embedding_config
+        handle = request.embedding or self._models.default_embedding_handle()
+        config = embedding_of(handle, self._models) if handle else None
+        if config is None or request.embedding_chunk_size is None:
+            return config
+        return config.model_copy(update={"embedding_chunk_size": request.embedding_chunk_size})
+
+    def retrieve(self, tenant: str, folder_id: str) -> StoredFolder:
+        """Raises: NotFound."""
+        return self._records.folder(tenant, folder_id)
+
+    def by_name(self, tenant: str, name: str) -> str:
+        """The id of the folder with this name. Raises: NotFound."""
+        found = self._records.folders.by_name(tenant, name)
+        if found is None:
+            raise NotFound(f"Source with name={name} not found.")
+        return found
+
+    def list(self, tenant: str, name: str | None, asked: Page) -> Sequence[StoredFolder]:
+        """Ordered by the time of making."""
+        rows = [row for row in self._records.folders.rows(tenant) if name is None or row["name"] == name]
+        ids = [_id(row) for row in page(rows, asked, id_of=_id, place=lambda row: str(row["created_at"]))]
+        found = self._records.folders.get_many(tenant, ids)
+        return [found[folder_id] for folder_id in ids if folder_id in found]
+
+    def count(self, tenant: str) -> int:
+        return len(self._records.folders.rows(tenant))
+
+    def of_agent(self, tenant: str, agent_id: str, asked: Page) -> Sequence[StoredFolder]:
+        """The folders that an agent has. Raises: NotFound."""
+        agent = self._records.agent(tenant, agent_id)
+        folders = list(self._records.folders.get_many(tenant, agent.source_ids).values())
+        return page(folders, asked, id_of=lambda folder: folder.id, place=lambda folder: str(folder.created_at))
+
+    def agents(self, tenant: str, folder_id: str, asked: Page) -> Sequence[str]:
+        """The ids of the agents that have the folder. Raises: NotFound."""
+        self._records.folder(tenant, folder_id)
+        rows = self._records.agents.rows_of(tenant, self._records.folders.agents_of(tenant, folder_id))
+        visible = [row for row in rows.values() if "name" in row]
+        return [_id(row) for row in page(visible, asked, id_of=_id, place=lambda row: str(row["created_at"]))]
+
+    def update(self, tenant: str, folder_id: str, request: UpdateFolder, *, user: str | None = None) -> StoredFolder:
+        """Apply what is not null. Raises: NotFound, InvalidArgument, Conflict where the new name is taken, or where the model that its
+        files are embedded by would change."""
+        given = {name: value for name in _GIVEN if (value := getattr(request, name)) is not None}
+
+        def attempt() -> StoredFolder:
+            outside = self._records.deletion.outside(keys.folder(tenant, folder_id))
+            before = self._records.folder(tenant, folder_id)
+            if not given:
+                return before
+            _refuse_other_embedding(before, request.embedding_config)
+            if self._records.folders.by_name(tenant, _checked(given.get("name", before.name))) not in (None, folder_id):
+                raise _taken(given["name"])
+            touched = {"updated_at": self._records.clock.now(), "last_updated_by_id": user or before.last_updated_by_id}
+            after = before.model_copy(update={**given, **touched})
+            token = self._records.ids.token()
+            self._records.writer.write(*self._records.folders.change(tenant, before, after, token), token=token)
+            self._records.deletion.forget_replaced(outside)
+            return after
+
+        return self._records.until_settled(attempt)
+
+    def delete(self, tenant: str, folder_id: str) -> None:
+        """Agents lose it first, then its files go, then itself: as long as it is shown, it can be deleted again. Raises: NotFound."""
+        self._records.folder(tenant, folder_id)
+        self._clear(tenant, folder_id)
+        self._records.until_settled(lambda: self._delete(tenant, folder_id))
+        self._clear(tenant, folder_id)
+
+    def _delete(self, tenant: str, folder_id: str) -> None:
+        outside = self._records.deletion.outside(keys.folder(tenant, folder_id))
+        folder = self._records.folders.get(tenant, folder_id)
+        if folder is not None:
+            token = self._records.ids.token()
+            self._records.writer.write(*self._records.folders.delete(tenant, folder), token=token)
+            self._records.deletion.forget_replaced(outside)
+
+    def _clear(self, tenant: str, folder_id: str) -> None:
+        for agent_id in self._records.folders.agents_of(tenant, folder_id):
+            self._agents.lose_folder(tenant, agent_id, folder_id)
+        self._files.delete_all(tenant, folder_id)
+
+
+def _refuse_other_embedding(folder: StoredFolder, given: EmbeddingConfig | None) -> None:
+    """What was embedded by one model is not found by another. Raises: Conflict."""
+    if given is None:
+        return
+    before = folder.embedding_config
+    if before is None or (given.embedding_model, given.embedding_dim) != (before.embedding_model, before.embedding_dim):
+        raise Conflict(
+            "CONFLICT: A folder keeps the embedding model that it was made with. Make another folder for another model."
+        )
+
+
+def _checked(name: str) -> str:
+    if not name.strip() or len(name.encode("utf-8", "replace")) > LONGEST_NAME or any(ord(mark) < 0x20 for mark in name):
+        raise InvalidArgument(f"INVALID_ARGUMENT: A folder needs a name of 1 to {LONGEST_NAME} bytes without control characters.")
+    return name
+
+
+def _taken(name: str) -> Conflict:
+    return Conflict(f"CONFLICT: There is a folder called '{name}' already.")
+
+
+def _id(row: Item) -> str:
+    return str(row["sk"])

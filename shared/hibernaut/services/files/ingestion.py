@@ -1,0 +1,282 @@
+"""Reading uploaded files in the background: their text, its pieces, and what becomes of agents that have the folder (run-time digest 8.1).
+
+A file is a job of its own: it stands in the index of what is due until it is read, whoever reads it holds a lease, and what was done is
+not done again. So a worker that dies loses nothing, and two workers do no harm. A file that cannot be read ends in an error that says
+why; it keeps no other file waiting.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from hibernaut.domain.files import file_views
+from hibernaut.domain.files.file_texts import Unreadable, kind_of, lines_of, parts_of
+from hibernaut.domain.search.chunking import Chunk, chunks
+from hibernaut.ports.embedder import Embedder, EmbedderFailed, Embedders
+from hibernaut.ports.table import MAX_BYTES, MAX_CHANGES, Change, ConditionFailed
+from hibernaut.schemas.errors import UnsupportedMedia
+from hibernaut.schemas.file import ENDED, FileStatus, StoredFile, TextPart
+from hibernaut.schemas.folder import StoredFolder
+from hibernaut.schemas.ids import compose, order_of
+from hibernaut.schemas.passage import Passage
+from hibernaut.services.host import Host
+from hibernaut.services.prompt.file_views import FileViews, limits_of
+from hibernaut.store.codec import INLINE_BYTES
+from hibernaut.store.files import GONE, Taken
+from hibernaut.store.stores import Stores
+
+LEASE = timedelta(minutes=5)
+"""For how long a file is a worker's; each batch of pieces makes it anew."""
+SECONDS_TO_READ = 120.0
+"""How long a parser may take."""
+MOST_TAKES = 5
+"""A file that was taken up this often without being read ends in an error: it may be what kills its workers."""
+LOOK_AGAIN = timedelta(minutes=30)
+"""After this long without news a file that is being embedded is looked at."""
+BATCH = MAX_CHANGES - 4
+"""Pieces of one transaction, beside the file's own changes and the pointer."""
+_BYTES_OF_A_CHARACTER, _BYTES_BESIDE = 6, 1_000
+"""Of a piece in its item: of its text in JSON at most, and all else."""
+PIECE_TOKENS, OVERLAP = 300, 25
+"""Tokens of a piece where the folder does not say, and those that it shares with the next."""
+CHARACTERS_PER_TOKEN = 4
+TRIES = 5
+logger = logging.getLogger(__name__)
+
+
+class _Lost(Exception):
+    """Somebody else has the file now, or it is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A file that this worker has taken."""
+
+    tenant: str
+    taken: Taken
+
+    @property
+    def file(self) -> StoredFile:
+        return self.taken.file
+
+
+class Ingestion:
+    def __init__(self, stores: Stores, host: Host, embedders: Embedders, *, indexed: bool = True) -> None:
+        """`indexed`: an index is fed from the table, so that somebody embeds."""
+        self._stores = stores
+        self._files = stores.files
+        self._host = host
+        self._reader = host.reader
+        self._embedders = embedders
+        self._indexed = indexed
+        self._views = FileViews(stores)
+
+    def process(self, tenant: str, file_id: str) -> None:
+        """Read the file, unless it was read, is gone, or somebody else is at it. Raises: OSError, TableError; the sweep tries again."""
+        job = self._take(tenant, file_id)
+        if job is None:
+            return
+        try:
+            if job.file.status is FileStatus.EMBEDDING:
+                self._look_after(job)
+            else:
+                self._read(job)
+        except _Lost:
+            logger.info("file left to another worker", extra={"file_id": file_id})
+
+    def _take(self, tenant: str, file_id: str) -> _Job | None:
+        before = self._files.taken(tenant, file_id)
+        if before is None or before.file.status in ENDED or before.token == GONE or self._alive(before):
+            return None
+        file = before.file.model_copy(update={"takes": before.file.takes + 1})
+        after = Taken(file, self._host.ids.token(), self._host.holder, self._until(LEASE))
+        try:
+            self._stores.writer.write(self._files.take(tenant, before, after), token=after.token)
+        except ConditionFailed:
+            return None
+        return _Job(tenant, after)
+
+    def _alive(self, taken: Taken) -> bool:
+        """Whether another worker may be at the file right now."""
+        if self._host.alone and taken.holder != self._host.holder:
+            return False
+        return taken.lease > self._until(timedelta())
+
+    def _until(self, span: timedelta) -> int:
+        return int((self._host.clock.now() + span).timestamp() * 1000)
+
+    def _read(self, job: _Job) -> None:
+        if job.file.takes > MOST_TAKES:
+            self._fail(job, f"The file could not be read: {MOST_TAKES} tries did not come to an end.")
+            return
+        try:
+            text = self._text(job)
+        except (Unreadable, UnsupportedMedia) as error:
+            self._fail(job, str(error))
+            return
+        except KeyError:
+            self._fail(job, "The bytes of the file are gone. Upload it again.")
+            return
+        job = self._store_text(job, text)
+        self._open_for_agents(job)
+        self._finish(self._store_pieces(job, text))
+
+    def _text(self, job: _Job) -> str:
+        """Raises: Unreadable, UnsupportedMedia, KeyError, OSError."""
+        if job.file.readable:
+            return "".join(self._views.parts(job.tenant, job.file))
+        kind, _ = kind_of(job.file.name, job.file.media_type)
+        return self._reader.text(self._files.bytes_of(job.tenant, job.file.id), kind, seconds=SECONDS_TO_READ)
+
+    def _store_text(self, job: _Job, text: str) -> _Job:
+        """The text in parts, then the record that shows them."""
+        if job.file.readable:
+            return job
+        first, parts = 1, []
+        for number, part in enumerate(parts_of(text)):
+            self._files.put_text(job.tenant, job.file.id, number, part)
+            parts.append(TextPart(first_line=first, characters=len(part)))
+            first += len(lines_of(part))
+        try:
+            return self._write(job, parts=parts, lines=first - 1, characters=len(text), readable=True)
+        except _Lost:
+            now = self._files.taken(job.tenant, job.file.id)
+            if now is None or now.token == GONE:  # deleted under our hands, by somebody who does not know of these
+                self._files.forget_blobs(job.tenant, job.file.model_copy(update={"parts": parts}))
+            raise
+
+    def _open_for_agents(self, job: _Job) -> None:
+        """Agents that have the folder see the new file open, if it fits."""
+        for agent_id in self._stores.folders.agents_of(job.tenant, job.file.folder_id):
+            agent = self._stores.agents.get(job.tenant, agent_id)
+            if agent is None:
+                continue
+            for _ in range(TRIES):
+                there = {file.row.file_id for file in self._views.attached(job.tenant, agent)}
+                desk = self._files.desk(job.tenant, agent_id)
+                now = self._host.clock.now()
+                full = file_views.filled(desk, [job.file.id], most=limits_of(agent)[0], there=there, now=now)
+                if full == desk:
+                    break
+                token = self._host.ids.token()
+                try:
+                    self._stores.writer.write(self._files.put_desk(job.tenant, agent_id, desk, full, token), token=token)
+                    break
+                except ConditionFailed:
+                    continue
+
+    def _store_pieces(self, job: _Job, text: str) -> _Job:
+        """The pieces that are not stored yet, batch by batch as they are cut, each with the file's progress; then how many there are."""
+        folder = self._stores.folders.get(job.tenant, job.file.folder_id)
+        if folder is None:
+            raise _Lost
+        stored = job.file.written
+        to_do = enumerate(self._chunks(folder, text, self._last(job)), stored)
+        for pieces in _batches(_piece(job.file, folder, index, chunk) for index, chunk in to_do):
+            stored += len(pieces)
+            job = self._write(job, self._files.pieces(job.tenant, job.file, pieces), written=stored)
+        return self._write(job, total=stored)
+
+    def _last(self, job: _Job) -> Chunk | None:
+        """The last piece that is stored. What follows may be cut by another counter: by one that could not be asked before, or without
+        one that cannot be asked now."""
+        if not job.file.written:
+            return None
+        (piece,) = self._stores.passages.pieces(job.tenant, job.file.id, [_piece_id(job.file, job.file.written - 1)])
+        start = int((piece.metadata or {})["start"])
+        return Chunk(piece.text, start, start + len(piece.text))
+
+    def _chunks(self, folder: StoredFolder, text: str, after: Chunk | None) -> Iterator[Chunk]:
+        config = folder.embedding_config
+        limit = (config.embedding_chunk_size if config else None) or PIECE_TOKENS
+        embedder = self._embedders.of(config)
+        if embedder is None:
+            return chunks(text, limit, _estimated, OVERLAP, after=after)
+        return chunks(text, min(limit, embedder.max_tokens), _counter(embedder), OVERLAP, after=after)
+
+    def _finish(self, job: _Job) -> None:
+        """What nobody embeds is done; else the indexer's count says when it is."""
+        folder = self._stores.folders.get(job.tenant, job.file.folder_id)
+        embeds = self._indexed and folder is not None and self._embedders.of(folder.embedding_config) is not None
+        if not embeds or not job.file.total:
+            self._write(job, status=FileStatus.COMPLETED)
+            return
+        self._write(job, status=FileStatus.EMBEDDING, lease=LOOK_AGAIN)
+        self._files.complete(job.tenant, job.file.id)
+
+    def _look_after(self, job: _Job) -> None:
+        """No news for long: where the index has nothing of the file to learn any more, it is done; else it is looked at again later."""
+        if self._files.unindexed(job.tenant, job.file):
+            self._write(job, lease=LOOK_AGAIN)
+        else:
+            self._files.complete(job.tenant, job.file.id, whatever=True)
+
+    def _fail(self, job: _Job, why: str) -> None:
+        logger.info("file not read", extra={"file_id": job.file.id, "folder_id": job.file.folder_id})
+        self._write(job, status=FileStatus.ERROR, error=why)
+
+    def _write(self, job: _Job, beside: Sequence[Change] = (), *, lease: timedelta = LEASE, **changed: object) -> _Job:
+        """The job with its file changed, and what changes beside it. Raises: _Lost."""
+        file = job.file.model_copy(update={**changed, "updated_at": self._host.clock.now()})
+        after = replace(job.taken, file=file, lease=self._until(lease))
+        if file.status is FileStatus.EMBEDDING:
+            after = replace(after, holder="")
+        try:
+            changes = self._files.work(job.tenant, after, job.taken.token)
+            self._stores.writer.write(*changes, *beside, token=after.token)
+        except ConditionFailed:
+            raise _Lost from None
+        return _Job(job.tenant, after)
+
+
+def _counter(embedder: Embedder) -> Callable[[str], int]:
+    """Its own counter, where it can count at all."""
+    try:
+        embedder.count("")
+    except EmbedderFailed:
+        return _estimated
+    return embedder.count
+
+
+def _batches(pieces: Iterable[Passage]) -> Iterator[list[Passage]]:
+    """As many as fit one transaction: by their number, and by their bytes at most, for a folder may ask for large ones."""
+    some, size = list[Passage](), 0
+    for piece in pieces:
+        more = min(len(piece.text) * _BYTES_OF_A_CHARACTER, INLINE_BYTES) + _BYTES_BESIDE
+        if some and (len(some) == BATCH or size + more > MAX_BYTES * 3 // 4):
+            yield some
+            some, size = [], 0
+        some.append(piece)
+        size += more
+    if some:
+        yield some
+
+
+def _estimated(text: str) -> int:
+    return max(1, len(text) // CHARACTERS_PER_TOKEN)
+
+
+def _piece_id(file: StoredFile, index: int) -> str:
+    """It follows from the file's and the piece's place: done twice, it is the same."""
+    milliseconds, _ = order_of(file.id)
+    hashed = int.from_bytes(hashlib.sha256(f"{file.id}#{index}".encode()).digest()[:8]) >> 9
+    return compose("passage", milliseconds + (index >> 12), index & 0xFFF, hashed)
+
+
+def _piece(file: StoredFile, folder: StoredFolder, index: int, chunk: Chunk) -> Passage:
+    """Made of what was validated, and there are thousands of them: so it is not validated once more."""
+    return Passage.model_construct(
+        id=_piece_id(file, index),
+        text=chunk.text,
+        source_id=file.folder_id,
+        file_id=file.id,
+        file_name=file.name,
+        embedding_config=folder.embedding_config,
+        metadata={"index": index, "start": chunk.start},
+        created_at=file.created_at,
+        updated_at=file.created_at,
+    )

@@ -1,0 +1,1 @@
+"""Reading what was said and what runs did: messages, event logs, followers, callbacks."""

@@ -1,0 +1,84 @@
+"""Calling who asked for it when his run has ended (Letta V1 API, digest 2.3; run-time digest 13.5): one try, and its outcome is kept.
+
+A run that still has to call stays in the index of what is due, from the transaction that ends it to the one that keeps the outcome.
+So a worker that dies in between loses nothing: the sweep calls in its place. Only if it dies between the call and the keeping does the
+other side hear twice.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from datetime import timedelta
+
+from hibernaut.ports.table import ConditionFailed
+from hibernaut.ports.web import WebFailure
+from hibernaut.schemas.base import JsonObject, wire_time
+from hibernaut.schemas.run import StoredRun
+from hibernaut.services.host import Host
+from hibernaut.services.logs.run_follower import Following
+from hibernaut.store.runs import RunState, unchanged
+from hibernaut.store.stores import Stores
+
+SECONDS = 5.0
+"""How long the other side has to answer."""
+AGAIN_MS = 60_000
+"""After this long a call whose outcome was not kept is taken for lost."""
+GIVEN_UP = timedelta(hours=1)
+"""After this long it is not made any more."""
+logger = logging.getLogger(__name__)
+
+
+class Callbacks:
+    def __init__(self, stores: Stores, host: Host) -> None:
+        self._runs = stores.runs
+        self._writer = stores.writer
+        self._following = Following(stores, host)
+        self._clock = host.clock
+        self._ids = host.ids
+        self._web = host.web
+
+    def send(self, tenant: str, run_id: str) -> bool:
+        """Call for the run, if it has ended, wanted it, and nobody else has done it or is at it. Whether it was called."""
+        state = self._runs.get(tenant, run_id)
+        if state is None or not waits(state):
+            return False
+        now = self._clock.now()
+        claimed = replace(state, token=self._ids.token())
+        if not self._kept(tenant, state, claimed, int(now.timestamp() * 1000) + AGAIN_MS):
+            return False
+        run = state.run.model_copy(update={"callback_sent_at": now})
+        if state.run.completed_at is not None and now - state.run.completed_at > GIVEN_UP:
+            run.callback_error = "The server could not call within an hour of the run's end."
+        else:
+            self._call(tenant, run)
+        return self._kept(tenant, claimed, replace(claimed, run=run, token=self._ids.token()), None)
+
+    def _call(self, tenant: str, run: StoredRun) -> None:
+        try:
+            run.callback_status_code = self._web.post(run.callback_url or "", self._body(tenant, run), seconds=SECONDS)
+        except WebFailure as failure:
+            run.callback_error = str(failure)
+        logger.info("callback sent", extra={"run_id": run.id, "status": run.callback_status_code, "error": run.callback_error})
+
+    def _body(self, tenant: str, run: StoredRun) -> JsonObject:
+        result = self._following.outcome(tenant, run.id).model_dump(mode="json", include={"messages", "stop_reason", "usage"})
+        return {
+            "run_id": run.id,
+            "status": run.status.value,
+            "completed_at": wire_time(run.completed_at) if run.completed_at else None,
+            "metadata": {**(run.metadata or {}), "result": result},
+        }
+
+    def _kept(self, tenant: str, before: RunState, after: RunState, due_ms: int | None) -> bool:
+        """Write the run, unless somebody else has done so since `before`."""
+        try:
+            self._writer.write(self._runs.change(tenant, after, unchanged(before), due_ms), token=after.token)
+        except ConditionFailed:
+            return False
+        return True
+
+
+def waits(state: RunState) -> bool:
+    """Whether the run has ended and still has to call."""
+    return state.ended and state.run.callback_url is not None and state.run.callback_sent_at is None

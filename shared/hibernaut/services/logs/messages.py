@@ -1,0 +1,169 @@
+"""Reading the log: pages of an agent's messages and of everybody's, and one row by its id (Letta V1 API, digest 1.5, 2.3, 2.15).
+
+A page counts stored rows, each of which may be shown as several messages or as none, and is always ordered from old to new: `descending`
+only chooses the newest rows. Cursors are chronological whatever the order: `after` is later, `before` is earlier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from hibernaut.domain.agents.agent_types import spec_of
+from hibernaut.domain.wire.letta_messages import Rendering, render
+from hibernaut.schemas.agent import AgentType
+from hibernaut.schemas.errors import NotFound
+from hibernaut.schemas.letta_message import LettaMessage
+from hibernaut.schemas.message import Message
+from hibernaut.store.agent_logs import AgentLogs
+from hibernaut.store.agents import Agents
+from hibernaut.store.conversations import Conversations
+from hibernaut.store.logs import Span
+from hibernaut.store.messages import Messages as Log
+
+DEFAULT_CONVERSATION = "default"
+CHUNK = 200
+"""Rows that are read at once where nobody says how many are wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageQuery:
+    """Which rows, and how they are shown. `conversation_id` "default": the agent's own conversation; None: all of its conversations."""
+
+    limit: int | None = 100
+    before: str | None = None
+    after: str | None = None
+    descending: bool = True
+    conversation_id: str | None = None
+    group_id: str | None = None
+    include_err: bool = False
+    types: frozenset[str] | None = None
+    use_assistant_message: bool = True
+    assistant_tool: str = "send_message"
+    assistant_kwarg: str = "message"
+
+
+class Messages:
+    def __init__(self, *, agents: Agents, conversations: Conversations, agent_logs: AgentLogs, log: Log) -> None:
+        self._agents = agents
+        self._conversations = conversations
+        self._agent_logs = agent_logs
+        self._log = log
+
+    def page(self, tenant: str, agent_id: str, query: MessageQuery) -> list[LettaMessage]:
+        """A page of an agent's messages. Raises: NotFound for the agent or a cursor."""
+        agent = self._agents.get(tenant, agent_id)
+        if agent is None:
+            raise NotFound(f"Agent with ID {agent_id} not found")
+        for cursor in (query.before, query.after):
+            if cursor is not None and self._row(tenant, agent_id, query.conversation_id, cursor) is None:
+                raise NotFound(f"No message found with id '{cursor}' for agent '{agent_id}'.")
+        ours = [row for row in self._rows(tenant, agent_id, query) if row.agent_id == agent_id]
+        return _shown(ours, query, lambda _row: agent.agent_type)
+
+    def _row(self, tenant: str, agent_id: str, conversation: str | None, message_id: str) -> Message | None:
+        if conversation is None:
+            return self._agent_logs.message(tenant, agent_id, message_id)
+        return self._conversations.message(tenant, _log_of(agent_id, conversation), message_id)
+
+    def _rows(self, tenant: str, agent_id: str, query: MessageQuery) -> list[Message]:
+        if query.conversation_id is None:
+            span = Span(query.after, query.before)
+            return self._agent_logs.page(tenant, agent_id, span, limit=query.limit, descending=query.descending)
+        return self._conversations.page(
+            tenant,
+            _log_of(agent_id, query.conversation_id),
+            after=query.after,
+            before=query.before,
+            limit=query.limit,
+            descending=query.descending,
+        )
+
+    def conversation_page(self, tenant: str, agent_id: str, conversation: str, query: MessageQuery) -> list[LettaMessage]:
+        """A page of one conversation, really in the order asked for; a cursor that is none of its messages counts as none (digest 1.5)."""
+        agent = self._agents.get(tenant, agent_id)
+        given = [cursor for cursor in (query.before, query.after) if cursor is not None]
+        known = {row.id for row in self._conversations.messages(tenant, conversation, given)} if given else set()
+        before, after = (cursor if cursor in known else None for cursor in (query.before, query.after))
+        rows = self._conversations.page(
+            tenant, conversation, after=after, before=before, limit=query.limit, descending=query.descending
+        )
+        shown = _shown(rows, query, lambda _row: agent.agent_type if agent else AgentType.LETTA_V1)
+        return shown[::-1] if query.descending else shown
+
+    def page_of_all(self, tenant: str, query: MessageQuery) -> list[LettaMessage]:
+        """A page of the messages of all agents, through an index that may lag. Raises: NotFound for a cursor."""
+        for cursor in (query.before, query.after):
+            if cursor is not None and self._log.get(tenant, cursor) is None:
+                raise NotFound(f"Message with id {cursor} not found.")
+        if query.conversation_id is not None and query.conversation_id != DEFAULT_CONVERSATION:
+            return self.shown(tenant, self._rows(tenant, "", query), query)
+        chunk = max(1, query.limit) if query.limit is not None else CHUNK
+        rows: Iterable[Message] = self._log.walk(
+            tenant, Span(query.after, query.before), chunk=chunk, descending=query.descending
+        )
+        if query.conversation_id is not None:
+            rows = (row for row in rows if row.conversation_id is None)
+        return self.shown(tenant, list(islice(rows, query.limit)), query)
+
+    def get(self, tenant: str, message_id: str) -> list[LettaMessage]:
+        """What one row is shown as. Raises: NotFound."""
+        row = self._log.get(tenant, message_id)
+        if row is None:
+            raise NotFound(f"Message with id {message_id} not found.")
+        return self.shown(tenant, [row], MessageQuery(include_err=True))
+
+    def range(
+        self, tenant: str, conversation: str, first: str | None, last: str | None, query: MessageQuery
+    ) -> list[LettaMessage]:
+        """A page of the rows from `first` to `last`, both included: a run's or a step's. Raises: NotFound for a cursor."""
+        if first is None:
+            return []
+        rows = self._conversations.page(tenant, conversation, after=first[:-1], before=_behind(last or first))
+        ids = {row.id for row in rows}
+        for cursor in (query.before, query.after):
+            if cursor is not None and cursor not in ids:
+                raise NotFound(f"Message with id {cursor} not found.")
+        rows = [row for row in rows if (not query.after or row.id > query.after) and (not query.before or row.id < query.before)]
+        limit = len(rows) if query.limit is None else query.limit
+        chosen = rows[max(0, len(rows) - limit) :] if query.descending else rows[:limit]
+        return self.shown(tenant, chosen, query)
+
+    def shown(self, tenant: str, rows: Sequence[Message], query: MessageQuery) -> list[LettaMessage]:
+        """Rows of any agents, as they are shown; an agent that is gone is taken for one of the default type."""
+        agents = self._agents.get_many(tenant, sorted({row.agent_id for row in rows}))
+
+        def type_of(row: Message) -> AgentType:
+            agent = agents.get(row.agent_id)
+            return agent.agent_type if agent else AgentType.LETTA_V1
+
+        return _shown(rows, query, type_of)
+
+
+def _log_of(agent_id: str, conversation: str) -> str:
+    return agent_id if conversation == DEFAULT_CONVERSATION else conversation
+
+
+def _shown(rows: Sequence[Message], query: MessageQuery, type_of: Callable[[Message], AgentType]) -> list[LettaMessage]:
+    ordered = sorted(rows, key=lambda row: row.id)
+    if query.group_id is not None:
+        ordered = [row for row in ordered if row.group_id == query.group_id]
+    if not query.include_err:
+        ordered = [row for row in ordered if not row.is_err]
+    return [message for row in ordered for message in render(row, _how(query, type_of(row)))]
+
+
+def _how(query: MessageQuery, agent_type: AgentType) -> Rendering:
+    return Rendering(
+        use_assistant_message=query.use_assistant_message,
+        assistant_tool=query.assistant_tool,
+        assistant_kwarg=query.assistant_kwarg,
+        types=query.types,
+        legacy=not spec_of(agent_type).text_ends_turn,
+    )
+
+
+def _behind(message_id: str) -> str:
+    """A text that sorts behind this id and before every other greater one."""
+    return f"{message_id}~"

@@ -1,0 +1,139 @@
+"""Following a run: who may follow it and from where, and the whole reply of one that has ended (architecture 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hibernaut.ports.clock import Clock
+from hibernaut.ports.signal import RunSignal
+from hibernaut.schemas.errors import HibernautError, InvalidArgument, LogExpired, NotFound, rebuilt
+from hibernaut.schemas.ids import is_id
+from hibernaut.schemas.letta_message import ApprovalRequestDeltaMessage, LettaResponse, LettaStopReason, ToolCallDeltaMessage
+from hibernaut.schemas.run import StoredRun
+from hibernaut.schemas.stop import StopReason
+from hibernaut.services.host import Host
+from hibernaut.services.logs.run_log import PING, Followed, RunLog
+from hibernaut.store.runs import LOG_LIFE, RunState
+from hibernaut.store.stores import Stores
+from hibernaut.store.transactions import statistics
+
+NO_ACTIVE_RUN = "No active runs found for this conversation."
+
+
+class Following:
+    def __init__(self, stores: Stores, host: Host) -> None:
+        self._stores = stores
+        self._clock: Clock = host.clock
+        self._signal: RunSignal = host.signal
+
+    def watch(self, run_id: str, wake: Callable[[], None]) -> Callable[[], None]:
+        """Call `wake` when something new may stand in the log, until the returned function is called."""
+        return self._signal.watch(run_id, wake)
+
+    def patience(self, looks: int) -> float:
+        """Seconds until a follower looks again by itself."""
+        return self._signal.patience(looks)
+
+    def state(self, tenant: str, run_id: str) -> RunState:
+        """Raises: NotFound."""
+        state = self._stores.runs.get(tenant, run_id)
+        if state is None:
+            raise NotFound(f"Run with id {run_id} not found.")
+        return state
+
+    def finished(self, tenant: str, run_id: str) -> bool:
+        return self.state(tenant, run_id).ended
+
+    def log(self, tenant: str, run_id: str, after: int = 0) -> RunLog:
+        """The run's log as a stream shows it, after the event of this number. Raises: NotFound."""
+        return RunLog(self._stores, self._clock, tenant, self.state(tenant, run_id), after=after)
+
+    def resumed(self, tenant: str, run_id: str, starting_after: int) -> RunLog:
+        """The log for a client that comes back and has seen the stream up to this number of its own.
+
+        Raises: InvalidArgument for what is no run's id, and for a number that the stream does not reach; NotFound; LogExpired.
+        """
+        if not is_id(run_id, "run"):
+            raise InvalidArgument(f"Invalid run ID format: {run_id}. Expected format: 'run-<uuid4>'")
+        state = self.state(tenant, run_id)
+        over = state.run.completed_at
+        if state.ended and over is not None and over + LOG_LIFE <= self._clock.now():
+            raise LogExpired(f"The stream of run {run_id} has expired: its events are kept for 24 hours after its end.")
+        last = PING + (state.last_seq if state.ended else self._stores.runs.last_event(tenant, run_id))
+        if starting_after > last:
+            raise InvalidArgument(
+                f"INVALID_ARGUMENT: starting_after {starting_after} is beyond the stream of run {run_id}: its last number is {last}."
+            )
+        return RunLog(self._stores, self._clock, tenant, state, after=max(0, starting_after - PING))
+
+    def run_for(self, tenant: str, conversation: str, *, run_id: str | None = None, otid: str | None = None) -> str:
+        """The run whose stream is meant: the named one, else the one that took the message of this otid, else the one under way.
+
+        `conversation` is a conversation's id, or an agent's for its default one. Raises: InvalidArgument, NotFound.
+        """
+        if run_id is not None:
+            return self._of_conversation(tenant, conversation, run_id)
+        if otid is not None:
+            taken = self._stores.resends.run_of(tenant, conversation, otid)
+            if taken is None:
+                raise InvalidArgument(f"INVALID_ARGUMENT: No run of this conversation took a message with the otid {otid}.")
+            return taken
+        head = self._stores.conversations.head(tenant, conversation)
+        if head is None or head.owner is None:
+            raise InvalidArgument(NO_ACTIVE_RUN)
+        return head.owner
+
+    def known(self, tenant: str, conversation: str, otid: str) -> bool:
+        """Whether a run of the conversation took the message of this otid."""
+        return self._stores.resends.run_of(tenant, conversation, otid) is not None
+
+    def _of_conversation(self, tenant: str, conversation: str, run_id: str) -> str:
+        if not is_id(run_id, "run"):
+            raise InvalidArgument(f"Invalid run ID format: {run_id}. Expected format: 'run-<uuid4>'")
+        run = self.state(tenant, run_id).run
+        if conversation != (run.conversation_id or run.agent_id):
+            raise InvalidArgument(f"INVALID_ARGUMENT: Run {run_id} belongs to another conversation.")
+        return run_id
+
+    def events(self, tenant: str, run_id: str, after: int = 0) -> list[Followed]:
+        """All events after a number that stand in the log now, as a stream shows them."""
+        return _all(self.log(tenant, run_id, after))
+
+    def response(self, tenant: str, run_id: str) -> LettaResponse:
+        """The whole reply of a run that has ended. Raises: the error that the run failed with, where it was the model's."""
+        state = self.state(tenant, run_id)
+        if state.run.error is not None:
+            raise failure(state.run)
+        return self._reply(tenant, state)
+
+    def outcome(self, tenant: str, run_id: str) -> LettaResponse:
+        """The reply as far as there is one: also of a run that failed or still goes on, whose id it bears."""
+        reply = self._reply(tenant, self.state(tenant, run_id))
+        reply.usage.run_ids = [run_id]
+        return reply
+
+    def _reply(self, tenant: str, state: RunState) -> LettaResponse:
+        run = state.run
+        followed = _all(RunLog(self._stores, self._clock, tenant, state, whole=True))
+        return LettaResponse(
+            messages=[one.message for one in followed if not isinstance(one.message, _NO_MESSAGE)],
+            stop_reason=LettaStopReason(stop_reason=run.stop_reason or StopReason.ERROR),
+            usage=statistics(run),
+        )
+
+
+_NO_MESSAGE = (ToolCallDeltaMessage, ApprovalRequestDeltaMessage, type(None))
+
+
+def failure(run: StoredRun) -> HibernautError:
+    """The error that a run failed with, to be raised to whoever asked for it."""
+    if run.error is None:
+        return HibernautError("An unknown error occurred")
+    return rebuilt(run.error.code, run.error.message)
+
+
+def _all(log: RunLog) -> list[Followed]:
+    followed: list[Followed] = []
+    while page := log.look():
+        followed += page
+    return followed

@@ -1,0 +1,180 @@
+"""A run's event log as one follower reads it: page by page, and each message as the run's request wants it shown (architecture 5).
+
+Clients count from the ping with which every stream begins (Letta V1 API, digest 6.4): event n of the log is number n + 1 to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from hibernaut.domain.agents.agent_types import spec_of
+from hibernaut.domain.wire.delta_messages import render_delta
+from hibernaut.domain.wire.letta_messages import Rendering, render
+from hibernaut.ports.clock import Clock
+from hibernaut.schemas.agent import AgentType
+from hibernaut.schemas.base import message_date
+from hibernaut.schemas.events import CompactionEvent, DeltaEvent, DoneEvent, MessageEvent, RunEvent
+from hibernaut.schemas.letta_message import DeltaMessage, EventMessage, LettaMessage
+from hibernaut.store.runs import RunState
+from hibernaut.store.stores import Stores
+
+PAGE = 100
+"""Batches of events that are read at once: a long log begins to be shown before it is read to its end."""
+MAX_READS = 20
+"""How often a follower reads again at once what a transaction has not yet brought into sight."""
+SELDOM = 8
+"""After so many looks in vain a follower makes sure that the run still goes on: its end is told by its log."""
+PING = 1
+"""The number that clients know the first ping by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """An event with its number, and what it shows: nothing where the request filtered it out, or where it was shown in pieces."""
+
+    seq: int
+    event: RunEvent
+    message: LettaMessage | DeltaMessage | EventMessage | None = None
+
+    @property
+    def shown_seq(self) -> int:
+        """The number that clients know it by."""
+        return self.seq + PING
+
+
+class RunLog:
+    """One follower's place in the log. `after` is the last number it has read.
+
+    `whole`: only whole messages, as a blocking reply has them; else as a stream shows them, deltas first if the run wrote any.
+    `done`: nothing will come any more; `at_end`: because all of it was read.
+    """
+
+    def __init__(
+        self, stores: Stores, clock: Clock, tenant: str, state: RunState, *, after: int = 0, whole: bool = False
+    ) -> None:
+        self._stores = stores
+        self._clock = clock
+        self._tenant = tenant
+        self._run = state.run
+        self._whole = whole
+        self._legacy: bool | None = None
+        self._aligned = after == 0
+        self._end = state.last_seq if state.ended else None
+        self._vain = 0
+        self.after = after
+        self.run_id = state.run.id
+        self.numbered = bool(state.run.background)
+        self.at_end = self._end is not None and after >= self._end
+        self.done = self.at_end
+
+    @property
+    def shown_seq(self) -> int:
+        """The number that clients know the last event by that was read."""
+        return self.after + PING
+
+    def look(self) -> list[Followed]:
+        """What came since the last look, at most a page of it."""
+        for _ in range(MAX_READS):
+            if self.done:
+                return []
+            found = self._page()
+            if found:
+                self._vain = 0
+                return found
+            if self._end is None and self._goes_on():
+                return []
+        self.done = True  # It ended, and the rest of its log does not come into sight: somebody deleted it.
+        return []
+
+    def _goes_on(self) -> bool:
+        """Whether more may come. Where the run has ended, there is either more to read, or this was the end."""
+        self._vain += 1
+        if self._vain % SELDOM:
+            return True
+        state = self._stores.runs.get(self._tenant, self.run_id)
+        if state is None:
+            self.done = True
+            return False
+        if not state.ended:
+            return True
+        self._end = state.last_seq
+        self.at_end = self.done = self.after >= self._end
+        return False
+
+    def _page(self) -> list[Followed]:
+        now = self._clock.now()
+        events = self._stores.runs.events(self._tenant, self.run_id, self.after, now, batches=PAGE, aligned=self._aligned)
+        found = self._shown(events)
+        self._aligned = self._aligned if not found else len(found) == len(events)
+        if found:
+            self.after = found[-1].seq
+            self.at_end = self.done = isinstance(found[-1].event, DoneEvent)
+        return found
+
+    def _shown(self, events: Sequence[tuple[int, RunEvent]]) -> list[Followed]:
+        """As far as the messages of the events are in sight: a transaction may show item by item."""
+        shown = [event for _, event in events if isinstance(event, MessageEvent) and self._shows(event)]
+        rows = self._rows(list(dict.fromkeys(event.message_id for event in shown))) if shown else {}
+        followed: list[Followed] = []
+        for seq, event in events:
+            if self._end is not None and seq > self._end:
+                break
+            if isinstance(event, MessageEvent) and self._shows(event):
+                messages = rows.get(event.message_id, [])
+                if messages is None:
+                    break
+                followed.append(
+                    Followed(seq, event, self._wanted(messages[event.index] if event.index < len(messages) else None))
+                )
+            else:
+                followed.append(Followed(seq, event, self._wanted(self._other(event))))
+            if isinstance(event, DoneEvent):
+                break
+        return followed
+
+    def _shows(self, event: MessageEvent) -> bool:
+        return self._whole or not event.streamed
+
+    def _rows(self, ids: Sequence[str]) -> dict[str, list[LettaMessage] | None]:
+        """What each row is shown as; None for one that has still to come into sight, nothing for those of a log that was deleted."""
+        log = self._run.conversation_id or self._run.agent_id
+        options = self._run.options
+        how = Rendering.of(self._run.request_config, legacy=self._is_legacy())
+        types = self._types()
+        summaries = (options.include_compaction_messages and not self._whole) or "summary_message" in (types or ())
+        how = replace(how, summaries=summaries)
+        found = {row.id: render(row, how) for row in self._stores.conversations.messages(self._tenant, log, ids)}
+        gone = len(found) < len(ids) and self._stores.conversations.head(self._tenant, log) is None
+        missing: list[LettaMessage] | None = [] if gone else None
+        return {message_id: found.get(message_id, missing) for message_id in ids}
+
+    def _other(self, event: RunEvent) -> DeltaMessage | EventMessage | None:
+        match event:
+            case DeltaEvent() if not self._whole:
+                return render_delta(event, self.run_id)
+            case CompactionEvent() if not self._whole and self._run.options.include_compaction_messages:
+                date = message_date(event.at)
+                return EventMessage(id=event.summary_id, date=date, event_data=event.data, run_id=self.run_id)
+            case _:
+                return None
+
+    def _wanted(
+        self, message: LettaMessage | DeltaMessage | EventMessage | None
+    ) -> LettaMessage | DeltaMessage | EventMessage | None:
+        """The message, where the request's filter lets it pass."""
+        types = self._types()
+        if message is None or (types is not None and message.message_type not in types):
+            return None
+        message.run_id = message.run_id or self.run_id
+        return message
+
+    def _types(self) -> Sequence[str] | None:
+        config = self._run.request_config
+        return config.include_return_message_types if config else None
+
+    def _is_legacy(self) -> bool:
+        if self._legacy is None:
+            agent = self._stores.agents.get(self._tenant, self._run.agent_id)
+            self._legacy = spec_of(agent.agent_type if agent else AgentType.LETTA_V1).heartbeats
+        return self._legacy

@@ -1,0 +1,1 @@
+"""Memory as the API manages it: blocks, archives, and passages."""

@@ -1,0 +1,147 @@
+"""Archives: making, finding, changing and deleting them, and what they are attached to (Letta V1 API, digest 2.7 and 2.11).
+
+An archive belongs to nobody: one that an agent's first insert made outlives the agent, as in V1, for others may be attached to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from hibernaut.domain.wire.listing import Page, page
+from hibernaut.ports.model import Models
+from hibernaut.ports.table import ConditionFailed, Item
+from hibernaut.schemas.agent import AgentState
+from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.llm_config import EmbeddingConfig
+from hibernaut.schemas.passage import Archive, CreateArchive, StoredArchive, UpdateArchive
+from hibernaut.services.agents.agent_models import embedding_of
+from hibernaut.services.agents.agents import Agents
+from hibernaut.services.records import Records, no_archive
+from hibernaut.store import keys
+from hibernaut.store.stores import Stores
+
+MOST_ATTACHED = 50
+"""Archives of one agent; its searches look through all of them."""
+DELETED_AT_ONCE = 90
+"""Passages that are deleted in one transaction, with what it needs else."""
+
+
+class Archives:
+    def __init__(self, stores: Stores, records: Records, *, models: Models, agents: Agents) -> None:
+        self._stores = stores
+        self._archives = stores.archives
+        self._records = records
+        self._models = models
+        self._agents = agents
+
+    def create(self, tenant: str, request: CreateArchive, *, user: str | None = None) -> Archive:
+        """How its passages are embedded holds for its life. Raises: NotFound for the embedding's handle."""
+        now, token = self._records.clock.now(), self._records.ids.token()
+        archive = StoredArchive(
+            id=self._records.ids.new("archive"),
+            name=request.name,
+            description=request.description,
+            embedding_config=self._embedding(request),
+            created_at=now,
+            updated_at=now,
+            created_by_id=user,
+            last_updated_by_id=user,
+        )
+        self._records.writer.write(*self._stores.passages.make(tenant, archive, token), token=token)
+        return archive
+
+    def _embedding(self, request: CreateArchive) -> EmbeddingConfig | None:
+        if request.embedding is None and request.embedding_config is not None:
+            return request.embedding_config
+        handle = request.embedding or self._models.default_embedding_handle()
+        return None if handle is None else embedding_of(handle, self._models)
+
+    def retrieve(self, tenant: str, archive_id: str) -> StoredArchive:
+        """Raises: NotFound."""
+        archive = self._archives.get(tenant, archive_id)
+        if archive is None:
+            raise no_archive(archive_id)
+        return archive
+
+    def update(self, tenant: str, archive_id: str, request: UpdateArchive, *, user: str | None = None) -> Archive:
+        """Apply what is not null. Raises: NotFound, Conflict."""
+        changes = request.model_dump(exclude_none=True)
+
+        def attempt() -> Archive:
+            outside = self._records.deletion.outside(keys.archive(tenant, archive_id))
+            before = self.retrieve(tenant, archive_id)
+            if not changes:
+                return before
+            touched = {"updated_at": self._records.clock.now(), "last_updated_by_id": user or before.last_updated_by_id}
+            after, token = before.model_copy(update={**changes, **touched}), self._records.ids.token()
+            self._records.writer.write(*self._archives.change(tenant, before, after, token), token=token)
+            self._records.deletion.forget_replaced(outside)
+            return after
+
+        return self._records.until_settled(attempt)
+
+    def list(self, tenant: str, asked: Page, *, name: str | None = None, agent_id: str | None = None) -> Sequence[Archive]:
+        """Ordered by the time of making. Raises: NotFound for a cursor."""
+        mine = None if agent_id is None else set(self._archives.of_agent(tenant, agent_id))
+        rows = [
+            row
+            for row in self._archives.rows(tenant)
+            if (name is None or row["name"] == name) and (mine is None or _id(row) in mine)
+        ]
+        ids = [_id(row) for row in page(rows, asked, id_of=_id, place=lambda row: str(row["created_at"]))]
+        found = self._archives.get_many(tenant, ids)
+        return [found[archive_id] for archive_id in ids if archive_id in found]
+
+    def agents(self, tenant: str, archive_id: str, asked: Page, shown: frozenset[str]) -> Sequence[AgentState]:
+        """The agents that it is attached to. Raises: NotFound for the archive or a cursor."""
+        self.retrieve(tenant, archive_id)
+        return self._agents.among(tenant, self._archives.agents_of(tenant, archive_id), asked, shown)
+
+    def attach(self, tenant: str, agent_id: str, archive_id: str) -> None:
+        """Give an agent an archive; one that it has stays where it stands. Raises: NotFound, InvalidArgument for too many, Conflict."""
+
+        def attempt() -> None:
+            self._records.agent(tenant, agent_id)
+            self.retrieve(tenant, archive_id)
+            attached = self._archives.of_agent(tenant, agent_id)
+            if archive_id in attached:
+                return
+            if len(attached) >= MOST_ATTACHED:
+                raise InvalidArgument(f"INVALID_ARGUMENT: An agent has at most {MOST_ATTACHED} archives.")
+            now = self._records.clock.now()
+            links = self._archives.attach(tenant, archive_id, agent_id, now)
+            self._records.writer.write(*self._archives.there(tenant, archive_id, agent_id), *links)
+
+        self._records.until_settled(attempt)
+
+    def detach(self, tenant: str, agent_id: str, archive_id: str) -> None:
+        """Take an archive away from an agent; nothing happens where it has not got it. Raises: NotFound."""
+        self._records.agent(tenant, agent_id)
+        self.retrieve(tenant, archive_id)
+        self._records.writer.write(*self._archives.detach(tenant, archive_id, agent_id))
+
+    def delete(self, tenant: str, archive_id: str) -> None:
+        """It is closed first, so that nothing gets in any more; then its agents lose it, and its passages are deleted page by page.
+
+        Where that broke off, deleting it again goes on. Raises: NotFound.
+        """
+        outside = self._records.deletion.outside(keys.archive(tenant, archive_id))
+        if (archive := self._archives.get(tenant, archive_id)) is not None:
+            with suppress(ConditionFailed):  # it is closed already, by a first try or by somebody else
+                self._records.writer.write(*self._archives.close(tenant, archive, self._records.clock.now()))
+            self._records.deletion.forget_replaced(outside)
+        elif not self._archives.left(tenant, archive_id):
+            raise no_archive(archive_id)
+        for agent_id in self._archives.agents_of(tenant, archive_id):
+            self._records.writer.write(*self._archives.detach(tenant, archive_id, agent_id))
+        while tags := self._archives.tags(tenant, archive_id, limit=DELETED_AT_ONCE):
+            self._records.writer.write(*self._archives.forget_tags(tags))
+        while items := self._stores.passages.kept(tenant, archive_id, limit=DELETED_AT_ONCE):
+            ids = [keys.last_part(str(item["sk"])) for item in items]
+            self._records.writer.write(*self._stores.passages.remove(tenant, archive_id, ids, there=False))
+            self._records.deletion.forget_blobs(items)
+
+
+def _id(row: Item) -> str:
+    return str(row["sk"])

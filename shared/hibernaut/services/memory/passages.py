@@ -1,0 +1,172 @@
+"""Passages: putting them into archives, listing them, taking them out (Letta V1 API, digest 2.8 and 2.11). Finding them is `searches`.
+
+A passage's id sorts where its time is, also where the caller gave that: a list by id is a list by time, and every id is a cursor.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from hibernaut.domain.search.passage_texts import checked
+from hibernaut.domain.wire.listing import Sought, sought
+from hibernaut.ports.table import MAX_BYTES
+from hibernaut.schemas.errors import InvalidArgument, NotFound
+from hibernaut.schemas.ids import as_of, is_id
+from hibernaut.schemas.passage import Archive, CreatePassage, Passage
+from hibernaut.services.memory.archives import Archives
+from hibernaut.services.records import Records
+from hibernaut.store import archives
+from hibernaut.store.codec import INLINE_BYTES
+from hibernaut.store.logs import Span
+from hibernaut.store.stores import Stores
+
+TOGETHER = 90
+"""Passages that are written in one transaction, and the different tags that they bear."""
+_BYTES = MAX_BYTES // 2
+CHUNK = 200
+"""Passages of one archive that are read at once."""
+MOST_READ = 20_000
+"""Passages that a list by text looks at."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassageList:
+    """A page of an agent's passages. Cursors are chronological: `after` is later, `before` earlier, whatever the order."""
+
+    after: str | None = None
+    before: str | None = None
+    limit: int = 100
+    search: str | None = None
+    ascending: bool = True
+
+
+class Passages:
+    def __init__(self, stores: Stores, records: Records, archives: Archives) -> None:
+        self._stores = stores
+        self._records = records
+        self._archives = archives
+
+    def create(self, tenant: str, archive_id: str, given: Sequence[CreatePassage], *, user: str | None = None) -> list[Passage]:
+        """Put passages into an archive: up to 90 of them with their different tags, and 2 MB, all or nothing; more in such pages, in order.
+
+        Everything is checked before anything is written. Raises: NotFound, InvalidArgument, Conflict.
+        """
+        archive = self._archives.retrieve(tenant, archive_id)
+        made = [archives.in_archive(self._made(one, user), archive) for one in given]
+        for some in _pages(made):
+            self._add(tenant, archive, some)
+        return made
+
+    def _add(self, tenant: str, archive: Archive, passages: Sequence[Passage]) -> None:
+        def attempt() -> None:
+            self._archives.retrieve(tenant, archive.id)
+            token = self._records.ids.token()
+            self._records.writer.write(*self._stores.archives.put(tenant, archive.id, passages, token), token=token)
+
+        self._records.until_settled(attempt)
+
+    def create_for(self, tenant: str, agent_id: str, given: CreatePassage, *, user: str | None = None) -> list[Passage]:
+        """Put a passage into the first of an agent's archives; one is made where it has none. Raises: NotFound, InvalidArgument."""
+        passage = self._made(given, user)
+
+        def attempt() -> None:
+            agent, token = self._records.agent(tenant, agent_id), self._records.ids.token()
+            self._records.writer.write(*self._stores.archives.insert(tenant, agent, [passage], token), token=token)
+
+        self._records.until_settled(attempt)
+        return [found for _, found in self._found(tenant, agent_id, passage.id)] or [passage]
+
+    def _made(self, given: CreatePassage, user: str | None) -> Passage:
+        """The passage of a request, without its archive. Raises: InvalidArgument."""
+        text, tags = checked(given.text, given.tags)
+        now, fresh = self._records.clock.now(), self._records.ids.new("passage")
+        return Passage(
+            id=fresh if given.created_at is None else as_of(fresh, given.created_at),
+            text=text,
+            metadata=given.metadata or {},
+            tags=tags,
+            created_at=given.created_at or now,
+            updated_at=now,
+            created_by_id=user,
+            last_updated_by_id=user,
+        )
+
+    def delete(self, tenant: str, archive_id: str, passage_id: str) -> None:
+        """Raises: NotFound."""
+
+        def attempt() -> None:
+            self._archives.retrieve(tenant, archive_id)
+            items = self._stores.passages.kept(tenant, archive_id, [passage_id])
+            if not items:
+                raise _no_passage(passage_id)
+            token = self._records.ids.token()
+            self._records.writer.write(*self._stores.archives.take(tenant, archive_id, items[0], token), token=token)
+            self._records.deletion.forget_blobs(items)
+
+        self._records.until_settled(attempt)
+
+    def delete_of(self, tenant: str, agent_id: str, passage_id: str) -> None:
+        """Take a passage out of whichever of the agent's archives holds it. Raises: NotFound."""
+        self._records.agent(tenant, agent_id)
+        for archive_id, _ in self._found(tenant, agent_id, passage_id):
+            return self.delete(tenant, archive_id, passage_id)
+        raise _no_passage(passage_id)
+
+    def _found(self, tenant: str, agent_id: str, passage_id: str) -> Iterator[tuple[str, Passage]]:
+        for archive in self._stores.archives.open_of_agent(tenant, agent_id):
+            for passage in self._stores.passages.get_many(tenant, archive.id, [passage_id]):
+                yield archive.id, passage
+
+    def list(self, tenant: str, agent_id: str, asked: PassageList) -> Sought[Passage]:
+        """Of all the agent's archives, by time. A text is looked for in any case, in the first 20,000 from where the page begins.
+
+        Raises: NotFound for the agent, InvalidArgument for a cursor.
+        """
+        self._records.agent(tenant, agent_id)
+        for cursor in (asked.after, asked.before):
+            if cursor is not None and not is_id(cursor, "passage"):
+                raise InvalidArgument(f"INVALID_ARGUMENT: {cursor} is no passage's id.")
+        held = self._stores.archives.open_of_agent(tenant, agent_id)
+        walks = [self._walk(tenant, archive.id, asked) for archive in held]
+        passages: Iterator[Passage] = heapq.merge(*walks, key=lambda one: one.id, reverse=not asked.ascending)
+        wanted = (asked.search or "").casefold()
+        return sought(
+            passages,
+            lambda one: wanted in one.text.casefold(),
+            limit=asked.limit,
+            most=max(MOST_READ, 0 if wanted else asked.limit),
+            cursor="after" if asked.ascending else "before",
+            id_of=lambda one: one.id,
+        )
+
+    def _walk(self, tenant: str, archive_id: str, asked: PassageList) -> Iterator[Passage]:
+        """One archive, chunk by chunk, as far as it is asked for."""
+        span, chunk = Span(asked.after, asked.before), CHUNK if asked.search else max(1, min(asked.limit, CHUNK))
+        while True:
+            some = self._stores.passages.page(tenant, archive_id, span, limit=chunk, descending=not asked.ascending)
+            yield from some
+            if len(some) < chunk:
+                return
+            last = some[-1].id
+            span = Span(last, span.before) if asked.ascending else Span(span.after, last)
+
+
+def _no_passage(passage_id: str) -> NotFound:
+    return NotFound(f"Passage not found with id='['{passage_id}']'")
+
+
+def _pages(passages: Sequence[Passage]) -> Iterator[list[Passage]]:
+    some, size, tags = list[Passage](), 0, set[str]()
+    for passage in passages:
+        more = min(len(passage.model_dump_json()), INLINE_BYTES) + len(json.dumps(passage.tags)) + 1_000
+        borne = tags.union(passage.tags or ())
+        if some and (len(some) + 1 + len(borne) > TOGETHER or size + more > _BYTES):
+            yield some
+            some, size, borne = [], 0, set(passage.tags or ())
+        some.append(passage)
+        size, tags = size + more, borne
+    if some:
+        yield some

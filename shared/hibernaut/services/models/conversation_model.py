@@ -1,0 +1,34 @@
+"""Which model a conversation asks: the agent's, unless it has one of its own (run-time digest 15)."""
+
+from __future__ import annotations
+
+from hibernaut.domain.models.model_settings import reasoning_defaults, with_settings
+from hibernaut.ports.model import Models
+from hibernaut.schemas.agent import StoredAgent
+from hibernaut.schemas.conversation_record import StoredConversation
+from hibernaut.schemas.llm_config import LLMConfig
+
+
+def agent_in(agent: StoredAgent, record: StoredConversation | None, models: Models) -> StoredAgent:
+    """The agent as this conversation meets it: the same, with the conversation's model. Never to be stored. Raises: NotFound for a handle."""
+    if record is None:
+        return agent
+    config = chosen(agent, record, models)
+    return agent if config is agent.llm_config else agent.model_copy(update={"llm_config": config})
+
+
+def chosen(agent: StoredAgent, record: StoredConversation, models: Models) -> LLMConfig:
+    """The agent's configuration under what the conversation sets. A model of its own keeps the agent's context window, as far as it has
+    one as large, unless the conversation sets that too. Raises: InvalidArgument and NotFound for its handle.
+    """
+    if (record.model, record.model_settings, record.context_window_limit) == (None, None, None):
+        return agent.llm_config
+    config = agent.llm_config
+    if record.model is not None:
+        config = models.config(record.model)
+        config = config.model_copy(update={"context_window": min(config.context_window, agent.llm_config.context_window)})
+    if record.model_settings is not None:
+        config = with_settings(config, record.model_settings)
+    if record.context_window_limit is not None:
+        config = config.model_copy(update={"context_window": record.context_window_limit})
+    return reasoning_defaults(config, agent.agent_type)

@@ -1,0 +1,179 @@
+"""Asking a model for a summary of messages: piece by piece where they do not fit its window at once, and within a time limit.
+
+Raises what the model's provider raises; what becomes of a conversation whose summary cannot be had is its caller's decision.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from hibernaut.domain.models.tokens import count
+from hibernaut.domain.turn import summaries, transcripts
+from hibernaut.domain.turn.actor import Actor
+from hibernaut.domain.turn.compaction import Split, summariser
+from hibernaut.domain.turn.model_requests import model_request
+from hibernaut.domain.turn.window import tokens
+from hibernaut.ports.model import Models
+from hibernaut.schemas.content import TextContent
+from hibernaut.schemas.errors import MODEL_CALL_ERRORS, ContextWindowExceeded, HibernautError, InvalidModelResponse, ModelTimeout
+from hibernaut.schemas.llm_config import LLMConfig
+from hibernaut.schemas.message import Message, Role
+from hibernaut.schemas.model_call import ModelRequest, ToolChoice
+from hibernaut.schemas.model_settings import CompactionMode, CompactionSettings
+from hibernaut.schemas.usage import Usage
+from hibernaut.services.host import Host
+from hibernaut.services.models.model_retry import Attending, Eye
+
+LONGEST_CALL = 180.0
+"""Seconds for one call of the summariser."""
+PIECE_SHARE = 0.45
+"""The share of the summariser's window that one piece of the transcript may fill; the rest is for the summary so far and the reply."""
+KNOWN_SHARE = 0.15
+"""The share that the summary so far may fill."""
+SMALLEST_PIECE = 200
+HALVINGS = 3
+"""How often a summariser that finds its request too long is asked with smaller pieces."""
+WHOLE = 0.97
+"""The share of the agent's window that a request of the self-compacting modes may fill."""
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Whose conversation is summarised: the agent as the run sees it, its system message, and its settings.
+
+    `correction`: by how much its provider counts more than we do.
+    """
+
+    actor: Actor
+    system: str
+    settings: CompactionSettings
+    fixed_tokens: int = 0
+    correction: float = 1.0
+
+
+@dataclass(slots=True)
+class Effort:
+    """What a summary may take: until `deadline` (monotonic), as long as the `eye` sees that somebody wants it.
+
+    `used` are the tokens of all replies so far, those of which nothing came among them.
+    """
+
+    eye: Eye
+    deadline: float
+    used: Usage = field(default_factory=Usage)
+
+
+class Summarising:
+    def __init__(self, models: Models, host: Host) -> None:
+        self._models = models
+        self._attending = Attending(models, host)
+        self._clock = host.clock
+        self._ids = host.ids
+
+    def summarise(self, mode: CompactionMode, split: Split, subject: Subject, effort: Effort) -> str:
+        """The summary of what goes. Raises: ModelError, NotFound, and what the effort's eye raises."""
+        if mode.startswith("self_"):
+            return self._by_itself(mode, split, subject, effort)
+        failure: HibernautError | None = None
+        for config in self._configs(subject):
+            try:
+                return self._in_pieces(config, self._prompt(mode, subject), split.gone, subject, effort)
+            except MODEL_CALL_ERRORS as error:
+                logger.warning("summary failed", extra={"code": error.code, "model": config.handle or config.model})
+                failure = error
+        raise failure or InvalidModelResponse("There is no model that could summarise.")
+
+    def _configs(self, subject: Subject) -> list[LLMConfig]:
+        """The summariser of the settings, and the agent's own model: a cheap default may not exist where the agent's answers."""
+        settings, own = subject.settings, summariser(subject.actor.config)
+        if settings.model is None or settings.model == subject.actor.config.handle:
+            return [summariser(subject.actor.config, settings), own] if settings.model_settings else [own]
+        try:
+            return [summariser(self._models.config(settings.model), settings), own]
+        except MODEL_CALL_ERRORS as error:
+            logger.info("summariser is not to be had", extra={"code": error.code, "model": settings.model})
+            return [own]
+
+    def _in_pieces(self, config: LLMConfig, prompt: str, rows: Sequence[Message], subject: Subject, effort: Effort) -> str:
+        """One piece after the other, each with the summary of what came before it."""
+        before = "\n".join(summaries.unpacked(row) for row in rows if row.role == "summary")
+        said = [row for row in rows if row.role != "summary"]
+        room = int(PIECE_SHARE * config.context_window / max(1.0, subject.correction)) - count(prompt)
+        blank = ModelRequest(config=config, system=prompt, messages=(), timeout=LONGEST_CALL, user=subject.actor.agent_id)
+        for halved in range(HALVINGS + 1):
+            size = max(SMALLEST_PIECE, room >> halved)
+            try:
+                return self._folded(blank, said, before, size, subject, effort)
+            except ContextWindowExceeded:
+                if halved == HALVINGS or room >> halved <= SMALLEST_PIECE:
+                    raise
+        raise AssertionError("the last try answers or raises")
+
+    def _folded(
+        self, blank: ModelRequest, rows: Sequence[Message], before: str, room: int, subject: Subject, effort: Effort
+    ) -> str:
+        pieces = transcripts.pieces(rows, room) or [""]
+        summary = before
+        for number, piece in enumerate(pieces, 1):
+            known = summaries.clipped(summary, None, int(KNOWN_SHARE / PIECE_SHARE * room))
+            asked = [self._row(subject, "user", summaries.request(piece, known, number, len(pieces)))]
+            if subject.settings.prompt_acknowledgement:
+                asked = [
+                    self._row(subject, "user", summaries.READY),
+                    self._row(subject, "assistant", summaries.ACKNOWLEDGED),
+                    *asked,
+                ]
+            summary = self._said(replace(blank, messages=asked), subject, effort)
+        return summary
+
+    def _by_itself(self, mode: CompactionMode, split: Split, subject: Subject, effort: Effort) -> str:
+        """The agent's own model is asked behind its own messages, which its provider has cached; no tool may be called."""
+        prompt = self._prompt(mode, subject)
+        size = tokens(split.prefix) + subject.fixed_tokens + count(prompt)
+        if size * subject.correction > WHOLE * subject.actor.config.context_window:
+            raise ContextWindowExceeded("The messages leave no room for the question for a summary.")
+        asked = [*split.prefix, self._row(subject, "user", prompt)]
+        request = model_request(
+            subject.actor,
+            asked,
+            subject.system,
+            subject.actor.names,
+            choice=ToolChoice("none"),
+            parallel=False,
+            timeout=LONGEST_CALL,
+        )
+        return self._said(request, subject, effort)
+
+    def _prompt(self, mode: CompactionMode, subject: Subject) -> str:
+        """The settings' own words belong to their mode; where another of its chain is tried, it has its own."""
+        own = subject.settings.prompt if mode == subject.settings.mode else None
+        prompt = own or summaries.default_prompt(mode)
+        return (
+            f"{prompt}\n\nPut the summary between <summary> and </summary>."
+            if subject.settings.prompt_acknowledgement
+            else prompt
+        )
+
+    def _said(self, request: ModelRequest, subject: Subject, effort: Effort) -> str:
+        """The summary in the model's answer. Raises: ModelError, also where there is no text in it; what the eye raises."""
+        if self._clock.monotonic() >= effort.deadline:
+            raise ModelTimeout("The summary took too long.")
+        reply = self._attending.complete(request, effort.eye, effort.deadline)
+        effort.used = effort.used.plus(reply.usage)
+        text = summaries.body(reply.text, acknowledged=subject.settings.prompt_acknowledgement)
+        if not text or reply.finish_reason == "refusal":
+            raise InvalidModelResponse("The summariser answered without a summary.")
+        return text
+
+    def _row(self, subject: Subject, role: Role, text: str) -> Message:
+        """A message of the request alone: it stands in no log."""
+        return Message(
+            id=self._ids.new("message"),
+            role=role,
+            content=[TextContent(text=text)],
+            agent_id=subject.actor.agent_id,
+            created_at=self._clock.now(),
+        )

@@ -1,0 +1,136 @@
+"""The texts of files as they are stored, the windows that agents have on them, and the section of the system message that shows those.
+
+A file's text never changes once it is there, so a window that was made is kept.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from hibernaut.domain.agents.agent_types import file_limits
+from hibernaut.domain.files import file_views
+from hibernaut.domain.files.file_texts import lines_of
+from hibernaut.domain.files.file_views import ShownFile, ShownFolder, View
+from hibernaut.schemas.agent import StoredAgent
+from hibernaut.schemas.file import OpenFile, StoredFile
+from hibernaut.schemas.folder import StoredFolder
+from hibernaut.store.files import Row
+from hibernaut.store.lru_cache import Kept
+from hibernaut.store.stores import Stores
+
+KEPT = 8_000_000
+"""Characters of windows that a warm worker keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """A file that an agent has. Its name is that of its folder, a slash, and its own."""
+
+    row: Row
+    folder: StoredFolder
+
+    @property
+    def name(self) -> str:
+        return f"{self.folder.name}/{self.row.name}"
+
+
+class FileViews:
+    def __init__(self, stores: Stores) -> None:
+        self._folders = stores.folders
+        self._files = stores.files
+        self._kept = Kept[View](KEPT, lambda view: len(view.text))
+
+    def attached(self, tenant: str, agent: StoredAgent) -> list[Attached]:
+        """The files of the agent's folders whose text is there, in the order of attachment, then of age."""
+        return [
+            each for folder, rows in self._rows(tenant, agent) for row in rows if (each := Attached(row, folder)).row.readable
+        ]
+
+    def _rows(self, tenant: str, agent: StoredAgent) -> list[tuple[StoredFolder, list[Row]]]:
+        folders = self._folders.get_many(tenant, agent.source_ids)
+        there = [folders[folder_id] for folder_id in agent.source_ids if folder_id in folders]
+        return [(folder, self._files.rows(tenant, folder.id)) for folder in there]
+
+    def section(self, tenant: str, agent: StoredAgent) -> str | None:
+        """The section `<directories>` of the agent's system message; None without folders."""
+        if not agent.source_ids:
+            return None
+        found = self._rows(tenant, agent)
+        desk = self._files.desk(tenant, agent.id)
+        most, limit = limits_of(agent)
+        shown = [
+            ShownFolder(
+                folder.name,
+                folder.description,
+                folder.instructions,
+                [self._shown(tenant, agent, Attached(row, folder), desk.open.get(row.file_id)) for row in rows if row.readable],
+            )
+            for folder, rows in found
+        ]
+        return file_views.directories(shown, most=most, limit=limit)
+
+    def _shown(self, tenant: str, agent: StoredAgent, file: Attached, window: OpenFile | None) -> ShownFile:
+        view = self.view(tenant, agent, file.row, window) if window else None
+        return ShownFile(file.name, file.row.characters, view.text if view else None)
+
+    def view(self, tenant: str, agent: StoredAgent, row: Row, window: OpenFile) -> View:
+        """The window as the agent sees it; an empty one where the text is being deleted. Raises: OSError."""
+        limit = limits_of(agent)[1]
+        key = f"{row.file_id}:{window.start}:{window.length}:{limit}"
+        found = self._kept.get(tenant, key)
+        if found is None:
+            found = self._made(tenant, row, window, limit)
+            self._kept.keep(tenant, key, found)
+        return found
+
+    def _made(self, tenant: str, row: Row, window: OpenFile, limit: int) -> View:
+        file = self._files.get(tenant, row.file_id)
+        count = row.lines - window.start if window.length is None else min(window.length, row.lines - window.start)
+        try:
+            lines = self.lines(tenant, file, window.start, max(0, count), limit) if file else []
+        except KeyError:
+            lines = []
+        whole = window.length is None
+        return file_views.view_of(lines, start=window.start, total=row.lines, limit=limit, whole=whole)
+
+    def lines(self, tenant: str, file: StoredFile, start: int, count: int, characters: int) -> list[str]:
+        """At most `count` lines from line `start` (from 0) on; as many as have more than `characters`. Raises: KeyError, OSError."""
+        if not file.parts or count < 1:
+            return []
+        part = max(0, bisect_right([one.first_line for one in file.parts], start + 1) - 1)
+        found: list[str] = []
+        size = 0
+        skipped = start + 1 - file.parts[part].first_line
+        while part < len(file.parts) and len(found) < count and size <= characters:
+            more = lines_of(self._files.text_of(tenant, file.id, part))[skipped:]
+            found += more
+            size += sum(map(len, more))
+            skipped, part = 0, part + 1
+        return found[:count]
+
+    def parts(self, tenant: str, file: StoredFile) -> Iterator[str]:
+        """The text, part by part. Raises: KeyError, OSError."""
+        for part in range(len(file.parts)):
+            yield self._files.text_of(tenant, file.id, part)
+
+    def content(self, tenant: str, file: StoredFile) -> str | None:
+        """The whole text; None where there is none (yet). Raises: OSError."""
+        try:
+            return "".join(self.parts(tenant, file)) if file.readable else None
+        except KeyError:
+            return None
+
+
+def limits_of(agent: StoredAgent) -> tuple[int, int]:
+    """How many files the agent may have open, and how many characters it sees of each."""
+    files, characters = file_limits(agent.llm_config.context_window)
+    return agent.max_files_open or files, agent.per_file_view_window_char_limit or characters
+
+
+def named(files: Sequence[Attached], name: str) -> Attached | None:
+    """The file with this name; the folder's may be left out where only one file has the rest."""
+    exact = [file for file in files if file.name == name]
+    loose = exact or [file for file in files if file.row.name == name]
+    return loose[0] if len(loose) == 1 or exact else None

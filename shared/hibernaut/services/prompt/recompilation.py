@@ -1,0 +1,62 @@
+"""The system message of any conversation compiled anew, when somebody asks for it instead of waiting for the next run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from hibernaut.schemas.agent import StoredAgent
+from hibernaut.schemas.block import StoredBlock
+from hibernaut.schemas.errors import NotFound
+from hibernaut.services.prompt.system_messages import Compiled, Prompts, system_row
+from hibernaut.services.records import Records
+from hibernaut.store.conversations import Loaded
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The agent as a conversation meets it, and the blocks that are seen in it."""
+
+    agent: StoredAgent
+    blocks: Sequence[StoredBlock]
+
+
+class Recompiling:
+    def __init__(self, records: Records, prompts: Prompts) -> None:
+        self._records = records
+        self._prompts = prompts
+
+    def recompile(
+        self, tenant: str, conversation: str, see: Callable[[], Seen], *, update_time: bool = False, dry_run: bool = False
+    ) -> str:
+        """The system message as memory is now. It is stored unless `dry_run`, or while a run owns the conversation: a run's prompt
+        stays as it is, and the next run compiles anew. Raises: NotFound.
+        """
+
+        def attempt() -> str:
+            seen, loaded = see(), self._records.conversations.load(tenant, conversation)
+            if loaded is None:
+                raise NotFound(f"Agent with ID {seen.agent.id} not found")
+            in_window = len(loaded.messages)
+            compiled = self._prompts.compiled(
+                tenant, seen.agent, loaded.head, blocks=seen.blocks, in_window=in_window, update_time=update_time
+            )
+            if not dry_run and loaded.head.owner is None:
+                self._store(tenant, seen.agent, loaded, compiled)
+            return compiled.text
+
+        return self._records.until_settled(attempt)
+
+    def _store(self, tenant: str, agent: StoredAgent, loaded: Loaded, compiled: Compiled) -> None:
+        old, head = loaded.messages[0], loaded.head
+        if old.text() == compiled.text and not compiled.changed:
+            return
+        conversations, token = self._records.conversations, self._records.ids.token()
+        row = system_row(old.id, agent, compiled.text, old.created_at, old.conversation_id)
+        after = head.model_copy(update={"compiled": compiled.source, "version": head.version + 1})
+        self._records.writer.write(
+            conversations.change_head(tenant, head, after, token),
+            conversations.put_message(tenant, head.id, row, rewrite=True),
+            token=token,
+        )
+        conversations.keep(tenant, Loaded(after, (row, *loaded.messages[1:])))

@@ -1,0 +1,135 @@
+"""The system message: compiled from an agent's system text, blocks and rules, and kept as long as those stay the same (invariant 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from hibernaut.domain.agents.agent_types import spec_of
+from hibernaut.domain.memory import system_prompt
+from hibernaut.domain.memory.system_prompt import PromptInputs
+from hibernaut.domain.tools import tool_rules
+from hibernaut.ports.clock import Clock
+from hibernaut.schemas.agent import StoredAgent
+from hibernaut.schemas.block import StoredBlock
+from hibernaut.schemas.content import TextContent
+from hibernaut.schemas.conversation import CompiledFrom, Head
+from hibernaut.schemas.conversation_record import StoredConversation
+from hibernaut.schemas.message import Message
+from hibernaut.services.prompt.file_views import FileViews
+from hibernaut.store.conversations import text_hash
+from hibernaut.store.stores import Stores
+
+_DEFAULT = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A system message's text and what it was compiled from. `changed`: it differs from what the head was compiled from."""
+
+    text: str
+    source: CompiledFrom
+    changed: bool
+    inputs: PromptInputs
+
+
+class Prompts:
+    def __init__(self, stores: Stores, clock: Clock) -> None:
+        self._blocks = stores.blocks
+        self._archives = stores.archives
+        self._files = FileViews(stores)
+        self._clock = clock
+
+    def blocks_of(self, tenant: str, agent: StoredAgent, record: StoredConversation | None = None) -> list[StoredBlock]:
+        """The agent's blocks in the order of attachment; in a conversation, its private copies in the places of those that they copy."""
+        ids = overlaid(agent.block_ids, record.isolated if record else {})
+        found = self._blocks.get_many(tenant, ids)
+        return [found[block_id] for block_id in ids if block_id in found]
+
+    def compiled(
+        self,
+        tenant: str,
+        agent: StoredAgent,
+        head: Head,
+        *,
+        blocks: Sequence[StoredBlock] | None = None,
+        in_window: int = 1,
+        update_time: bool = True,
+    ) -> Compiled:
+        """The system message as it should be now. Where nothing but time and counters would change, `changed` is False.
+
+        `in_window` counts the messages of the window; the others of the log are "previous messages". With `update_time` off the
+        time line keeps the moment of the last compilation.
+        """
+        blocks = self.blocks_of(tenant, agent) if blocks is None else blocks
+        at = self._clock.now() if update_time or head.compiled is None else head.compiled.compiled_at
+        stamp = self._archives.stamp(tenant, agent.id)  # before it is counted: what comes between is seen by the next run
+        inputs = self._inputs(tenant, agent, head, blocks, at, in_window)
+        fixed = self._fixed_inputs(agent, head, blocks)
+        digest = system_prompt.digest(replace(fixed, archival_stamp=stamp, directories=inputs.directories))
+        versions = {block.id: block.version for block in blocks}
+        text = system_prompt.compile_prompt(inputs)
+        source = CompiledFrom(digest=digest, text=text_hash(text), block_versions=versions, compiled_at=at)
+        changed = head.compiled is None or head.compiled.digest != digest
+        return Compiled(text, source, changed, inputs)
+
+    def stale(self, tenant: str, agent: StoredAgent, head: Head, blocks: Sequence[StoredBlock]) -> bool:
+        """Whether the system message may have to change: cheap, exact about memory and everything else that is compiled."""
+        if head.compiled is None:
+            return True
+        stamp = self._archives.stamp(tenant, agent.id)
+        files = self._files.section(tenant, agent)
+        inputs = replace(self._fixed_inputs(agent, head, blocks), archival_stamp=stamp, directories=files)
+        return system_prompt.digest(inputs) != head.compiled.digest
+
+    def _fixed_inputs(self, agent: StoredAgent, head: Head, blocks: Sequence[StoredBlock]) -> PromptInputs:
+        spec = spec_of(agent.agent_type)
+        compiled_at = head.compiled.compiled_at if head.compiled else agent.created_at
+        return PromptInputs(
+            agent_id=agent.id,
+            conversation=_DEFAULT if head.id == agent.id else head.id,
+            system=agent.system,
+            blocks=blocks,
+            rules_section=tool_rules.prompt_section(agent.tool_rules or []),
+            directories=None,
+            shows_memory=spec.shows_memory,
+            numbers_lines=spec.numbers_lines and agent.llm_config.model_endpoint_type == "anthropic",
+            timezone=agent.timezone,
+            compiled_at=compiled_at,
+            previous_messages=0,
+            archival_memories=0,
+            archival_tags=(),
+        )
+
+    def _inputs(
+        self, tenant: str, agent: StoredAgent, head: Head, blocks: Sequence[StoredBlock], at: datetime, in_window: int
+    ) -> PromptInputs:
+        archival = self._archives.counted(tenant, agent.id)
+        return replace(
+            self._fixed_inputs(agent, head, blocks),
+            directories=self._files.section(tenant, agent),
+            compiled_at=at,
+            previous_messages=max(0, head.messages - in_window),
+            archival_memories=archival.count,
+            archival_tags=archival.tags,
+        )
+
+
+def overlaid(block_ids: Sequence[str], isolated: Mapping[str, str]) -> list[str]:
+    """The ids of the blocks that a conversation sees. Private ones whose original has left the agent stand at the end."""
+    seen = [isolated.get(block_id, block_id) for block_id in block_ids]
+    return [block_id for block_id in (*seen, *(copy for copy in isolated.values() if copy not in seen)) if block_id]
+
+
+def system_row(message_id: str, agent: StoredAgent, text: str, at: datetime, conversation_id: str | None = None) -> Message:
+    """The system message as a row of the log. It bears no otid: that marks what a caller said."""
+    return Message(
+        id=message_id,
+        role="system",
+        content=[TextContent(text=text)],
+        agent_id=agent.id,
+        conversation_id=conversation_id,
+        model=agent.llm_config.model,
+        created_at=at,
+    )

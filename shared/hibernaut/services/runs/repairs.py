@@ -1,0 +1,143 @@
+"""Repairing a conversation that something outside of the run protocol has left in a state which no run would leave.
+
+An import, a row written by hand, a restore of half a table: calls without a return, an owner that is not running, an approval without a
+record, a queue that counts wrong. One transaction puts it right, and the report says what was done. What is in order is left alone:
+a run under way, an approval that waits, a queue.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from hibernaut.domain.turn.open_calls import INTERRUPTED, LAST_ROWS, Closing, closed, open_at_end
+from hibernaut.ports.table import Change, ConditionFailed
+from hibernaut.ports.workflow import RunRef
+from hibernaut.schemas.conversation import Head, Window
+from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
+from hibernaut.schemas.message import Message
+from hibernaut.schemas.repair import Repair
+from hibernaut.schemas.stop import RunStatus
+from hibernaut.services.host import Host
+from hibernaut.services.turns.approvals import Approvals
+from hibernaut.services.turns.run_commits import Commits
+from hibernaut.store.runs import RunState
+from hibernaut.store.stores import Stores
+from hibernaut.store.transactions import Mended, Succession
+
+TRIES = 20
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What stands wrong: `rows` are what the log lacks, `window` the one that remains, `queue` the runs that wait in truth."""
+
+    report: Repair
+    rows: list[Message]
+    window: Window
+    queue: list[RunState]
+
+
+class Repairs:
+    def __init__(self, stores: Stores, host: Host, *, approvals: Approvals, commits: Commits) -> None:
+        self._stores = stores
+        self._host = host
+        self._approvals = approvals
+        self._commits = commits
+
+    def agent_of(self, tenant: str, conversation: str) -> str | None:
+        """Whose conversation it is; None: there is none."""
+        head = self._stores.conversations.head(tenant, conversation)
+        return head.agent_id if head else None
+
+    def repair(self, tenant: str, conversation: str) -> Repair:
+        """Look at one conversation and mend it. Raises: NotFound, InvalidArgument where its system message is lost, Conflict."""
+        for _ in range(TRIES):
+            head = self._stores.conversations.head(tenant, conversation)
+            if head is None:
+                raise NotFound(f"Agent with ID {conversation} not found")
+            found = self._look(tenant, head)
+            if not found.report.changed:
+                return found.report
+            try:
+                self._mend(tenant, head, found)
+            except ConditionFailed:
+                continue
+            logger.warning("conversation repaired", extra={"conversation_id": conversation})
+            return found.report
+        raise Conflict(f"Conversation {conversation} is too busy to be repaired; try again.")
+
+    def _look(self, tenant: str, head: Head) -> _Found:
+        owner = self._owner(tenant, head)
+        record = self._approvals.pending(tenant, head)
+        queue, lost = self._queue(tenant, head)
+        window, gone = self._window(tenant, head)
+        calls = []
+        if owner is None and record is None:
+            tail = self._stores.conversations.page(tenant, head.id, limit=LAST_ROWS, descending=True)
+            calls = open_at_end(tail[::-1])
+        report = Repair(
+            closed_calls=[call.id for call in calls],
+            released_run=head.owner if owner is None else None,
+            withdrawn_approval=head.pending if record is None else None,
+            dropped_from_queue=lost,
+            dropped_from_window=gone,
+            waiting=len(queue),
+            active_run=head.owner if owner else None,
+            pending_approval=record.request_id if record else None,
+        )
+        wrong = calls or report.released_run or report.withdrawn_approval or lost or gone
+        report.changed = bool(wrong) or head.waiting != len(queue) or (owner is None and record is None and bool(queue))
+        rows = []
+        if calls:
+            agent = self._stores.agents.get(tenant, head.agent_id)
+            message_id = self._host.ids.new("message", after=head.last_message)
+            conversation = None if head.id == head.agent_id else head.id
+            zone = agent.timezone if agent else "UTC"
+            closing = Closing(message_id, head.agent_id, conversation, None, self._host.clock.now(), zone)
+            rows.append(closed(calls, INTERRUPTED, closing))
+        return _Found(report, rows, window, queue)
+
+    def _owner(self, tenant: str, head: Head) -> RunState | None:
+        """The run that holds the conversation rightly."""
+        state = self._stores.runs.get(tenant, head.owner) if head.owner else None
+        return state if state is not None and state.run.status is RunStatus.RUNNING else None
+
+    def _queue(self, tenant: str, head: Head) -> tuple[list[RunState], list[str]]:
+        """The runs that wait, and the places in the queue of which the run does not."""
+        places = self._stores.conversations.queue(tenant, head.id)
+        states = self._stores.runs.get_many(tenant, places)
+        waiting = [states[run_id] for run_id in places if run_id in states and states[run_id].run.status is RunStatus.CREATED]
+        kept = {state.run.id for state in waiting}
+        return waiting, [run_id for run_id in places if run_id not in kept]
+
+    def _window(self, tenant: str, head: Head) -> tuple[Window, list[str]]:
+        """The window without the pins that are lost. Raises: InvalidArgument where that is the system message."""
+        pinned = head.window.pinned
+        found = {row.id for row in self._stores.conversations.messages(tenant, head.id, pinned)}
+        gone = [message_id for message_id in pinned if message_id not in found]
+        if pinned and pinned[0] in gone:
+            raise InvalidArgument(
+                "INVALID_ARGUMENT: The system message of this conversation is lost; reset its messages instead."
+            )
+        return head.window.model_copy(update={"pinned": [each for each in pinned if each in found]}), gone
+
+    def _mend(self, tenant: str, head: Head, found: _Found) -> None:
+        now, token, report = self._host.clock.now(), self._host.ids.token(), found.report
+        free = report.active_run is None and report.pending_approval is None
+        last = found.rows[-1].id if found.rows else head.last_message
+        succession = self._commits.owning(found.queue[0], last, now) if free and found.queue else Succession()
+        after = head.model_copy(
+            update={
+                "owner": report.active_run,
+                "pending": head.pending if report.pending_approval else None,
+                "waiting": len(found.queue),
+                "window": found.window,
+            }
+        )
+        mended = Mended(head, after, found.rows, tuple(report.dropped_from_queue), succession)
+        changes: list[Change] = self._stores.transactions.mend(tenant, mended, token, now)
+        self._stores.writer.write(*changes, token=token)
+        if succession.run is not None:
+            self._host.workflow.start(RunRef(tenant, succession.run.run.id))

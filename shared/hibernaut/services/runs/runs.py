@@ -1,0 +1,165 @@
+"""Reading runs: one, lists with their filters, and what belongs to a run; and deleting them (Letta V1 API, digest 2.15, 3 and 4.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from hibernaut.domain.wire.listing import Page, Sought, page, sought
+from hibernaut.domain.wire.run_trace import spans
+from hibernaut.ports.table import Item
+from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
+from hibernaut.schemas.ids import is_id
+from hibernaut.schemas.letta_message import LettaMessage
+from hibernaut.schemas.run import Run, RunMetrics, StoredRun
+from hibernaut.schemas.step import Step
+from hibernaut.schemas.stop import ENDED, RunStatus, StopReason
+from hibernaut.schemas.trace import Span as TraceSpan
+from hibernaut.schemas.usage import RunUsage, Usage, UsageStatistics
+from hibernaut.services.logs.messages import MessageQuery, Messages
+from hibernaut.store import keys
+from hibernaut.store.conversations import Conversations
+from hibernaut.store.deletion import Deletion
+from hibernaut.store.logs import Span
+from hibernaut.store.runs import Runs as StoredRuns
+from hibernaut.store.steps import Steps as StoredSteps
+
+MOST_READ = 10_000
+"""List rows that one page looks at."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunQuery:
+    """Which runs. Empty sets and None do not filter; `active` keeps those that have not ended."""
+
+    page: Page
+    agent_ids: Sequence[str] = ()
+    statuses: frozenset[RunStatus] = field(default_factory=frozenset)
+    stop_reason: StopReason | None = None
+    background: bool | None = None
+    conversation_id: str | None = None
+    active: bool = False
+
+
+class Runs:
+    def __init__(
+        self, *, runs: StoredRuns, steps: StoredSteps, messages: Messages, conversations: Conversations, deletion: Deletion
+    ) -> None:
+        self._runs = runs
+        self._steps = steps
+        self._messages = messages
+        self._conversations = conversations
+        self._deletion = deletion
+
+    def get(self, tenant: str, run_id: str) -> Run:
+        """Raises: InvalidArgument for what is no run id, NotFound."""
+        return self._stored(tenant, run_id).wire()
+
+    def page(self, tenant: str, query: RunQuery) -> Sought[Run]:
+        """A page; cursors follow the order asked for. It looks at the first 10,000 runs from where it begins. Raises: NotFound for a cursor.
+
+        A cursor need not pass the filter: the run that it names may have ended since the page before.
+        """
+        asked = query.page
+        self._check_cursors(tenant, query)
+        # A page before a cursor is the one next to it: it is searched from the cursor outwards.
+        backwards = asked.before is not None and asked.after is None
+        span = Span(asked.before, asked.after) if asked.descending else Span(asked.after, asked.before)
+        found = sought(
+            self._runs.walk(tenant, self._whose(tenant, query), span, descending=asked.descending != backwards),
+            lambda row: _kept(row, query),
+            limit=asked.limit or MOST_READ,
+            most=MOST_READ,
+            cursor="before" if backwards else "after",
+            id_of=_id_of,
+        )
+        ids = [_id_of(row) for row in (found.rows[::-1] if backwards else found.rows)]
+        states = self._runs.get_many(tenant, ids)
+        return Sought([states[run_id].run.wire() for run_id in ids if run_id in states], found.rest)
+
+    def messages(self, tenant: str, run_id: str, query: MessageQuery) -> list[LettaMessage]:
+        """A page of the run's messages, its input among them. Raises: InvalidArgument, NotFound."""
+        run = self._stored(tenant, run_id)
+        conversation = run.conversation_id or run.agent_id
+        return self._messages.range(tenant, conversation, run.first_message, run.last_message, query)
+
+    def steps(self, tenant: str, run_id: str, asked: Page) -> list[Step]:
+        """A page of the run's steps. Raises: InvalidArgument, NotFound."""
+        self._stored(tenant, run_id)
+        found = page(self._steps.of_run(tenant, run_id), asked, id_of=lambda step: step.id, place=lambda step: step.id)
+        return [step.wire() for step in found]
+
+    def usage(self, tenant: str, run_id: str) -> RunUsage:
+        """The tokens of all steps together, and those of the summaries that made room for them. Raises: InvalidArgument, NotFound."""
+        run = self._stored(tenant, run_id)
+        shown = RunUsage.of(run.usage)
+        shown.summaries = UsageStatistics.of(run.summaries) if run.summaries != Usage() else None
+        return shown
+
+    def metrics(self, tenant: str, run_id: str) -> RunMetrics:
+        """Raises: InvalidArgument, NotFound."""
+        run = self._stored(tenant, run_id)
+        return RunMetrics(
+            id=run.id,
+            agent_id=run.agent_id,
+            run_start_ns=int(run.created_at.timestamp() * 1_000_000) * 1000,
+            run_ns=run.total_duration_ns,
+            num_steps=run.steps,
+            tools_used=run.tools_used,
+            base_template_id=run.base_template_id,
+        )
+
+    def trace(self, tenant: str, run_id: str, limit: int) -> list[TraceSpan]:
+        """The first spans of the run, in the order in which they began. Raises: InvalidArgument, NotFound."""
+        return spans(self._stored(tenant, run_id), self._steps.of_run(tenant, run_id))[:limit]
+
+    def delete(self, tenant: str, run_id: str) -> Run:
+        """Take away a run that is over, with its steps, events and whatever else it left but messages; the run as it was.
+
+        Raises: InvalidArgument, NotFound, Conflict while it goes on, waits, or waits for an approval.
+        """
+        run = self._stored(tenant, run_id)
+        if run.status not in ENDED:
+            raise Conflict(f"CONFLICT: Run {run_id} has not ended. Cancel it before you delete it.")
+        head = self._conversations.head(tenant, run.conversation_id or run.agent_id)
+        if head is not None and head.pending == run_id:
+            raise Conflict(f"CONFLICT: Run {run_id} waits for an approval. Answer it, or cancel the run, before you delete it.")
+        self._deletion.run(tenant, run)
+        return run.wire()
+
+    def _stored(self, tenant: str, run_id: str) -> StoredRun:
+        if not is_id(run_id, "run"):
+            raise InvalidArgument(f"Invalid run ID format: {run_id}. Expected format: 'run-<uuid4>'")
+        state = self._runs.get(tenant, run_id)
+        if state is None:
+            raise NotFound(f"Run with id {run_id} not found.")
+        return state.run
+
+    def _whose(self, tenant: str, query: RunQuery) -> Sequence[str]:
+        """The agents whose runs are looked through (none: all of them). A conversation's runs are its agent's."""
+        named = query.conversation_id or ""
+        head = self._conversations.head(tenant, named) if not query.agent_ids and is_id(named, "conv") else None
+        return [head.agent_id] if head else query.agent_ids
+
+    def _check_cursors(self, tenant: str, query: RunQuery) -> None:
+        """Raises: NotFound for a cursor that is no run, or another agent's than those whose runs are asked for."""
+        named = [cursor for cursor in (query.page.before, query.page.after) if cursor is not None]
+        states = self._runs.get_many(tenant, [cursor for cursor in named if is_id(cursor, "run")])
+        for cursor in named:
+            if cursor not in states or (query.agent_ids and states[cursor].run.agent_id not in query.agent_ids):
+                raise NotFound(f"There is no entry with the id {cursor} in this list.")
+
+
+def _id_of(row: Item) -> str:
+    return keys.last_part(str(row["sk"]))
+
+
+def _kept(row: Item, query: RunQuery) -> bool:
+    status = RunStatus(str(row["status"]))
+    return (
+        (not query.statuses or status in query.statuses)
+        and (query.stop_reason is None or row["stop_reason"] == query.stop_reason.value)
+        and (query.background is None or row["background"] is query.background)
+        and (query.conversation_id is None or row["conversation"] == query.conversation_id)
+        and not (query.active and status in ENDED)
+    )

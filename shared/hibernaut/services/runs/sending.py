@@ -1,0 +1,262 @@
+"""Sending messages to an agent: validate, accept (one transaction: the run and its input), start the workflow.
+
+Only after the transaction does anything answer "yes" (architecture 1, invariant 2). A request that was accepted before attaches to its
+run. A conversation that a run owns, or that waits for an approval, is met as the request or its route wants: in turn, not at all, or
+by an interruption (invariant 8).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from hibernaut.domain.turn import approvals as decisions
+from hibernaut.domain.turn.open_calls import INTERRUPTED, LAST_ROWS, Closing, closed, open_at_end
+from hibernaut.ports.model import Models
+from hibernaut.ports.table import ConditionFailed
+from hibernaut.ports.workflow import RunRef
+from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.conversation import Head
+from hibernaut.schemas.errors import Busy, Conflict, NotFound, PendingApproval
+from hibernaut.schemas.message import Message
+from hibernaut.schemas.run import RunOptions, StoredRun
+from hibernaut.schemas.send import LettaRequest, RequestConfig, WhenBusy
+from hibernaut.schemas.stop import RunStatus
+from hibernaut.services.host import Host
+from hibernaut.services.records import no_conversation
+from hibernaut.services.turns.approvals import Approvals
+from hibernaut.services.turns.inputs import Inputs, inputs_of, row_of
+from hibernaut.services.turns.run_commits import Newcomer
+from hibernaut.services.turns.run_termination import Endings
+from hibernaut.store.idempotency import Known
+from hibernaut.store.runs import RunState
+from hibernaut.store.stores import Stores
+from hibernaut.store.transactions import Print
+
+TRIES = 50
+MOST_WAITING = 100
+"""Runs that may wait for one conversation."""
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request to an agent, as a route hands it over.
+
+    `conversation_id` None: the agent's own conversation. `run_type` is shown in the run's metadata (Letta V1 API, digest 5.1).
+    `retry` is the client's count of re-sends and `digest` a hash of the body: together they recognise a request that was accepted
+    before. `when_busy` is the route's default, which the body may override.
+    """
+
+    agent_id: str
+    body: LettaRequest
+    run_type: str
+    digest: str
+    retry: int = 0
+    background: bool = False
+    callback_url: str | None = None
+    conversation_id: str | None = None
+    when_busy: WhenBusy = "queue"
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """`attached`: the run was there already. `waits`: it stands in the queue."""
+
+    run_id: str
+    attached: bool = False
+    waits: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Arrival:
+    """A request on its way into a conversation: the run that it will be, its messages waiting on it, and the marks of its request."""
+
+    tenant: str
+    head: Head
+    request: Request
+    inputs: Inputs
+    run: StoredRun
+    marks: Sequence[Print]
+    at: datetime
+
+
+class Sending:
+    def __init__(self, stores: Stores, host: Host, models: Models, *, endings: Endings, approvals: Approvals) -> None:
+        self._stores = stores
+        self._host = host
+        self._models = models
+        self._endings = endings
+        self._approvals = approvals
+
+    def accept(self, tenant: str, request: Request) -> Accepted:
+        """The run of this request, committed with its input.
+
+        Raises: Unprocessable, InvalidArgument, NotFound; PendingApproval and Busy where the conversation is not free for it.
+        """
+        inputs = inputs_of(request.body, self._host.clock.now())
+        if request.body.override_model:
+            self._models.config(request.body.override_model)
+        for _ in range(TRIES):
+            head = self._stores.conversations.head(tenant, request.conversation_id or request.agent_id)
+            if head is None and request.conversation_id is not None:
+                raise no_conversation(request.conversation_id)
+            if head is None:
+                raise NotFound(f"Agent with ID {request.agent_id} not found")
+            known = self._stores.resends.look(tenant, head.id, request.digest, inputs.otids, request.retry)
+            if known.run_id is not None and self._attached(known):
+                return Accepted(known.run_id, attached=True)
+            if known.run_id is not None:
+                continue
+            arrival = self._arrival(tenant, head, request, inputs, known.marks)
+            try:
+                accepted = self._met(arrival)
+            except ConditionFailed:
+                accepted = None
+            if accepted := accepted or self._made(arrival):
+                return accepted
+        raise Conflict("The conversation is too busy to take the message; try again.")
+
+    def _attached(self, known: Known) -> bool:
+        """Whether the request may attach to the run that is known of it. False: something moved."""
+        token = self._host.ids.token()
+        try:
+            if known.arrived is not None:
+                self._stores.writer.write(replace(known.arrived, set={**known.arrived.set, "wt": token}), token=token)
+        except ConditionFailed:
+            return False
+        return True
+
+    def _made(self, arrival: _Arrival) -> Accepted | None:
+        """The run of a request whose transaction seems to have failed. It is there where only the answer was lost, and others have
+        gone on with it since: then no item bears the writer's token any more."""
+        state = self._stores.runs.get(arrival.tenant, arrival.run.id)
+        return None if state is None else Accepted(state.run.id, waits=state.run.status is RunStatus.CREATED)
+
+    def start(self, tenant: str, run_id: str, *, inline: bool = False) -> None:
+        """Start the run's workflow; the sweep takes up what this call does not reach."""
+        self._host.workflow.start(RunRef(tenant, run_id), inline=inline)
+
+    def _arrival(self, tenant: str, head: Head, request: Request, inputs: Inputs, marks: Sequence[Print]) -> _Arrival:
+        now = self._host.clock.now()
+        run = self._run(request, head, now)
+        last = head.last_message
+        for one in inputs.messages:
+            last = self._host.ids.new("message", after=last)
+            run.input.append(row_of(one, last, run, now))
+        if request.body.client_tools:
+            self._check_client_tools(tenant, request)
+        return _Arrival(tenant, head, request, inputs, run, marks, now)
+
+    def _met(self, arrival: _Arrival) -> Accepted | None:
+        """How the conversation takes the request as it stands. None: it moved meanwhile. Raises: ConditionFailed for the same."""
+        head, answer = arrival.head, arrival.inputs.answer
+        wanted = arrival.request.body.when_busy
+        if answer is not None:
+            answered = self._approvals.answer(arrival.tenant, head, answer, arrival.run, arrival.marks)
+            return Accepted(answered.run_id, attached=answered.attached)
+        if head.pending:
+            return self._while_pending(arrival, wanted)
+        if head.owner is None:
+            return self._taken(arrival)
+        match wanted or arrival.request.when_busy:
+            case "queue":
+                return self._queued(arrival)
+            case "interrupt":
+                newcomer = Newcomer(RunState(arrival.run, token=self._host.ids.token()), arrival.marks)
+                return Accepted(arrival.run.id) if self._endings.interrupt(arrival.tenant, head, newcomer) else None
+            case "reject":
+                raise Busy(_BUSY.format(run_id=head.owner), head.owner)
+
+    def _while_pending(self, arrival: _Arrival, wanted: WhenBusy | None) -> Accepted:
+        """Nobody has answered what the agent asked: a plain message is refused, unless it asks to wait or to interrupt (digest 5.4)."""
+        tenant, head = arrival.tenant, arrival.head
+        if wanted == "queue":
+            return self._queued(arrival)
+        if wanted == "interrupt":
+            reason = decisions.INTERRUPTED
+            self._approvals.deny(tenant, head, arrival.run, arrival.marks, how="interrupted", reason=reason)
+            return Accepted(arrival.run.id)
+        record = self._approvals.pending(tenant, head)
+        raise PendingApproval(_PENDING, record.request_id if record else "", record.run_id if record else head.pending)
+
+    def _taken(self, arrival: _Arrival) -> Accepted:
+        """The conversation is free: the run owns it, and its messages stand in the log."""
+        tenant, run, now = arrival.tenant, arrival.run, arrival.at
+        mended = self._mended(arrival)
+        rows, run.input = [*mended, *run.input], []
+        last = arrival.head.last_message
+        for row in rows:
+            row.id = last = self._host.ids.new("message", after=last) if mended else row.id
+        run.status = RunStatus.RUNNING
+        run.first_message, run.last_message = rows[len(mended)].id, rows[-1].id
+        state = RunState(run, token=self._host.ids.token())
+        changes = self._stores.transactions.accept(tenant, arrival.head, state, rows, arrival.marks, now)
+        self._stores.writer.write(*changes, token=state.token)
+        logger.info("run accepted", extra={"run_id": run.id, "agent_id": run.agent_id})
+        return Accepted(run.id)
+
+    def _mended(self, arrival: _Arrival) -> list[Message]:
+        """Calls that stand open at the end of an idle log have nobody who would answer them: they get their returns first."""
+        tenant, head = arrival.tenant, arrival.head
+        last = self._stores.conversations.message(tenant, head.id, head.last_message) if head.last_message else None
+        if last is None or last.role not in ("assistant", "approval"):
+            return []
+        tail = self._stores.conversations.page(tenant, head.id, limit=LAST_ROWS, descending=True)
+        calls = open_at_end(tail[::-1])
+        if not calls:
+            return []
+        agent = self._stores.agents.get(tenant, head.agent_id)
+        closing = Closing(last.id, head.agent_id, last.conversation_id, None, arrival.at, agent.timezone if agent else "UTC")
+        return [closed(calls, INTERRUPTED, closing)]
+
+    def _queued(self, arrival: _Arrival) -> Accepted:
+        head, run = arrival.head, arrival.run
+        if head.waiting >= MOST_WAITING:
+            detail = f"CONFLICT: Cannot send a new message: {head.waiting} messages wait for this agent already."
+            raise Busy(detail, head.owner or head.pending)
+        state = RunState(run, token=self._host.ids.token())
+        changes = self._stores.transactions.enqueue(arrival.tenant, head, state, arrival.marks, arrival.at)
+        self._stores.writer.write(*changes, token=state.token)
+        return Accepted(run.id, waits=True)
+
+    def _check_client_tools(self, tenant: str, request: Request) -> None:
+        """Raises: InvalidArgument where the client would run what the server has a tool for."""
+        agent = self._stores.agents.get(tenant, request.agent_id)
+        found = self._stores.tools.get_many(tenant, agent.tool_ids if agent else [])
+        decisions.check_client_tools(request.body.client_tools or (), [tool.name or "" for tool in found.values()])
+
+    def _run(self, request: Request, head: Head, now: datetime) -> StoredRun:
+        body = request.body
+        metadata: JsonObject = {"run_type": request.run_type}
+        options = RunOptions(**body.model_dump(include=set(RunOptions.model_fields)))
+        options.approval_deadline_given = "approval_deadline" in body.model_fields_set
+        return StoredRun(
+            id=self._host.ids.new("run"),
+            agent_id=request.agent_id,
+            conversation_id=None if head.id == request.agent_id else head.id,
+            created_at=now,
+            background=request.background,
+            metadata=metadata,
+            callback_url=request.callback_url,
+            request_config=RequestConfig(**body.model_dump(include=set(RequestConfig.model_fields))),
+            options=options,
+        )
+
+
+_BUSY = (
+    "CONFLICT: Cannot send a new message: Another request (run_id={run_id}) is currently being processed for this conversation. "
+    "Please wait for it to complete."
+)
+_PENDING = (
+    "CONFLICT: Cannot send a new message: The agent is waiting for approval on a tool call. "
+    "Please approve or deny the pending request before continuing."
+)
+
+
+def body_digest(agent_id: str, body: bytes) -> str:
+    """The fingerprint of a request's body."""
+    return hashlib.sha256(agent_id.encode() + b"\n" + body).hexdigest()

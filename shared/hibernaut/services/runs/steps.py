@@ -1,0 +1,138 @@
+"""Reading steps, and what people think of them (Letta V1 API, digest 2.15 and 4.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from hibernaut.domain.wire.listing import Sought, sought
+from hibernaut.schemas.errors import NotFound
+from hibernaut.schemas.ids import compose
+from hibernaut.schemas.letta_message import LettaMessage
+from hibernaut.schemas.step import ModifyFeedback, Step, StepMetrics, StoredStep
+from hibernaut.services.logs.messages import MessageQuery, Messages
+from hibernaut.store.logs import Span
+from hibernaut.store.steps import Steps as StoredSteps
+from hibernaut.store.writer import Writer
+
+CHUNK = 200
+"""Steps that are read at once while a filter looks for its page."""
+MOST_READ = 10_000
+"""Steps that one page looks at."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepQuery:
+    """Which steps. None and empty do not filter; `tags` wants one of them, `feedback` that very one, `has_feedback` any or none."""
+
+    limit: int = 50
+    before: str | None = None
+    after: str | None = None
+    descending: bool = True
+    start: datetime | None = None
+    end: datetime | None = None
+    agent_id: str | None = None
+    model: str | None = None
+    trace_ids: Sequence[str] = ()
+    feedback: str | None = None
+    has_feedback: bool | None = None
+    tags: Sequence[str] = ()
+    project_id: str | None = None
+
+
+class Steps:
+    def __init__(self, *, steps: StoredSteps, messages: Messages, writer: Writer) -> None:
+        self._steps = steps
+        self._messages = messages
+        self._writer = writer
+
+    def get(self, tenant: str, step_id: str) -> Step:
+        """Raises: NotFound."""
+        return self._stored(tenant, step_id).wire()
+
+    def page(self, tenant: str, query: StepQuery) -> Sought[Step]:
+        """A page; cursors follow the order asked for. It looks at the first 10,000 steps from where it begins. Raises: NotFound for a cursor."""
+        for cursor in (query.before, query.after):
+            if cursor is not None:
+                self._stored(tenant, cursor)
+        found = sought(
+            self._all(tenant, query),
+            lambda step: _kept(step, query),
+            limit=query.limit,
+            most=MOST_READ,
+            cursor="before" if _backwards(query) else "after",
+            id_of=lambda step: step.id,
+        )
+        steps = [step.wire() for step in found.rows]
+        # A page before a cursor is the one next to it: it is searched from the cursor outwards.
+        return Sought(steps[::-1] if _backwards(query) else steps, found.rest)
+
+    def metrics(self, tenant: str, step_id: str) -> StepMetrics:
+        """Raises: NotFound."""
+        step = self._stored(tenant, step_id)
+        return StepMetrics(
+            id=step.id,
+            provider_id=step.provider_id,
+            run_id=step.run_id,
+            agent_id=step.agent_id,
+            step_start_ns=step.step_start_ns,
+            llm_request_start_ns=step.llm_request_start_ns,
+            llm_request_ns=step.llm_request_ns,
+            tool_execution_ns=step.tool_execution_ns,
+            step_ns=step.step_ns,
+            project_id=step.project_id,
+        )
+
+    def messages(self, tenant: str, step_id: str, query: MessageQuery) -> list[LettaMessage]:
+        """A page of the step's messages. Raises: NotFound."""
+        step = self._stored(tenant, step_id)
+        conversation = step.conversation_id or step.agent_id or ""
+        return self._messages.range(tenant, conversation, step.first_message, step.last_message, query)
+
+    def change_feedback(self, tenant: str, step_id: str, given: ModifyFeedback) -> Step:
+        """Raises: NotFound."""
+        step = self._stored(tenant, step_id)
+        if "feedback" in given.model_fields_set:
+            step.feedback = given.feedback
+        if given.tags is not None:
+            step.tags = given.tags
+        self._writer.write(self._steps.change(tenant, step))
+        return step.wire()
+
+    def _stored(self, tenant: str, step_id: str) -> StoredStep:
+        step = self._steps.get(tenant, step_id)
+        if step is None:
+            raise NotFound(f"Step with id {step_id} not found.")
+        return step
+
+    def _all(self, tenant: str, query: StepQuery) -> Iterator[StoredStep]:
+        """The steps between the cursors and dates in the order in which the page is searched."""
+        low, high = (query.before, query.after) if query.descending else (query.after, query.before)
+        low = max(filter(None, (low, _edge(query.start))), default=None)
+        high = min(filter(None, (high, _edge(query.end, last=True))), default=None)
+        descending = query.descending != _backwards(query)
+        return self._steps.walk(tenant, Span(low, high), chunk=CHUNK, descending=descending)
+
+
+def _backwards(query: StepQuery) -> bool:
+    return query.before is not None and query.after is None
+
+
+def _edge(moment: datetime | None, *, last: bool = False) -> str | None:
+    """An id at the beginning, or behind the end, of a moment's millisecond."""
+    if moment is None:
+        return None
+    return compose("step", int(moment.timestamp() * 1000) + (1 if last else 0), 0, 0)
+
+
+def _kept(step: StoredStep, query: StepQuery) -> bool:
+    return (
+        (query.agent_id is None or step.agent_id == query.agent_id)
+        and (query.model is None or step.model == query.model)
+        and (not query.trace_ids or step.trace_id in query.trace_ids)
+        and (query.feedback is None or step.feedback == query.feedback)
+        and (query.has_feedback is None or (step.feedback is not None) is query.has_feedback)
+        and (not query.tags or bool(set(query.tags) & set(step.tags)))
+        and (query.project_id is None or step.project_id == query.project_id)
+    )

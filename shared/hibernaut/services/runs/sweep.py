@@ -1,0 +1,140 @@
+"""The sweep: no run stays open for ever (invariant 7). It takes up what is past due, whatever was lost on the way, and closes what never ends."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Literal, NamedTuple
+
+from hibernaut.ports.table import ConditionFailed, Key
+from hibernaut.ports.workflow import RunRef
+from hibernaut.schemas.errors import place_of
+from hibernaut.schemas.ids import made_at
+from hibernaut.schemas.run import RunError
+from hibernaut.schemas.stop import RunStatus, StopReason
+from hibernaut.services.conversations.conversation_deletion import ConversationEnds
+from hibernaut.services.host import Host
+from hibernaut.services.logs.callbacks import Callbacks
+from hibernaut.services.records import records_over
+from hibernaut.services.turns.approvals import Approvals
+from hibernaut.services.turns.run_termination import Endings
+from hibernaut.store import keys
+from hibernaut.store.runs import OPEN_FOR_MS, RunState
+from hibernaut.store.stores import Stores
+
+LONGEST_RUN = timedelta(hours=24)
+"""A run that is under way for longer is closed; while it waited for its turn, it was not."""
+MOST_SWEEPS = 30
+"""A run that was taken up this often, and whose workers died as often, is closed. One that no worker has come to yet waits on."""
+Took = Literal["started", "closed", "ended", "left"]
+logger = logging.getLogger(__name__)
+
+
+class Swept(NamedTuple):
+    """How many runs were started again, and how many were closed."""
+
+    started: int
+    closed: int
+
+
+class Sweep:
+    def __init__(self, stores: Stores, host: Host, endings: Endings, approvals: Approvals) -> None:
+        self._stores = stores
+        self._host = host
+        self._endings = endings
+        self._approvals = approvals
+        self._callbacks = Callbacks(stores, host)
+        self._ends = ConversationEnds(records_over(stores, host.clock, host.ids), endings=endings)
+
+    def run(self, *, everything: bool = False) -> Swept:
+        """Take up every open run that is past due, or, at the start of a host that is alone, every open run."""
+        now_ms = int(self._host.clock.now().timestamp() * 1000)
+        started = closed = 0
+        ended: list[Key] = []
+        for shard in keys.shards():
+            for place in self._stores.runs.due(shard, None if everything else now_ms):
+                took = self._tried(self._take_up, place)
+                started += took == "started"
+                closed += took == "closed"
+                ended += [place] if took == "ended" else []
+        # The last, because whoever is called may take his time, and what is left of something that was deleted may be much.
+        for place in sorted(ended, key=_is_gone):
+            self._tried(self._clear_up, place)
+        if started or closed:
+            logger.info("runs swept", extra={"started": started, "closed": closed})
+        return Swept(started, closed)
+
+    def take_up_one(self, tenant: str, run_id: str, *, after: int) -> Swept:
+        """Look at one run before it is due, because its execution did not succeed: the one after so many takings. A run that was
+        taken up again since is left to its newer execution."""
+        state = self._stores.runs.get(tenant, run_id)
+        place = keys.run(tenant, run_id)
+        took = self._take_up(place) if state is not None and state.sweeps == after else "left"
+        if took == "ended":
+            self._clear_up(place)
+        return Swept(took == "started", took == "closed")
+
+    def _tried(self, act: Callable[[Key], Took], place: Key) -> Took:
+        """One run that cannot be taken up must not keep the others from it."""
+        try:
+            return act(place)
+        except Exception as error:  # noqa: BLE001  a record that nobody can read raises what it likes
+            fields = {"run_id": keys.last_part(place.pk), "error": type(error).__qualname__, "place": place_of(error)}
+            logger.error("run could not be swept", extra=fields)
+            return "left"
+
+    def _clear_up(self, place: Key) -> Took:
+        """Call whoever asked to be called at a run's end; take away what something that was deleted has left."""
+        tenant, identifier = keys.tenant_of(place.pk), keys.last_part(place.pk)
+        if _is_gone(place):
+            self._ends.go_on(tenant, identifier)
+        else:
+            self._callbacks.send(tenant, identifier)
+        return "left"
+
+    def _take_up(self, place: Key) -> Took:
+        tenant, run_id = keys.tenant_of(place.pk), keys.last_part(place.pk)
+        if place.sk == keys.FILE:
+            self._host.ingest.start(tenant, run_id)
+            return "left"
+        if place.sk == keys.PENDING:
+            return "left" if self._approvals.deny_overdue(tenant, run_id, early=timedelta()) is None else "started"
+        if _is_gone(place):
+            return "ended"
+        state = self._stores.runs.get(tenant, run_id)
+        if state is not None and state.ended:
+            return "ended"
+        if state is None or state.run.status is not RunStatus.RUNNING or self._alive(state):
+            return "left"
+        if self._is_hopeless(state):
+            error = RunError(code="internal_error", message="The run did not come to an end and was closed.")
+            self._endings.end(tenant, run_id, StopReason.ERROR, error)
+            return "closed"
+        counted = replace(state, sweeps=state.sweeps + 1, token=self._host.ids.token())
+        try:
+            self._stores.writer.write(self._stores.runs.sweep(tenant, counted, self._due_ms()), token=counted.token)
+        except ConditionFailed:
+            return "left"
+        self._host.workflow.start(RunRef(tenant, run_id), name=f"{run_id}.{counted.sweeps}")
+        return "started"
+
+    def _is_hopeless(self, state: RunState) -> bool:
+        """Whether it was under way for long enough, or has outlived enough workers. A worker that commits a step has not died in it."""
+        began = made_at(state.run.first_message) if state.run.first_message else state.run.created_at
+        died = state.attempt - state.run.steps
+        return (state.sweeps >= MOST_SWEEPS and died >= MOST_SWEEPS) or self._host.clock.now() - began > LONGEST_RUN
+
+    def _alive(self, state: RunState) -> bool:
+        """Whether somebody may be at the run's step right now."""
+        if self._host.alone and state.holder != self._host.holder:
+            return False
+        return state.lease > int(self._host.clock.now().timestamp() * 1000)
+
+    def _due_ms(self) -> int:
+        return int(self._host.clock.now().timestamp() * 1000) + OPEN_FOR_MS
+
+
+def _is_gone(place: Key) -> bool:
+    return place.sk == keys.GONE

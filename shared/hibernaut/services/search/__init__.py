@@ -1,0 +1,1 @@
+"""Finding memory again, and the index that makes it fast."""

@@ -1,0 +1,262 @@
+"""What is searched when the API or an agent's tool asks: which archives and logs, which filters, and the shapes of the answers.
+
+How anything is found is `memory_search`. Here a request becomes a place to look in; a span that ends before it begins is refused, and
+a search without words is answered with the newest, where V1 does so.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TypeVar
+
+from hibernaut.domain.search import index_documents
+from hibernaut.domain.search.index_documents import OWN_CONVERSATIONS, reach_of, said
+from hibernaut.domain.times import local_time, moment_of
+from hibernaut.schemas.agent import StoredAgent
+from hibernaut.schemas.errors import InvalidArgument, NotFound
+from hibernaut.schemas.message import Message
+from hibernaut.schemas.passage import Passage
+from hibernaut.schemas.search import SearchMode
+from hibernaut.schemas.searches import (
+    AgentMessageHit,
+    AgentMessageSearch,
+    ArchivalHit,
+    ArchivalHits,
+    ArchivalSearch,
+    MessageHit,
+    MessageSearch,
+    PassageHit,
+    PassageSearch,
+)
+from hibernaut.services.logs.messages import DEFAULT_CONVERSATION
+from hibernaut.services.records import no_archive
+from hibernaut.services.search.hybrid_search import Found, MemorySearch, Searched, Where, fits
+from hibernaut.store.logs import Span
+from hibernaut.store.stores import Stores
+
+TOP_K = 5
+"""Results of an archival search that does not say how many."""
+MOST_PLACES = 200
+"""Archives whose newest passages are looked at where no words are given."""
+MOST_READ = 20_000
+"""Passages that are looked at where no words are given."""
+CHUNK = 50
+"""Passages of one archive that are read at once, at least."""
+R = TypeVar("R")
+
+
+class Searches:
+    def __init__(self, stores: Stores, memory: MemorySearch) -> None:
+        self._stores = stores
+        self._memory = memory
+
+    # archival memory
+
+    def archival(
+        self, tenant: str, agent: StoredAgent, where: Where, query: str, *, mode: SearchMode = "hybrid", limit: int = TOP_K
+    ) -> Searched[Passage]:
+        """The passages of all the agent's archives that answer the query and pass the filters of `where`; none without a query."""
+        places = tuple(archive.id for archive in self._stores.archives.open_of_agent(tenant, agent.id))
+        if not places or not query.strip():
+            return Searched()
+        return self._memory.passages(tenant, _at(where, places), query, mode=mode, limit=limit)
+
+    def of_agent(self, tenant: str, agent_id: str, asked: ArchivalSearch) -> ArchivalHits:
+        """Raises: NotFound, InvalidArgument for times."""
+        agent = self._agent(tenant, agent_id)
+        start = _moment("start_datetime", asked.start_datetime, agent.timezone)
+        end = _moment("end_datetime", asked.end_datetime, agent.timezone, end=True)
+        where = passage_filter(asked.tags or (), all_tags=asked.tag_match_mode == "all", span=checked_span(start, end))
+        found = self.archival(tenant, agent, where, asked.query, mode=asked.search_mode, limit=asked.top_k or TOP_K)
+        hits = [archival_hit(hit.record, agent.timezone) for hit in found.hits]
+        return ArchivalHits(results=hits, count=len(hits), search=standing(found))
+
+    def passages(self, tenant: str, asked: PassageSearch) -> tuple[list[PassageHit], str | None]:
+        """Of an agent's archives, of one archive, or of all. Without words the newest come. Raises: NotFound, InvalidArgument."""
+        span = checked_span(asked.start_date, asked.end_date)
+        where = passage_filter(asked.tags or (), all_tags=asked.tag_match_mode == "all", span=span)
+        where = _at(where, self._places(tenant, asked))
+        if asked.query and asked.query.strip():
+            found = self._memory.passages(tenant, where, asked.query, mode=asked.search_mode, limit=asked.limit)
+            found = self._in_open_archives(tenant, found) if where.places is None else found
+        else:
+            found = self._newest(tenant, where, asked.limit)
+        return [_passage_hit(hit) for hit in found.hits], standing(found)
+
+    def _places(self, tenant: str, asked: PassageSearch) -> tuple[str, ...] | None:
+        if asked.agent_id is not None:
+            agent = self._agent(tenant, asked.agent_id)
+            return tuple(archive.id for archive in self._stores.archives.open_of_agent(tenant, agent.id))
+        if asked.archive_id is None:
+            return None
+        if self._stores.archives.get(tenant, asked.archive_id) is None:
+            raise no_archive(asked.archive_id)
+        return (asked.archive_id,)
+
+    def _in_open_archives(self, tenant: str, found: Searched[Passage]) -> Searched[Passage]:
+        """Without what is left of an archive that is being deleted."""
+        ids = list(dict.fromkeys(hit.record.archive_id or "" for hit in found.hits))
+        there = self._stores.archives.get_many(tenant, [one for one in ids if one])
+        return _with(found, [hit for hit in found.hits if hit.record.archive_id in there])
+
+    def _newest(self, tenant: str, where: Where, limit: int) -> Searched[Passage]:
+        """The newest passages that pass the filters, without a score."""
+        places = where.places if where.places is not None else self._stores.passages.archives(tenant)[::-1]
+        walks = [self._backwards(tenant, place, max(limit, CHUNK)) for place in places[:MOST_PLACES]]
+        merged: Iterator[Passage] = heapq.merge(*walks, key=lambda one: one.id, reverse=True)
+        hits, read = list[Found[Passage]](), 0
+        for passage in merged:
+            if len(hits) == limit or read == MOST_READ:
+                break
+            read += 1
+            if passes(passage, where):
+                hits.append(Found(passage, 0.0))
+        return Searched(tuple(hits), incomplete=len(places) > MOST_PLACES or read == MOST_READ)
+
+    def _backwards(self, tenant: str, archive_id: str, chunk: int) -> Iterator[Passage]:
+        before: str | None = None
+        while True:
+            some = self._stores.passages.page(tenant, archive_id, Span(None, before), limit=chunk, descending=True)
+            yield from some
+            if len(some) < chunk:
+                return
+            before = some[-1].id
+
+    # what was said
+
+    def messages(self, tenant: str, asked: MessageSearch) -> tuple[list[MessageHit], str | None]:
+        """Raises: NotFound for the agent, InvalidArgument for the dates."""
+        found = self._said(tenant, asked, places=self._agents_named(tenant, asked.agent_id))
+        return [_message_hit(hit) for hit in found.hits], standing(found)
+
+    def agents_messages(self, tenant: str, asked: AgentMessageSearch) -> tuple[list[AgentMessageHit], str | None]:
+        """The same with the rows themselves, of agents of a project or a template. Raises: as `messages`."""
+        places = self._agents_named(tenant, asked.agent_id)
+        if asked.project_id is not None or asked.template_id is not None:
+            fitting = [
+                str(row["sk"])
+                for row in self._stores.agents.rows(tenant)
+                if (asked.project_id is None or row["project_id"] == asked.project_id)
+                and (asked.template_id is None or row["template_id"] == asked.template_id)
+            ]
+            places = tuple(one for one in fitting if places is None or one in places)
+        found = self._said(tenant, asked, places=places, roles=tuple(asked.roles or ()))
+        return [_agent_message_hit(hit) for hit in found.hits], standing(found)
+
+    def _said(
+        self, tenant: str, asked: MessageSearch, *, places: tuple[str, ...] | None, roles: tuple[str, ...] = ()
+    ) -> Searched[Message]:
+        start, end = checked_span(asked.start_date, asked.end_date)
+        where = Where("message", places, roles=roles, start=start, end=end)
+        if asked.conversation_id is not None:
+            where = self._in_conversation(tenant, where, asked.conversation_id, asked.agent_id)
+        if not asked.query.strip() or where.places == ():
+            return Searched()
+        found = self._memory.messages(tenant, where, asked.query, mode=asked.search_mode, limit=asked.limit)
+        return self._of_agents(tenant, found) if where.places is None else found
+
+    def _of_agents(self, tenant: str, found: Searched[Message]) -> Searched[Message]:
+        """Without what is left of an agent that is being deleted."""
+        there = self._stores.agents.rows_of(tenant, list({hit.record.agent_id for hit in found.hits}))
+        return _with(found, [hit for hit in found.hits if hit.record.agent_id in there])
+
+    def _in_conversation(self, tenant: str, where: Where, conversation: str, agent_id: str | None) -> Where:
+        """Narrowed to what a conversation holds, `default` of nobody to what was said in agents' own ones; nowhere if it does not exist."""
+        log = agent_id if conversation == DEFAULT_CONVERSATION else conversation
+        if log is None:
+            return replace(where, reach=OWN_CONVERSATIONS)
+        head = self._stores.conversations.head(tenant, log)
+        if head is None or (where.places is not None and head.agent_id not in where.places):
+            return replace(where, places=())
+        return replace(where, places=(head.agent_id,), reach=reach_of(head))
+
+    def _agents_named(self, tenant: str, agent_id: str | None) -> tuple[str, ...] | None:
+        return None if agent_id is None else (self._agent(tenant, agent_id).id,)
+
+    def _agent(self, tenant: str, agent_id: str) -> StoredAgent:
+        agent = self._stores.agents.get(tenant, agent_id)
+        if agent is None:
+            raise NotFound(f"Agent with ID {agent_id} not found")
+        return agent
+
+
+def standing(found: Searched[R]) -> str | None:
+    """What a search could not do, in words of one's own: "asleep", "incomplete", "words-only"; None where it did everything."""
+    named = (("asleep", found.asleep), ("incomplete", found.incomplete), ("words-only", found.words_only and not found.asleep))
+    return ", ".join(name for name, holds in named if holds) or None
+
+
+def passage_filter(
+    tags: Sequence[str], *, all_tags: bool = False, span: tuple[datetime | None, datetime | None] = (None, None)
+) -> Where:
+    """What passages must pass, wherever they are looked for."""
+    return Where("passage", None, tags=tuple(tags), tag_match="all" if all_tags else "any", start=span[0], end=span[1])
+
+
+def passes(passage: Passage, where: Where) -> bool:
+    """Whether a passage passes the filters, as in an index."""
+    return fits(index_documents.of_passage("", "", "", passage), where)
+
+
+def archival_hit(passage: Passage, timezone: str) -> ArchivalHit:
+    """A passage in the shape of the archival searches, its time in the agent's zone."""
+    timestamp = local_time(passage.created_at, timezone).isoformat()
+    return ArchivalHit(id=passage.id, timestamp=timestamp, content=passage.text, tags=passage.tags or [])
+
+
+def checked_span(start: datetime | None, end: datetime | None) -> tuple[datetime | None, datetime | None]:
+    """Raises: InvalidArgument where it ends before it begins."""
+    if start is not None and end is not None and start > end:
+        raise InvalidArgument("INVALID_ARGUMENT: The span of time ends before it begins.")
+    return start, end
+
+
+def _moment(name: str, text: str | None, timezone: str, *, end: bool = False) -> datetime | None:
+    if not text:
+        return None
+    try:
+        return moment_of(text, timezone, end=end)
+    except ValueError:
+        detail = f"{name} must be an ISO 8601 date or time, such as 2026-03-01 or 2026-03-01T14:30."
+        raise InvalidArgument(f"INVALID_ARGUMENT: {detail}") from None
+
+
+def _at(where: Where, places: tuple[str, ...] | None) -> Where:
+    return Where("passage", places, tags=where.tags, tag_match=where.tag_match, start=where.start, end=where.end)
+
+
+def _with(found: Searched[R], hits: Sequence[Found[R]]) -> Searched[R]:
+    return replace(found, hits=tuple(hits))
+
+
+def _passage_hit(hit: Found[Passage]) -> PassageHit:
+    ranks = {"combined_score": hit.score, "vector_rank": hit.vector_rank, "fts_rank": hit.lexical_rank}
+    return PassageHit(passage=hit.record, score=hit.score, metadata=ranks)
+
+
+def _message_hit(hit: Found[Message]) -> MessageHit:
+    row = hit.record
+    return MessageHit(
+        message_type="user_message" if row.role == "user" else "assistant_message",
+        message_id=row.id,
+        agent_id=row.agent_id,
+        conversation_id=row.conversation_id,
+        created_at=row.created_at,
+        content=said(row) or row.text(),
+        score=hit.score,
+        fts_rank=hit.lexical_rank,
+        vector_rank=hit.vector_rank,
+    )
+
+
+def _agent_message_hit(hit: Found[Message]) -> AgentMessageHit:
+    return AgentMessageHit(
+        embedded_text=said(hit.record) or hit.record.text(),
+        message=hit.record.model_dump(mode="json", exclude={"tokens"}),
+        fts_rank=hit.lexical_rank,
+        vector_rank=hit.vector_rank,
+        rrf_score=hit.score,
+    )

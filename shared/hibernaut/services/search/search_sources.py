@@ -1,0 +1,168 @@
+"""What the index is made from: the records that a pointer or a document names, as the table has them now, and who makes their vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from hibernaut.domain.search import index_documents
+from hibernaut.ports.embedder import Embedder, Embedders
+from hibernaut.ports.memory_index import WORDS
+from hibernaut.schemas.llm_config import EmbeddingConfig
+from hibernaut.schemas.message import Message
+from hibernaut.schemas.passage import Passage
+from hibernaut.schemas.search import IndexDocument, Kind
+from hibernaut.store.logs import Span
+from hibernaut.store.search_outbox import Pointer
+from hibernaut.store.stores import Stores
+
+Record = Message | Passage
+MOST_PLACES_READ = 4
+"""Times the limit of one place that are read of all together, where there is no index to ask."""
+
+
+class NoEmbedders:
+    """Where nobody makes vectors: memory is found by words."""
+
+    def of(self, config: EmbeddingConfig | None) -> None:  # noqa: ARG002  the port names it
+        return None
+
+    def default(self) -> None:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Where the documents of a place stand, and who makes their vectors (None: nobody; they are found by their words)."""
+
+    name: str
+    embedder: Embedder | None
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The documents of what a pointer names, and the ids of which there is no record (any more)."""
+
+    documents: list[IndexDocument]
+    gone: list[str]
+
+
+class MemorySources:
+    def __init__(self, stores: Stores, embedders: Embedders) -> None:
+        self._stores = stores
+        self._embedders = embedders
+
+    def space(self, tenant: str, kind: Kind, place: str) -> Space:
+        """The space of an archive, of a folder, or of the log of an agent. What is gone stands nowhere."""
+        return self._space(self._config(tenant, kind, place))
+
+    def default(self) -> Space:
+        """The space of all logs."""
+        return self._space(self._embedders.default())
+
+    def space_of(self, pointer: Pointer) -> Space:
+        return self.space(pointer.tenant, pointer.kind, pointer.place)
+
+    def spaces_of(self, tenant: str, kind: Kind, places: Sequence[str] | None) -> list[tuple[Space, Sequence[str] | None]]:
+        """The spaces in which these places stand (None: all of the tenant's), each with those of them that do."""
+        if kind == "message" or places is None:
+            everywhere = [self.default()] if kind == "message" else self._everywhere(tenant, kind)
+            return [(space, places) for space in everywhere]
+        found: dict[str, tuple[Space, list[str]]] = {}
+        for place in places:
+            space = self.space(tenant, kind, place)
+            found.setdefault(space.name, (space, []))[1].append(place)
+        return list(found.values())
+
+    def _everywhere(self, tenant: str, kind: Kind) -> list[Space]:
+        """The spaces of all archives of a tenant, or of all its folders."""
+        archives, folders = self._stores.passages.archives, self._stores.folders.rows
+        places = archives(tenant) if kind == "passage" else [str(row["sk"]) for row in folders(tenant)]
+        spaces = [self.default(), *(self.space(tenant, kind, place) for place in places)]
+        return list({space.name: space for space in spaces}.values())
+
+    def _config(self, tenant: str, kind: Kind, place: str) -> EmbeddingConfig | None:
+        match kind:
+            case "message":
+                return self._embedders.default()
+            case "passage":
+                archive = self._stores.passages.archive(tenant, place)
+                return archive.embedding_config if archive else None
+            case "file":
+                folder = self._stores.folders.get(tenant, place)
+                return folder.embedding_config if folder else None
+
+    def _space(self, config: EmbeddingConfig | None) -> Space:
+        embedder = self._embedders.of(config)
+        return Space(embedder.space, embedder) if embedder else Space(WORDS, None)
+
+    def read(self, pointer: Pointer) -> Read:
+        """What a pointer names, as the table has it."""
+        records = self.records(pointer.tenant, pointer.kind, pointer.within, pointer.ids)
+        documents = [self.document(pointer.tenant, pointer.place, pointer.within, record) for record in records.values()]
+        gone = [record_id for record_id in pointer.ids if record_id not in records]
+        return Read([document for document in documents if document is not None], gone)
+
+    def gone(self, pointer: Pointer) -> list[str]:
+        """The ids of which there is no record, as `read` tells them, without making documents of the others."""
+        there = self._there(pointer)
+        return [record_id for record_id in pointer.ids if record_id not in there]
+
+    def _there(self, pointer: Pointer) -> Collection[str]:
+        tenant, within, ids = pointer.tenant, pointer.within, pointer.ids
+        match pointer.kind:
+            case "message":
+                return self.records(tenant, "message", within, ids).keys()
+            case "passage":
+                return self._stores.passages.there(tenant, within, ids)
+            case "file":
+                return self._stores.passages.pieces_there(tenant, within, ids)
+
+    def records(self, tenant: str, kind: Kind, within: str, ids: Sequence[str]) -> Mapping[str, Record]:
+        """The records that there are among these, by id. `within`: a log, an archive, a file."""
+        match kind:
+            case "message":
+                return {row.id: row for row in self._stores.conversations.messages(tenant, within, ids)}
+            case "passage":
+                return {passage.id: passage for passage in self._stores.passages.get_many(tenant, within, ids)}
+            case "file":
+                return {passage.id: passage for passage in self._stores.passages.pieces(tenant, within, ids)}
+
+    def document(self, tenant: str, place: str, within: str, record: Record) -> IndexDocument | None:
+        """What the index is given of a record; None where nobody looks for it."""
+        if isinstance(record, Message):
+            return index_documents.of_message(tenant, within, record)
+        return index_documents.of_passage(tenant, place, within, record)
+
+    def newest(
+        self, tenant: str, kind: Kind, places: Sequence[str] | None, limit: int
+    ) -> tuple[list[tuple[Record, IndexDocument | None]], bool]:
+        """The newest records of places with their documents, and whether there are more: for whoever searches without an index."""
+        found: list[tuple[Record, IndexDocument | None]] = []
+        cut = False
+        for place, within, records in self._walk(tenant, kind, places, limit + 1):
+            if len(found) >= MOST_PLACES_READ * limit:
+                return found, True
+            cut = cut or len(records) > limit
+            found += [(record, self.document(tenant, place, within or _log_of(record), record)) for record in records[:limit]]
+        return found, cut
+
+    def _walk(
+        self, tenant: str, kind: Kind, places: Sequence[str] | None, limit: int
+    ) -> Iterator[tuple[str, str, Sequence[Record]]]:
+        """Place, what its records lie in ("": each tells), and its newest records."""
+        if kind == "message":
+            for place in places if places is not None else [str(row["sk"]) for row in self._stores.agents.rows(tenant)]:
+                yield place, "", self._stores.agent_logs.page(tenant, place, Span(), limit=limit, descending=True)
+            return
+        if kind == "file":
+            for place in places if places is not None else [str(row["sk"]) for row in self._stores.folders.rows(tenant)]:
+                for file in reversed(self._stores.files.rows(tenant, place)):
+                    yield place, file.file_id, self._stores.passages.first_pieces(tenant, file.file_id, limit)
+            return
+        for place in places if places is not None else self._stores.passages.archives(tenant):
+            yield place, place, self._stores.passages.newest(tenant, place, limit)
+
+
+def _log_of(record: Record) -> str:
+    return (record.conversation_id or record.agent_id) if isinstance(record, Message) else ""

@@ -1,0 +1,207 @@
+"""Asking the model: the request of a step, which model answers it, and what a failure means for the run.
+
+The call is on a thread of its own (`services.models.model_retry`). The worker's thread writes what it hears into the run's log, where the run
+streams tokens, and stops as soon as the run has ended or is another's.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+
+from hibernaut.domain.models import retries
+from hibernaut.domain.models.model_settings import standing_in
+from hibernaut.domain.turn import model_requests
+from hibernaut.domain.turn.turn_machine import Asked, CallModel, Failed, Replied, Turn
+from hibernaut.domain.wire.deltas import Telling, as_kept
+from hibernaut.domain.wire.letta_messages import Rendering
+from hibernaut.ports.clock import Clock
+from hibernaut.ports.model import ModelReply, ModelRequest, Models, ModelToolCall
+from hibernaut.schemas.errors import (
+    MODEL_CALL_ERRORS,
+    ContextWindowExceeded,
+    HibernautError,
+    InvalidModelResponse,
+    ModelCredits,
+    ModelError,
+)
+from hibernaut.schemas.llm_config import LLMConfig
+from hibernaut.schemas.run import RunError
+from hibernaut.schemas.stop import StopReason
+from hibernaut.schemas.turn import Journal, JournaledCall, Stamp
+from hibernaut.services.host import Host
+from hibernaut.services.models.model_retry import SHORTEST_CALL, Attending
+from hibernaut.services.steps.step_work import Work, answered_by
+from hibernaut.services.steps.token_stream import Hearing
+from hibernaut.store.stores import Stores
+
+LONGEST_CALL = 720.0
+"""Seconds that one model call may take (architecture 3, long steps)."""
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Timing:
+    """When what of a step happened: nanoseconds since 1970, and spans in nanoseconds."""
+
+    started_ns: int
+    llm_start_ns: int = 0
+    llm_ns: int = 0
+    tools_ns: int = 0
+
+    @classmethod
+    def of(cls, journal: Journal | None, clock: Clock) -> Timing:
+        """The times of a step: those of the attempt that journaled, where there is one."""
+        if journal is not None:
+            return cls(journal.step_start_ns, journal.llm_start_ns, journal.llm_ns)
+        return cls(int(clock.now().timestamp() * 1e9))
+
+
+class Asking:
+    def __init__(self, stores: Stores, models: Models, host: Host) -> None:
+        self._stores = stores
+        self._models = models
+        self._attending = Attending(models, host)
+        self._host = host
+        self._clock = host.clock
+        self._ids = host.ids
+
+    def ask(self, work: Work, turn: Turn, action: CallModel, timing: Timing, seconds: float) -> tuple[Work, Replied | Failed]:
+        """The model's reply with the ids of its rows, or why there is none; and the work, with the log's next number and who answered.
+
+        `seconds` is what the worker has left for it. Raises: Stopped.
+        """
+        began = self._clock.monotonic()
+        timing.llm_start_ns = int(self._clock.now().timestamp() * 1e9)
+        stamp = self._stamp(work)
+        hearing = Hearing(self._stores, self._host, work, self._telling(work, turn, stamp, action))
+        deadline = began + seconds
+        try:
+            reply = self._answered(work, turn, action, hearing, deadline)
+        except MODEL_CALL_ERRORS as error:
+            logger.warning("model call failed", extra={"run_id": turn.actor.run_id, "code": error.code})
+            return answered_by(replace(work, state=hearing.state), hearing.speaker), failure_of(error)
+        timing.llm_ns = int((self._clock.monotonic() - began) * 1e9)
+        shown = sorted(hearing.telling.shown) if hearing.telling else []
+        stamp = stamp.model_copy(update={"streamed": bool(shown), "shown": shown, "fallback": hearing.speaker})
+        return answered_by(replace(work, state=hearing.state), hearing.speaker), Replied(as_kept(turn.actor, reply), stamp)
+
+    def _telling(self, work: Work, turn: Turn, stamp: Stamp, action: CallModel) -> Telling | None:
+        if not work.state.run.options.stream_tokens:
+            return None
+        how = Rendering.of(work.state.run.request_config, legacy=turn.actor.spec.heartbeats)
+        return Telling(turn.actor, stamp, how, parallel=action.parallel)
+
+    def _answered(self, work: Work, turn: Turn, action: CallModel, hearing: Hearing, deadline: float) -> ModelReply:
+        """The reply; where the agent's own model cannot answer, of its fallback, which is then the hearing's speaker.
+
+        Raises: HibernautError, the first model's where both fail before a word is heard; Stopped.
+        """
+        try:
+            return self._attending.complete(_request(work, turn, action), hearing, deadline)
+        except MODEL_CALL_ERRORS as error:
+            config = self._fallback(work, turn, error, hearing, deadline)
+            if config is None:
+                raise
+            told = {"run_id": turn.actor.run_id, "code": error.code, "fallback": config.handle}
+            logger.warning("fallback model is asked", extra=told)
+            turn = replace(turn, actor=replace(turn.actor, config=config))
+            action = CallModel(*model_requests.plan(turn.actor, turn.history, turn.last_return))
+            try:
+                hearing.speaker = config
+                return self._attending.complete(_request(work, turn, action), hearing, deadline)
+            except MODEL_CALL_ERRORS as second:
+                if hearing.heard:
+                    raise
+                hearing.speaker = None
+                logger.warning("fallback model failed", extra=told | {"code": second.code})
+                raise error from second
+
+    def _fallback(self, work: Work, turn: Turn, error: HibernautError, hearing: Hearing, deadline: float) -> LLMConfig | None:
+        """The model to be asked instead, if there is one, and time for it, and nobody has heard a word yet."""
+        handle = work.agent.fallback_model
+        if handle is None or handle == turn.actor.config.handle or not retries.another_model_may_help(error):
+            return None
+        if hearing.heard or self._clock.monotonic() + SHORTEST_CALL > deadline:
+            return None
+        try:
+            return standing_in(self._models.config(handle), turn.actor.config, work.agent.agent_type)
+        except MODEL_CALL_ERRORS:
+            logger.warning("fallback model is unknown", extra={"run_id": turn.actor.run_id, "fallback": handle})
+            return None
+
+    def _stamp(self, work: Work) -> Stamp:
+        assistant = self._ids.new("message", after=work.head.last_message)
+        approval = self._ids.new("message", after=assistant)
+        tool = self._ids.new("message", after=approval)
+        return Stamp(
+            step_id=self._ids.new("step"),
+            assistant_id=assistant,
+            approval_id=approval,
+            tool_id=tool,
+            heartbeat_id=self._ids.new("message", after=tool),
+            at=self._clock.now(),
+        )
+
+
+def _request(work: Work, turn: Turn, action: CallModel) -> ModelRequest:
+    return model_requests.model_request(
+        turn.actor,
+        turn.messages,
+        work.system_text,
+        action.offered,
+        choice=action.choice,
+        parallel=action.parallel,
+        timeout=LONGEST_CALL,
+    )
+
+
+def failure_of(error: HibernautError) -> Failed:
+    """What a failed call means for the run (run-time digest 2.7, 2.8)."""
+    told = RunError(code=error.code, message=error.detail)
+    match error:
+        case ContextWindowExceeded():
+            return Failed(StopReason.CONTEXT_WINDOW_OVERFLOW_IN_SYSTEM_PROMPT, told, overflow=True)
+        case InvalidModelResponse():
+            return Failed(StopReason.INVALID_LLM_RESPONSE, told)
+        case ModelCredits():
+            return Failed(StopReason.INSUFFICIENT_CREDITS, told)
+        case ModelError():
+            return Failed(StopReason.LLM_API_ERROR, told)
+        case _:
+            return Failed(StopReason.ERROR, told)
+
+
+def journal_of(asked: Asked, mark: str, timing: Timing) -> Journal:
+    """The reply as it is journaled."""
+    reply = asked.reply
+    return Journal(
+        mark=mark,
+        stamp=asked.stamp,
+        text=reply.text,
+        reasoning=list(reply.reasoning),
+        calls=[JournaledCall(id=call.id, name=call.name, arguments=call.arguments) for call in reply.tool_calls],
+        finish_reason=reply.finish_reason,
+        usage=reply.usage,
+        model=reply.model,
+        request_id=reply.request_id,
+        step_start_ns=timing.started_ns,
+        llm_start_ns=timing.llm_start_ns,
+        llm_ns=timing.llm_ns,
+    )
+
+
+def reply_of(journal: Journal) -> ModelReply:
+    """The journaled reply, as the model gave it."""
+    return ModelReply(
+        text=journal.text,
+        reasoning=tuple(part for part in journal.reasoning if part.type in _REASONING),  # type: ignore[misc]
+        tool_calls=tuple(ModelToolCall(call.id, call.name, call.arguments) for call in journal.calls),
+        finish_reason=journal.finish_reason,
+        usage=journal.usage,
+        model=journal.model,
+        request_id=journal.request_id,
+    )
+
+
+_REASONING = ("reasoning", "redacted_reasoning", "omitted_reasoning", "summarized_reasoning")

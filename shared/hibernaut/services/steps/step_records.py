@@ -1,0 +1,120 @@
+"""What a step leaves beside its rows: the step record, the run's progress, and the events that followers are shown. Pure but for ids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from hibernaut.domain.turn import window
+from hibernaut.domain.turn.turn_machine import Stepped, Turn
+from hibernaut.domain.wire.letta_messages import Rendering, render
+from hibernaut.domain.wire.run_trace import trace_id
+from hibernaut.ports.clock import Ids
+from hibernaut.schemas.conversation import Head
+from hibernaut.schemas.events import MessageEvent, RunEvent
+from hibernaut.schemas.message import Message
+from hibernaut.schemas.run import StoredRun
+from hibernaut.schemas.step import StoredStep
+from hibernaut.schemas.stop import StopReason, status_after
+from hibernaut.schemas.turn import Stamp
+from hibernaut.schemas.usage import CompletionTokensDetails, PromptTokensDetails
+from hibernaut.services.steps.model_step import Timing
+from hibernaut.services.steps.step_work import Work
+
+
+def events_of(work: Work, rows: Sequence[Message], stamp: Stamp | None = None) -> list[RunEvent]:
+    """The message events of a step's rows; what the server says as the user (heartbeats) is not shown (run-time digest 2.3).
+
+    `stamp` is that of the rows' reply, which knows what of it was shown in pieces already.
+    """
+    how = Rendering.of(work.state.run.request_config, legacy=work.turn.actor.spec.heartbeats)
+    told: frozenset[str] = frozenset(stamp.shown) if stamp else frozenset()
+    return [
+        MessageEvent(message_id=row.id, index=place, streamed=message.message_type in told)
+        for row in rows
+        if row.role != "user"
+        for place, message in enumerate(render(row, how))
+    ]
+
+
+def progressed(work: Work, stepped: Stepped, now: datetime) -> StoredRun:
+    """The run after the step."""
+    run = work.state.run.model_copy(deep=True)
+    asked = stepped.stamp is not None and not stepped.resolved
+    run.steps += int(asked)
+    run.usage = run.usage.plus(stepped.usage)
+    run.context_tokens = stepped.usage.total_tokens if asked else run.context_tokens
+    run.tool_history = [*run.tool_history, *stepped.called]
+    run.last_return = stepped.last_return if stepped.called else run.last_return
+    run.compactions, run.compact_for, run.resolve = 0, None, None
+    run.input = []
+    used = [tool.id for tool in work.turn.actor.tools if tool.name in stepped.called]
+    run.tools_used = sorted({*run.tools_used, *used})
+    if stepped.rows:
+        run.first_message = run.first_message or stepped.rows[0].id
+        run.last_message = stepped.rows[-1].id
+    if stepped.stop is not None:
+        ended(run, stepped.stop, now)
+        run.error = stepped.error
+    return run
+
+
+def measured(work: Work, turn: Turn) -> Head:
+    """The head after the step, with what its request counted by us and by its provider, where that says."""
+    stepped = turn.stepped
+    if stepped is None or stepped.resolved or stepped.usage.prompt_tokens <= 0:
+        return work.after
+    counted = window.tokens(turn.messages) + turn.fixed_tokens
+    return work.after.model_copy(update={"counted": counted, "reported": stepped.usage.prompt_tokens})
+
+
+def ended(run: StoredRun, reason: StopReason, now: datetime) -> None:
+    """Mark the run as ended for this reason."""
+    run.status = status_after(reason)
+    run.stop_reason = reason
+    run.completed_at = now
+    run.total_duration_ns = int((now - run.created_at).total_seconds() * 1e9)
+
+
+def step_record(work: Work, stepped: Stepped, timing: Timing, now: datetime, ids: Ids) -> StoredStep:
+    """The step as it is kept and shown."""
+    config, usage = work.turn.actor.config, stepped.usage
+    now_ns = int(now.timestamp() * 1e9)
+    return StoredStep(
+        id=stepped.stamp.step_id if stepped.stamp else ids.new("step"),
+        run_id=work.state.run.id,
+        agent_id=work.agent.id,
+        conversation_id=work.state.run.conversation_id,
+        provider_name=config.provider_name or config.model_endpoint_type,
+        provider_category=config.provider_category or "base",
+        model=config.model,
+        model_handle=config.handle,
+        model_endpoint=config.model_endpoint,
+        context_window_limit=config.context_window,
+        completion_tokens=usage.completion_tokens,
+        prompt_tokens=usage.prompt_tokens,
+        total_tokens=usage.total_tokens,
+        cached_input_tokens=usage.cached_input_tokens,
+        cache_write_tokens=usage.cache_write_tokens,
+        reasoning_tokens=usage.reasoning_tokens,
+        completion_tokens_details=CompletionTokensDetails(reasoning_tokens=usage.reasoning_tokens),
+        prompt_tokens_details=PromptTokensDetails(
+            cached_tokens=usage.cached_input_tokens,
+            cache_read_tokens=usage.cached_input_tokens,
+            cache_creation_tokens=usage.cache_write_tokens,
+        ),
+        stop_reason=stepped.stop,
+        project_id=work.agent.project_id,
+        trace_id=trace_id(work.state.run.id),
+        status="failed" if stepped.error else "success",
+        error_type=stepped.error.code if stepped.error else None,
+        error_data={"message": stepped.error.message} if stepped.error else None,
+        created_at=now,
+        first_message=stepped.rows[0].id if stepped.rows else None,
+        last_message=stepped.rows[-1].id if stepped.rows else None,
+        step_start_ns=timing.started_ns,
+        llm_request_start_ns=timing.llm_start_ns or None,
+        llm_request_ns=timing.llm_ns or None,
+        tool_execution_ns=timing.tools_ns or None,
+        step_ns=max(0, now_ns - timing.started_ns),
+    )

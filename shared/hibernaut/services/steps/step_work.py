@@ -1,0 +1,175 @@
+"""What one attempt at a step works on: read once, at the step's beginning. Nothing is written here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from hibernaut.domain.agents.agent_types import spec_of
+from hibernaut.domain.memory.system_prompt import skills_section
+from hibernaut.domain.models.tokens import count
+from hibernaut.domain.turn import approvals, model_requests, window
+from hibernaut.domain.turn.actor import Actor
+from hibernaut.domain.turn.turn_machine import Turn
+from hibernaut.ports.model import Models
+from hibernaut.schemas.agent import StoredAgent
+from hibernaut.schemas.block import Block, StoredBlock
+from hibernaut.schemas.conversation import Head
+from hibernaut.schemas.conversation_record import StoredConversation
+from hibernaut.schemas.errors import NotFound
+from hibernaut.schemas.file import Desk
+from hibernaut.schemas.llm_config import LLMConfig
+from hibernaut.schemas.message import Message
+from hibernaut.schemas.passage import Passage
+from hibernaut.schemas.tool import Tool, ToolType
+from hibernaut.services.models.conversation_model import agent_in
+from hibernaut.services.prompt.system_messages import Prompts, system_row
+from hibernaut.store.conversations import Loaded
+from hibernaut.store.runs import RunState
+from hibernaut.store.stores import Stores
+
+
+@dataclass(frozen=True, slots=True)
+class DeskChange:
+    """What the agent had open before the step, and has after its tools."""
+
+    before: Desk
+    after: Desk
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What the tools of a step change inside our own transaction: `blocks` is the agent's core memory as they left it.
+
+    A block that they made has no id yet.
+    """
+
+    blocks: tuple[Block, ...]
+    passages: tuple[Passage, ...] = ()
+    desk: DeskChange | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """`after` is the head as the step leaves it; `system` is the system message's new row where it was compiled anew.
+
+    `agent` is as it is stored; what its conversation sets instead (`record`, None for the agent's own one) is in the turn's actor.
+    """
+
+    tenant: str
+    state: RunState
+    agent: StoredAgent
+    blocks: tuple[StoredBlock, ...]
+    head: Head
+    after: Head
+    turn: Turn
+    system: Message | None = None
+    system_text: str = ""
+    effects: Effects = field(default_factory=lambda: Effects(()))
+    record: StoredConversation | None = None
+
+
+def answered_by(work: Work, config: LLMConfig | None) -> Work:
+    """The work of a step whose reply came from this model; None: from the one that the run asks."""
+    if config is None:
+        return work
+    return replace(work, turn=replace(work.turn, actor=replace(work.turn.actor, config=config)))
+
+
+class Loader:
+    def __init__(self, stores: Stores, prompts: Prompts, models: Models) -> None:
+        self._conversations = stores.conversations
+        self._records = stores.conversation_records
+        self._agents = stores.agents
+        self._tools = stores.tools
+        self._prompts = prompts
+        self._models = models
+
+    def load(self, tenant: str, state: RunState) -> Work:
+        """Everything a step needs. Raises: NotFound where the agent or its conversation is gone."""
+        run = state.run
+        agent = self._agents.get(tenant, run.agent_id)
+        loaded = self._conversations.load(tenant, run.conversation_id or run.agent_id)
+        if agent is None or loaded is None:
+            raise NotFound(f"Agent with ID {run.agent_id} not found")
+        record = self._record(tenant, state)
+        blocks = self._prompts.blocks_of(tenant, agent, record)
+        met = agent_in(agent, record, self._models)
+        head, system = self._system(tenant, met, state, loaded, blocks)
+        messages = (system, *loaded.messages[1:]) if system else loaded.messages
+        actor = self._actor(tenant, met, state)
+        if actor.spec.clears_buffer or agent.message_buffer_autoclear:
+            first = approvals.first_of(messages, run.first_message)
+            messages = (messages[0], *(row for row in messages[1:] if first and row.id >= first))
+        window.measured(messages)
+        messages = window.as_sent(messages, actor.config.context_window)
+        turn = Turn(
+            actor=actor,
+            messages=messages,
+            steps=run.steps,
+            max_steps=run.options.max_steps,
+            history=tuple(run.tool_history),
+            last_return=run.last_return,
+            fixed_tokens=model_requests.tools_size(actor),
+            correction=window.correction(loaded.head.counted, loaded.head.reported),
+            compactions=run.compactions,
+            overflowed=run.compact_for == "context_window_exceeded",
+        )
+        text = run.options.override_system or messages[0].text()
+        if run.options.client_skills and not run.options.override_system:
+            text = f"{text}\n\n{skills_section(run.options.client_skills)}"
+        if text != messages[0].text():
+            turn = replace(turn, fixed_tokens=turn.fixed_tokens + count(text) - window.tokens(messages[:1]))
+        return Work(tenant, state, agent, tuple(blocks), loaded.head, head, turn, system, text, Effects(tuple(blocks)), record)
+
+    def refreshed(self, work: Work) -> Work:
+        """The same work on the agent and the blocks as they are now: after somebody else's edit. The turn itself stays."""
+        agent = self._agents.get(work.tenant, work.agent.id)
+        if agent is None:
+            raise NotFound(f"Agent with ID {work.agent.id} not found")
+        record = self._record(work.tenant, work.state)
+        blocks = tuple(self._prompts.blocks_of(work.tenant, agent, record))
+        return replace(work, agent=agent, record=record, blocks=blocks, effects=Effects(blocks))
+
+    def _record(self, tenant: str, state: RunState) -> StoredConversation | None:
+        return self._records.get(tenant, state.run.conversation_id) if state.run.conversation_id else None
+
+    def _system(
+        self, tenant: str, agent: StoredAgent, state: RunState, loaded: Loaded, blocks: Sequence[StoredBlock]
+    ) -> tuple[Head, Message | None]:
+        """At a run's first step the system message follows the memory; within the run it stays as it is (invariant 10)."""
+        head = loaded.head
+        if state.run.steps > 0 or state.run.resolve or not self._prompts.stale(tenant, agent, head, blocks):
+            return head, None
+        compiled = self._prompts.compiled(tenant, agent, head, blocks=blocks, in_window=len(loaded.messages))
+        row = system_row(head.window.pinned[0], agent, compiled.text, compiled.source.compiled_at, state.run.conversation_id)
+        return head.model_copy(update={"compiled": compiled.source}), row
+
+    def _actor(self, tenant: str, agent: StoredAgent, state: RunState) -> Actor:
+        options = state.run.options
+        config = agent.llm_config
+        if options.override_model:
+            config = self._models.config(options.override_model)
+        found = self._tools.get_many(tenant, agent.tool_ids)
+        clients = {
+            tool.name: Tool(
+                id=f"client:{tool.name}",
+                name=tool.name,
+                tool_type=ToolType.CUSTOM,
+                description=tool.description,
+                json_schema={"name": tool.name, "parameters": tool.parameters or {"type": "object", "properties": {}}},
+            )
+            for tool in options.client_tools or ()
+        }
+        attached = [found[tool_id] for tool_id in agent.tool_ids if tool_id in found]
+        return Actor(
+            agent_id=agent.id,
+            conversation_id=state.run.conversation_id,
+            run_id=state.run.id,
+            spec=spec_of(agent.agent_type),
+            config=config,
+            rules=tuple(agent.tool_rules or ()),
+            tools=(*(tool for tool in attached if tool.name not in clients), *clients.values()),
+            client_tools=frozenset(clients),
+            timezone=agent.timezone,
+        )

@@ -1,0 +1,109 @@
+"""A reply on its way into the run's event log, and the eye on the run while its model writes (architecture 5).
+
+Pieces are gathered for a moment, so that a stream is tens of small writes. Each write is put-if-absent at the next number; whoever finds
+it taken looks where the log ends, and whether he may still write, in this order: then no piece ever stands behind the closing events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from hibernaut.domain.wire.deltas import Telling, merged
+from hibernaut.ports.table import ConditionFailed
+from hibernaut.schemas.events import DeltaEvent, DoneEvent
+from hibernaut.schemas.llm_config import LLMConfig
+from hibernaut.schemas.model_call import Delta
+from hibernaut.schemas.run import StoredRun
+from hibernaut.services.host import Host
+from hibernaut.services.models.model_retry import Eye
+from hibernaut.services.steps.step_lease import Stopped, check_held
+from hibernaut.services.steps.step_work import Work
+from hibernaut.store.runs import RunState
+from hibernaut.store.stores import Stores
+
+TRIES = 100
+"""How often one batch is given other numbers before the step is given up."""
+NEVER = float("inf")
+
+
+class Hearing(Eye):
+    """What one attempt hears of its step's reply. `telling` None: the run's followers see whole messages only.
+
+    `speaker` is the model that is asked, where it is not the run's own.
+    """
+
+    def __init__(self, stores: Stores, host: Host, work: Work, telling: Telling | None) -> None:
+        super().__init__(host, partial(check_held, stores.runs, work.tenant, work.state), work.state.run.id)
+        self.tells = telling is not None
+        self.speaker: LLMConfig | None = None
+        self.telling = telling
+        self.state: RunState = work.state
+        self._tenant = work.tenant
+        self._runs = stores.runs
+        self._writer = stores.writer
+        self._gathered: list[DeltaEvent] = []
+        self._written_at = -NEVER
+
+    def due(self) -> float:
+        """When, on the monotonic clock, `see_to` has something to do."""
+        writes = self._written_at + self._host.gather if self._gathered else NEVER
+        return min(writes, super().due())
+
+    def began(self) -> None:
+        """From here on the reply may not be asked for again."""
+        self.heard = True
+
+    def hear(self, deltas: Sequence[Delta]) -> None:
+        """Take these pieces; they are written when it is time."""
+        if self.telling is not None:
+            for delta in deltas:
+                self._gathered = merged(self._gathered, self.telling.hear(delta))
+
+    def see_to(self, now: float) -> None:
+        """Do what is due at this time. Raises: Stopped."""
+        if self._gathered and now >= self._written_at + self._host.gather:
+            self._write()
+        super().see_to(now)
+
+    def end(self, *, whole: bool) -> None:
+        """Write all that was heard, of a reply that is `whole` or that broke off. Raises: Stopped."""
+        if self.telling is not None and whole and self.telling.shown:
+            self._gathered = merged(self._gathered, self.telling.end())
+        if self._gathered:
+            self._write()
+
+    def _write(self) -> None:
+        events = self._gathered
+        for attempt in range(1, TRIES + 1):
+            first = self.state.next_seq
+            token = f"{self.state.token}.{first}"
+            put = self._runs.put_events(self._tenant, self.state.run.id, first, events, self._clock.now(), token=token)
+            try:
+                self._writer.write(put, token=token)
+            except ConditionFailed:
+                if attempt == TRIES:
+                    raise
+                self._renumber()
+                continue
+            self.state = replace(self.state, run=self._timed(), next_seq=first + len(events))
+            self._gathered, self._written_at = [], self._clock.monotonic()
+            self._host.signal.notify(self.state.run.id)
+            return
+
+    def _timed(self) -> StoredRun:
+        """The run with the time that it took until its first words stood in the log; they are known as such in its first step only."""
+        run = self.state.run
+        if run.ttft_ns is not None or run.steps:
+            return run
+        return run.model_copy(update={"ttft_ns": int((self._clock.now() - run.created_at).total_seconds() * 1e9)})
+
+    def _renumber(self) -> None:
+        """Go on behind the newest event: read first, so that a run which is seen to go on after that was not closed in what was read."""
+        written = self._runs.events(self._tenant, self.state.run.id, self.state.next_seq - 1, self._clock.now())
+        if any(isinstance(event, DoneEvent) for _, event in written):
+            raise Stopped
+        self.look()
+        if written:
+            self.state = replace(self.state, next_seq=written[-1][0] + 1)

@@ -1,0 +1,291 @@
+"""The tools by which agents read files: open windows on them, look for a pattern, search by meaning (run-time digest 5.5 and 8.4).
+
+What a search or an opening changes on the agent's desk is part of the step's transaction. The text of what was opened stands in the
+tool's return as well, for the system message shows it from the next run on only.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from hibernaut.domain.files import file_views
+from hibernaut.domain.files.file_matches import CONTEXT, PAGE, Grepped, Match, grep_text, include_pattern, searched_text
+from hibernaut.domain.files.file_texts import lines_of
+from hibernaut.domain.turn.actor import Call
+from hibernaut.ports.file_reader import BadPattern, TooSlow
+from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.file import Desk, OpenFile
+from hibernaut.services.host import Host
+from hibernaut.services.prompt.file_views import Attached, FileViews, limits_of, named
+from hibernaut.services.search.hybrid_search import MemorySearch, Where
+from hibernaut.services.steps.step_work import DeskChange, Work
+from hibernaut.store.stores import Stores
+
+LONGEST_PATTERN = 1_000
+SECONDS_TO_GREP = 20.0
+LARGEST_FILE, LARGEST_TOTAL = 50_000_000, 200_000_000
+"""Characters of a file, and of all files, that a pattern is looked for in."""
+TOGETHER = 4_000_000
+"""Characters of files that are looked at together."""
+MOST_MATCHES = 1_000
+MOST_HITS = 50
+RETURNED = 40_000
+"""Characters of opened windows that stand in the tool's return."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileAnswer:
+    """What a call returns to the model, and what it changes on the desk, if anything."""
+
+    status: Literal["success", "error"]
+    message: str
+    desk: DeskChange | None = None
+
+
+class _Refused(ValueError):
+    """Arguments that cannot be used; the text tells the model what was expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The agent's files by id, and its desk as the step has it so far."""
+
+    files: dict[str, Attached]
+    before: Desk
+    desk: Desk
+
+
+class FileTools:
+    def __init__(self, stores: Stores, host: Host, search: MemorySearch) -> None:
+        self._stores = stores
+        self._clock = host.clock
+        self._reader = host.reader
+        self._search = search
+        self._views = FileViews(stores)
+
+    def call(self, work: Work, call: Call) -> FileAnswer:
+        """Raises: nothing of the arguments'."""
+        seen = self._seen(work)
+        try:
+            match call.name:
+                case "open_files":
+                    return self._open(work, seen, call.args)
+                case "grep_files":
+                    return self._grep(work, seen, call.args)
+                case "semantic_search_files":
+                    return self._semantic(work, seen, call.args)
+                case _:
+                    return FileAnswer("error", f"{call.name} cannot be used on this server.")
+        except _Refused as refusal:
+            return FileAnswer("error", str(refusal))
+        except (OSError, KeyError):
+            return FileAnswer("error", "The files could not be read just now. Try again.")
+
+    def _seen(self, work: Work) -> _Seen:
+        files = {file.row.file_id: file for file in self._views.attached(work.tenant, work.agent)}
+        change = work.effects.desk
+        before = change.before if change else self._stores.files.desk(work.tenant, work.agent.id)
+        return _Seen(files, before, change.after if change else before)
+
+    def _open(self, work: Work, seen: _Seen, args: JsonObject) -> FileAnswer:
+        most = limits_of(work.agent)[0]
+        requests = _requests(args)
+        if len(requests) > most:
+            raise _Refused(f"At most {most} files can be open at once, and {len(requests)} were asked for. Open fewer.")
+        now = self._clock.now()
+        wanted: dict[str, OpenFile] = {}
+        for name, offset, length in requests:
+            file = self._file(seen, name)
+            if offset and offset >= file.row.lines:
+                raise _Refused(f"{file.name} has {file.row.lines} lines: `offset` counts from 0 and must be below that.")
+            wanted[file.row.file_id] = OpenFile(start=offset, length=length, accessed=now)
+        alone = args.get("close_all_others") is True
+        cleared = file_views.opened(seen.desk, wanted, most=most, there=seen.files, alone=alone)
+        message = self._opened_text(work, seen, wanted, cleared)
+        return FileAnswer("success", message, DeskChange(seen.before, cleared.desk))
+
+    def _opened_text(self, work: Work, seen: _Seen, wanted: dict[str, OpenFile], cleared: file_views.Cleared) -> str:
+        told, texts, room = [], [], RETURNED
+        for file_id, window in wanted.items():
+            file = seen.files[file_id]
+            view = self._views.view(work.tenant, work.agent, file.row, window)
+            before = seen.desk.open.get(file_id)
+            earlier = self._views.view(work.tenant, work.agent, file.row, before) if before else None
+            was = f" (before: lines {earlier.first}-{earlier.last})" if earlier and earlier.first != view.first else ""
+            told.append(f"{file.name} (lines {view.first}-{view.last}){was}")
+            shown = view.text if len(view.text) <= room else "Its text stands in your context from the next message on."
+            room -= min(room, len(view.text))
+            texts.append(f"=== {file.name} ===\n{shown}")
+        head = f"* Opened {told[0]}" if len(told) == 1 else f"* Opened {len(told)} files: {', '.join(told)}"
+        notes = [head]
+        if cleared.asked:
+            notes.append(f"* Closed as you asked: {_names(seen, cleared.asked)}")
+        if cleared.evicted:
+            notes.append(f"* Closed to make room, as least recently used: {_names(seen, cleared.evicted)}")
+        return "\n\n".join(["\n".join(notes), *texts])
+
+    def _file(self, seen: _Seen, name: str) -> Attached:
+        file = named(list(seen.files.values()), name)
+        if file is None:
+            known = ", ".join(sorted(one.name for one in seen.files.values())[:50]) or "none"
+            raise _Refused(f"There is no file {name}. Your files: {known}.")
+        return file
+
+    def _grep(self, work: Work, seen: _Seen, args: JsonObject) -> FileAnswer:
+        pattern = _text(args, "pattern")
+        if not pattern.strip() or len(pattern) > LONGEST_PATTERN:
+            raise _Refused(f"`pattern` must be a regular expression of 1 to {LONGEST_PATTERN} characters.")
+        include = _text(args, "include")
+        offset, context = _whole(args, "offset", 0, least=0), _whole(args, "context_lines", CONTEXT, least=0, most=50)
+        files = list(seen.files.values())
+        if include:
+            try:
+                chosen = set(
+                    self._reader.matching([file.name for file in files], include_pattern(include), seconds=5, most=10_000)
+                )
+            except (BadPattern, TooSlow):
+                raise _Refused("`include` must be a pattern of file names, such as *.py.") from None
+            files = [file for index, file in enumerate(files) if index in chosen]
+        found = self._matches(work, files, pattern)
+        desk = file_views.looked_at(seen.desk, {match.file_id for match in found.matches}, self._clock.now())
+        shown = self._with_context(work, found, offset, context)
+        message = grep_text(found, shown, pattern=pattern, include=include, context=context, offset=offset)
+        return FileAnswer("success", message, DeskChange(seen.before, desk) if desk != seen.desk else None)
+
+    def _matches(self, work: Work, files: Sequence[Attached], pattern: str) -> Grepped:
+        """Every match of the files, up to the bounds; what was left out is told. Raises: _Refused."""
+        deadline = self._clock.monotonic() + SECONDS_TO_GREP
+        found: list[Match] = []
+        batches, skipped = _batches(files)
+        for batch in batches:
+            if len(found) >= MOST_MATCHES:
+                skipped += [file.name for file in batch]
+                continue
+            try:
+                found += self._in_files(work, batch, pattern, deadline, MOST_MATCHES - len(found))
+            except BadPattern as error:
+                raise _Refused(f"`pattern` is no regular expression: {error}.") from None
+            except TooSlow:
+                raise _Refused(
+                    f"The pattern takes longer than {SECONDS_TO_GREP:.0f} seconds on these files. "
+                    "Make it simpler (nested repetitions are slow), or narrow the files by `include`."
+                ) from None
+        return Grepped(tuple(found), tuple(skipped), cut=len(found) >= MOST_MATCHES)
+
+    def _in_files(self, work: Work, batch: Sequence[Attached], pattern: str, deadline: float, most: int) -> list[Match]:
+        """The matches of files that are looked at together. Raises: BadPattern, TooSlow, KeyError, OSError."""
+        stored = self._stores.files.get_many(work.tenant, [file.row.file_id for file in batch])
+        lines: list[str] = []
+        starts: list[tuple[int, Attached]] = []
+        for file in batch:
+            if file.row.file_id in stored:
+                starts.append((len(lines), file))
+                for part in self._views.parts(work.tenant, stored[file.row.file_id]):
+                    lines += lines_of(part)
+        left = deadline - self._clock.monotonic()
+        if left <= 0:
+            raise TooSlow
+        indices = self._reader.matching(lines, pattern, seconds=left, most=most) if lines else []
+        places = [start for start, _ in starts]
+        matches = []
+        for index in indices:
+            start, file = starts[bisect_right(places, index) - 1]
+            matches.append(Match(file.row.file_id, file.name, index - start + 1))
+        return matches
+
+    def _with_context(self, work: Work, found: Grepped, offset: int, context: int) -> list[tuple[Match, list[str], int]]:
+        """The matches of the page, each with the lines around it and the number of the first of those."""
+        shown = []
+        for match in found.matches[offset : offset + PAGE]:
+            first = max(1, match.line - context)
+            stored = self._stores.files.get(work.tenant, match.file_id)
+            count = match.line + context - first + 1
+            lines = self._views.lines(work.tenant, stored, first - 1, count, LARGEST_FILE) if stored else []
+            shown.append((match, lines, first))
+        return shown
+
+    def _semantic(self, work: Work, seen: _Seen, args: JsonObject) -> FileAnswer:
+        query = _text(args, "query").strip()
+        if not query:
+            raise _Refused("`query` must say what you look for.")
+        limit = _whole(args, "limit", 5, most=MOST_HITS)
+        where = Where("file", tuple(work.agent.source_ids))
+        searched = self._search.passages(work.tenant, where, query, limit=limit)
+        hits = [hit for hit in searched.hits if hit.record.file_id in seen.files]
+        names = {file_id: file.name for file_id, file in seen.files.items()}
+        touched = {str(hit.record.file_id) for hit in hits}
+        desk = file_views.looked_at(seen.desk, touched, self._clock.now())
+        notes = [*_search_notes(searched.words_only, searched.incomplete or searched.asleep), *self._progress(work, seen)]
+        message = searched_text(query, [(names[str(hit.record.file_id)], hit.record, hit.score) for hit in hits], notes)
+        return FileAnswer("success", message, DeskChange(seen.before, desk) if desk != seen.desk else None)
+
+    def _progress(self, work: Work, seen: _Seen) -> list[str]:
+        """What share of files is embedded that are not embedded as a whole."""
+        files = self._stores.files.get_many(work.tenant, list(seen.files)).values()
+        behind = [(file, min(file.embedded, file.total or 0)) for file in files if file.status == "embedding"]
+        return [
+            f"{seen.files[file.id].name} is still being embedded ({100 * done // max(1, file.total or 1)} % done): "
+            "the rest of it is found by its words only."
+            for file, done in behind
+        ]
+
+
+def _search_notes(words_only: bool, incomplete: bool) -> list[str]:
+    notes = ["Nothing here embeds texts, so these were found by their words."] if words_only else []
+    return [*notes, *(["The search index is behind, so something may be missing."] if incomplete else [])]
+
+
+def _batches(files: Sequence[Attached]) -> tuple[list[list[Attached]], list[str]]:
+    """The files in lots that are looked at together, and the names of those that are too large."""
+    batches: list[list[Attached]] = []
+    skipped, total, size = [], 0, TOGETHER
+    for file in files:
+        characters = file.row.characters
+        if characters > LARGEST_FILE or total + characters > LARGEST_TOTAL:
+            skipped.append(file.name)
+            continue
+        if size + characters > TOGETHER:
+            batches.append([])
+            size = 0
+        batches[-1].append(file)
+        total, size = total + characters, size + characters
+    return batches, skipped
+
+
+def _names(seen: _Seen, file_ids: Sequence[str]) -> str:
+    return ", ".join(seen.files[file_id].name for file_id in file_ids if file_id in seen.files)
+
+
+def _requests(args: JsonObject) -> list[tuple[str, int, int | None]]:
+    """(name, offset, length) of each request. Raises: _Refused."""
+    given: Json = args.get("file_requests")
+    given = [given] if isinstance(given, dict | str) else given
+    if not isinstance(given, list) or not given:
+        raise _Refused("`file_requests` must be a list of objects with `file_name`, and `offset` and `length` if you like.")
+    found = []
+    for one in given:
+        one = {"file_name": one} if isinstance(one, str) else one
+        if not isinstance(one, dict) or not isinstance(one.get("file_name"), str):
+            raise _Refused("Each of `file_requests` must have a `file_name`.")
+        length = None if one.get("length") is None else _whole(one, "length", 1)
+        found.append((one["file_name"], _whole(one, "offset", 0, least=0), length))
+    return found
+
+
+def _text(args: JsonObject, name: str) -> str:
+    value = args.get(name)
+    if value is not None and not isinstance(value, str):
+        raise _Refused(f"`{name}` must be a text.")
+    return value or ""
+
+
+def _whole(args: JsonObject, name: str, default: int, *, least: int = 1, most: int = 2**31) -> int:
+    value = args.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise _Refused(f"`{name}` must be a whole number from {least} on.")
+    return min(value, most)

@@ -1,0 +1,78 @@
+"""From the core memory and the open files before a step and after it to the changes of its transaction, each conditioned on its version."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from hibernaut.ports.table import Change
+from hibernaut.schemas.block import StoredBlock
+from hibernaut.services.host import Host
+from hibernaut.services.steps.step_work import Work
+from hibernaut.store.stores import Stores
+
+_EDITABLE = ("value", "label", "description")
+
+
+class MemoryChanges:
+    def __init__(self, stores: Stores, host: Host) -> None:
+        self._blocks = stores.blocks
+        self._agents = stores.agents
+        self._files = stores.files
+        self._records = stores.conversation_records
+        self._ids = host.ids
+
+    def of(self, work: Work, now: datetime, token: str) -> list[Change]:
+        """The changes that make the table's blocks, and what the agent has open, what the step's tools made of them."""
+        before = {block.id: block for block in work.blocks}
+        after = {block.id: block for block in work.effects.blocks if block.id}
+        changes: list[Change] = []
+        for block_id, old in before.items():
+            edits = {name: getattr(after[block_id], name) for name in _EDITABLE} if block_id in after else {}
+            edits = {name: value for name, value in edits.items() if value != getattr(old, name)}
+            if edits:
+                changes += self._blocks.change(work.tenant, old, old.model_copy(update={**edits, "updated_at": now}), token)
+        gone = [block_id for block_id in before if block_id not in after]
+        return [*changes, *self._links(work, now, token, gone=gone), *self._desk(work, token)]
+
+    def _desk(self, work: Work, token: str) -> list[Change]:
+        """What the agent has open of its files."""
+        desk = work.effects.desk
+        return [] if desk is None else [self._files.put_desk(work.tenant, work.agent.id, desk.before, desk.after, token)]
+
+    def _links(self, work: Work, now: datetime, token: str, *, gone: list[str]) -> list[Change]:
+        """Blocks that the agent made, and those that it let go: they stay, without a link to it."""
+        made = [
+            StoredBlock(
+                id=self._ids.new("block"),
+                label=block.label,
+                value=block.value,
+                description=block.description,
+                created_at=now,
+                updated_at=now,
+            )
+            for block in work.effects.blocks
+            if not block.id
+        ]
+        if not made and not gone:
+            return []
+        agent, tenant = work.agent, work.tenant
+        changes, gone = self._let_go(work, token, gone), [block_id for block_id in gone if block_id in agent.block_ids]
+        kept = [block_id for block_id in agent.block_ids if block_id not in gone]
+        if made or gone:
+            after = agent.model_copy(update={"block_ids": [*kept, *(block.id for block in made)]})
+            changes += self._agents.change(tenant, agent, after, token)
+        for block in made:
+            changes += [*self._blocks.create(tenant, block, token), self._blocks.attach(tenant, block.id, agent.id)]
+        return [*changes, *(self._blocks.detach(tenant, block_id, agent.id) for block_id in gone)]
+
+    def _let_go(self, work: Work, token: str, gone: list[str]) -> list[Change]:
+        """Private blocks of the conversation among those that it let go: they end, and what they copied does not come back into sight."""
+        record = work.record
+        private = [block for block in work.blocks if record and block.id in gone and block.id in record.isolated.values()]
+        if record is None or not private:
+            return []
+        left = {origin: "" if copy in gone else copy for origin, copy in record.isolated.items()}
+        changes = self._records.change(work.tenant, record, record.model_copy(update={"isolated": left}), token)
+        for block in private:
+            changes += self._blocks.delete(work.tenant, block)
+        return changes

@@ -1,0 +1,200 @@
+"""The tools that look things up and put things away: recall over the log, archival memory over the passages (run-time digest 5.2, 7.5).
+
+The results have V1's shapes. What cannot be read (a date, a limit) is an error return that says what was expected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Literal
+
+from hibernaut.domain.search import index_documents
+from hibernaut.domain.search.lexical import best
+from hibernaut.domain.search.passage_texts import checked
+from hibernaut.domain.times import local_time, moment_of
+from hibernaut.domain.turn.actor import Call
+from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.message import Message
+from hibernaut.schemas.passage import Passage
+from hibernaut.services.host import Host
+from hibernaut.services.search.hybrid_search import Found, MemorySearch, Searched, Where, fits
+from hibernaut.services.search.search_api import TOP_K, Searches, archival_hit, checked_span, passage_filter, passes
+from hibernaut.services.steps.step_work import Work
+from hibernaut.store.logs import Span
+from hibernaut.store.stores import Stores
+
+MOST_ROWS = 20_000
+"""How many rows of a log a look at the newest goes through."""
+CHUNK = 200
+"""Rows that are read at once."""
+MOST_RESULTS = 100
+_ROLES = ("assistant", "user", "tool")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a look-up returns to the model, and the passage that it puts away, if any."""
+
+    status: Literal["success", "error"]
+    message: Json
+    passage: Passage | None = None
+
+
+class _Refused(ValueError):
+    """Arguments that cannot be used; the text tells the model what was expected."""
+
+
+class Recall:
+    def __init__(self, stores: Stores, host: Host, memory: MemorySearch) -> None:
+        self._agent_logs = stores.agent_logs
+        self._memory = memory
+        self._searches = Searches(stores, memory)
+        self._clock = host.clock
+        self._ids = host.ids
+
+    def call(self, work: Work, call: Call) -> Answer:
+        try:
+            match call.name:
+                case "conversation_search":
+                    return Answer("success", self._conversation(work, call.args))
+                case "archival_memory_insert":
+                    return self._insert(call.args)
+                case "archival_memory_search":
+                    return Answer("success", str(self._archival(work, call.args)))
+                case _:
+                    return Answer("error", f"{call.name} cannot be used on this server.")
+        except _Refused as refusal:
+            return Answer("error", str(refusal))
+        except InvalidArgument as refusal:
+            return Answer("error", refusal.detail.removeprefix("INVALID_ARGUMENT: "))
+
+    def _conversation(self, work: Work, args: JsonObject) -> JsonObject:
+        """In all conversations of the agent; without a query the newest."""
+        limit = _whole(args, "limit", 5)
+        roles = _texts(args, "roles")
+        if not set(roles) <= set(_ROLES):
+            raise _Refused(f"`roles` may hold {', '.join(_ROLES)}.")
+        start, end = _span(args, ("start_date", "end_date"), work.agent.timezone)
+        query = _text(args, "query")
+        where = Where("message", (work.agent.id,), roles=tuple(roles), start=start, end=end)
+        if query.strip():
+            found = self._memory.messages(work.tenant, where, query, limit=limit)
+        else:
+            found = Searched(tuple(Found(row, 0.0) for row in islice(self._newest(work, where), limit)))
+        if not found.hits:
+            return {"message": f"No results found.{_warning(found)}", "results": []}
+        now = self._clock.now()
+        return {
+            "message": f"Showing {len(found.hits)} results:{_warning(found)}",
+            "results": [_shown(hit, now, work.agent.timezone, ranked=bool(query.strip())) for hit in found.hits],
+        }
+
+    def _newest(self, work: Work, where: Where) -> Iterator[Message]:
+        """What was said, newest first, as far as it is asked for."""
+        before: str | None = None
+        for _ in range(MOST_ROWS // CHUNK):
+            rows = self._agent_logs.page(work.tenant, work.agent.id, Span(None, before), limit=CHUNK, descending=True)
+            for row in rows:
+                document = index_documents.of_message(work.tenant, work.agent.id, row)
+                if document is not None and fits(document, where):
+                    yield row
+            if len(rows) < CHUNK:
+                return
+            before = rows[-1].id
+
+    def _insert(self, args: JsonObject) -> Answer:
+        """The passage is written in the step's transaction, which also says into which archive it goes."""
+        text, tags = checked(_text(args, "content"), _texts(args, "tags") or None)
+        now = self._clock.now()
+        passage = Passage(id=self._ids.new("passage"), text=text, tags=tags, created_at=now, updated_at=now)
+        return Answer("success", None, passage)
+
+    def _archival(self, work: Work, args: JsonObject) -> list[JsonObject]:
+        query, limit, every = _text(args, "query"), _whole(args, "top_k", TOP_K), args.get("tag_match_mode") == "all"
+        span = _span(args, ("start_datetime", "end_datetime"), work.agent.timezone)
+        where = passage_filter(_texts(args, "tags"), all_tags=every, span=span)
+        found = [*self._searches.archival(work.tenant, work.agent, where, query, limit=limit).hits]
+        fresh = [(passage, passage.text) for passage in work.effects.passages if passes(passage, where)]
+        for passage, score in reversed(best(query, fresh, limit)):  # put away by this very step: no index knows them
+            found.insert(round((1.0 - score) * len(found)), Found(passage, score))
+        return [_passage(hit, work.agent.timezone) for hit in found[:limit]]
+
+
+def _passage(hit: Found[Passage], timezone: str) -> JsonObject:
+    shown: JsonObject = archival_hit(hit.record, timezone).model_dump()
+    return {**shown, "relevance": _relevance(hit)} if hit.lexical_rank or hit.vector_rank else shown
+
+
+def _relevance(hit: Found[Passage] | Found[Message]) -> JsonObject:
+    return {"rrf_score": round(hit.score, 6), "vector_rank": hit.vector_rank, "fts_rank": hit.lexical_rank}
+
+
+def _warning(found: Searched[Message]) -> str:
+    """What the agent should know about a search that could not do everything."""
+    if found.asleep:
+        return " (The index of memory is asleep: only the newest messages were searched, by their words.)"
+    return " (More was said lately than this search could look at.)" if found.incomplete else ""
+
+
+def _shown(hit: Found[Message], now: datetime, timezone: str, *, ranked: bool) -> JsonObject:
+    row = hit.record
+    shown: JsonObject = {
+        "timestamp": local_time(row.created_at, timezone).isoformat(timespec="seconds"),
+        "time_ago": _ago(now - row.created_at),
+        "role": row.role,
+        **({"relevance": {**_relevance(hit), "search_mode": "hybrid"}} if ranked else {}),
+        "content": row.text(),
+    }
+    if row.tool_calls:
+        shown["tool_calls"] = [{"name": call.function.name, "arguments": call.function.arguments} for call in row.tool_calls]
+    return shown
+
+
+def _ago(span: timedelta) -> str:
+    seconds = max(0, int(span.total_seconds()))
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
+        if seconds >= size:
+            return f"{seconds // size}{unit} ago"
+    return f"{seconds}s ago"
+
+
+def _text(args: JsonObject, name: str) -> str:
+    value = args.get(name)
+    if value is not None and not isinstance(value, str):
+        raise _Refused(f"`{name}` must be a text.")
+    return value or ""
+
+
+def _texts(args: JsonObject, name: str) -> list[str]:
+    value = args.get(name)
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise _Refused(f"`{name}` must be a list of texts.")
+    return value
+
+
+def _whole(args: JsonObject, name: str, default: int) -> int:
+    value = args.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise _Refused(f"`{name}` must be a whole number from 1 to {MOST_RESULTS}.")
+    return min(value, MOST_RESULTS)
+
+
+def _span(args: JsonObject, names: tuple[str, str], timezone: str) -> tuple[datetime | None, datetime | None]:
+    start, end = names
+    return checked_span(_moment(args, start, timezone), _moment(args, end, timezone, end=True))
+
+
+def _moment(args: JsonObject, name: str, timezone: str, *, end: bool = False) -> datetime | None:
+    text = _text(args, name)
+    try:
+        return moment_of(text, timezone, end=end) if text else None
+    except ValueError:
+        raise _Refused(f"`{name}` must be an ISO 8601 date or time, such as 2026-03-01 or 2026-03-01T14:30.") from None

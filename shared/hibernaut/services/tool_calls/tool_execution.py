@@ -1,0 +1,274 @@
+"""Running the calls of a step: memory tools on a working copy, searches on the log, custom tools in the cage behind a claim (invariant 5)."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Literal
+
+from hibernaut.domain.memory import memory_edits
+from hibernaut.domain.memory.memory_edits import Edited
+from hibernaut.domain.tools.tool_returns import as_text
+from hibernaut.domain.turn.actor import Call, CallResult
+from hibernaut.domain.turn.approvals import NO_RESULT
+from hibernaut.domain.turn.open_calls import INTERRUPTED
+from hibernaut.ports.table import ConditionFailed
+from hibernaut.ports.tool_runner import ToolJob, ToolOutcome, ToolRunner
+from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.errors import place_of
+from hibernaut.schemas.tool import Tool, ToolType
+from hibernaut.schemas.turn import Claim, ClaimedResult
+from hibernaut.services.host import Host
+from hibernaut.services.steps.step_lease import Stopped
+from hibernaut.services.steps.step_work import Effects, Work
+from hibernaut.services.tool_calls.file_tools import FileTools
+from hibernaut.services.tool_calls.memory_tools import Recall
+from hibernaut.store.stores import Stores
+
+MARGIN = timedelta(seconds=15)
+"""What is added to a tool's own time limit until its claim's deadline."""
+TOO_MUCH = "This was too much to be written at once, so nothing of it was done. Do less in one step."
+MEMORY_TOO_MUCH = (
+    "The call was made, but what it changed in memory was too much to be written at once, so nothing of that was kept."
+)
+NOT_STARTED = "The tool could not be started, so nothing of it was done."
+SENT = "The message was sent."
+logger = logging.getLogger(__name__)
+_IN_OUR_STORES = (ToolType.LETTA_CORE, ToolType.LETTA_FILES_CORE)
+_MEMORY_TYPES = (ToolType.LETTA_CORE, ToolType.LETTA_MEMORY_CORE, ToolType.LETTA_SLEEPTIME_CORE)
+
+
+class ClaimHeld(Exception):
+    """Somebody else has begun the call and may still be at it until `seconds` from now."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        super().__init__(f"claimed for another {seconds:.0f} s")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolLimits:
+    """Seconds and bytes that one call of a custom tool may take."""
+
+    timeout: float = 60.0
+    memory: int = 1_073_741_824
+
+
+@dataclass(frozen=True, slots=True)
+class Lookups:
+    """The tools that look things up in our own stores."""
+
+    recall: Recall
+    files: FileTools
+
+
+class Calls:
+    def __init__(
+        self,
+        stores: Stores,
+        host: Host,
+        lookups: Lookups,
+        runner: ToolRunner,
+        limits: ToolLimits,
+    ) -> None:
+        self._runs = stores.runs
+        self._transactions = stores.transactions
+        self._writer = stores.writer
+        self._recall = lookups.recall
+        self._files = lookups.files
+        self._runner = runner
+        self._host = host
+        self._clock = host.clock
+        self._ids = host.ids
+        self.limits = limits
+
+    def run(self, work: Work, calls: tuple[Call, ...]) -> tuple[tuple[CallResult, ...], Effects]:
+        """One result for each call, in order, and what they change in our own transaction.
+
+        Raises: Stopped, ClaimHeld; nothing of the tools'.
+        """
+        effects, results = work.effects, []
+        for call in calls:
+            result, effects = self._one(work, call, effects)
+            results.append(result)
+        return tuple(results), effects
+
+    def unwritten(self, work: Work, results: tuple[CallResult, ...]) -> tuple[tuple[CallResult, ...], Effects]:
+        """The results of a step that is too large to be written: what would have been part of its transaction was not done."""
+        return tuple(self._unwritten(work, result) for result in results), Effects(work.blocks)
+
+    def _unwritten(self, work: Work, result: CallResult) -> CallResult:
+        if _is_ours(work, result):
+            return _error(result.call, TOO_MUCH)
+        claim = self._runs.claim(work.tenant, work.state, result.call.id)
+        changed = claim is not None and claim.result is not None and claim.result.blocks
+        return _error(result.call, MEMORY_TOO_MUCH) if changed else result
+
+    def _one(self, work: Work, call: Call, effects: Effects) -> tuple[CallResult, Effects]:
+        tool = work.turn.actor.tool(call.name)
+        if call.refusal is not None or tool is None:
+            return self._refused(work, call, effects)
+        if call.name in work.turn.actor.client_tools:
+            return _error(call, NO_RESULT), effects
+        if is_outside(work, call):
+            return self._outside(work, call, tool, effects)
+        if call.name in memory_edits.MEMORY_TOOLS and tool.tool_type in _MEMORY_TYPES:
+            return self._memory(call, effects)
+        if tool.tool_type == ToolType.LETTA_FILES_CORE:
+            return self._in_files(replace(work, effects=effects), call)
+        return self._core(work, call, effects)
+
+    def _in_files(self, work: Work, call: Call) -> tuple[CallResult, Effects]:
+        answer = self._files.call(work, call)
+        effects = replace(work.effects, desk=answer.desk) if answer.desk else work.effects
+        return CallResult(call, answer.status, answer.message, answer.message), effects
+
+    def _memory(self, call: Call, effects: Effects) -> tuple[CallResult, Effects]:
+        edit = memory_edits.apply(call.name, call.args, effects.blocks)
+        message = as_text(edit.message)
+        if not edit.changes:
+            return CallResult(call, edit.status, message, message), effects
+        blocks = tuple(memory_edits.changed(effects.blocks, edit.changes))
+        return CallResult(call, edit.status, message, message), replace(effects, blocks=blocks)
+
+    def _core(self, work: Work, call: Call, effects: Effects) -> tuple[CallResult, Effects]:
+        if call.name == "send_message":
+            return CallResult(call, "success", SENT, SENT), effects
+        answer = self._recall.call(replace(work, effects=effects), call)
+        if answer.passage is not None:
+            effects = replace(effects, passages=(*effects.passages, answer.passage))
+        text = as_text(answer.message)
+        return CallResult(call, answer.status, answer.message if isinstance(answer.message, dict) else text, text), effects
+
+    def _refused(self, work: Work, call: Call, effects: Effects) -> tuple[CallResult, Effects]:
+        """A call that is not made. An earlier attempt may have made it, when the agent still had the tool: then that is what is told."""
+        again = work.state.journal or work.state.run.resolve
+        theirs = self._runs.claim(work.tenant, work.state, call.id) if again else None
+        if theirs is None:
+            return _error(call, call.refusal or f"There is no tool {call.name}."), effects
+        return self._of_claim(call, theirs, effects)
+
+    def _outside(self, work: Work, call: Call, tool: Tool, effects: Effects) -> tuple[CallResult, Effects]:
+        deadline = self._clock.now() + timedelta(seconds=self.limits.timeout) + MARGIN
+        claim = Claim(call_id=call.id, name=call.name, holder=work.state.holder, deadline=deadline)
+        token = self._ids.token()
+        theirs = self._claim(work, claim, token)
+        if theirs is not None:
+            return self._of_claim(call, theirs, effects)
+        result = self._called(self._job(work, call, tool, effects))
+        self._record(work, claim.model_copy(update={"result": result}), token)
+        return given(call, result, effects)
+
+    def _of_claim(self, call: Call, theirs: Claim, effects: Effects) -> tuple[CallResult, Effects]:
+        """What another attempt's call gave, or that nobody knows. Raises: ClaimHeld."""
+        if theirs.result is None:
+            self._still_held(theirs)
+            return _error(call, INTERRUPTED), effects
+        return given(call, theirs.result, effects)
+
+    def _called(self, job: ToolJob) -> ClaimedResult:
+        try:
+            return _claimed(self._runner.run(job))
+        except OSError as error:
+            logger.error("tool could not be started", extra={"tool": job.name, "place": place_of(error)})
+            return ClaimedResult(status="error", error=NOT_STARTED)
+
+    def _claim(self, work: Work, claim: Claim, token: str) -> Claim | None:
+        """Claim the call; another's claim where there is one already. Raises: Stopped."""
+        now = self._clock.now()
+        try:
+            self._writer.write(*self._transactions.claim(work.tenant, work.state, claim, token, now), token=token)
+        except ConditionFailed as failure:
+            if 1 in failure.failed:
+                raise Stopped from failure
+            theirs = self._runs.claim(work.tenant, work.state, claim.call_id)
+            if theirs is None:
+                raise Stopped from failure
+            return theirs
+        return None
+
+    def _still_held(self, theirs: Claim) -> None:
+        """Raises ClaimHeld while whoever made the claim may be at it: another process of this host never is, once we hold the lease."""
+        left = (theirs.deadline - self._clock.now()).total_seconds()
+        if left > 0 and not (self._host.alone and theirs.holder != self._host.holder):
+            raise ClaimHeld(left)
+
+    def _record(self, work: Work, claim: Claim, token: str) -> None:
+        """The result is written to the claim as it arrives, also when the attempt is over meanwhile."""
+        self._writer.write(self._runs.finish_claim(work.tenant, work.state, claim, token))
+
+    def _job(self, work: Work, call: Call, tool: Tool, effects: Effects) -> ToolJob:
+        environment = {secret.key: secret.value for secret in work.agent.secrets}
+        environment |= {"LETTA_AGENT_ID": work.agent.id, "LETTA_TOOL_ID": tool.id}
+        if work.agent.project_id:
+            environment["LETTA_PROJECT_ID"] = work.agent.project_id
+        return ToolJob(
+            name=call.name,
+            source_code=tool.source_code or "",
+            args=call.args,
+            json_schema=tool.json_schema,
+            source_type=tool.source_type,
+            environment=environment,
+            agent_id=work.agent.id,
+            agent_state=snapshot(work, effects),
+            timeout=self.limits.timeout,
+            memory=self.limits.memory,
+            output_limit=max(tool.return_char_limit * 2, 10_000),
+        )
+
+
+def snapshot(work: Work, effects: Effects) -> JsonObject:
+    """The agent as a tool may see it: without tools, rules and secrets."""
+    agent = work.agent
+    blocks = [{"id": block.id, "label": block.label, "value": block.value, "limit": block.limit} for block in effects.blocks]
+    return {
+        "id": agent.id,
+        "name": agent.name,
+        "agent_type": agent.agent_type.value,
+        "tags": agent.tags,
+        "memory": {"blocks": blocks},
+    }
+
+
+def is_outside(work: Work, call: Call) -> bool:
+    """Whether running the call does something outside of our own transaction, so that it is claimed first."""
+    tool = work.turn.actor.tool(call.name)
+    if tool is None or call.refusal is not None or call.needs_approval or tool.tool_type in _IN_OUR_STORES:
+        return False
+    return call.name not in memory_edits.MEMORY_TOOLS or tool.tool_type not in _MEMORY_TYPES
+
+
+def _is_ours(work: Work, result: CallResult) -> bool:
+    writes = result.call.name in memory_edits.MEMORY_TOOLS or result.call.name in ("archival_memory_insert", "open_files")
+    return writes and result.status == "success" and not is_outside(work, result.call)
+
+
+def _error(call: Call, text: str) -> CallResult:
+    return CallResult(call, "error", text, text)
+
+
+def _claimed(outcome: ToolOutcome) -> ClaimedResult:
+    return ClaimedResult(
+        status=outcome.status,
+        value=outcome.value,
+        error=outcome.error,
+        stdout=list(outcome.stdout),
+        stderr=list(outcome.stderr),
+        blocks=dict(outcome.blocks),
+    )
+
+
+def given(call: Call, result: ClaimedResult, effects: Effects) -> tuple[CallResult, Effects]:
+    """What an outside call gave, and the core memory as it left it."""
+    changes = tuple(Edited(label, as_text(value)) for label, value in result.blocks.items())
+    if changes:
+        effects = replace(effects, blocks=tuple(memory_edits.changed(effects.blocks, changes)))
+    return _result(call, result, result.value if result.status == "success" else result.error), effects
+
+
+def _result(call: Call, result: ClaimedResult, message: Json) -> CallResult:
+    status: Literal["success", "error"] = result.status
+    text = as_text(message)
+    packed = message if isinstance(message, dict) else text
+    return CallResult(call, status, packed, text, tuple(result.stdout), tuple(result.stderr))

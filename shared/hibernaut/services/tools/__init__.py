@@ -1,0 +1,1 @@
+"""Tools as records, and running one by request."""

@@ -1,0 +1,147 @@
+"""Running a tool because the API asks for it, not the model: nothing is written to a log, and no rule or approval is looked at.
+
+A built-in tool does here what it does in a step, in one transaction of its own; a custom tool runs in the cage. Sources: Letta V1
+API, digest 2.6 and 3; run-time digest 10.7.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hibernaut.domain.memory import memory_edits
+from hibernaut.domain.memory.memory_edits import Edited
+from hibernaut.domain.tools import tool_schema
+from hibernaut.domain.tools.tool_returns import as_text
+from hibernaut.domain.turn.actor import Call
+from hibernaut.ports.tool_runner import ToolJob, ToolOutcome, ToolRunner
+from hibernaut.schemas.base import JsonObject, message_date
+from hibernaut.schemas.errors import InvalidArgument, NotFound
+from hibernaut.schemas.letta_message import ToolReturnMessage
+from hibernaut.schemas.run import RunOptions, StoredRun
+from hibernaut.schemas.tool import StoredTool, ToolExecutionResult, ToolRunFromSource, ToolType
+from hibernaut.services.host import Host
+from hibernaut.services.records import Records
+from hibernaut.services.steps.step_work import Effects, Loader, Work
+from hibernaut.services.tool_calls.memory_changes import MemoryChanges
+from hibernaut.services.tool_calls.tool_execution import Calls, snapshot
+from hibernaut.store.runs import RunState
+from hibernaut.store.stores import Stores
+
+NO_CALL = "null"
+"""What stands for ids where no message and no call was made."""
+
+
+class ToolRuns:
+    def __init__(self, stores: Stores, host: Host, records: Records, *, loader: Loader, calls: Calls, runner: ToolRunner) -> None:
+        self._archives = stores.archives
+        self._memory = MemoryChanges(stores, host)
+        self._records = records
+        self._loader = loader
+        self._calls = calls
+        self._runner = runner
+
+    def run_attached(self, tenant: str, agent_id: str, name: str, args: JsonObject) -> ToolExecutionResult:
+        """Run a tool of an agent, with its secrets and its memory. Raises: NotFound where the agent has no such tool."""
+        agent = self._records.agent(tenant, agent_id)
+        tool = next((tool for tool in self._records.tools_of(tenant, agent) if tool.name == name), None)
+        if tool is None:
+            raise NotFound(f"Tool '{name}' not found or not attached to agent '{agent_id}'")
+        if tool.tool_type is ToolType.CUSTOM:
+            return self._custom(tenant, agent_id, tool, args)
+        return self._records.until_settled(lambda: self._builtin(tenant, agent_id, name, args))
+
+    def _builtin(self, tenant: str, agent_id: str, name: str, args: JsonObject) -> ToolExecutionResult:
+        work = self._work(tenant, agent_id)
+        (result,), effects = self._calls.run(work, (Call(id=NO_CALL, name=name, args=args),))
+        self._commit(work, effects)
+        if result.status == "error":
+            return ToolExecutionResult(status="error", stdout=[], stderr=[as_text(result.message)])
+        return ToolExecutionResult(status="success", func_return=result.message, stdout=[], stderr=[])
+
+    def _custom(self, tenant: str, agent_id: str, tool: StoredTool, args: JsonObject) -> ToolExecutionResult:
+        work = self._work(tenant, agent_id)
+        agent, limits = work.agent, self._calls.limits
+        environment = {secret.key: secret.value for secret in agent.secrets}
+        environment |= {"LETTA_AGENT_ID": agent.id, "LETTA_TOOL_ID": tool.id}
+        if agent.project_id:
+            environment["LETTA_PROJECT_ID"] = agent.project_id
+        outcome = self._runner.run(
+            ToolJob(
+                name=tool.name or "",
+                source_code=tool.source_code or "",
+                args=args,
+                json_schema=tool.json_schema,
+                environment=environment,
+                agent_id=agent.id,
+                agent_state=snapshot(work, work.effects),
+                timeout=limits.timeout,
+                memory=limits.memory,
+            )
+        )
+        if outcome.blocks:
+            self._records.until_settled(lambda: self._keep_blocks(tenant, agent_id, outcome))
+        stderr = _told(outcome)
+        value = outcome.value if outcome.status == "success" else None
+        return ToolExecutionResult(status=outcome.status, func_return=value, stdout=list(outcome.stdout), stderr=stderr)
+
+    def _keep_blocks(self, tenant: str, agent_id: str, outcome: ToolOutcome) -> None:
+        """What the function wrote into its `agent_state` becomes the blocks' value, as in a step."""
+        work = self._work(tenant, agent_id)
+        edits = [Edited(label, as_text(value)) for label, value in outcome.blocks.items()]
+        self._commit(work, replace(work.effects, blocks=tuple(memory_edits.changed(work.effects.blocks, edits))))
+
+    def _commit(self, work: Work, effects: Effects) -> None:
+        now, token = self._records.clock.now(), self._records.ids.token()
+        changes = self._memory.of(replace(work, effects=effects), now, token)
+        if effects.passages:
+            changes += self._archives.insert(work.tenant, work.agent, effects.passages, token)
+        if changes:
+            self._records.writer.write(*changes, token=token)
+
+    def _work(self, tenant: str, agent_id: str) -> Work:
+        """What a step of the agent would begin with; its run is never stored."""
+        now = self._records.clock.now()
+        run = StoredRun(id=NO_CALL, agent_id=agent_id, created_at=now, options=RunOptions(max_steps=1))
+        return self._loader.load(tenant, RunState(run=run))
+
+    def run_source(self, _tenant: str, request: ToolRunFromSource) -> ToolReturnMessage:
+        """Run a source once, without an agent; nothing is stored. Raises: InvalidToolSource where it cannot be read."""
+        limits = self._calls.limits
+        outcome = self._runner.run(
+            ToolJob(
+                name=request.name or tool_schema.function_name(request.source_code),
+                source_code=request.source_code,
+                args=request.args,
+                json_schema=request.json_schema or _schema(request),
+                environment=request.env_vars or {},
+                timeout=limits.timeout,
+                memory=limits.memory,
+            )
+        )
+        return ToolReturnMessage(
+            id=NO_CALL,
+            date=message_date(self._records.clock.now()),
+            tool_return=as_text(outcome.value if outcome.status == "success" else outcome.error),
+            status=outcome.status,
+            tool_call_id=NO_CALL,
+            stdout=list(outcome.stdout),
+            stderr=_told(outcome),
+        )
+
+
+def _told(outcome: ToolOutcome) -> list[str]:
+    """What it wrote to stderr, with the error in any case: the return itself is null then."""
+    said = list(outcome.stderr)
+    if outcome.error and not any(outcome.error in text for text in said):
+        said.append(outcome.error)
+    return said
+
+
+def _schema(request: ToolRunFromSource) -> JsonObject | None:
+    """A source that is only run once need not describe itself."""
+    if request.args_json_schema is not None:
+        return tool_schema.schema_from_args(request.source_code, request.args_json_schema)
+    try:
+        return tool_schema.derive_schema(request.source_code, request.name)
+    except InvalidArgument:
+        return None

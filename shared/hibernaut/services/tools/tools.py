@@ -1,0 +1,237 @@
+"""Tools: custom ones made from source, found by name or id, changed and deleted; built-in ones, of which little can be changed.
+
+A tool's source is read, never run. Running one is `services.tools.adhoc_tool_runs`. Sources: Letta V1 API, digest 2.9; run-time digest 10.2.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hibernaut.domain.tools import tool_schema
+from hibernaut.domain.tools.builtin_tools import builtin_by_id, builtin_tools
+from hibernaut.domain.wire.listing import Page, page
+from hibernaut.ports.table import Item
+from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.errors import InvalidArgument, NameTaken, Unprocessable
+from hibernaut.schemas.tool import MAX_NAME, StoredTool, ToolCreate, ToolType, ToolUpdate
+from hibernaut.services.memory.blocks import contains, leave
+from hibernaut.services.records import Records
+from hibernaut.services.tools.adhoc_tool_runs import ToolRuns
+from hibernaut.store import keys
+from hibernaut.store.tools import OVERRIDABLE
+
+_OF_CODE = (
+    "source_code",
+    "source_type",
+    "json_schema",
+    "args_json_schema",
+    "pip_requirements",
+    "npm_requirements",
+    "description",
+)
+"""What makes a built-in tool what it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFilter:
+    """Which tools a list shows (Letta V1 API, digest 2.9)."""
+
+    name: str | None = None
+    names: Sequence[str] = ()
+    tool_ids: Sequence[str] = ()
+    search: str | None = None
+    tool_types: Sequence[str] = ()
+    exclude_tool_types: Sequence[str] = ()
+    return_only_letta_tools: bool = False
+
+    def check(self) -> None:
+        """Raises: InvalidArgument for a type that does not exist."""
+        valid = [kind.value for kind in ToolType]
+        for kind in (*self.tool_types, *self.exclude_tool_types):
+            if kind not in valid:
+                raise InvalidArgument(f"Invalid tool type '{kind}'. Must be one of: {', '.join(valid)}")
+
+    def admits(self, row: Item) -> bool:
+        kind, name = str(row["tool_type"]), str(row["name"])
+        if (self.name is not None and name != self.name) or (self.names and name not in self.names):
+            return False
+        if self.tool_ids and str(row["sk"]) not in self.tool_ids:
+            return False
+        if (self.tool_types and kind not in self.tool_types) or kind in self.exclude_tool_types:
+            return False
+        return contains(name, self.search) and (not self.return_only_letta_tools or kind.startswith("letta_"))
+
+
+class Tools:
+    """`runs` runs them."""
+
+    def __init__(self, records: Records, *, runs: ToolRuns) -> None:
+        self._records = records
+        self.runs = runs
+
+    def retrieve(self, tenant: str, tool_id: str) -> StoredTool:
+        """Raises: NotFound."""
+        return self._records.tool(tenant, tool_id)
+
+    def list(self, tenant: str, wanted: ToolFilter, asked: Page) -> Sequence[StoredTool]:
+        """Ordered by the time of making; built-in tools are the oldest. Raises: InvalidArgument, NotFound for an unknown cursor."""
+        wanted.check()
+        rows = [row for row in self._records.tools.rows(tenant) if wanted.admits(row)]
+        ids = [
+            str(row["sk"])
+            for row in page(rows, asked, id_of=lambda row: str(row["sk"]), place=lambda row: str(row["created_at"]))
+        ]
+        tools = self._records.tools.get_many(tenant, ids)
+        return [tools[tool_id] for tool_id in ids if tool_id in tools]
+
+    def count(self, tenant: str, wanted: ToolFilter) -> int:
+        wanted.check()
+        return sum(wanted.admits(row) for row in self._records.tools.rows(tenant))
+
+    def builtin(self, tenant: str) -> Sequence[StoredTool]:
+        """All built-in tools. They are always there: nothing is written to make them so."""
+        return list(self._records.tools.by_name(tenant, builtin_tools()).values())
+
+    def save(self, tenant: str, request: ToolCreate, *, user: str | None = None) -> StoredTool:
+        """Create the tool, or change the one that has its name. Raises: InvalidArgument and its kin, Unprocessable."""
+        schema = schema_of(request)
+        name = str(schema["name"])
+        if name in builtin_tools():
+            raise NameTaken(f"INVALID_ARGUMENT: '{name}' is the name of a built-in tool.")
+
+        def attempt() -> StoredTool:
+            before = self._records.tools.by_name(tenant, [name]).get(name)
+            tool = self._saved(request, schema, before, user)
+            token = self._records.ids.token()
+            stores = self._records.tools
+            changes = stores.create(tenant, tool, token) if before is None else stores.change(tenant, before, tool, token)
+            self._records.writer.write(*changes, token=token)
+            return tool
+
+        return self._records.until_settled(attempt)
+
+    def _saved(self, request: ToolCreate, schema: JsonObject, before: StoredTool | None, user: str | None) -> StoredTool:
+        now = self._records.clock.now()
+        kept = {name: getattr(before, name) for name in ("id", "created_at", "created_by_id")} if before else {}
+        made = {"id": self._records.ids.new("tool"), "created_at": now, "created_by_id": user}
+        tool = StoredTool(
+            **{**made, **kept},
+            tool_type=ToolType.CUSTOM,
+            name=str(schema["name"]),
+            description=request.description or schema.get("description"),
+            # V1 stores "json" where the caller names no type, and runs the source as Python all the same (digest 2.9).
+            source_type=request.source_type or "json",
+            source_code=request.source_code,
+            json_schema=schema,
+            args_json_schema=request.args_json_schema,
+            tags=request.tags or (before.tags if before else []),
+            return_char_limit=request.return_char_limit,
+            pip_requirements=request.pip_requirements,
+            npm_requirements=request.npm_requirements,
+            default_requires_approval=request.default_requires_approval,
+            enable_parallel_execution=bool(request.enable_parallel_execution),
+            last_updated_by_id=user,
+        )
+        return with_hash(tool)
+
+    def update(self, tenant: str, tool_id: str, request: ToolUpdate, *, user: str | None = None) -> StoredTool:
+        """Apply what is not null. Raises: NotFound, InvalidArgument, NameTaken."""
+        changes = {name: value for name in request.model_fields_set if (value := getattr(request, name)) is not None}
+        if builtin := builtin_by_id(tool_id):
+            fixed = [name for name in _OF_CODE if name in changes and changes[name] != getattr(builtin, name)]
+            if fixed:
+                raise InvalidArgument(
+                    f"INVALID_ARGUMENT: {builtin.name} is a built-in tool: {', '.join(fixed)} cannot be changed."
+                )
+            changes = {name: value for name, value in changes.items() if name in OVERRIDABLE}
+        if request.json_schema is not None and request.args_json_schema is not None:
+            raise InvalidArgument("INVALID_ARGUMENT: Give json_schema or args_json_schema, not both.")
+
+        def attempt() -> StoredTool:
+            before = self._records.tool(tenant, tool_id)
+            after = _updated(before, changes, user)
+            if after.name != before.name:
+                self._refuse_taken(tenant, after.name or "")
+            token = self._records.ids.token()
+            self._records.writer.write(*self._records.tools.change(tenant, before, after, token), token=token)
+            return after
+
+        return self._records.until_settled(attempt)
+
+    def _refuse_taken(self, tenant: str, name: str) -> None:
+        if self._records.tools.by_name(tenant, [name]):
+            raise NameTaken(f"INVALID_ARGUMENT: Tool name {name} already exists")
+
+    def delete(self, tenant: str, tool_id: str) -> None:
+        """The tool first, so that nobody attaches it any more; then it leaves its agents. Raises: NotFound, InvalidArgument."""
+        if builtin := builtin_by_id(tool_id):
+            raise InvalidArgument(f"INVALID_ARGUMENT: {builtin.name} is a built-in tool and cannot be deleted.")
+
+        def attempt() -> None:
+            outside = self._records.deletion.outside(keys.tool(tenant, tool_id))
+            tool = self._records.tool(tenant, tool_id)
+            self._records.writer.write(*self._records.tools.delete(tenant, tool))
+            self._records.deletion.forget_replaced(outside)
+
+        self._records.until_settled(attempt)
+        for agent_id in self._records.tools.agents_of(tenant, tool_id):
+            leave(self._records, tenant, agent_id, lambda agent: {"tool_ids": [one for one in agent.tool_ids if one != tool_id]})
+            self._records.writer.write(*self._records.tools.detach(tenant, tool_id, agent_id))
+
+
+def schema_of(request: ToolCreate) -> JsonObject:
+    """The schema of a tool: as given, else from `args_json_schema`, else read from the source.
+
+    Raises: InvalidToolSource (with the line), InvalidArgument, Unprocessable (TypeScript comes with its schema).
+    """
+    if request.json_schema is not None:
+        if request.source_type in (None, "python"):
+            tool_schema.function_name(request.source_code)
+        return checked_schema(request.json_schema)
+    if request.source_type == "typescript":
+        raise Unprocessable("TypeScript tools require an explicit json_schema: their source is not read.")
+    if request.args_json_schema is not None:
+        return tool_schema.schema_from_args(request.source_code, request.args_json_schema)
+    return tool_schema.derive_schema(request.source_code)
+
+
+def checked_schema(schema: JsonObject) -> JsonObject:
+    """Raises: InvalidArgument where the schema names no tool, or has a name that is too long."""
+    name = schema.get("name")
+    if not isinstance(name, str) or not name:
+        raise InvalidArgument("INVALID_ARGUMENT: json_schema must have the tool's name under `name`.")
+    if len(name) > MAX_NAME:
+        raise InvalidArgument(f"INVALID_ARGUMENT: A tool's name has at most {MAX_NAME} characters: {name}")
+    return schema
+
+
+def with_hash(tool: StoredTool) -> StoredTool:
+    """The tool with the fingerprint of what it does (run-time digest 10.1)."""
+    facts = tool.model_dump(mode="json", include={"source_code", "json_schema", "pip_requirements", "npm_requirements"})
+    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+    return tool.model_copy(update={"metadata_": {**(tool.metadata_ or {}), "tool_hash": digest}})
+
+
+def _updated(before: StoredTool, changes: JsonObject, user: str | None) -> StoredTool:
+    after = before.model_copy(update={**changes, "last_updated_by_id": user or before.last_updated_by_id})
+    if builtin_by_id(before.id):
+        return after
+    if "args_json_schema" in changes:
+        after.json_schema = tool_schema.schema_from_args(after.source_code or "", changes["args_json_schema"])
+    if "json_schema" in changes or "args_json_schema" in changes:
+        after.name = str(checked_schema(after.json_schema or {})["name"])
+    if "source_code" in changes and after.source_type != "typescript":
+        _refuse_other_name(after)
+    return with_hash(after)
+
+
+def _refuse_other_name(tool: StoredTool) -> None:
+    """A source that is renamed without its schema would never be found when it is called. Raises: InvalidArgument and its kin."""
+    found = tool_schema.function_name(tool.source_code or "")
+    if found != tool.name:
+        raise InvalidArgument(
+            f"INVALID_ARGUMENT: Tool name '{found}' does not match the name of its json_schema '{tool.name}': change both together."
+        )

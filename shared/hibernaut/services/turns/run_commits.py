@@ -1,0 +1,202 @@
+"""Writing what a step, or the end of a run, has become: one transaction, tried until it holds or has no right to any more.
+
+A failed condition means that something moved since it was read. What it was is looked up, and the same transaction is written again on
+what stands there now: a longer queue, taken event numbers. A moved block or agent is the caller's affair: the tools must run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from hibernaut.ports.table import Change, ConditionFailed, TableError
+from hibernaut.ports.workflow import RunRef
+from hibernaut.schemas.approval import PendingApproval
+from hibernaut.schemas.conversation import Head
+from hibernaut.schemas.errors import Conflict, HibernautError
+from hibernaut.schemas.message import Message
+from hibernaut.schemas.run import StoredRun
+from hibernaut.schemas.stop import RunStatus
+from hibernaut.services.host import Host
+from hibernaut.services.logs.callbacks import Callbacks
+from hibernaut.services.steps.step_lease import Stopped
+from hibernaut.store.runs import RunState
+from hibernaut.store.stores import Stores
+from hibernaut.store.transactions import Ending, Print, Succession, Written
+
+MAX_READS = 20
+"""How often a queue is read again before it is given up that it and its head's count agree."""
+TRIES = 100
+"""How often one transaction is built anew before the worker gives the step up."""
+
+
+class MemoryMoved(Exception):
+    """A block or the agent was changed by somebody else since it was read; nothing was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Newcomer:
+    """A run that is made by the transaction which gives it the conversation, with the marks of its request. Its input waits on it."""
+
+    state: RunState
+    marks: Sequence[Print] = ()
+
+
+class Commits:
+    def __init__(
+        self,
+        stores: Stores,
+        host: Host,
+    ) -> None:
+        self._transactions = stores.transactions
+        self._conversations = stores.conversations
+        self._runs = stores.runs
+        self._writer = stores.writer
+        self._workflow = host.workflow
+        self._signal = host.signal
+        self._clock = host.clock
+        self._ids = host.ids
+        self._callbacks = Callbacks(stores, host)
+
+    def step(
+        self,
+        tenant: str,
+        heads: tuple[Head, Head],
+        state: RunState,
+        written: Written,
+        memory: Callable[[], list[Change]],
+    ) -> None:
+        """Commit a step that leads to another. Raises: Stopped, MemoryMoved."""
+
+        def build(heads: tuple[Head, Head], state: RunState) -> list[Change]:
+            return self._transactions.step(tenant, *heads, state, written, self._clock.now())
+
+        self._write(tenant, heads, state, build, memory)
+        self._signal.notify(state.run.id)
+
+    def last_step(
+        self,
+        tenant: str,
+        heads: tuple[Head, Head],
+        state: RunState,
+        written: Written,
+        memory: Callable[[], list[Change]],
+        *,
+        outside: RunState | None = None,
+        asks: PendingApproval | None = None,
+        newcomer: Newcomer | None = None,
+    ) -> None:
+        """Commit the end of a run, and start the run that owns the conversation next: `newcomer`, or else the first of the queue;
+        nobody where the run `asks` for an approval. Raises: Stopped, MemoryMoved, ConditionFailed where the newcomer came before.
+        """
+        next_run: list[StoredRun] = []
+
+        def build(heads: tuple[Head, Head], state: RunState) -> list[Change]:
+            now = self._clock.now()
+            before, after = heads
+            succession = Succession() if asks else self.succession(tenant, before, written.rows, now, newcomer)
+            next_run[:] = [succession.run.run] if succession.run else []
+            ending = Ending(state, succession, outside, asks)
+            return self._transactions.last_step(tenant, before, after, ending, written, now)
+
+        self._write(tenant, heads, state, build, memory, outside=outside)
+        self._signal.notify(state.run.id)
+        for run in next_run:
+            if newcomer is None:
+                self._workflow.start(RunRef(tenant, run.id))
+        self.call_back(tenant, state.run)
+
+    def call_back(self, tenant: str, run: StoredRun) -> None:
+        """Call who asked for it at the run's end; where this fails, the sweep does it."""
+        if run.callback_url:
+            with suppress(HibernautError, TableError):
+                self._callbacks.send(tenant, run.id)
+
+    def _write(
+        self,
+        tenant: str,
+        heads: tuple[Head, Head],
+        state: RunState,
+        build: Callable[[tuple[Head, Head], RunState], list[Change]],
+        memory: Callable[[], list[Change]],
+        *,
+        outside: RunState | None = None,
+    ) -> None:
+        edits = memory()
+        for _ in range(TRIES):
+            changes = build(heads, state)
+            try:
+                return self._writer.write(*changes, *edits, token=state.token)
+            except ConditionFailed as failure:
+                if any(place >= len(changes) for place in failure.failed):
+                    raise MemoryMoved from failure
+                seen = failure
+            again = self._again(tenant, heads, state, outside)
+            if again is None:
+                return None
+            if again == (heads, state):
+                raise seen
+            heads, state = again
+        raise Conflict(f"The end of run {state.run.id} cannot be written: the conversation is too busy.")
+
+    def _again(
+        self, tenant: str, heads: tuple[Head, Head], state: RunState, outside: RunState | None
+    ) -> tuple[tuple[Head, Head], RunState] | None:
+        """What the transaction is built on next; None: it was written after all, and only its answer was lost.
+
+        Raises: Stopped where this worker has no right to write any more.
+        """
+        before, after = heads
+        run, head = self._runs.get(tenant, state.run.id), self._conversations.head(tenant, before.id)
+        if run is not None and run.token == state.token:
+            return None
+        if run is None or head is None or run.ended or head.owner != before.owner or head.version != before.version:
+            raise Stopped
+        if outside is None and run.attempt != state.attempt:
+            raise Stopped
+        if outside is not None and run.token != outside.token:
+            raise Stopped
+        written = self._runs.events(tenant, state.run.id, state.next_seq - 1, self._clock.now())
+        moved = {"waiting": head.waiting}
+        heads = before.model_copy(update=moved), after.model_copy(update=moved)
+        return heads, replace(state, next_seq=written[-1][0] + 1 if written else state.next_seq)
+
+    def succession(
+        self, tenant: str, before: Head, rows: Sequence[Message], now: datetime, newcomer: Newcomer | None = None
+    ) -> Succession:
+        """The first run in the queue, with its messages given their ids behind everything that stands in the log.
+
+        Raises: Conflict where the head counts somebody who does not come into sight: nobody may be left behind in the queue.
+        """
+        last = rows[-1].id if rows else before.last_message
+        if newcomer is not None:
+            return replace(self.owning(newcomer.state, last, now), fresh=newcomer.marks)
+        for _ in range(MAX_READS if before.waiting else 0):
+            for run_id in self._conversations.queue(tenant, before.id):
+                state = self._runs.get(tenant, run_id)
+                if state is not None and state.run.status is RunStatus.CREATED:
+                    return self.owning(state, last, now)
+            head = self._conversations.head(tenant, before.id)
+            if head is None or head.waiting != before.waiting:
+                return Succession()  # the transaction's condition fails, and all is read again
+        if before.waiting:
+            raise Conflict(f"The queue of conversation {before.id} does not settle; try again.")
+        return Succession()
+
+    def owning(self, state: RunState, last_message: str | None, now: datetime) -> Succession:
+        """The run as the owner of its conversation, and the rows of its input."""
+        run, rows = state.run.model_copy(deep=True), self.input_rows(state.run, last_message, now)
+        run.status = RunStatus.RUNNING
+        run.input = []
+        run.first_message, run.last_message = (rows[0].id, rows[-1].id) if rows else (None, None)
+        return Succession(replace(state, run=run), rows)
+
+    def input_rows(self, run: StoredRun, last_message: str | None, now: datetime) -> list[Message]:
+        """The messages that wait on a run, with ids behind everything that stands in the log."""
+        rows = []
+        for message in run.input:
+            last_message = self._ids.new("message", after=last_message)
+            rows.append(message.model_copy(update={"id": last_message, "created_at": now}))
+        return rows

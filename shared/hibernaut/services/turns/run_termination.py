@@ -1,0 +1,272 @@
+"""Ending a run from outside: cancel, close, interrupt, and what becomes of calls that had begun (architecture 3, cancel).
+
+One transaction: a return for every call that stands open, the messages that wait on the run, the journaled reply with a return for
+every call, what the calls with a recorded result changed in memory, the closing events, the release of the conversation or its handing
+over. It is idempotent, and of an ending and a commit
+exactly one wins. Cancelling a run that ended with a request for approval withdraws the request.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from hibernaut.domain.tools.tool_returns import as_text
+from hibernaut.domain.turn import step_rows
+from hibernaut.domain.turn.actor import Call, CallResult
+from hibernaut.domain.turn.approvals import CANCELLED, answer_row, denial, refusals, results_of, to_run
+from hibernaut.domain.turn.model_requests import calls_of
+from hibernaut.domain.turn.open_calls import INTERRUPTED, Closing, OpenCall, closed
+from hibernaut.domain.turn.turn_machine import Stepped
+from hibernaut.ports.table import MAX_CHANGES, Change, ConditionFailed
+from hibernaut.ports.workflow import RunRef
+from hibernaut.schemas.conversation import Head
+from hibernaut.schemas.errors import Conflict, NotFound
+from hibernaut.schemas.events import RunEvent
+from hibernaut.schemas.message import Message
+from hibernaut.schemas.run import RunError, StoredRun
+from hibernaut.schemas.stop import RunStatus, StopReason
+from hibernaut.schemas.turn import Claim, Journal, Stamp
+from hibernaut.services.host import Host
+from hibernaut.services.steps.model_step import Timing, reply_of
+from hibernaut.services.steps.step_lease import Stopped
+from hibernaut.services.steps.step_records import ended, events_of, step_record
+from hibernaut.services.steps.step_work import Loader, Work, answered_by
+from hibernaut.services.tool_calls.memory_changes import MemoryChanges
+from hibernaut.services.tool_calls.tool_execution import given, is_outside
+from hibernaut.services.turns.approvals import Approvals
+from hibernaut.services.turns.inputs import MOST_MESSAGES
+from hibernaut.services.turns.run_commits import Commits, MemoryMoved, Newcomer
+from hibernaut.store.runs import RunState
+from hibernaut.store.stores import Stores
+from hibernaut.store.transactions import Consumed, Ending, Written
+
+TRIES = 20
+AROUND = 14
+"""Changes of the transaction that ends a run, beside the rows that it writes, the marks of a newcomer, and its conditions on calls."""
+MOST_EDITS = 10
+"""Changes of that transaction which write what calls with a recorded result changed in memory. Where it were more, none is written."""
+NOT_RUN = "The run ended before this call was made."
+NOT_KEPT = "The call was made, but the run ended, and what it changed in memory was too much to be kept then."
+logger = logging.getLogger(__name__)
+
+
+class Endings:
+    def __init__(
+        self,
+        stores: Stores,
+        host: Host,
+        *,
+        loader: Loader,
+        commits: Commits,
+        approvals: Approvals,
+    ) -> None:
+        self._runs = stores.runs
+        self._conversations = stores.conversations
+        self._transactions = stores.transactions
+        self._writer = stores.writer
+        self._loader = loader
+        self._commits = commits
+        self._agents = stores.agents
+        self._approvals = approvals
+        self._memory = MemoryChanges(stores, host)
+        self._workflow = host.workflow
+        self._clock = host.clock
+        self._ids = host.ids
+
+    def end(self, tenant: str, run_id: str, reason: StopReason, error: RunError | None = None) -> None:
+        """End the run for this reason; nothing happens where it has ended. Raises: NotFound, Conflict where it never settles."""
+        for _ in range(TRIES):
+            state = self._runs.get(tenant, run_id)
+            if state is None:
+                raise NotFound(f"Run with ID {run_id} not found")
+            head = self._conversations.head(tenant, state.run.conversation_id or state.run.agent_id)
+            try:
+                if state.ended:
+                    return self._withdraw(tenant, state.run, head) if reason is StopReason.CANCELLED else None
+                self._end(tenant, state, head, reason, error)
+            except (Stopped, ConditionFailed, MemoryMoved):
+                continue
+            logger.info("run ended from outside", extra={"run_id": run_id, "stop_reason": reason.value})
+            self._workflow.stop(RunRef(tenant, run_id))
+            self._commits.call_back(tenant, state.run)
+            return None
+        raise Conflict(f"Run {run_id} cannot be ended: it does not settle. Try again.")
+
+    def interrupt(self, tenant: str, head: Head, newcomer: Newcomer) -> bool:
+        """End the run that owns the conversation, and give it to the newcomer, in one transaction. False: read again, something moved.
+
+        The newcomer's workflow is not started here.
+        """
+        owner = self._runs.get(tenant, head.owner or "")
+        if owner is None or owner.ended:
+            return False
+        try:
+            self._end(tenant, owner, head, StopReason.CANCELLED, None, newcomer)
+        except (Stopped, ConditionFailed, MemoryMoved):
+            return False
+        logger.info("run interrupted", extra={"run_id": owner.run.id, "by": newcomer.state.run.id})
+        self._workflow.stop(RunRef(tenant, owner.run.id))
+        return True
+
+    def _withdraw(self, tenant: str, run: StoredRun, head: Head | None) -> None:
+        """Take back what the ended run asked to be allowed, where nobody has answered it: its calls get their returns."""
+        record = self._approvals.pending(tenant, head) if head is not None and head.pending == run.id else None
+        if head is None or record is None:
+            return
+        now, token = self._clock.now(), self._ids.token()
+        agent = self._agents.get(tenant, run.agent_id)
+        message_id = self._ids.new("message", after=head.last_message)
+        said = answer_row(record, refusals(record, CANCELLED), run, message_id, now)
+        closing = Closing(
+            message_id=self._ids.new("message", after=said.id),
+            agent_id=run.agent_id,
+            conversation_id=run.conversation_id,
+            run_id=run.id,
+            at=now,
+            timezone=agent.timezone if agent else "UTC",
+        )
+        calls = [OpenCall(call.id, call.name, record.step_id) for call in record.calls]
+        rows = [said, closed(calls, denial(CANCELLED), closing)]
+        taken = record.model_copy(update={"consumed_by": run.id, "how": "cancelled"})
+        succession = self._commits.succession(tenant, head, rows, now)
+        changes = self._transactions.withdraw(tenant, head, Consumed(taken, rows), succession, token, now)
+        self._writer.write(*changes, token=token)
+        self._approvals.end_wait(tenant, run.id)
+        if succession.run:
+            self._workflow.start(RunRef(tenant, succession.run.run.id))
+
+    def _end(
+        self,
+        tenant: str,
+        before: RunState,
+        head: Head | None,
+        reason: StopReason,
+        error: RunError | None,
+        newcomer: Newcomer | None = None,
+    ) -> None:
+        run = before.run.model_copy(deep=True)
+        now = self._clock.now()
+        ended(run, reason, now)
+        if error is None and reason is StopReason.ERROR:
+            error = RunError(code="internal_error", message="The run was interrupted and could not be taken up again.")
+        run.error = error
+        after = replace(before, run=run, token=self._ids.token())
+        if head is None:
+            self._writer.write(*self._transactions.end_alone(tenant, Ending(after, outside=before), now), token=after.token)
+        elif before.run.status is RunStatus.CREATED:
+            self._writer.write(*self._transactions.cancel_queued(tenant, head, Ending(after), now), token=after.token)
+        elif before.run.resolve is not None:
+            self._end_resolving(tenant, before, after, head, newcomer)
+        else:
+            self._end_running(tenant, before, after, head, newcomer)
+
+    def _end_running(self, tenant: str, before: RunState, after: RunState, head: Head, newcomer: Newcomer | None) -> None:
+        work, rows, journal, beside = self._journaled(tenant, before, _room(newcomer), after.token)
+        written = Written()
+        if work is not None and journal is not None:
+            head = work.head
+            stepped = Stepped(rows, journal.usage, after.run.stop_reason, journal.stamp, error=after.run.error)
+            step = step_record(work, stepped, Timing.of(journal, self._clock), self._clock.now(), self._ids)
+            step.status = "cancelled" if after.run.stop_reason is StopReason.CANCELLED else "failed"
+            written = Written(rows, step, events_of(work, rows, journal.stamp))
+            after.run.first_message = after.run.first_message or rows[0].id
+            after.run.last_message = rows[-1].id
+            after.run.steps += 1
+            after.run.usage = after.run.usage.plus(journal.usage)
+        self._commits.last_step(tenant, (head, head), after, written, lambda: beside, outside=before, newcomer=newcomer)
+
+    def _end_resolving(self, tenant: str, before: RunState, after: RunState, head: Head, newcomer: Newcomer | None) -> None:
+        """The calls of an earlier run still stand open: their returns come first, then the messages that wait on the run."""
+        resolution, now, beside = before.run.resolve, self._clock.now(), list[Change]()
+        rows: list[Message] = []
+        events: list[RunEvent] = []
+        with suppress(NotFound):
+            work = self._loader.load(tenant, before)
+            head = work.head
+            room = _room(newcomer) - len(before.run.input)
+            results, beside = self._claimed(work, to_run(resolution), room, after.token) if resolution else ((), [])
+            tool_id = self._ids.new("message", after=head.last_message)
+            stamp = Stamp(
+                step_id=resolution.step_id if resolution else "", assistant_id="", tool_id=tool_id, heartbeat_id="", at=now
+            )
+            if resolution:
+                rows.append(step_rows.returns(work.turn.actor, stamp, results_of(resolution, results)))
+            events = events_of(work, rows)
+        rows += self._commits.input_rows(before.run, rows[-1].id if rows else head.last_message, now)
+        after.run.resolve, after.run.input = None, []
+        after.run.last_message = rows[-1].id if rows else after.run.last_message
+        written = Written(rows, None, events)
+        self._commits.last_step(tenant, (head, head), after, written, lambda: beside, outside=before, newcomer=newcomer)
+
+    def _journaled(
+        self, tenant: str, state: RunState, room: int, token: str
+    ) -> tuple[Work | None, tuple[Message, ...], Journal | None, list[Change]]:
+        """The rows of the reply that is journaled: each call with its recorded result, or with the word that it may have happened.
+
+        The changes are what makes it true what the rows say: of memory that it was changed, of calls that they were not begun. Without an
+        agent there is nobody to tell.
+        """
+        journal = self._runs.journal_of(tenant, state)
+        if journal is None:
+            return None, (), None, []
+        try:
+            work = answered_by(self._loader.load(tenant, state), journal.stamp.fallback)
+        except NotFound:
+            return None, (), None, []
+        turn, reply = work.turn, reply_of(journal)
+        calls = calls_of(turn.actor, reply, turn.history, turn.last_return)
+        results, beside = self._claimed(work, calls, room, token)
+        rows = (
+            step_rows.assistant(turn.actor, reply, journal.stamp, calls),
+            step_rows.returns(turn.actor, journal.stamp, results),
+        )
+        return work, rows, journal, beside
+
+    def _claimed(self, work: Work, calls: Sequence[Call], room: int, token: str) -> tuple[tuple[CallResult, ...], list[Change]]:
+        """What can be told of calls that may have begun, what they changed in memory, and the conditions that what is said not to have
+        begun has not.
+
+        Of more calls than there is room for conditions it is said that they may have happened.
+        """
+        tenant, state = work.tenant, work.state
+        claims = {call.id: self._runs.claim(tenant, state, call.id) for call in calls}
+        edits = self._edits(work, calls, claims, token)
+        kept = len(edits) <= min(MOST_EDITS, max(0, room))
+        edits = edits if kept else []
+        # A call that is refused now may have been begun by a worker that read the agent when it still had the tool.
+        begun = [call.id for call in calls if claims[call.id] is None and (call.refusal is not None or is_outside(work, call))]
+        room = max(0, room - len(edits))
+        sure, unsure = begun[:room], begun[room:]
+        unclaimed = [self._runs.unclaimed(tenant, state, call_id) for call_id in sure]
+        results = tuple(_result(call, claims[call.id], unsure=call.id in unsure, kept=kept) for call in calls)
+        return results, [*edits, *unclaimed]
+
+    def _edits(self, work: Work, calls: Sequence[Call], claims: Mapping[str, Claim | None], token: str) -> list[Change]:
+        """The changes of memory by the calls whose results are recorded."""
+        effects = work.effects
+        for call in calls:
+            claim = claims[call.id]
+            if claim is not None and claim.result is not None:
+                effects = given(call, claim.result, effects)[1]
+        return self._memory.of(replace(work, effects=effects), self._clock.now(), token)
+
+
+def _room(newcomer: Newcomer | None) -> int:
+    """For how many conditions the ending transaction has room beside what the run that comes next brings."""
+    theirs = MOST_MESSAGES if newcomer is None else len(newcomer.state.run.input) + len(newcomer.marks)
+    return MAX_CHANGES - AROUND - theirs
+
+
+def _result(call: Call, claim: Claim | None, *, unsure: bool, kept: bool) -> CallResult:
+    if claim is None and not unsure:
+        return CallResult(call, "error", NOT_RUN)
+    if claim is None or claim.result is None:
+        return CallResult(call, "error", INTERRUPTED)
+    result = claim.result
+    if result.blocks and not kept:
+        return CallResult(call, "error", NOT_KEPT)
+    message = as_text(result.value if result.status == "success" else result.error)
+    return CallResult(call, result.status, message, message, tuple(result.stdout), tuple(result.stderr))

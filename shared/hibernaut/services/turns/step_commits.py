@@ -1,0 +1,85 @@
+"""What a step has become, put into its transaction: rows, record, events, progress, memory, and the approval that it asks for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from hibernaut.domain.turn.turn_machine import IllegalOutcome, Stepped, Turn
+from hibernaut.ports.table import Change
+from hibernaut.schemas.approval import PendingApproval
+from hibernaut.services.host import Host
+from hibernaut.services.steps.model_step import Timing
+from hibernaut.services.steps.step_lease import Advanced
+from hibernaut.services.steps.step_records import events_of, measured, progressed, step_record
+from hibernaut.services.steps.step_work import Work
+from hibernaut.services.tool_calls.memory_changes import MemoryChanges
+from hibernaut.services.turns.run_commits import Commits
+from hibernaut.store.stores import Stores
+from hibernaut.store.transactions import Written
+
+
+class StepCommits:
+    def __init__(self, stores: Stores, host: Host, *, memory: MemoryChanges, commits: Commits) -> None:
+        self._conversations = stores.conversations
+        self._archives = stores.archives
+        self._memory = memory
+        self._commits = commits
+        self._clock = host.clock
+        self._ids = host.ids
+
+    def commit(self, work: Work, turn: Turn, timing: Timing) -> Advanced:
+        """Write the stepped turn, and answer what comes after it. Raises: Stopped, MemoryMoved, TooLarge."""
+        stepped = turn.stepped
+        if stepped is None:
+            raise IllegalOutcome("only a stepped turn can be committed")
+        now = self._clock.now()
+        state = replace(work.state, run=progressed(work, stepped, now), lease=0, journal="", token=f"{work.state.token}.commit")
+        written = self._written(work, stepped, timing, now)
+        if written.rows:
+            state.run.last_message = written.rows[-1].id
+        heads = (work.head, measured(work, turn))
+
+        def memory() -> list[Change]:
+            return self._edits(work, state.token)
+
+        if stepped.stop is None:
+            self._commits.step(work.tenant, heads, state, written, memory)
+            return Advanced("advance", state.run.steps)
+        asks = approval_of(work, stepped, now) if stepped.waiting else None
+        self._commits.last_step(work.tenant, heads, state, written, memory, asks=asks)
+        if asks is None or asks.deadline is None:
+            return Advanced("finished", state.run.steps)
+        return Advanced("approval", state.run.steps, int((asks.deadline - now).total_seconds()))
+
+    def _written(self, work: Work, stepped: Stepped, timing: Timing, now: datetime) -> Written:
+        """The returns of an earlier run's calls are followed by the messages that came with the answer."""
+        events = events_of(work, stepped.rows, stepped.stamp)
+        if not stepped.resolved:
+            return Written(stepped.rows, step_record(work, stepped, timing, now, self._ids), events)
+        return Written([*stepped.rows, *self._commits.input_rows(work.state.run, stepped.rows[-1].id, now)], None, events)
+
+    def _edits(self, work: Work, token: str) -> list[Change]:
+        """What the step changes besides the log: memory, passages, and the system message compiled for this run."""
+        changes = self._memory.of(work, self._clock.now(), token)
+        if work.effects.passages:
+            changes += self._archives.insert(work.tenant, work.agent, work.effects.passages, token)
+        if work.system is not None:
+            changes.append(self._conversations.put_message(work.tenant, work.head.id, work.system, rewrite=True))
+        return changes
+
+
+def approval_of(work: Work, stepped: Stepped, now: datetime) -> PendingApproval:
+    """The record of the calls that wait, with the deadline that the request or the agent sets."""
+    run = work.state.run
+    given = run.options.approval_deadline if run.options.approval_deadline_given else work.agent.approval_deadline
+    return PendingApproval(
+        run_id=run.id,
+        agent_id=run.agent_id,
+        conversation_id=run.conversation_id,
+        step_id=stepped.rows[-1].step_id or "",
+        request_id=stepped.rows[-1].id,
+        calls=list(stepped.waiting),
+        asked_at=now,
+        deadline=now + timedelta(seconds=given) if isinstance(given, int) else given,
+    )

@@ -1,0 +1,243 @@
+"""One step of a run: take it, load, repeat decide, perform, absorb, and write the step's transaction (architecture 3).
+
+The order of things is here; what to do is `domain.turn.turn_machine`, which conditions stand on what is `store.transactions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from hibernaut.domain.turn import window
+from hibernaut.domain.turn.actor import Call
+from hibernaut.domain.turn.turn_machine import (
+    Asked,
+    AwaitApproval,
+    Awaited,
+    CallModel,
+    Compact,
+    Compacted,
+    Finish,
+    Replied,
+    Resolving,
+    RunTools,
+    Stepped,
+    ToolsReturned,
+    Turn,
+    absorb,
+    decide,
+)
+from hibernaut.ports.table import ConditionFailed, TooLarge
+from hibernaut.schemas.conversation import Head
+from hibernaut.schemas.errors import Conflict, NotFound
+from hibernaut.schemas.message import Message
+from hibernaut.schemas.stop import RunStatus, StopReason
+from hibernaut.schemas.turn import Journal, Stamp
+from hibernaut.schemas.usage import Usage
+from hibernaut.services.host import Host
+from hibernaut.services.steps.model_step import Asking, Timing, journal_of, reply_of
+from hibernaut.services.steps.step_lease import Advanced, Attempts, Stopped
+from hibernaut.services.steps.step_work import Loader, Work, answered_by
+from hibernaut.services.tool_calls.tool_execution import Calls, ClaimHeld
+from hibernaut.services.turns.run_commits import MemoryMoved
+from hibernaut.services.turns.run_termination import Endings
+from hibernaut.services.turns.step_commits import StepCommits
+from hibernaut.store.runs import OPEN_FOR_MS, RunState, running
+from hibernaut.store.stores import Stores
+
+LONGEST_STEP = 880.0
+"""Seconds a worker has for a step where its host sets no other limit (Lambda: 15 minutes)."""
+MARGIN = 5.0
+"""Seconds that a worker keeps for writing what it has."""
+REDONE = 20
+"""How often the tools of one step are run again because somebody else edited the same memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a step is made with."""
+
+    attempts: Attempts
+    loader: Loader
+    asking: Asking
+    calls: Calls
+    landing: StepCommits
+    endings: Endings
+
+
+class Turns:
+    def __init__(self, stores: Stores, host: Host, parts: Parts) -> None:
+        self._runs = stores.runs
+        self._conversations = stores.conversations
+        self._passages = stores.passages
+        self._transactions = stores.transactions
+        self._writer = stores.writer
+        self._attempts = parts.attempts
+        self._loader = parts.loader
+        self._asking = parts.asking
+        self._calls = parts.calls
+        self._landing = parts.landing
+        self._endings = parts.endings
+        self._clock = host.clock
+        self._ids = host.ids
+
+    def advance(
+        self,
+        tenant: str,
+        run_id: str,
+        *,
+        time_left: Callable[[], float] | None = None,
+        steps: int = 1,
+        drop: bool = False,
+        takes_over: bool = False,
+    ) -> Advanced:
+        """Perform the run's next step, or up to `steps` of them while most of the worker's time is left.
+
+        `time_left` tells how many seconds this worker may still go on. `drop`: where the window is too full, whole old turns leave it
+        at once, without a summary. `takes_over`: whoever holds the step is known to be dead. Raises: nothing of the model's or the tools'.
+        """
+        began = self._clock.monotonic()
+        left = time_left or (lambda: LONGEST_STEP - (self._clock.monotonic() - began))
+        whole = left()
+        while True:
+            state = self._runs.get(tenant, run_id)
+            if state is None:
+                raise NotFound(f"Run with ID {run_id} not found")
+            advanced = self._one(tenant, state, left, drop=drop, takes_over=takes_over)
+            takes_over = False
+            steps -= state.run.resolve is None  # the returns of an earlier run's calls are no step
+            if advanced.next != "advance" or steps < 1 or left() <= whole / 2:
+                return advanced
+
+    def _one(self, tenant: str, state: RunState, left: Callable[[], float], *, drop: bool, takes_over: bool) -> Advanced:
+        if state.run.status is not RunStatus.RUNNING:
+            return Advanced("waiting" if state.run.status is RunStatus.CREATED else "finished", state.run.steps)
+        if self._attempts.held_by_another(state) and not takes_over:
+            return Advanced("busy", state.run.steps)
+        try:
+            with self._attempts.taken(tenant, state, left()) as taken:
+                work = self._loader.load(tenant, taken)
+                if work.head.owner != state.run.id:
+                    raise Stopped  # it has ended, or it was handed the conversation by a transaction that is not all in sight
+                return self._step(work, left, drop=drop)
+        except Stopped:
+            return self._after(tenant, state.run.id)
+        except NotFound:
+            self._endings.end(tenant, state.run.id, StopReason.ERROR)
+            return Advanced("finished", state.run.steps)
+
+    def _after(self, tenant: str, run_id: str) -> Advanced:
+        """What a worker answers whose step was taken over."""
+        state = self._runs.get(tenant, run_id)
+        if state is None or state.ended:
+            return Advanced("finished", state.run.steps if state else 0)
+        return Advanced("busy", state.run.steps)
+
+    def _step(self, work: Work, left: Callable[[], float], *, drop: bool) -> Advanced:
+        journal = self._runs.journal_of(work.tenant, work.state)
+        timing = Timing.of(journal, self._clock)
+        work = answered_by(work, journal.stamp.fallback if journal else None)
+        turn = self._begun(work, journal)
+        while turn.stepped is None:
+            match decide(turn):
+                case CallModel() as asked:
+                    work, outcome = self._asking.ask(work, turn, asked, timing, left() - MARGIN)
+                    turn = absorb(replace(turn, actor=work.turn.actor), outcome)
+                    if isinstance(turn.state, Asked) and isinstance(decide(turn), RunTools):
+                        self._journal(work, turn.state, timing)
+                        if left() < self._calls.limits.timeout + MARGIN:
+                            return self._later(work)
+                case Compact() if not drop:
+                    return self._asks_for_room(work, turn)
+                case Compact(goal=goal):
+                    messages = window.drop_oldest_turns(turn.messages, goal, work.state.run.id)
+                    turn = absorb(turn, Compacted(messages))
+                    work = replace(work, after=_after_cut(work, messages))
+                case RunTools(calls=calls):
+                    return self._tools(work, turn, calls, timing)
+                case AwaitApproval():
+                    turn = absorb(turn, Awaited())
+                case Finish(stop_reason=reason):
+                    turn = replace(turn, state=Stepped((), Usage(), reason))
+                case _ as never:
+                    assert_never(never)
+        return self._landing.commit(work, turn, timing)
+
+    def _begun(self, work: Work, journal: Journal | None) -> Turn:
+        """The turn where an earlier attempt, or an earlier run, left it."""
+        run = work.state.run
+        if run.resolve is not None:
+            tool_id = self._ids.new("message", after=work.head.last_message)
+            beat_id = self._ids.new("message", after=tool_id)
+            stamp = Stamp(
+                step_id=run.resolve.step_id, assistant_id="", tool_id=tool_id, heartbeat_id=beat_id, at=self._clock.now()
+            )
+            return replace(work.turn, state=Resolving(run.resolve, stamp, followed=bool(run.input)))
+        if journal is None:
+            return work.turn
+        turn = absorb(work.turn, Replied(reply_of(journal), journal.stamp))
+        if not isinstance(turn.state, Asked):
+            return turn
+        # Their calls may have begun: a rule that came since asks for no approval of them.
+        calls = tuple(replace(call, needs_approval=False) for call in turn.state.calls)
+        return replace(turn, state=replace(turn.state, calls=calls))
+
+    def _asks_for_room(self, work: Work, turn: Turn) -> Advanced:
+        """The window must be made smaller first, which is a worker's work of its own: why is noted, and the step given up."""
+        run = work.state.run.model_copy(
+            update={"compact_for": "context_window_exceeded" if turn.overflowed else "context_window_limit"}
+        )
+        state = replace(work.state, run=run, lease=0, attempt=work.state.attempt + 1, token=f"{work.state.token}.room")
+        due = self._attempts.now_ms() + OPEN_FOR_MS
+        try:
+            change = self._runs.change(work.tenant, state, running(work.state.attempt), due)
+            self._writer.write(change, token=state.token)
+        except ConditionFailed as failure:
+            raise Stopped from failure
+        return Advanced("compact", run.steps)
+
+    def _journal(self, work: Work, asked: Asked, timing: Timing) -> None:
+        """A reply that asks for tools is written before they run (invariant 4)."""
+        journal: Journal = journal_of(asked, f"{work.turn.steps}.{work.state.attempt}", timing)
+        marked = replace(work.state, token=f"{work.state.token}.journal")
+        try:
+            self._writer.write(*self._transactions.journal(work.tenant, marked, journal, self._clock.now()), token=marked.token)
+        except ConditionFailed as failure:
+            raise Stopped from failure
+
+    def _later(self, work: Work) -> Advanced:
+        """Too little time is left for the tools: give the lease up; the next call of the same step begins at the journal."""
+        self._attempts.keep(work.tenant, work.state, "later", 0, self._attempts.now_ms() + OPEN_FOR_MS)
+        return Advanced("advance", work.state.run.steps)
+
+    def _tools(self, work: Work, turn: Turn, calls: tuple[Call, ...], timing: Timing) -> Advanced:
+        """Run the calls and commit; again on fresh memory where somebody else edited it meanwhile (architecture 3, shared blocks)."""
+        for _ in range(REDONE):
+            began = self._clock.monotonic()
+            try:
+                results, effects = self._calls.run(work, calls)
+            except ClaimHeld as held:
+                return self._wait_for_claim(work, held.seconds)
+            timing.tools_ns = int((self._clock.monotonic() - began) * 1e9)
+            try:
+                return self._landing.commit(replace(work, effects=effects), absorb(turn, ToolsReturned(results)), timing)
+            except MemoryMoved:
+                work = self._loader.refreshed(work)
+            except TooLarge:
+                results, effects = self._calls.unwritten(work, results)
+                return self._landing.commit(replace(work, effects=effects), absorb(turn, ToolsReturned(results)), timing)
+        raise Conflict(f"The memory of agent {work.agent.id} keeps being changed by others.")
+
+    def _wait_for_claim(self, work: Work, seconds: float) -> Advanced:
+        """Keep the step for as long as the other's call may go on, without a worker: whoever takes it after that reads the claim."""
+        due = self._attempts.now_ms() + int(seconds * 1000)
+        self._attempts.keep(work.tenant, work.state, "wait", due, due + 1000)
+        return Advanced("busy", work.state.run.steps)
+
+
+def _after_cut(work: Work, messages: tuple[Message, ...]) -> Head:
+    """The head with a window of which only these messages are left."""
+    if len(messages) == len(work.turn.messages):
+        return work.after
+    return work.after.model_copy(update={"window": window.narrowed(work.head.window, work.turn.messages, messages)})

@@ -1,0 +1,139 @@
+"""A window made smaller: a summary in the place of its oldest messages, or, where none is to be had, without them.
+
+Works on values: it reads no table and writes none. What it asks of a model, it asks through `services.models.summarizer`.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from hibernaut.domain.models.tokens import count
+from hibernaut.domain.turn import summaries, window
+from hibernaut.domain.turn.compaction import LEAST_SUMMARY, Measures, chain, room_for_summary, split
+from hibernaut.schemas.content import TextContent
+from hibernaut.schemas.conversation import Head
+from hibernaut.schemas.errors import MODEL_CALL_ERRORS, HibernautError
+from hibernaut.schemas.letta_message import CompactionStats
+from hibernaut.schemas.message import Message
+from hibernaut.services.host import Host
+from hibernaut.services.models.summarizer import Effort, Subject, Summarising
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """A window as it is compacted. `run_id`: of the run under way; `again`: how often its step has made room before."""
+
+    messages: tuple[Message, ...]
+    head: Head
+    subject: Subject
+    measures: Measures
+    trigger: str
+    run_id: str | None = None
+    again: int = 0
+
+    @property
+    def size(self) -> int:
+        return window.tokens(self.messages) + self.subject.fixed_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The window afterwards: `kept` begins with the system message as it was; `summary` stands behind it, if there is one."""
+
+    kept: tuple[Message, ...]
+    summary: Message | None = None
+    text: str = ""
+
+    @property
+    def size(self) -> int:
+        return window.tokens(self.kept) + window.tokens([self.summary] if self.summary else [])
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The window in order."""
+        return self.kept if self.summary is None else (self.kept[0], self.summary, *self.kept[1:])
+
+
+class SmallerWindows:
+    def __init__(self, host: Host, summarising: Summarising) -> None:
+        self._summarising = summarising
+        self._clock = host.clock
+        self._ids = host.ids
+
+    def made(self, sight: Sight, effort: Effort) -> Made | None:
+        """The window with more room, whatever the summariser does (invariant 9); None where nothing more can leave it.
+
+        Raises: what the effort's eye raises.
+        """
+        try:
+            made = self.summarised(sight, effort)
+        except MODEL_CALL_ERRORS as error:
+            logger.warning("window is made smaller without a summary", extra={"run_id": sight.run_id, "code": error.code})
+            made = None
+        return made or self.dropped(sight)
+
+    def summarised(self, sight: Sight, effort: Effort) -> Made | None:
+        """The first of the chain of modes that gives a smaller window; None where none finds a place to divide it.
+
+        Raises: HibernautError, the last summariser's, where one could divide it but none gave a summary; what the effort's eye raises.
+        """
+        failure: HibernautError | None = None
+        settings = sight.subject.settings
+        for mode in chain(settings.mode, sight.again):
+            divided = split(mode, sight.messages, settings, sight.measures, sight.run_id)
+            if divided is None:
+                continue
+            room = room_for_summary(sight.messages[0], divided.kept, sight.measures) - summaries.ENVELOPE_TOKENS
+            if room < LEAST_SUMMARY:
+                continue
+            try:
+                answer = self._summarising.summarise(mode, divided, sight.subject, effort)
+            except MODEL_CALL_ERRORS as error:
+                logger.warning("mode of compaction failed", extra={"mode": mode, "code": error.code})
+                failure = error
+                continue
+            text = summaries.clipped(answer, settings.clip_chars, room)
+            made = self._with_summary(sight, divided.kept, text)
+            if sight.run_id is None or made.size < window.tokens(sight.messages):
+                return made
+        if failure is not None:
+            raise failure
+        return None
+
+    def _with_summary(self, sight: Sight, kept: tuple[Message, ...], text: str) -> Made:
+        now, actor = self._clock.now(), sight.subject.actor
+        correction, fixed = sight.subject.correction, sight.subject.fixed_tokens
+        room = window.tokens([sight.messages[0], *kept]) + fixed
+        stats = CompactionStats(
+            trigger=sight.trigger,
+            context_tokens_before=int(sight.size * correction),
+            context_tokens_after=0,
+            context_window=actor.config.context_window,
+            messages_count_before=len(sight.messages),
+            messages_count_after=len(kept) + 2,
+        )
+        hidden = max(0, sight.head.messages - len(kept) - 1)
+        packed = summaries.packed(text, hidden, stats, now, actor.timezone)
+        stats.context_tokens_after = int((room + window.ROW_TOKENS + count(packed)) * correction)
+        row = Message(
+            id=self._ids.new("message", after=sight.head.last_message),
+            role="summary",
+            content=[TextContent(text=summaries.packed(text, hidden, stats, now, actor.timezone))],
+            agent_id=actor.agent_id,
+            conversation_id=actor.conversation_id,
+            run_id=sight.run_id,
+            created_at=now,
+        )
+        window.measured([row])
+        return Made((sight.messages[0], *kept), row, text)
+
+    def dropped(self, sight: Sight) -> Made | None:
+        """Without a summary: whole old turns leave, as few as will do, and everything that can where even that was not enough before."""
+        goal = sight.measures.share(window.KEPT)
+        if sight.again > 1 and sight.trigger == "context_window_exceeded":
+            goal = 0
+        kept = window.drop_oldest_turns(sight.messages, goal, sight.run_id)
+        return Made(kept) if len(kept) < len(sight.messages) else None

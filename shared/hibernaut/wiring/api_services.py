@@ -1,0 +1,104 @@
+"""The use cases that the API calls, put together from their parts: the same for every profile. Imports no engine."""
+
+from __future__ import annotations
+
+from hibernaut.ports.model import Models
+from hibernaut.ports.uploads import Uploads
+from hibernaut.rest.dependencies import Services
+from hibernaut.services.agents.agent_creation import AgentCreation
+from hibernaut.services.agents.agent_updates import AgentUpdates
+from hibernaut.services.agents.agent_windows import AgentWindows
+from hibernaut.services.agents.agents import Agents
+from hibernaut.services.conversations.conversation_creation import ConversationOpenings
+from hibernaut.services.conversations.conversation_deletion import ConversationEnds
+from hibernaut.services.conversations.conversations import Conversations
+from hibernaut.services.files.agent_files import AgentFiles
+from hibernaut.services.files.files import DEFAULT_LIMIT, Files
+from hibernaut.services.files.folders import Folders
+from hibernaut.services.files.upload_tickets import UploadTickets
+from hibernaut.services.host import Host
+from hibernaut.services.logs.messages import Messages
+from hibernaut.services.logs.run_follower import Following
+from hibernaut.services.memory.archives import Archives
+from hibernaut.services.memory.blocks import Blocks
+from hibernaut.services.memory.passages import Passages
+from hibernaut.services.models.model_list import Models as ModelLists
+from hibernaut.services.prompt.file_views import FileViews
+from hibernaut.services.records import records_over
+from hibernaut.services.runs.cancellation import Cancelling
+from hibernaut.services.runs.jobs import Jobs
+from hibernaut.services.runs.runs import Runs
+from hibernaut.services.runs.steps import Steps
+from hibernaut.services.search.search_api import Searches
+from hibernaut.services.tools.adhoc_tool_runs import ToolRuns
+from hibernaut.services.tools.tools import Tools
+from hibernaut.store.stores import Stores
+from hibernaut.wiring.run_engine import Chain
+
+
+def services_over(
+    stores: Stores,
+    host: Host,
+    models: Models,
+    chain: Chain,
+    *,
+    upload_limit: int = DEFAULT_LIMIT,
+    uploads: Uploads | None = None,
+) -> Services:
+    """The face of a house: `chain` drives the runs that `sending` accepts, here or in another process. `upload_limit`: bytes of a file;
+    `uploads`: how clients send files past the API, where they can."""
+    records = records_over(stores, host.clock, host.ids)
+    windows = AgentWindows(records, prompts=chain.prompts)
+    tool_runs = ToolRuns(stores, host, records, loader=chain.loader, calls=chain.calls, runner=chain.runner)
+    messages = Messages(
+        agents=stores.agents, conversations=stores.conversations, agent_logs=stores.agent_logs, log=stores.messages
+    )
+    runs = Runs(
+        runs=stores.runs,
+        steps=stores.steps,
+        messages=messages,
+        conversations=stores.conversations,
+        deletion=stores.deletion,
+    )
+    updates = AgentUpdates(records, models=models, windows=windows)
+    agents = Agents(
+        records,
+        creation=AgentCreation(records, models=models, prompts=chain.prompts),
+        updates=updates,
+        windows=windows,
+        endings=chain.endings,
+    )
+    archives = Archives(stores, records, models=models, agents=agents)
+    views = FileViews(stores)
+    files = Files(records, stores.passages, views, host.ingest, limit=upload_limit)
+    return Services(
+        files=files,
+        upload_tickets=UploadTickets(files, uploads),
+        folders=Folders(records, models=models, files=files, agents=updates),
+        agent_files=AgentFiles(records, views),
+        agents=agents,
+        archives=archives,
+        passages=Passages(stores, records, archives),
+        searches=Searches(stores, chain.search),
+        blocks=Blocks(records),
+        tools=Tools(records, runs=tool_runs),
+        models=ModelLists(models),
+        prompts=chain.prompts,
+        endings=chain.endings,
+        sending=chain.sending,
+        repairs=chain.repairs,
+        cancelling=Cancelling(stores, chain.endings),
+        conversations=Conversations(
+            records,
+            prompts=chain.prompts,
+            models=models,
+            openings=ConversationOpenings(records, prompts=chain.prompts, models=models),
+            ends=ConversationEnds(records, endings=chain.endings),
+        ),
+        following=Following(stores, host),
+        messages=messages,
+        runs=runs,
+        jobs=Jobs(runs=runs, endings=chain.endings),
+        compactions=chain.compactions,
+        steps=Steps(steps=stores.steps, messages=messages, writer=stores.writer),
+    )

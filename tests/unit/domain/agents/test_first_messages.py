@@ -1,0 +1,60 @@
+"""What an agent's log begins with."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+from hibernaut.domain.agents.first_messages import Opening, boot_sequence, given_sequence
+from hibernaut.domain.tools.tool_returns import unpack
+from hibernaut.schemas.content import ImageContent, TextContent, UrlImage
+from hibernaut.schemas.ids import compose
+from hibernaut.schemas.send import MessageCreate
+
+NOW = datetime(2026, 3, 1, 9, 15, tzinfo=UTC)
+IDS = [compose("message", 1_000, counter, 0xABCDEF) for counter in range(9)]
+
+
+def opening() -> Opening:
+    return Opening("agent-1", iter(IDS), NOW, "UTC", model="m")
+
+
+def test_the_boot_sequence_is_a_greeting_its_return_and_a_login() -> None:
+    asked, returned, login = boot_sequence(opening())
+    assert [row.id for row in (asked, returned, login)] == IDS[:3]
+    assert [(row.role, row.model) for row in (asked, returned, login)] == [("assistant", "m"), ("tool", None), ("user", None)]
+    assert asked.tool_calls is not None
+    assert asked.tool_calls[0].function.name == returned.name == "send_message"
+    assert asked.tool_calls[0].id == returned.tool_call_id == returned.tool_returns[0].tool_call_id
+    assert json.loads(asked.tool_calls[0].function.arguments)["message"]
+    assert unpack(returned.tool_returns[0].func_response or "") == "Sent message successfully."
+    assert json.loads(login.text())["type"] == "login"
+
+
+def test_a_given_sequence_is_packed_and_the_agents_words_are_spoken() -> None:
+    given = [
+        MessageCreate(role="system", content="be kind"),
+        MessageCreate(role="user", content="hi", name="Ann", otid="o-1"),
+        MessageCreate(role="assistant", content="hallå"),
+    ]
+    system, user, asked, returned = given_sequence(given, opening())
+    assert json.loads(system.text())["type"] == "system_alert"
+    assert (json.loads(user.text())["message"], json.loads(user.text())["name"], user.otid) == ("hi", "Ann", "o-1")
+    assert asked.tool_calls is not None
+    assert json.loads(asked.tool_calls[0].function.arguments) == {"message": "hallå"}
+    assert "hallå" in asked.tool_calls[0].function.arguments
+    assert asked.content == []
+    assert unpack(returned.tool_returns[0].func_response or "") == "None"
+
+
+def test_the_calls_of_a_given_sequence_have_different_ids() -> None:
+    rows = given_sequence([MessageCreate(role="assistant", content=text) for text in ("a", "b")], opening())
+    assert len({row.id for row in rows}) == 4
+    assert len({call.id for row in rows for call in row.tool_calls or []}) == 2
+
+
+def test_images_of_a_given_message_stay_beside_its_text() -> None:
+    image = ImageContent(source=UrlImage(url="https://example.org/cat.png"))
+    (row,) = given_sequence([MessageCreate(role="user", content=[TextContent(text="look"), image])], opening())
+    assert json.loads(row.text())["message"] == "look"
+    assert row.content[1] == image

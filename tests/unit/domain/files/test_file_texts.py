@@ -1,0 +1,99 @@
+"""Names, types and texts of files."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hibernaut.domain.files import file_texts
+from hibernaut.domain.files.file_texts import FileKind, Unreadable, decoded, free_name, kind_of, lines_of, parts_of, plain_name
+from hibernaut.schemas.errors import InvalidArgument, UnsupportedMedia
+
+
+@pytest.mark.parametrize(
+    ("given_name", "kept"),
+    [("a.txt", "a.txt"), ("../../a.txt", "a.txt"), ("C:\\temp\\a.txt", "a.txt"), (" a b.txt ", "a b.txt"), ("ü/é.md", "é.md")],
+)
+def test_a_name_is_what_stands_behind_the_last_slash(given_name: str, kept: str) -> None:
+    assert plain_name(given_name) == kept
+
+
+@pytest.mark.parametrize("bad", ["", "/", "..", "a/..", ".", "a\0b", "a\nb", "x" * 256, "ü" * 128])
+def test_a_name_that_is_none_is_refused(bad: str) -> None:
+    with pytest.raises(InvalidArgument):
+        plain_name(bad)
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "kind", "media_type"),
+    [
+        ("a.pdf", "application/octet-stream", FileKind.PDF, "application/pdf"),
+        ("a.PDF", None, FileKind.PDF, "application/pdf"),
+        ("noending", "application/pdf", FileKind.PDF, "application/pdf"),
+        ("a.py", "text/x-python", FileKind.TEXT, "text/x-python"),
+        ("README", "text/plain; charset=utf-8", FileKind.TEXT, "text/plain"),
+        ("a.htm", "text/plain", FileKind.HTML, "text/html"),
+        ("a.md", "", FileKind.TEXT, "text/markdown"),
+    ],
+)
+def test_the_ending_says_what_a_file_is_and_else_its_sender(name: str, said: str | None, kind: FileKind, media_type: str) -> None:
+    assert kind_of(name, said) == (kind, media_type)
+
+
+@pytest.mark.parametrize(("name", "said"), [("a.exe", "application/octet-stream"), ("a.png", "image/png"), ("a", None)])
+def test_what_cannot_be_read_is_refused(name: str, said: str | None) -> None:
+    with pytest.raises(UnsupportedMedia):
+        kind_of(name, said)
+
+
+def test_a_taken_name_gets_a_number() -> None:
+    assert free_name("a.txt", ()) == "a.txt"
+    assert free_name("a.txt", {"a.txt", "a_(1).txt"}) == "a_(2).txt"
+    assert free_name("noending", {"noending"}) == "noending_(1)"
+    assert free_name(".env", {".env"}) == ".env_(1)"
+    long = "ü" * 125 + ".txt"
+    assert len(free_name(long, {long}).encode()) <= file_texts.LONGEST_NAME
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"])
+def test_a_text_is_read_in_its_encoding(encoding: str) -> None:
+    text = "Grüße aus Köln: „viele“ Vögel – und mehr davon.\n"
+    assert decoded(text.encode(encoding)) == text
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "日本語のテキスト".encode("shift-jis"),
+        "Привет, мир".encode("koi8-r"),
+        b"\x00\x01\x02" * 50,
+        b"\xff\xfe\x00",
+        bytes(range(256)),
+    ],
+)
+def test_what_cannot_be_told_is_refused_rather_than_guessed(data: bytes) -> None:
+    with pytest.raises(Unreadable):
+        decoded(data)
+
+
+def test_every_end_of_a_line_is_a_line_feed() -> None:
+    assert decoded(b"a\r\nb\rc\x0cd") == "a\nb\nc\nd"
+
+
+def test_an_overlong_line_is_broken_at_a_space() -> None:
+    lines = lines_of("word " * 1_000 + "\nshort\n\nend\n")
+    assert max(map(len, lines)) <= file_texts.LONGEST_LINE
+    assert all(line.endswith(" ") for line in lines[:2])
+    assert lines[-3:] == ["short", "", "end"]
+    assert lines_of("") == []
+
+
+@given(st.lists(st.text("ab \n", max_size=40), max_size=30).map("".join))
+def test_the_parts_of_a_text_are_the_text_and_have_its_lines(text: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(file_texts, "PART", 24)
+        patch.setattr(file_texts, "LONGEST_LINE", 7)
+        parts = parts_of(text)
+        assert "".join(parts) == text
+        assert [line for part in parts for line in lines_of(part)] == lines_of(text)

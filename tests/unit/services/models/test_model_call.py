@@ -1,0 +1,144 @@
+"""A call in flight: its thread tells, and stops telling when nobody listens."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextvars import ContextVar
+
+import pytest
+
+from hibernaut.adapters.model.context_windows import ContextWindows
+from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
+from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
+from hibernaut.schemas.llm_config import LLMConfig
+from hibernaut.services.models.model_call import Ended, HungUp, ModelCall, Nudge
+from tests.support.provider_servers import PATIENCE, ScriptedOpenAI
+from tests.support.rows import Rows, prompt
+from tests.support.scripted_model import Script, ScriptedModels, Streamed, in_pieces, in_turn, nothing, says
+
+REQUEST = ModelRequest(
+    config=LLMConfig(model="m", model_endpoint_type="openai", context_window=1000),
+    system=prompt(),
+    messages=[Rows().user("hello")],
+    timeout=PATIENCE,
+)
+WORDS = says("some words")
+place: ContextVar[str] = ContextVar("place", default="nowhere")
+
+
+class Kept(ScriptedModels):
+    """Keeps how its call ended, as its own thread saw it."""
+
+    def __init__(self, script: Script, at: Callable[[str], None] = nothing) -> None:
+        super().__init__(script, at=at)
+        self.over = threading.Event()
+        self.failure: BaseException | None = None
+
+    def complete(
+        self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None, on_open: OnOpen | None = None
+    ) -> ModelReply:
+        try:
+            return super().complete(request, on_delta, on_open)
+        except BaseException as failure:
+            self.failure = failure
+            raise
+        finally:
+            self.over.set()
+
+
+def waited(event: threading.Event) -> None:
+    assert event.wait(PATIENCE)
+
+
+def gathered(call: ModelCall) -> tuple[list[Delta], Ended]:
+    deltas: list[Delta] = []
+    while True:
+        for one in call.news(PATIENCE):
+            if isinstance(one, Ended):
+                return deltas, one
+            assert isinstance(one, Delta)
+            deltas.append(one)
+
+
+def test_the_pieces_come_in_order_and_then_the_end() -> None:
+    with ModelCall(ScriptedModels(in_turn(WORDS)), REQUEST, tells=True) as call:
+        deltas, ended = gathered(call)
+    assert ("".join(delta.text for delta in deltas), ended.reply()) == ("some words", WORDS)
+
+
+def test_who_wants_no_pieces_only_learns_that_there_were_some() -> None:
+    with ModelCall(ScriptedModels(in_turn(WORDS)), REQUEST, tells=False) as call:
+        assert gathered(call)[0] == []
+    assert call.heard
+
+
+@pytest.mark.parametrize("failure", [ZeroDivisionError(), KeyboardInterrupt()])
+def test_whatever_the_call_raises_is_raised_by_its_end(failure: BaseException) -> None:
+    def raises(*_: object) -> ModelReply:
+        raise failure
+
+    with ModelCall(ScriptedModels(raises), REQUEST, tells=True) as call:
+        _, ended = gathered(call)
+    with pytest.raises(type(failure)):
+        ended.reply()
+    assert not call.heard
+
+
+def test_a_call_is_in_its_callers_name_and_context() -> None:
+    seen: list[tuple[str, str]] = []
+    place.set("here")
+    models = ScriptedModels(in_turn(WORDS), at=lambda _: seen.append((threading.current_thread().name, place.get())))
+    with ModelCall(models, REQUEST, tells=False) as call:
+        gathered(call)
+    assert set(seen) == {(threading.current_thread().name, "here")}
+
+
+def test_leaving_hangs_up_between_two_pieces() -> None:
+    listening = threading.Event()
+
+    def before(number: int) -> None:
+        if number == 2:
+            listening.set()
+            assert models.broken_off.wait(PATIENCE)
+
+    models = Kept(lambda *_: Streamed(in_pieces(WORDS), WORDS, before))
+    with ModelCall(models, REQUEST, tells=True):
+        assert listening.wait(PATIENCE)
+    assert models.over.wait(PATIENCE)
+    assert isinstance(models.failure, HungUp)
+
+
+def test_a_call_whose_answer_begins_after_it_was_hung_up_is_ended_there() -> None:
+    left = threading.Event()
+    models = Kept(in_turn(WORDS), at=lambda _: waited(left))
+    with ModelCall(models, REQUEST, tells=True):
+        pass
+    left.set()
+    assert models.over.wait(PATIENCE)
+    assert isinstance(models.failure, HungUp)
+
+
+def test_a_provider_that_has_not_begun_to_answer_keeps_nobody_and_is_hung_up_on() -> None:
+    asked = threading.Event()
+
+    def silent(*_: object) -> dict[str, bool]:
+        asked.set()
+        return {"hang": True}
+
+    with ScriptedOpenAI(silent) as server:
+        model = OpenAIModel(api_key="k", base_url=server.url, windows=ContextWindows())
+        with ModelCall(model, REQUEST, tells=True) as call:
+            call.nudge()
+            assert [type(one) for one in call.news(PATIENCE)] == [Nudge]
+            assert asked.wait(PATIENCE)
+        assert server.gone.wait(PATIENCE)
+        assert not call.heard
+
+
+def test_silence_is_no_news() -> None:
+    go = threading.Event()
+    with ModelCall(ScriptedModels(in_turn(WORDS), at=lambda _: waited(go)), REQUEST, tells=True) as call:
+        assert call.news(0.0) == []
+        go.set()
+        gathered(call)

@@ -1,0 +1,234 @@
+"""What is left when agents, conversations, folders and archives go: nothing in the index, and nothing in blobs."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
+from hibernaut.ports.table import Change, Item, Key
+from hibernaut.rest.dependencies import Services
+from hibernaut.schemas.agent import CreateAgentRequest, UpdateAgent
+from hibernaut.schemas.block import BlockUpdate, CreateBlock, StoredBlock
+from hibernaut.schemas.conversation_record import CreateConversation
+from hibernaut.schemas.errors import NotFound
+from hibernaut.schemas.folder import CreateFolder, UpdateFolder
+from hibernaut.schemas.llm_config import EmbeddingConfig
+from hibernaut.schemas.passage import CreateArchive, UpdateArchive
+from hibernaut.schemas.searches import MessageSearch
+from hibernaut.schemas.tool import ToolCreate
+from hibernaut.services.files.files import Upload
+from hibernaut.services.search.index_poll_worker import IndexPump
+from hibernaut.services.search.indexing import Indexing
+from hibernaut.services.search.reindexing import Reindexing
+from hibernaut.services.search.search_sources import MemorySources, NoEmbedders
+from hibernaut.store.stores import stores_over
+from hibernaut.wiring.api_services import services_over
+from hibernaut.wiring.embedded import Embedded, Overrides
+from hibernaut.wiring.settings import EmbeddedSettings
+from tests.support.conversations import begin_in, conversations_of
+from tests.support.scripted_model import in_turn, says
+from tests.support.tables import PassesOn
+from tests.support.world import TENANT, World, data_in
+
+SAID = [{"role": "user", "content": f"The key number {number} lies in the cellar."} for number in range(3)]
+
+
+@dataclass
+class Indexed:
+    """An embedded house without vectors, whose pump is driven by hand, and its index from outside."""
+
+    house: Embedded
+    services: Services
+    index: SqliteMemoryIndex
+
+    def held(self) -> set[str]:
+        """The names of all documents."""
+        assert self.house.pump.drain()
+        return held(self.index)
+
+
+def held(index: SqliteMemoryIndex) -> set[str]:
+    return {one.id for space in index.spaces() for one in index.states(space, TENANT)}
+
+
+@pytest.fixture
+def indexed(tmp_path: Path) -> Iterator[Indexed]:
+    house = Embedded(EmbeddedSettings(data=tmp_path), Overrides(embedders=NoEmbedders()))
+    index = SqliteMemoryIndex(tmp_path / "index.db")
+    yield Indexed(house, services_over(house.stores, house.host, house.models, house.chain), index)
+    index.close()
+    house.close()
+
+
+def test_what_an_agent_begins_with_is_found(indexed: Indexed) -> None:
+    made = CreateAgentRequest(initial_message_sequence=SAID)
+    agent = indexed.services.agents.creation.create(TENANT, made)
+    asked = MessageSearch(query="key cellar", agent_id=agent.id)
+    for _ in range(2):  # before the index knows it, and after
+        hits, _standing = indexed.services.searches.messages(TENANT, asked)
+        assert {hit.content for hit in hits} == {said["content"] for said in SAID}
+        assert len(indexed.held()) == len(SAID)
+
+
+def test_a_deleted_agent_leaves_nothing_in_the_index(indexed: Indexed) -> None:
+    gone, kept = (
+        indexed.services.agents.creation.create(TENANT, CreateAgentRequest(initial_message_sequence=SAID * 100)) for _ in range(2)
+    )
+    assert len(indexed.held()) == 600
+    indexed.services.agents.delete(TENANT, gone.id)
+    assert {name.partition("/")[0] for name in indexed.held()} == {kept.id}
+    assert len(indexed.held()) == 300
+
+
+class Died(BaseException):
+    """The worker is gone."""
+
+
+def test_of_an_agent_whose_deletion_broke_off_nothing_is_found_and_deleting_it_again_goes_on(
+    indexed: Indexed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    creation, agents = indexed.services.agents.creation, indexed.services.agents
+    gone, kept = (creation.create(TENANT, CreateAgentRequest(initial_message_sequence=SAID * 100)) for _ in range(2))
+    writer, writes = indexed.house.stores.writer, 0
+    write = writer.write
+
+    def dies(*changes: Change, token: str = "") -> None:
+        nonlocal writes
+        writes += 1
+        if writes == 3:  # the first ended the agent, the second was a page of its log
+            raise Died
+        write(*changes, token=token)
+
+    monkeypatch.setattr(writer, "write", dies)
+    with pytest.raises(Died):
+        agents.delete(TENANT, gone.id)
+    monkeypatch.setattr(writer, "write", write)
+    assert any(name.startswith(gone.id) for name in indexed.held())
+    hits, _standing = indexed.services.searches.messages(TENANT, MessageSearch(query="key cellar", limit=100))
+    assert {hit.agent_id for hit in hits} <= {kept.id}
+    agents.delete(TENANT, gone.id)
+    assert {name.partition("/")[0] for name in indexed.held()} == {kept.id}
+    with pytest.raises(NotFound):
+        agents.delete(TENANT, gone.id)
+
+
+def blobs(folder: Path) -> int:
+    return sum(path.is_file() for path in (folder / "blobs").rglob("*"))
+
+
+LONG, OTHER = "a" * 100_000, "b" * 100_000
+
+
+def test_a_long_description_goes_when_it_is_replaced_and_with_what_it_describes(indexed: Indexed, tmp_path: Path) -> None:
+    folders, archives = indexed.services.folders, indexed.services.archives
+    folder = folders.create(TENANT, CreateFolder(name="papers", description=LONG))
+    archive = archives.create(TENANT, CreateArchive(name="notes", description=LONG))
+    for description in (OTHER, OTHER):
+        folders.update(TENANT, folder.id, UpdateFolder(description=description))
+        archives.update(TENANT, archive.id, UpdateArchive(description=description))
+        assert blobs(tmp_path) == 2
+    assert folders.retrieve(TENANT, folder.id).description == archives.retrieve(TENANT, archive.id).description == OTHER
+    folders.delete(TENANT, folder.id)
+    archives.delete(TENANT, archive.id)
+    assert blobs(tmp_path) == 0
+
+
+def test_what_is_large_of_agents_conversations_blocks_and_tools_goes_with_them(indexed: Indexed, tmp_path: Path) -> None:
+    services = indexed.services
+    block = services.blocks.create(TENANT, CreateBlock(label="notes", value=LONG, limit=200_000))
+    tool = services.tools.save(TENANT, ToolCreate(source_code=f'def tool():\n    """Do it."""\n    return "{LONG}"\n'))
+    agent = services.agents.creation.create(
+        TENANT, CreateAgentRequest(model="hibernaut/demo", description=LONG, system=LONG, block_ids=[block.id])
+    )
+    request = CreateConversation(isolated_block_labels=["notes"])
+    conversation = services.conversations.openings.create(TENANT, agent.id, request)
+    large = blobs(tmp_path)
+    assert large >= 5
+    services.conversations.delete(TENANT, conversation.id)
+    assert blobs(tmp_path) < large
+    services.agents.delete(TENANT, agent.id)
+    assert blobs(tmp_path) == 2
+    services.blocks.delete(TENANT, block.id)
+    assert blobs(tmp_path) == 1
+    services.tools.delete(TENANT, tool.id)
+    assert blobs(tmp_path) == 0
+
+
+def test_what_is_large_of_agents_and_blocks_goes_when_it_is_replaced(indexed: Indexed, tmp_path: Path) -> None:
+    services = indexed.services
+    block = services.blocks.create(TENANT, CreateBlock(label="notes", value=LONG, limit=200_000))
+    agent = services.agents.creation.create(TENANT, CreateAgentRequest(model="hibernaut/demo", description=LONG))
+    before = blobs(tmp_path)
+    for value in (OTHER, LONG, LONG):
+        services.blocks.update(TENANT, block.id, BlockUpdate(value=value))
+        services.agents.updates.update(TENANT, agent.id, UpdateAgent(description=value))
+        assert blobs(tmp_path) == before
+    assert services.blocks.retrieve(TENANT, block.id).value == services.agents.retrieve(TENANT, agent.id).description == LONG
+
+
+def test_a_record_that_is_replaced_while_it_is_read_is_read_as_it_is_then(tmp_path: Path) -> None:
+    data = data_in(tmp_path, in_turn(says("nothing")))
+    stores = stores_over(data.table, data.blobs, data.clock)
+    now = data.clock.now()
+    block = StoredBlock(id="block-1", label="notes", value=LONG, limit=200_000, created_at=now, updated_at=now)
+    stores.writer.write(*stores.blocks.create(TENANT, block, "made"))
+
+    class Overtaken(PassesOn):
+        def get(self, key: Key) -> Item | None:
+            item = super().get(key)
+            if (before := stores.blocks.get(TENANT, block.id)) is not None and before.value == LONG:
+                after = before.model_copy(update={"value": OTHER})
+                stores.writer.write(*stores.blocks.change(TENANT, before, after, "token"), token="token")
+            return item
+
+    read = stores_over(Overtaken(data.table), data.blobs, data.clock).blocks.get(TENANT, block.id)
+    assert read is not None
+    assert read.value == OTHER
+    assert len(data.blobs.kept) == 1
+
+
+def test_pieces_so_large_that_they_lie_in_blobs_go_with_their_file(indexed: Indexed, tmp_path: Path) -> None:
+    nobody = EmbeddingConfig(embedding_endpoint_type="none", embedding_model="none", embedding_dim=3, embedding_chunk_size=20_000)
+    folder = indexed.services.folders.create(TENANT, CreateFolder(name="books", embedding_config=nobody))
+    file = indexed.services.files.upload(
+        TENANT, folder.id, Upload(io.BytesIO(b"word " * 60_000), "a.txt", "text/plain"), "error"
+    ).file
+    indexed.house.ingest.close()
+    assert indexed.services.files.retrieve(TENANT, folder.id, file.id).processing_status == "completed"
+    assert blobs(tmp_path) > 3
+    indexed.services.files.delete(TENANT, folder.id, file.id)
+    assert blobs(tmp_path) == 0
+
+
+def test_of_a_deleted_conversation_the_index_keeps_what_a_fork_still_shows(tmp_path: Path) -> None:
+    world = World(data_in(tmp_path, in_turn(*(says(f"answer {number}") for number in range(3)))), indexed=True)
+    agent = world.make_agent()
+    index = SqliteMemoryIndex(tmp_path / "index.db")
+    indexing = Indexing(world.data.table, world.stores, index, MemorySources(world.stores, NoEmbedders()))
+    pump = IndexPump(world.stores.unindexed, indexing, [TENANT])
+    conversations = conversations_of(world)
+    first = conversations.openings.create(TENANT, agent, CreateConversation())
+    begin_in(world, agent, first.id, "shared")
+    world.workflow.drive()
+    fork = conversations.openings.fork(TENANT, first.id)
+    begin_in(world, agent, first.id, "its own")
+    world.workflow.drive()
+    assert pump.drain()
+    assert len(held(index)) == 4
+    conversations.delete(TENANT, first.id)
+    assert pump.drain()
+    shared = {f"{first.id}/{row.id}" for row in world.stores.conversations.page(TENANT, fork.id) if row.role != "system"}
+    assert held(index) == shared
+    Reindexing(world.stores, index).begin([TENANT], lambda _progress: None)
+    assert pump.drain()
+    assert held(index) == shared, "built anew, it knows the rows that only the fork shows"
+    conversations.delete(TENANT, fork.id)
+    assert pump.drain()
+    assert held(index) == set()
+    index.close()
+    world.data.table.close()

@@ -1,0 +1,250 @@
+"""Memory that is found again: what was just written, what the index knows, and what it says when it sleeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
+from hibernaut.adapters.table.sqlite import SqliteTable
+from hibernaut.ports.embedder import EmbedderFailed
+from hibernaut.ports.memory_index import IndexAsleep
+from hibernaut.schemas.llm_config import EmbeddingConfig
+from hibernaut.schemas.passage import Archive, Passage
+from hibernaut.schemas.search import IndexDocument, IndexFound, IndexQuery, Tombstone
+from hibernaut.services.search.hybrid_search import EMBEDDED_TAIL, MemorySearch, Where
+from hibernaut.services.search.index_poll_worker import IndexPump
+from hibernaut.services.search.indexing import Indexing
+from hibernaut.services.search.reindexing import Reindexing
+from hibernaut.services.search.search_sources import MemorySources
+from hibernaut.store.stores import Stores, stores_over
+from tests.support.clocks import ManualClock
+from tests.support.hashing_embedder import HashingEmbedder
+from tests.support.world import TENANT, MemoryBlobs
+
+ARCHIVE = "archive-00000000-0000-4000-8000-000000000001"
+CONFIG = EmbeddingConfig(embedding_endpoint_type="test", embedding_model="hashing", embedding_dim=64)
+WHERE = Where("passage", (ARCHIVE,))
+
+
+class Hashing:
+    """The port `Embedders`: one of them, or none."""
+
+    def __init__(self, *, there: bool = True) -> None:
+        self.embedder = HashingEmbedder()
+        self.there = there
+
+    def of(self, config: EmbeddingConfig | None) -> HashingEmbedder | None:
+        return self.embedder if self.there and config is not None else None
+
+    def default(self) -> EmbeddingConfig | None:
+        return CONFIG if self.there else None
+
+
+class Sleeper:
+    """An index that sleeps when it is told to."""
+
+    def __init__(self, index: SqliteMemoryIndex) -> None:
+        self.index = index
+        self.asleep = False
+
+    def put(self, space: str, documents: Sequence[IndexDocument]) -> None:
+        self._awake().put(space, documents)
+
+    def remove(self, space: str, tombstones: Sequence[Tombstone]) -> None:
+        self._awake().remove(space, tombstones)
+
+    def search(self, space: str, query: IndexQuery) -> IndexFound:
+        return self._awake().search(space, query)
+
+    def states(self, space: str, tenant: str) -> Iterator[object]:
+        return self._awake().states(space, tenant)
+
+    def spaces(self) -> list[str]:
+        return self._awake().spaces()
+
+    def drop(self, space: str) -> None:
+        self._awake().drop(space)
+
+    def _awake(self) -> SqliteMemoryIndex:
+        if self.asleep:
+            raise IndexAsleep
+        return self.index
+
+
+@dataclass
+class Memory:
+    stores: Stores
+    index: Sleeper
+    search: MemorySearch
+    pump: IndexPump
+    reindexing: Reindexing
+    clock: ManualClock
+    embedders: Hashing
+    made: int = 0
+
+    def insert(self, *texts: str, tags: Sequence[str] = ()) -> list[str]:
+        ids = []
+        for text in texts:
+            self.made += 1
+            self.clock.sleep(1)
+            passage = Passage(
+                id=f"passage-00000000-0000-4000-8000-{self.made:012d}",
+                text=text,
+                archive_id=ARCHIVE,
+                tags=list(tags),
+                created_at=self.clock.now(),
+            )
+            self.stores.writer.write(*self.stores.passages.add(TENANT, ARCHIVE, [passage]))
+            ids.append(passage.id)
+        return ids
+
+    def found(self, query: str, where: Where = WHERE, **how: object) -> list[str]:
+        return [hit.record.text for hit in self.search.passages(TENANT, where, query, **how).hits]  # type: ignore[arg-type]
+
+
+@pytest.fixture(params=[True, False], ids=["embedded", "words only"])
+def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
+    clock = ManualClock()
+    table = SqliteTable(tmp_path / "table.db", now=lambda: clock.now().timestamp())
+    stores = stores_over(table, MemoryBlobs(), clock, indexed=True)
+    index = Sleeper(SqliteMemoryIndex(tmp_path / "index.db", now=lambda: clock.now().timestamp()))
+    embedders = Hashing(there=request.param)
+    sources = MemorySources(stores, embedders)
+    indexing = Indexing(table, stores, index, sources)
+    pump = IndexPump(stores.unindexed, indexing, [TENANT])
+    archive = Archive(id=ARCHIVE, name="notes", embedding_config=CONFIG if request.param else None, created_at=clock.now())
+    stores.writer.write(*stores.passages.make(TENANT, archive))
+    yield Memory(stores, index, MemorySearch(stores, index, sources), pump, Reindexing(stores, index), clock, embedders)
+    index.index.close()
+
+
+def test_what_was_just_written_is_found_before_the_index_knows_it(memory: Memory) -> None:
+    memory.insert("the harbour of Bergen", "a cat on a mat")
+    assert memory.found("harbour")[0] == "the harbour of Bergen"
+
+
+def test_it_is_found_once_when_the_index_knows_it_too(memory: Memory) -> None:
+    memory.insert("the harbour of Bergen")
+    memory.pump.drain()
+    assert memory.stores.unindexed.of(TENANT, ARCHIVE, 10) == []
+    assert memory.found("harbour of Bergen") == ["the harbour of Bergen"]
+
+
+def test_old_and_new_are_ranked_together(memory: Memory) -> None:
+    memory.insert("red apples and green apples", "a boat")
+    memory.pump.drain()
+    memory.insert("apples", "an apple tree in the garden")
+    assert set(memory.found("green apples")) >= {"red apples and green apples", "apples"}
+    assert memory.found("green apples")[0] == "red apples and green apples"
+
+
+def test_what_nobody_has_embedded_yet_is_not_behind_what_somebody_has(memory: Memory) -> None:
+    memory.insert(*(f"note {number} of the harbour" for number in range(30)))
+    memory.pump.drain()
+    memory.insert("note of the harbour in Bergen", *(f"another thing {number}" for number in range(30)))
+    assert memory.found("note of the harbour in Bergen")[0] == "note of the harbour in Bergen"
+
+
+def test_the_newest_are_compared_with_the_index_by_one_measure(memory: Memory) -> None:
+    memory.insert("harbour lights")
+    memory.pump.drain()
+    memory.insert("harbour")
+    assert memory.found("harbour", mode="vector")[0] == "harbour"
+
+
+def test_what_is_deleted_is_never_found_again_even_if_the_index_has_not_heard(memory: Memory) -> None:
+    kept, lost = memory.insert("a letter from Oslo", "a letter from Rome")
+    memory.pump.drain()
+    memory.stores.writer.write(*memory.stores.passages.remove(TENANT, ARCHIVE, [lost]))
+    assert memory.found("letter") == ["a letter from Oslo"]
+    memory.pump.drain()
+    space = memory.index.index.spaces()[0]
+    assert [state.id for state in memory.index.index.states(space, TENANT)] == [f"{ARCHIVE}/{kept}"]
+
+
+def test_filters_hold_for_what_the_index_knows_and_for_what_it_does_not(memory: Memory) -> None:
+    memory.insert("tea in spring", tags=["tea"])
+    memory.pump.drain()
+    memory.insert("tea in autumn", tags=["tea", "autumn"])
+    memory.insert("tea in winter", tags=["winter"])
+    assert set(memory.found("tea", Where("passage", (ARCHIVE,), tags=("tea",)))) == {"tea in spring", "tea in autumn"}
+    both = Where("passage", (ARCHIVE,), tags=("tea", "autumn"), tag_match="all")
+    assert memory.found("tea", both) == ["tea in autumn"]
+
+
+def test_an_index_that_sleeps_is_told_of_and_nothing_is_lost(memory: Memory) -> None:
+    memory.insert("a harbour")
+    memory.pump.drain()
+    memory.index.asleep = True
+    memory.insert("another harbour")
+    assert not memory.pump.drain()
+    searched = memory.search.passages(TENANT, WHERE, "harbour")
+    assert (searched.asleep, {hit.record.text for hit in searched.hits}) == (True, {"a harbour", "another harbour"})
+    memory.index.asleep = False
+    assert memory.pump.drain()
+    searched = memory.search.passages(TENANT, WHERE, "harbour")
+    assert (searched.asleep, len(searched.hits)) == (False, 2)
+
+
+def test_beyond_the_bound_the_answer_says_that_it_may_be_incomplete(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hibernaut.services.search.hybrid_search.TAIL", 2)
+    memory.insert("one", "two")
+    assert not memory.search.passages(TENANT, WHERE, "two").incomplete
+    memory.insert("three")
+    assert memory.search.passages(TENANT, WHERE, "three").incomplete
+    memory.pump.drain()
+    assert not memory.search.passages(TENANT, WHERE, "one").incomplete
+
+
+def test_by_meaning_alone_what_nobody_has_embedded_may_be_missed_and_the_answer_says_so(memory: Memory) -> None:
+    memory.insert(*(f"harbour {number}" for number in range(EMBEDDED_TAIL)))
+    assert not memory.search.passages(TENANT, WHERE, "harbour", mode="vector").incomplete
+    memory.insert("another harbour")
+    embedded = memory.embedders.there
+    searched = memory.search.passages(TENANT, WHERE, "harbour", mode="vector", limit=100)
+    assert (searched.incomplete, len(searched.hits)) == (embedded, EMBEDDED_TAIL if embedded else EMBEDDED_TAIL + 1)
+    assert not memory.search.passages(TENANT, WHERE, "harbour").incomplete
+    memory.pump.drain()
+    assert not memory.search.passages(TENANT, WHERE, "harbour", mode="vector").incomplete
+
+
+def test_an_index_that_is_built_anew_says_so_until_it_is_whole(memory: Memory) -> None:
+    memory.insert("one", "two", "three")
+    memory.pump.drain()
+    assert memory.reindexing.begin([TENANT], lambda _progress: None) == 3
+    searched = memory.search.passages(TENANT, WHERE, "two")
+    assert searched.incomplete
+    assert searched.hits[0].record.text == "two"
+    memory.pump.drain()
+    assert memory.reindexing.left(TENANT) == 0
+    memory.reindexing.end(TENANT)
+    assert not memory.search.passages(TENANT, WHERE, "two").incomplete
+    assert len(memory.found("two")) >= 1
+
+
+@pytest.mark.parametrize("query", ["", "   ", "?!…", "x" * 1_000_000], ids=["empty", "blank", "punctuation", "huge"])
+def test_a_query_without_words_finds_nothing_by_words(query: str, memory: Memory) -> None:
+    memory.insert("a harbour")
+    memory.pump.drain()
+    assert memory.search.passages(TENANT, WHERE, query, mode="fts").hits == ()
+
+
+def test_an_archive_whose_embedder_is_gone_is_found_by_words(memory: Memory) -> None:
+    memory.insert("a harbour")
+    memory.pump.drain()
+    search = MemorySearch(memory.stores, memory.index, MemorySources(memory.stores, Hashing(there=False)))
+    searched = search.passages(TENANT, WHERE, "harbour")
+    assert searched.words_only
+    assert [hit.record.text for hit in searched.hits] == ["a harbour"]
+
+
+def test_what_can_never_be_embedded_is_indexed_by_its_words(memory: Memory) -> None:
+    memory.embedders.embedder.refuses = EmbedderFailed("the weights are others", retryable=False)
+    memory.insert("a harbour")
+    assert memory.pump.drain()
+    assert memory.stores.unindexed.of(TENANT, ARCHIVE, 10) == []
+    assert memory.found("harbour") == ["a harbour"]
