@@ -91,7 +91,7 @@ def test_readers_do_not_wait_for_a_writer(sqlite: SqliteTable, tmp_path: Path) -
 
 def test_a_writer_does_not_wait_for_readers(sqlite: SqliteTable, tmp_path: Path) -> None:
     sqlite.write(Put({"pk": "T#a", "sk": "1", "n": 1}))
-    sqlite._file._writer.execute("PRAGMA busy_timeout = 1")
+    sqlite._file._connections._writer[0].execute("PRAGMA busy_timeout = 1")
     other = sqlite3.connect(tmp_path / "table.db", isolation_level=None)
     other.execute("BEGIN")
     assert len(other.execute("SELECT * FROM items").fetchall()) == 1
@@ -115,7 +115,7 @@ def test_a_write_that_breaks_in_the_middle_is_undone(sqlite: SqliteTable, tmp_pa
 def test_a_file_that_another_process_holds_is_contended(
     sqlite: SqliteTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sqlite._file._writer.execute("PRAGMA busy_timeout = 1")
+    sqlite._file._connections._writer[0].execute("PRAGMA busy_timeout = 1")
     other = sqlite3.connect(tmp_path / "table.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(Contended):
@@ -254,7 +254,9 @@ def test_a_cursor_is_never_given_twice(sqlite: SqliteTable, clock: Clock) -> Non
 def test_a_table_that_nobody_holds_any_more_gives_its_connections_back(tmp_path: Path) -> None:
     table = SqliteTable(tmp_path / "t.db")
     table.get(Key("a", "b"))
-    connections = [table._file._writer, *table._file._idle]
+    held = table._file._connections
+    connections = [*held._writer, *(reader for reader, _ in held._idle)]
+    del held
     assert len(connections) == 2
     del table
     gc.collect()

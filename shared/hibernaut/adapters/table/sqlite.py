@@ -9,6 +9,7 @@ interpreter while the writer's lock is held: read all, decide here, write all, t
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
@@ -19,8 +20,9 @@ from hibernaut.adapters.table.conditions import applied, holds
 from hibernaut.adapters.table.limits import check, check_stored
 from hibernaut.adapters.table.sqlite_file import SqliteFile
 from hibernaut.adapters.table.sqlite_rows import Row, Stored, flat, item, items, keyed, places, row, within
-from hibernaut.ports.table import Change, Check, ConditionFailed, Index, Item, Key, Put, Record, Update
+from hibernaut.ports.table import Change, Check, ConditionFailed, Index, Item, Key, Put, Record, TableError, Update
 
+logger = logging.getLogger(__name__)
 _KEYS_AT_ONCE = 500
 _TOLD_SECONDS = 24 * 3600
 _TIDY_EVERY = 500
@@ -35,7 +37,7 @@ class SqliteTable:
 
     def __init__(self, path: Path, *, now: Callable[[], float] = time.time) -> None:
         self._now = now
-        self._file = SqliteFile(path)
+        self._file = SqliteFile(path, now=now)
         self._untidied = 0
         self._tidy()
 
@@ -85,7 +87,7 @@ class SqliteTable:
             _store(writer, _effects(writer, changes), self._now())
         self._untidied += len(changes)
         if self._untidied >= _TIDY_EVERY:
-            self._tidy()
+            self._tidied()
 
     def changes(self, after: str | None = None, limit: int = 1000) -> list[Record]:
         rows = self._file.read(
@@ -110,6 +112,13 @@ class SqliteTable:
             f"SELECT pk, sk, {index_sk} FROM items WHERE {where} AND {index_sk} IS NOT NULL ORDER BY {index_sk} {end}", values
         )
         return [{"pk": own_pk, "sk": own_sk, index_pk: pk, index_sk: place} for own_pk, own_sk, place in rows]
+
+    def _tidied(self) -> None:
+        """Tidy behind a write that is committed: it has succeeded, whatever comes of this. The next look does what this one could not."""
+        try:
+            self._tidy()
+        except TableError as error:
+            logger.warning("table not tidied", extra={"error": type(error).__qualname__})
 
     def _tidy(self) -> None:
         """Forget what was told long ago, drop what has expired (and tell it, as DynamoDB does): a bounded part of each."""
