@@ -10,7 +10,7 @@ from hibernaut.ports.table import Change, Contended, Put
 from hibernaut.schemas.errors import StoreUnavailable
 from hibernaut.schemas.send import LettaStreamingRequest, MessageCreate
 from hibernaut.schemas.stop import RunStatus
-from hibernaut.services.sending import Request
+from hibernaut.services.runs.sending import Request
 from tests.support.scripted_model import Streamed, in_pieces, in_turn, says
 from tests.support.tables import PassesOn
 from tests.support.world import TENANT, World, data_in
