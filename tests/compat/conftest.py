@@ -35,6 +35,7 @@ from tests.support.provider_servers import ScriptedOpenAI
 
 PROFILES = ("embedded", "aws-offline")
 HANDLE = "openai/test-model"
+DEMO = "hibernaut/demo"
 CURL = {"user-agent": "curl/8.5.0"}
 Make = Callable[..., Any]
 """Makes an agent from fields of `agents.create`."""
@@ -88,7 +89,8 @@ def calls(*named: tuple[str, dict[str, Any]], content: str | None = None) -> dic
 @contextmanager
 def serving_embedded(data: Path, provider: ScriptedOpenAI, waits: Waits = USUAL_WAITS) -> Iterator[Served]:
     """The embedded profile on a free port. `waits`: how long who asks is kept waiting there."""
-    settings = EmbeddedSettings(data=data, providers={"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": provider.url})
+    keys = {"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": provider.url}
+    settings = EmbeddedSettings(data=data, default_model=DEMO, providers=keys)
     with Embedded(settings) as house, ExitStack() as running:
         app = create_app(services_over(house.stores, house.host, house.models, house.chain), waits=waits)
         listener = listening("127.0.0.1", 0)
@@ -105,7 +107,8 @@ def serving_offline(provider: ScriptedOpenAI) -> Iterator[Served]:
     """What is deployed, in this process. Its change stream is told where somebody looks at the index: that takes a third of the time."""
     from hibernaut.local.aws_offline.offline import OfflineAws
 
-    with OfflineAws(secrets={"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": provider.url}) as aws:
+    keys = {"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": provider.url}
+    with OfflineAws(secrets=keys, variables={"HIBERNAUT_DEFAULT_MODEL": DEMO}) as aws:
         yield Served(aws.url, aws.table, aws.tell_by_itself)
 
 

@@ -40,7 +40,7 @@ Then, with `pip install letta-client`:
 MODELS = """\
 models:
   Without any key, agents use hibernaut/demo, a small built-in script that needs no network.
-  For a real model set one of these before starting:
+  For a real model set one of these before starting. It also serves agents that are created without a model:
     OPENAI_API_KEY       models as openai/<name>
     OPENAI_BASE_URL      any server that speaks the same: Ollama, vLLM, LM Studio, …
     ANTHROPIC_API_KEY    models as anthropic/<name>

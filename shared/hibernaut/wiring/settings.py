@@ -1,7 +1,7 @@
 """Settings, read from the environment. The only module that reads it.
 
     HIBERNAUT_DATA            data folder of the embedded profile (default: the system's folder for a user's data)
-    HIBERNAUT_DEFAULT_MODEL   handle of the model of agents that are created without one (default: hibernaut/demo)
+    HIBERNAUT_DEFAULT_MODEL   handle of the model of agents that are created without one (default: the provider's, else hibernaut/demo)
     HIBERNAUT_DEFAULT_EMBEDDING    handle of what memory is embedded by, or none (default: hibernaut/minilm where it is installed)
     HIBERNAUT_EMBEDDING_DIMENSION  its dimension, where that is not known or shall be shorter
     HIBERNAUT_TOOL_TIMEOUT    seconds that one call of a custom tool may take (default: 60)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from hibernaut.adapters.model.catalogue import Catalogue
+from hibernaut.adapters.model.default_model import PREFERRED
 from hibernaut.adapters.model.demo.demo import DemoModel
 from hibernaut.domain.models.embedding_models import description
 from hibernaut.schemas.errors import InvalidArgument, NotFound
@@ -73,7 +77,7 @@ def test_a_handle_without_its_two_halves_is_refused(handle: str) -> None:
 def test_an_unknown_handle_is_answered_with_those_that_exist(server: ScriptedOpenAI, handle: str) -> None:
     with pytest.raises(NotFound) as raised:
         Catalogue(over(server)).config(handle)
-    listed = "['hibernaut/demo', 'openai/gpt-4o-mini', 'openai/gpt-9']"
+    listed = "['openai/gpt-4o-mini', 'hibernaut/demo', 'openai/gpt-9']"
     assert raised.value.detail == f"NOT_FOUND: Handle {handle} not found, must be one of {listed}"
 
 
@@ -105,6 +109,52 @@ def test_the_default_can_be_set_and_stands_first(server: ScriptedOpenAI) -> None
     catalogue = Catalogue(over(server), default_model="openai/gpt-9")
     assert catalogue.default_handle() == "openai/gpt-9"
     assert [row.handle for row in catalogue.list()][:2] == ["openai/gpt-9", "hibernaut/demo"]
+
+
+@pytest.mark.parametrize(
+    ("listed", "default"),
+    [
+        (["gpt-9", "gpt-5.4", "gpt-5.4-mini"], "openai/gpt-5.4-mini"),
+        (["gpt-9", "gpt-5.4"], "openai/gpt-5.4"),
+        (["qwen3:8b", "llama3.3"], "openai/llama3.3"),
+    ],
+)
+def test_with_a_provider_the_default_is_a_model_that_it_lists(listed: list[str], default: str) -> None:
+    with ScriptedOpenAI(models=[{"id": name} for name in listed]) as server:
+        catalogue = Catalogue(over(server))
+        assert catalogue.default_handle() == default
+        assert catalogue.list()[0].handle == default
+
+
+@pytest.mark.parametrize(("key", "provider"), [("OPENAI_API_KEY", "openai"), ("ANTHROPIC_API_KEY", "anthropic")])
+def test_with_a_key_alone_the_default_is_the_providers_first_choice(key: str, provider: str) -> None:
+    assert Catalogue(Kept(**{key: "sk-own"})).default_handle() == f"{provider}/{PREFERRED[provider][0]}"
+
+
+def test_the_default_comes_from_the_first_provider_that_lists_models(server: ScriptedOpenAI) -> None:
+    server.close()
+    assert Catalogue(over(server, ANTHROPIC_API_KEY="sk-own")).default_handle() == "anthropic/claude-sonnet-4-6"
+
+
+def test_a_server_that_is_away_is_named_instead_of_a_demo_in_its_place(server: ScriptedOpenAI) -> None:
+    server.close()
+    catalogue = Catalogue(over(server))
+    with pytest.raises(InvalidArgument, match=rf"{server.url} lists none.*HIBERNAUT_DEFAULT_MODEL"):
+        catalogue.default_handle()
+    assert Catalogue(over(server), default_model="openai/mine").default_handle() == "openai/mine"
+
+
+def test_the_preferred_models_exist_and_are_not_about_to_end() -> None:
+    from anthropic.resources.messages.messages import DEPRECATED_MODELS
+    from anthropic.types import model_param
+    from openai.types.shared import chat_model
+
+    source = Path(chat_model.__file__).read_text(encoding="utf-8")
+    ending = set(re.findall(r'"([^"]+)"', source.partition("Deprecated values:")[2]))
+    assert ending, "the SDK tells which models end"
+    assert set(PREFERRED["openai"]) <= set(get_args(chat_model.ChatModel)) - ending
+    exist = {name for part in get_args(model_param.ModelParam) for name in get_args(part)}
+    assert set(PREFERRED["anthropic"]) <= exist - set(DEPRECATED_MODELS)
 
 
 def asks(catalogue: Catalogue, config: LLMConfig) -> None:

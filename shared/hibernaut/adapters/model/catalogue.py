@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from hibernaut.adapters.model.context_windows import ContextWindows, Place
+from hibernaut.adapters.model.default_model import PREFERRED, default_model
 from hibernaut.adapters.model.demo.demo import PROVIDER as OWN
 from hibernaut.adapters.model.demo.demo import DemoModel
 from hibernaut.adapters.model.http_stream import shown
@@ -159,7 +160,8 @@ class Catalogue:
     def list(self) -> _Models:
         """All models of all providers, the default first."""
         rows = [row for provider in self._refreshed() for row in provider.known]
-        return sorted(rows, key=lambda row: row.handle != self.default_handle())
+        default = self._default_handle()
+        return sorted(rows, key=lambda row: row.handle != default)
 
     def list_embeddings(self) -> _Embeddings:
         """All embedding models, the default first."""
@@ -174,8 +176,26 @@ class Catalogue:
             yield provider
 
     def default_handle(self) -> str:
-        """The handle that the deployment was given, else the demo's."""
-        return self._default or DEFAULT_HANDLE
+        """The configured handle; else the default model of the first provider that has a key or an address; else the demo's.
+
+        Raises: InvalidArgument where the providers list no model.
+        """
+        if handle := self._default_handle():
+            return handle
+        asked = ", ".join(where for name, where in self.providers().items() if name in PREFERRED)
+        raise InvalidArgument(
+            f"There is no default model: {asked} lists none. Start that server, name a model, or set HIBERNAUT_DEFAULT_MODEL."
+        )
+
+    def _default_handle(self) -> str | None:
+        asked = {name: provider for name, provider in self._providers.items() if name in PREFERRED}
+        if self._default or not asked:
+            return self._default or DEFAULT_HANDLE
+        for name, provider in asked.items():
+            provider.refresh(self._now)
+            if model := default_model(name, provider.known, official=_is_official(provider.url)):
+                return f"{name}/{model}"
+        return None
 
     def default_embedding_handle(self) -> str | None:
         """What the deployment was given; None: it embeds nothing."""
