@@ -1,7 +1,7 @@
 """Synthesizes the stack of one environment: `python -m infra.app`, or by way of the CDK's command line (`cdk.json`).
 
-Context: `env` (dev, staging, prod), `callers` (address ranges), `search` (none, domain) with what belongs to it, `embedding` (a handle),
-`dashboard` (true: there is a page of graphs),
+Context: `env` (dev, staging, prod), `callers` (address ranges), `hosts` (custom domains), `origins` (of web pages that may call),
+`search` (none, domain) with what belongs to it, `embedding` (a handle), `dashboard` (true: there is a page of graphs),
 `bundle` (true: the dependencies are installed for arm64, and all is compiled), `check` (false: neither cdk-nag nor the template's own validation). Needs neither docker nor credentials nor a Node on the path.
 """
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from hibernaut.domain.models.embedding_models import BEDROCK, BEDROCK_MODELS
-from hibernaut.wiring.settings import PROVIDER_NAMES
+from hibernaut.wiring.settings import PROVIDER_NAMES, hosts_in, origins_in
 
 EnvironmentName = Literal["dev", "staging", "prod"]
 SearchKind = Literal["none", "domain"]
@@ -80,7 +80,8 @@ class Settings:
 
     `keep_data`: table and bucket survive the stack, and the table refuses to be deleted. `log_days`: how long logs are kept.
     `rate`, `burst`: requests per second that the gateway lets through. `callers`: the address ranges (CIDR) that may call the
-    API; empty: nobody, so that a fresh deployment is not open to the world. `secrets`: the parameters that functions may read.
+    API; empty: nobody, so that a fresh deployment is not open to the world. `hosts`: the custom domains of the API, beside the name that
+    the gateway has by itself. `origins`: the foreign origins whose web pages may call it. `secrets`: the parameters that functions may read.
     `embedding`: the handle of what memory is embedded by (empty: OpenAI's, where its key is). `dashboard`: there is a page of graphs,
     which costs while everything sleeps.
     """
@@ -92,6 +93,8 @@ class Settings:
     burst: int = 100
     log_level: str = "INFO"
     callers: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
     secrets: tuple[str, ...] = PROVIDER_NAMES
     search: Search = field(default_factory=Search)
     embedding: str = ""
@@ -118,7 +121,14 @@ def settings_in(context: Mapping[str, str]) -> Settings:
     """What the context asks for (`docs/aws.md` lists its words). Raises: ValueError where it cannot be had."""
     made = settings_of(str(context.get("env", "dev")), str(context.get("callers", "")))
     embedding = _embedding(str(context.get("embedding", "")))
-    return replace(made, search=search_in(context), embedding=embedding, dashboard=_wished(context, "dashboard"))
+    return replace(
+        made,
+        search=search_in(context),
+        embedding=embedding,
+        hosts=hosts_in({"HIBERNAUT_ALLOWED_HOSTS": context.get("hosts", "")}),
+        origins=origins_in({"HIBERNAUT_CORS_ORIGINS": context.get("origins", "")}),
+        dashboard=_wished(context, "dashboard"),
+    )
 
 
 def search_in(context: Mapping[str, str]) -> Search:

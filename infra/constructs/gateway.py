@@ -88,7 +88,17 @@ class Gateway(Construct):
                 response_headers={"Access-Control-Allow-Origin": "'*'"},
                 templates={"application/json": json.dumps({"detail": detail})},
             )
+        for function in (api, stream):
+            self._name(function, settings)
         self._accepted()
+
+    def _name(self, function: OurFunction, settings: Settings) -> None:
+        """Tell the app by which names it is reached, and whose web pages may call it (`rest/origin_policy.py`)."""
+        stack = cdk.Stack.of(self)
+        own = f"{self.rest.rest_api_id}.execute-api.{stack.region}.{stack.url_suffix}"
+        function.function.add_environment("HIBERNAUT_ALLOWED_HOSTS", ",".join((own, *settings.hosts)))
+        if settings.origins:
+            function.function.add_environment("HIBERNAUT_CORS_ORIGINS", ",".join(settings.origins))
 
     def _routes(self, whole: apigateway.Integration, streamed: apigateway.Integration) -> None:
         """Every resource that leads to a streamed route answers whole, and so does whatever else lies below it: the gateway does not

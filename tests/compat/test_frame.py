@@ -63,19 +63,25 @@ def test_unknown_routes_and_methods(http: httpx.Client) -> None:
 
 
 @pytest.mark.manifest("frame.cors")
-def test_lettas_web_app_may_call(http: httpx.Client) -> None:
-    asked = WEB | {"access-control-request-method": "PATCH", "access-control-request-headers": "x-project"}
-    flight = http.options("/v1/agents/", headers=asked)
-    assert flight.status_code == 200
-    assert flight.headers["access-control-allow-origin"] == WEB["origin"]
-    assert flight.headers["access-control-allow-credentials"] == "true"
-    assert "PATCH" in flight.headers["access-control-allow-methods"]
-    assert http.get("/v1/agents/" + UNKNOWN_AGENT, headers=WEB).headers["access-control-allow-origin"] == WEB["origin"]
+def test_web_pages_of_other_origins_may_not_call(http: httpx.Client) -> None:
+    asked = WEB | {"access-control-request-method": "PATCH"}
+    assert http.options("/v1/agents/", headers=asked).status_code == 400
+    assert "access-control-allow-origin" not in http.get("/v1/health", headers=WEB).headers
+    refused = http.post("/v1/blocks/", headers=WEB, json={"label": "x", "value": "y"})
+    assert (refused.status_code, refused.json()["detail"].partition(":")[0]) == (403, "FOREIGN_ORIGIN")
 
 
 @pytest.mark.manifest("frame.cors")
-def test_other_pages_may_not(http: httpx.Client) -> None:
-    assert "access-control-allow-origin" not in http.get("/v1/health", headers={"origin": "https://elsewhere.example"}).headers
+def test_pages_of_the_server_s_own_origin_may_call(http: httpx.Client) -> None:
+    own = {"origin": str(http.base_url).rstrip("/"), "sec-fetch-site": "same-origin"}
+    assert http.post("/v1/blocks/", headers=own, json={"label": "x", "value": "y"}).status_code == 200
+
+
+@pytest.mark.manifest("frame.hosts")
+@pytest.mark.parametrize("path", ["/v1/health", "/v1/agents/", "/docs", "/nowhere"])
+def test_a_name_that_is_not_the_server_s_reaches_nothing(http: httpx.Client, path: str) -> None:
+    refused = http.get(path, headers={"host": f"evil.test:{http.base_url.port}"})
+    assert (refused.status_code, refused.json()["detail"].partition(":")[0]) == (403, "FOREIGN_HOST")
 
 
 @pytest.mark.manifest("frame.authorization")

@@ -13,6 +13,12 @@ from hibernaut.schemas.base import JsonObject
 
 EVENTS = Path(__file__).resolve().parents[2] / "events"
 
+NAMED = {
+    "HIBERNAUT_ALLOWED_HOSTS": "a1b2c3d4e5.execute-api.eu-central-1.amazonaws.com",
+    "HIBERNAUT_CORS_ORIGINS": "http://localhost:3000",
+}
+"""The API's name in the samples, and the page of the preflight."""
+
 
 def sample(function: str, name: str) -> JsonObject:
     """One of `events/<function>/*.json`."""
@@ -22,5 +28,5 @@ def sample(function: str, name: str) -> JsonObject:
 
 @pytest.fixture(scope="module")
 def aws() -> Iterator[OfflineAws]:
-    with OfflineAws(time_scale=0.001) as running:
+    with OfflineAws(time_scale=0.001, variables=NAMED) as running:
         yield running

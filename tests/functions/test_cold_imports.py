@@ -23,7 +23,7 @@ ASKED_ONCE = """
 from starlette.testclient import TestClient
 from hibernaut.rest.app import ROUTERS, create_app
 from tests.support.faces import no_services
-TestClient(create_app(no_services()), raise_server_exceptions=False).get("/v1/tags")
+TestClient(create_app(no_services()), "http://localhost", raise_server_exceptions=False).get("/v1/tags")
 print(*(route.path for module in ROUTERS for route in module.router.routes if "dependant" in vars(route)))
 """
 

@@ -15,10 +15,10 @@ from hibernaut.local.aws_offline.routes import Routes
 from hibernaut.rest.app import ROUTERS
 from hibernaut.rest.async_bridge import USUAL_WAITS
 from hibernaut.schemas.base import JsonObject
-from hibernaut.wiring.settings import LONGEST_FOLLOW
+from hibernaut.wiring.settings import LONGEST_FOLLOW, BadSetting
 from infra.artifacts import ROOT, stage
 from infra.constructs.gateway import STREAMED
-from infra.settings import FOLLOWERS, STREAM_SECONDS, WEB_ADAPTER
+from infra.settings import FOLLOWERS, STREAM_SECONDS, WEB_ADAPTER, settings_in
 from tests.infra.reading import Template, texts
 
 FUNCTIONS = {
@@ -235,3 +235,46 @@ def test_the_sizes_of_functions_hold_what_they_call(dev: Template) -> None:
 
 def test_samples_of_events_stand_beside_each_function() -> None:
     assert {folder.name for folder in (ROOT / "events").iterdir()} == FUNCTIONS
+
+
+def test_the_app_answers_to_the_name_of_its_own_gateway(dev: Template) -> None:
+    rest = next(name for name, resource in dev.resources.items() if resource["Type"] == "AWS::ApiGateway::RestApi")
+    for name in ("api", "stream"):
+        variables = dev.functions()[name]["Environment"]["Variables"]
+        (_, parts) = variables["HIBERNAUT_ALLOWED_HOSTS"]["Fn::Join"]
+        assert parts[:2] == [{"Ref": rest}, ".execute-api."]
+        assert "HIBERNAUT_CORS_ORIGINS" not in variables
+
+
+def test_custom_domains_and_origins_are_wishes() -> None:
+    wished = settings_in({"env": "dev", "hosts": "api.example.com", "origins": "https://app.example.com"})
+    assert (wished.hosts, wished.origins) == (("api.example.com",), ("https://app.example.com",))
+    with pytest.raises(BadSetting, match="HIBERNAUT_CORS_ORIGINS"):
+        settings_in({"origins": "*"})
+
+
+def test_no_resource_waits_for_itself(dev: Template) -> None:
+    """CloudFormation refuses a template whose resources refer to each other in a circle."""
+    left = {name: references(resource) & set(dev.resources) for name, resource in dev.resources.items()}
+    while ready := {name for name, needs in left.items() if not needs & left.keys()}:
+        left = {name: needs for name, needs in left.items() if name not in ready}
+    assert not left
+
+
+def references(part: object) -> set[str]:
+    """The resources that a part of the template names."""
+    match part:
+        case {"Ref": str(name)}:
+            return {name}
+        case {"Fn::GetAtt": [str(name), *_]}:
+            return {name}
+        case {"DependsOn": str(name), **rest}:
+            return {name} | references(rest)
+        case {"DependsOn": [*names], **rest}:
+            return set(names) | references(rest)
+        case dict():
+            return set().union(*map(references, part.values()))
+        case list():
+            return set().union(*map(references, part))
+        case _:
+            return set()

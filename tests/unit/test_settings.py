@@ -29,3 +29,23 @@ def test_an_embedding_that_is_no_handle_is_refused(handle: str) -> None:
 def test_a_dimension_that_is_no_number_of_dimensions_is_refused(dimension: str) -> None:
     with pytest.raises(BadSetting, match="HIBERNAUT_EMBEDDING_DIMENSION must be a number from 1 to 16000"):
         EmbeddedSettings.from_environment({"HIBERNAUT_EMBEDDING_DIMENSION": dimension})
+
+
+def test_hosts_and_origins_are_read_without_regard_to_case_and_space() -> None:
+    variables = {"HIBERNAUT_TABLE": "t", "HIBERNAUT_ALLOWED_HOSTS": "API.example.com, [::1]:8443"}
+    variables["HIBERNAUT_CORS_ORIGINS"] = "https://App.example.com,http://localhost:3000"
+    for settings in (EmbeddedSettings.from_environment(variables), AwsSettings.from_environment(variables)):
+        assert settings.allowed_hosts == ("api.example.com", "[::1]:8443")
+        assert settings.cors_origins == ("https://app.example.com", "http://localhost:3000")
+
+
+@pytest.mark.parametrize("host", ["*", "*.example.com", "https://example.com", "example.com/path", "example.com:http", "a b"])
+def test_a_host_that_no_header_names_is_refused(host: str) -> None:
+    with pytest.raises(BadSetting, match="HIBERNAUT_ALLOWED_HOSTS must be names"):
+        EmbeddedSettings.from_environment({"HIBERNAUT_ALLOWED_HOSTS": host})
+
+
+@pytest.mark.parametrize("origin", ["*", "null", "https://", "app.example.com", "https://*.example.com", "https://example.com/"])
+def test_an_origin_that_names_no_one_site_is_refused(origin: str) -> None:
+    with pytest.raises(BadSetting, match="HIBERNAUT_CORS_ORIGINS must be origins"):
+        EmbeddedSettings.from_environment({"HIBERNAUT_CORS_ORIGINS": origin})

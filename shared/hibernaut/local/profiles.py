@@ -18,7 +18,7 @@ from typing import Literal
 
 from hibernaut import __version__
 from hibernaut.local import logs
-from hibernaut.local.server import LocalServer, address, listening
+from hibernaut.local.server import LocalServer, address, listening, own_host
 from hibernaut.wiring.data_folder import TABLE, DataFolderUnusable
 from hibernaut.wiring.settings import EmbeddedSettings, default_data, index_node
 
@@ -62,7 +62,8 @@ def serve(asked: Dev) -> None:
 
 
 def _embedded(asked: Dev, settings: EmbeddedSettings) -> None:
-    from hibernaut.rest.app import LOCAL_ORIGINS, create_app
+    from hibernaut.rest.app import create_app
+    from hibernaut.rest.origin_policy import OriginPolicy
     from hibernaut.wiring.api_services import services_over
     from hibernaut.wiring.embedded import Embedded
 
@@ -73,7 +74,8 @@ def _embedded(asked: Dev, settings: EmbeddedSettings) -> None:
         raise CannotServe(str(error)) from error
     limit = settings.upload_limit
     services = services_over(house.stores, house.host, house.models, house.chain, upload_limit=limit)
-    app = create_app(services, upload_limit=limit, cors_origins=settings.cors_origins or LOCAL_ORIGINS)
+    policy = OriginPolicy((own_host(asked.host, listener), *settings.allowed_hosts), settings.cors_origins)
+    app = create_app(services, upload_limit=limit, policy=policy)
 
     def stopping() -> None:
         app.state.lanes.close()
@@ -120,6 +122,9 @@ def _offline(asked: Dev, settings: EmbeddedSettings) -> None:
         "HIBERNAUT_DEFAULT_EMBEDDING": settings.default_embedding,
         "HIBERNAUT_EMBEDDING_DIMENSION": settings.embedding_dimension,
         "HIBERNAUT_OPENSEARCH": index_node(),
+        "HIBERNAUT_ALLOWED_HOSTS": ",".join(
+            (asked.host if ":" not in asked.host else f"[{asked.host}]", *settings.allowed_hosts)
+        ),
     }
     variables = {name: str(value) for name, value in asked_for.items() if value}
     try:

@@ -42,6 +42,12 @@ def address(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
+def own_host(host: str, listener: socket.socket) -> str:
+    """What the Host header says where a client uses `host`, the name or address that the server was told to listen on."""
+    port = listener.getsockname()[1]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}".lower()
+
+
 def loopback(host: str) -> bool:
     """Whether only this machine reaches a server that listens there. A name counts by what it stands for."""
     try:

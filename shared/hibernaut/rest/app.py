@@ -6,7 +6,6 @@ Knows which routers there are; must not know which engines stand behind the serv
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 
 from fastapi import FastAPI, Request
 from fastapi.middleware.cors import CORSMiddleware
@@ -18,6 +17,7 @@ from hibernaut.rest import docs, errors
 from hibernaut.rest.async_bridge import USUAL_WAITS, Lanes, Waits
 from hibernaut.rest.dependencies import Services
 from hibernaut.rest.middleware import MEBIBYTE, BodyLimit, OneSpelling, Unforeseen
+from hibernaut.rest.origin_policy import OriginGuard, OriginPolicy
 from hibernaut.rest.routers import (
     agent_blocks,
     agent_files,
@@ -42,9 +42,6 @@ from hibernaut.rest.routers import (
     tools,
 )
 
-LETTA_WEB_APP = "https://app.letta.com"
-LOCAL_ORIGINS = tuple(f"http://{host}:{port}" for host in ("localhost", "127.0.0.1") for port in (3000, 4200, 8080, 8283))
-"""Where development servers of web front ends usually run."""
 ROUTERS = (
     health,
     agents,
@@ -70,6 +67,7 @@ ROUTERS = (
 )
 """Where two routes fit one path, the first router's is taken."""
 DEFAULT_BODY_LIMIT = 50 * MEBIBYTE
+LOOPBACK_ONLY = OriginPolicy()
 DESCRIPTION = "Stateful LLM agents with self-editing memory, behind the Letta V1 API."
 
 
@@ -78,12 +76,12 @@ def create_app(
     *,
     body_limit: int = DEFAULT_BODY_LIMIT,
     upload_limit: int | None = None,
-    cors_origins: Sequence[str] = LOCAL_ORIGINS,
+    policy: OriginPolicy = LOOPBACK_ONLY,
     waits: Waits = USUAL_WAITS,
 ) -> FastAPI:
-    """The app over these services. `body_limit` in bytes, `upload_limit` that of a file (None: the same); pages from `cors_origins` (and Letta's own web app) may call it.
+    """The app over these services. `body_limit` in bytes, `upload_limit` that of a file (None: the same).
 
-    `waits` says how long followers of runs are kept waiting.
+    `policy` says which host names the app answers to, and which foreign pages may call it. `waits` says how long followers of runs wait.
     """
     # FastAPI names its body fields by an alias and silences pydantic's remark on that while it makes them; ours are built later.
     warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
@@ -107,11 +105,12 @@ def create_app(
     app.add_middleware(Unforeseen)
     app.add_middleware(
         CORSMiddleware,
-        allow_origins=[*cors_origins, LETTA_WEB_APP],
+        allow_origins=policy.origins,
         allow_credentials=True,
         allow_methods=["*"],
         allow_headers=["*"],
     )
+    app.add_middleware(OriginGuard, policy=policy)
     return app
 
 

@@ -27,6 +27,7 @@ logger = logging.getLogger(__name__)
 STATUS: dict[type[HibernautError], int] = {
     errors.InvalidArgument: 400,
     errors.Unauthenticated: 401,
+    errors.Forbidden: 403,
     errors.NotFound: 404,
     errors.Conflict: 409,
     errors.LogExpired: 410,

@@ -13,6 +13,9 @@ HibernautError
 ├─ PayloadTooLarge       over the body limit (413)
 ├─ UnsupportedMedia      a file of a type that cannot be read (415)
 ├─ Unauthenticated       (401)
+├─ Forbidden             the caller may not do this (403)
+│  ├─ ForeignHost        the request names a host that is not the server's
+│  └─ ForeignOrigin      a web page of an origin that is not allowed
 ├─ NotImplementedHere    the deployment lacks what is asked (501)
 ├─ StoreUnavailable      the table is busy, throttled or out of reach for longer than it is asked again (503)
 └─ ModelError            the model's provider failed; see its subclasses
@@ -96,6 +99,24 @@ class UnsupportedMedia(HibernautError):
 
 class Unauthenticated(HibernautError):
     code = "unauthenticated"
+
+
+class Forbidden(HibernautError):
+    """The caller may not do this."""
+
+    code = "forbidden"
+
+
+class ForeignHost(Forbidden):
+    """The request's Host is none of the server's names: a page may have re-pointed its own name here (DNS rebinding)."""
+
+    code = "foreign_host"
+
+
+class ForeignOrigin(Forbidden):
+    """The request comes from a web page of an origin that is not allowed."""
+
+    code = "foreign_origin"
 
 
 class NotImplementedHere(HibernautError):

@@ -219,15 +219,16 @@ def stream_app() -> FastAPI:
 
 def app_of(house: House) -> FastAPI:
     """The REST face of a house."""
-    from hibernaut.rest.app import LOCAL_ORIGINS, create_app
+    from hibernaut.rest.app import create_app
     from hibernaut.rest.async_bridge import Waits
+    from hibernaut.rest.origin_policy import OriginPolicy
     from hibernaut.wiring.api_services import services_over
 
     uploads = S3Uploads(house.settings.bucket, house.host.clock)
     services = services_over(house.stores, house.host, house.models, house.chain, uploads=uploads)
-    origins = house.settings.cors_origins or LOCAL_ORIGINS
+    policy = OriginPolicy(house.settings.allowed_hosts, house.settings.cors_origins)
     waits = Waits(longest=house.settings.longest_follow)
-    return create_app(services, body_limit=BODY_LIMIT, cors_origins=origins, waits=waits)
+    return create_app(services, body_limit=BODY_LIMIT, policy=policy, waits=waits)
 
 
 @cache

@@ -6,7 +6,8 @@
     HIBERNAUT_EMBEDDING_DIMENSION  its dimension, where that is not known or shall be shorter
     HIBERNAUT_TOOL_TIMEOUT    seconds that one call of a custom tool may take (default: 60)
     HIBERNAUT_UPLOAD_LIMIT    megabytes of one uploaded file (default: 50); on AWS the API takes no more than some 4
-    HIBERNAUT_CORS_ORIGINS    origins whose pages may call the API, separated by commas
+    HIBERNAUT_ALLOWED_HOSTS   host names that the API answers to beside 127.0.0.1, localhost and [::1], separated by commas
+    HIBERNAUT_CORS_ORIGINS    foreign origins whose pages may call the API, separated by commas (default: none)
     OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL   the providers
 
 On AWS (set by the stack):
@@ -26,6 +27,7 @@ On AWS (set by the stack):
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,6 +46,8 @@ LONGEST_FOLLOW = 840.0
 MEGABYTE = 1024 * 1024
 UPLOAD_LIMIT = 50 * MEGABYTE
 """Bytes of a file."""
+_HOST = re.compile(r"(?:[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
+"""A Host header in lower case. There are no wildcards: each host and each origin is named."""
 
 
 class BadSetting(ValueError):
@@ -65,6 +69,7 @@ class EmbeddedSettings:
     default_embedding: str | None = None
     embedding_dimension: int | None = None
     tool_timeout: float = DEFAULT_TOOL_TIMEOUT
+    allowed_hosts: tuple[str, ...] = ()
     cors_origins: tuple[str, ...] = ()
     upload_limit: int = UPLOAD_LIMIT
     providers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -80,7 +85,8 @@ class EmbeddedSettings:
             default_embedding=_embedding(variables),
             embedding_dimension=_dimension(variables),
             tool_timeout=_seconds(variables, "HIBERNAUT_TOOL_TIMEOUT", DEFAULT_TOOL_TIMEOUT),
-            cors_origins=_list(variables, "HIBERNAUT_CORS_ORIGINS"),
+            allowed_hosts=hosts_in(variables),
+            cors_origins=origins_in(variables),
             upload_limit=_megabytes(variables, "HIBERNAUT_UPLOAD_LIMIT"),
             providers={name: variables[name] for name in PROVIDER_NAMES if variables.get(name)},
         )
@@ -104,6 +110,7 @@ class AwsSettings:
     default_embedding: str | None = None
     embedding_dimension: int | None = None
     tool_timeout: float = DEFAULT_TOOL_TIMEOUT
+    allowed_hosts: tuple[str, ...] = ()
     cors_origins: tuple[str, ...] = ()
     private_callbacks: bool = False
 
@@ -128,7 +135,8 @@ class AwsSettings:
             default_embedding=_embedding(variables),
             embedding_dimension=_dimension(variables),
             tool_timeout=_seconds(variables, "HIBERNAUT_TOOL_TIMEOUT", DEFAULT_TOOL_TIMEOUT),
-            cors_origins=_list(variables, "HIBERNAUT_CORS_ORIGINS"),
+            allowed_hosts=hosts_in(variables),
+            cors_origins=origins_in(variables),
             private_callbacks=_yes(variables, "HIBERNAUT_PRIVATE_CALLBACKS"),
         )
 
@@ -206,5 +214,24 @@ def _megabytes(variables: Mapping[str, str], name: str) -> int:
     return int(text) * MEGABYTE
 
 
+def hosts_in(variables: Mapping[str, str]) -> tuple[str, ...]:
+    """The further host names that the API answers to. Raises: BadSetting."""
+    hosts = _list(variables, "HIBERNAUT_ALLOWED_HOSTS")
+    for host in hosts:
+        if not _HOST.fullmatch(host):
+            raise BadSetting(f"HIBERNAUT_ALLOWED_HOSTS must be names like api.example.com or api.example.com:8443, not {host!r}")
+    return hosts
+
+
+def origins_in(variables: Mapping[str, str]) -> tuple[str, ...]:
+    """The foreign origins whose pages may call the API. Raises: BadSetting."""
+    origins = _list(variables, "HIBERNAUT_CORS_ORIGINS")
+    for origin in origins:
+        scheme, _, host = origin.partition("://")
+        if scheme not in ("http", "https") or not _HOST.fullmatch(host):
+            raise BadSetting(f"HIBERNAUT_CORS_ORIGINS must be origins like https://app.example.com, not {origin!r}")
+    return origins
+
+
 def _list(variables: Mapping[str, str], name: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in variables.get(name, "").split(",") if part.strip())
+    return tuple(part.strip().lower() for part in variables.get(name, "").split(",") if part.strip())

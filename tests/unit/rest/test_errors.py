@@ -20,6 +20,8 @@ def tree(kind: type[HibernautError] = HibernautError) -> Iterator[type[Hibernaut
 def made(kind: type[HibernautError]) -> HibernautError:
     if kind in (errors.Busy, errors.PendingApproval):
         return kind("busy", "run-1")  # type: ignore[call-arg]
+    if kind is errors.StoreUnavailable:
+        return errors.StoreUnavailable("busy", retry_after=1.5)
     return kind("why")
 
 
@@ -47,6 +49,8 @@ def test_every_error_has_a_status_and_a_body(kind: type[HibernautError]) -> None
         (errors.ModelConnection("x"), 500),
         (errors.InvalidModelResponse("x"), 500),
         (errors.ContextWindowExceeded("x"), 400),
+        (errors.StoreUnavailable("x", 1.5), 503),
+        (errors.ForeignHost("x"), 403),
         (errors.ModelCredits("x"), 402),
     ],
     ids=lambda value: type(value).__name__,

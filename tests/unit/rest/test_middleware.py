@@ -12,17 +12,19 @@ from fastapi import HTTPException, Request
 from starlette.types import Message, Receive, Scope, Send
 
 from hibernaut.ports.table import ConditionFailed, Contended, OutcomeUnknown, TooLarge
-from hibernaut.rest.app import create_app
+from hibernaut.rest.app import LOOPBACK_ONLY, create_app
 from hibernaut.rest.dependencies import is_1_0_client
 from hibernaut.rest.middleware import BodyLimit, Unforeseen, spelled
+from hibernaut.rest.origin_policy import OriginPolicy
 from hibernaut.schemas.errors import HibernautError, StoreUnavailable
 
 SECRET = "the user's dearest secret"
 
 
 def scope(path: str = "/", headers: dict[str, str] | None = None) -> Scope:
-    raw = [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
-    return {"type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b"", "headers": raw}
+    raw = [(name.encode(), value.encode()) for name, value in ({"host": "127.0.0.1"} | (headers or {})).items()]
+    asked = {"type": "http", "method": "GET", "scheme": "http", "path": path, "raw_path": path.encode(), "query_string": b""}
+    return {**asked, "headers": raw, "server": ("127.0.0.1", 80)}
 
 
 def ask(app: Any, asked: Scope, body: list[bytes] | None = None) -> tuple[int, dict[str, str], Any]:
@@ -76,9 +78,9 @@ def test_who_is_a_1_0_client(headers: dict[str, str], stable: bool) -> None:
     assert is_1_0_client(Request(scope(headers=headers))) is stable
 
 
-def failing(error: Exception) -> Any:
+def failing(error: Exception, policy: OriginPolicy = LOOPBACK_ONLY) -> Any:
     """The app with one route that fails with this."""
-    app = create_app(None)  # type: ignore[arg-type]
+    app = create_app(None, policy=policy)  # type: ignore[arg-type]
 
     @app.get("/fails")
     async def fails() -> None:
@@ -97,10 +99,17 @@ def test_what_nobody_foresaw_is_answered_and_its_text_is_not_logged(caplog: pyte
     assert SECRET not in str([vars(one) for one in caplog.records])
 
 
-def test_an_answer_to_the_unforeseen_may_be_read_by_pages_too() -> None:
-    origin = {"origin": "https://app.letta.com"}
-    _, headers, _ = ask(failing(ValueError()), scope("/fails", origin))
+def test_an_answer_to_the_unforeseen_may_be_read_by_allowed_pages_too() -> None:
+    origin = {"origin": "https://app.example.com"}
+    policy = OriginPolicy(origins=(origin["origin"],))
+    _, headers, _ = ask(failing(ValueError(), policy), scope("/fails", origin))
     assert headers["access-control-allow-origin"] == origin["origin"]
+
+
+def test_a_foreign_host_is_refused_before_anything_is_routed() -> None:
+    for path in ("/fails", "/no/such/route", "/openapi.json"):
+        status, _, body = ask(failing(ValueError()), scope(path, {"host": "evil.test"}))
+        assert (status, body["detail"].partition(":")[0]) == (403, "FOREIGN_HOST")
 
 
 def test_a_run_that_failed_for_reasons_of_ours_is_not_sent_again() -> None:

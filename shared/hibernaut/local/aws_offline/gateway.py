@@ -219,5 +219,6 @@ async def _request(scope: Message, receive: Callable[[], Awaitable[Message]]) ->
         if not message.get("more_body"):
             break
     headers: Headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
+    headers.append(("X-Forwarded-Proto", scope["scheme"]))  # The API itself is reached by https only, and says so.
     path = scope["raw_path"].decode("ascii").split("?")[0]
     return Request(scope["method"], path, scope["query_string"].decode("ascii"), headers, body)

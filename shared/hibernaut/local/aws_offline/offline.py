@@ -33,6 +33,8 @@ from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.wiring.memory_index import close_file
 
 INDEX = "HIBERNAUT_OPENSEARCH"
+HOSTS, LOOPBACK = "HIBERNAUT_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]"
+"""Clients reach the gateway by loopback names here, in place of the API's own."""
 
 
 class FunctionFailed(Exception):
@@ -106,7 +108,8 @@ class OfflineAws:
             starting.enter_context(_invoking(self.lambdas))
             environments = [function.properties["Environment"]["Variables"] for function in functions]
             index = {INDEX: starting.enter_context(_index_file())}
-            starting.enter_context(exported({**union(environments), **index, **self._variables}))
+            hosts = {HOSTS: ",".join(filter(None, (LOOPBACK, self._variables.get(HOSTS))))}
+            starting.enter_context(exported({**union(environments), **index, **self._variables, **hosts}))
             self._put_secrets()
             self._running = starting.pop_all()
 

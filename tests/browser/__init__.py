@@ -1,0 +1,1 @@
+"""A real browser on pages of its own and of attackers."""
