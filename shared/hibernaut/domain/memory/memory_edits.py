@@ -98,6 +98,23 @@ def changed(blocks: Sequence[Block], changes: Sequence[BlockChange]) -> list[Blo
     return copy
 
 
+def written_over(values: Mapping[str, str], blocks: Sequence[Block]) -> EditResult:
+    """What a custom tool's own copy of core memory, values by label, makes of `blocks`: all of it, or nothing where one is refused.
+
+    Labels that the agent does not have are the tool's own affair.
+    """
+    changes: tuple[BlockChange, ...] = ()
+    held = {block.label: block for block in blocks}
+    try:
+        for label, value in values.items():
+            text = storable(value).replace("\x00", "")
+            if label in held and text != held[label].value:
+                changes += _edit(_writable(blocks, label), text)[1]
+    except Refused as refusal:
+        return EditResult("error", str(refusal), ())
+    return EditResult("success", None, changes)
+
+
 def _update(change: Edited | Renamed | Described) -> dict[str, str]:
     match change:
         case Edited():

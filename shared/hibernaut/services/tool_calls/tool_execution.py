@@ -8,7 +8,6 @@ from datetime import timedelta
 from typing import Literal
 
 from hibernaut.domain.memory import memory_edits
-from hibernaut.domain.memory.memory_edits import Edited
 from hibernaut.domain.tools.tool_returns import as_text
 from hibernaut.domain.turn.actor import Call, CallResult
 from hibernaut.domain.turn.approvals import NO_RESULT
@@ -32,6 +31,7 @@ TOO_MUCH = "This was too much to be written at once, so nothing of it was done. 
 MEMORY_TOO_MUCH = (
     "The call was made, but what it changed in memory was too much to be written at once, so nothing of that was kept."
 )
+MEMORY_REFUSED = "The call was made, but what it changed in memory is not allowed, so nothing of that was kept."
 NOT_STARTED = "The tool could not be started, so nothing of it was done."
 SENT = "The message was sent."
 logger = logging.getLogger(__name__)
@@ -260,10 +260,13 @@ def _claimed(outcome: ToolOutcome) -> ClaimedResult:
 
 
 def given(call: Call, result: ClaimedResult, effects: Effects) -> tuple[CallResult, Effects]:
-    """What an outside call gave, and the core memory as it left it."""
-    changes = tuple(Edited(label, as_text(value)) for label, value in result.blocks.items())
-    if changes:
-        effects = replace(effects, blocks=tuple(memory_edits.changed(effects.blocks, changes)))
+    """What an outside call gave, and the core memory as it left it; an error where memory may not be left so."""
+    edits = memory_edits.written_over(result.blocks, effects.blocks)
+    if edits.status == "error":
+        refused = result.model_copy(update={"status": "error"})
+        return _result(call, refused, f"{MEMORY_REFUSED} {edits.message}"), effects
+    if edits.changes:
+        effects = replace(effects, blocks=tuple(memory_edits.changed(effects.blocks, edits.changes)))
     return _result(call, result, result.value if result.status == "success" else result.error), effects
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hibernaut.domain.memory import memory_edits
-from hibernaut.domain.memory.memory_edits import Edited
 from hibernaut.domain.tools import tool_schema
 from hibernaut.domain.tools.tool_returns import as_text
 from hibernaut.domain.turn.actor import Call
@@ -23,7 +22,7 @@ from hibernaut.services.host import Host
 from hibernaut.services.records import Records
 from hibernaut.services.steps.step_work import Effects, Loader, Work
 from hibernaut.services.tool_calls.memory_changes import MemoryChanges
-from hibernaut.services.tool_calls.tool_execution import Calls, snapshot
+from hibernaut.services.tool_calls.tool_execution import MEMORY_REFUSED, Calls, snapshot
 from hibernaut.store.runs import RunState
 from hibernaut.store.stores import Stores
 
@@ -79,16 +78,19 @@ class ToolRuns:
             )
         )
         if outcome.blocks:
-            self._records.until_settled(lambda: self._keep_blocks(tenant, agent_id, outcome))
+            outcome = self._records.until_settled(lambda: self._keep_blocks(tenant, agent_id, outcome))
         stderr = _told(outcome)
         value = outcome.value if outcome.status == "success" else None
         return ToolExecutionResult(status=outcome.status, func_return=value, stdout=list(outcome.stdout), stderr=stderr)
 
-    def _keep_blocks(self, tenant: str, agent_id: str, outcome: ToolOutcome) -> None:
-        """What the function wrote into its `agent_state` becomes the blocks' value, as in a step."""
+    def _keep_blocks(self, tenant: str, agent_id: str, outcome: ToolOutcome) -> ToolOutcome:
+        """What the function wrote into its `agent_state` becomes the blocks' value, as in a step; an error where it may not."""
         work = self._work(tenant, agent_id)
-        edits = [Edited(label, as_text(value)) for label, value in outcome.blocks.items()]
-        self._commit(work, replace(work.effects, blocks=tuple(memory_edits.changed(work.effects.blocks, edits))))
+        edits = memory_edits.written_over(outcome.blocks, work.effects.blocks)
+        if edits.status == "error":
+            return replace(outcome, status="error", error=f"{MEMORY_REFUSED} {edits.message}")
+        self._commit(work, replace(work.effects, blocks=tuple(memory_edits.changed(work.effects.blocks, edits.changes))))
+        return outcome
 
     def _commit(self, work: Work, effects: Effects) -> None:
         now, token = self._records.clock.now(), self._records.ids.token()

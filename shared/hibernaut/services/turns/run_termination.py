@@ -233,7 +233,7 @@ class Endings:
         """
         tenant, state = work.tenant, work.state
         claims = {call.id: self._runs.claim(tenant, state, call.id) for call in calls}
-        edits = self._edits(work, calls, claims, token)
+        edits, refused = self._edits(work, calls, claims, token)
         kept = len(edits) <= min(MOST_EDITS, max(0, room))
         edits = edits if kept else []
         # A call that is refused now may have been begun by a worker that read the agent when it still had the tool.
@@ -241,17 +241,21 @@ class Endings:
         room = max(0, room - len(edits))
         sure, unsure = begun[:room], begun[room:]
         unclaimed = [self._runs.unclaimed(tenant, state, call_id) for call_id in sure]
-        results = tuple(_result(call, claims[call.id], unsure=call.id in unsure, kept=kept) for call in calls)
+        results = tuple(_told(call, claims[call.id], refused.get(call.id), unsure=call.id in unsure, kept=kept) for call in calls)
         return results, [*edits, *unclaimed]
 
-    def _edits(self, work: Work, calls: Sequence[Call], claims: Mapping[str, Claim | None], token: str) -> list[Change]:
-        """The changes of memory by the calls whose results are recorded."""
-        effects = work.effects
+    def _edits(
+        self, work: Work, calls: Sequence[Call], claims: Mapping[str, Claim | None], token: str
+    ) -> tuple[list[Change], dict[str, CallResult]]:
+        """The changes of memory by the calls whose results are recorded, and the results of those that memory refuses, by their ids."""
+        effects, refused = work.effects, {}
         for call in calls:
             claim = claims[call.id]
             if claim is not None and claim.result is not None:
-                effects = given(call, claim.result, effects)[1]
-        return self._memory.of(replace(work, effects=effects), self._clock.now(), token)
+                result, effects = given(call, claim.result, effects)
+                if result.status != claim.result.status:
+                    refused[call.id] = result
+        return self._memory.of(replace(work, effects=effects), self._clock.now(), token), refused
 
 
 def _room(newcomer: Newcomer | None) -> int:
@@ -260,7 +264,7 @@ def _room(newcomer: Newcomer | None) -> int:
     return MAX_CHANGES - AROUND - theirs
 
 
-def _result(call: Call, claim: Claim | None, *, unsure: bool, kept: bool) -> CallResult:
+def _told(call: Call, claim: Claim | None, refused: CallResult | None, *, unsure: bool, kept: bool) -> CallResult:
     if claim is None and not unsure:
         return CallResult(call, "error", NOT_RUN)
     if claim is None or claim.result is None:
@@ -268,5 +272,7 @@ def _result(call: Call, claim: Claim | None, *, unsure: bool, kept: bool) -> Cal
     result = claim.result
     if result.blocks and not kept:
         return CallResult(call, "error", NOT_KEPT)
+    if refused is not None:
+        return refused
     message = as_text(result.value if result.status == "success" else result.error)
     return CallResult(call, result.status, message, message, tuple(result.stdout), tuple(result.stderr))
