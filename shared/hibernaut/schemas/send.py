@@ -8,6 +8,7 @@ from pydantic import AliasChoices, Discriminator, Field, Tag
 
 from hibernaut.schemas.base import Json, JsonObject, Moment, Schema, Whole
 from hibernaut.schemas.content import InputPart
+from hibernaut.schemas.json_schema import ParametersSchema
 from hibernaut.schemas.letta_message import ApprovalItem, MessageType, WireToolReturn
 
 DEFAULT_MAX_STEPS = 50
@@ -71,6 +72,12 @@ class ClientTool(Schema):
     parameters: JsonObject | None = None
 
 
+class ClientToolCreate(ClientTool):
+    """A client's tool as a request names it, its parameters checked."""
+
+    parameters: ParametersSchema | None = None
+
+
 class ClientSkill(Schema):
     name: str
     description: str
@@ -96,7 +103,7 @@ class LettaRequest(Schema):
     assistant_message_tool_kwarg: str = "message"
     include_return_message_types: list[MessageType] | None = None
     enable_thinking: str | bool = True
-    client_tools: list[ClientTool] | None = None
+    client_tools: list[ClientToolCreate] | None = None
     client_skills: list[ClientSkill] | None = None
     override_model: str | None = None
     include_compaction_messages: bool = False

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from hibernaut.schemas.base import JsonObject, Moment, Schema, StrictSchema
+from hibernaut.schemas.json_schema import FunctionSchema, ParametersSchema
 
 DEFAULT_RETURN_LIMIT = 50_000
 """Characters of a tool's return that the model is shown."""
 MAX_NAME = 48
+LARGEST_SOURCE = 256 * 1024
+"""Characters of a tool's source: to read it takes some hundred times its size in memory."""
+ToolSource = Annotated[str, StringConstraints(max_length=LARGEST_SOURCE)]
 
 
 class ToolType(StrEnum):
@@ -72,12 +76,12 @@ class StoredTool(Tool):
 class ToolCreate(StrictSchema):
     """The body of POST and PUT /v1/tools/; unknown keys are refused (digest 1.7)."""
 
-    source_code: str
+    source_code: ToolSource
     source_type: Literal["python", "typescript", "json"] | None = None
     description: str | None = None
     tags: list[str] | None = None
-    json_schema: JsonObject | None = None
-    args_json_schema: JsonObject | None = None
+    json_schema: FunctionSchema | None = None
+    args_json_schema: ParametersSchema | None = None
     return_char_limit: int = Field(default=DEFAULT_RETURN_LIMIT, ge=1, le=1_000_000)
     pip_requirements: list[PipRequirement] | None = None
     npm_requirements: list[NpmRequirement] | None = None
@@ -88,12 +92,12 @@ class ToolCreate(StrictSchema):
 class ToolUpdate(Schema):
     """The body of PATCH /v1/tools/{id}; unknown keys are ignored, null leaves as it is."""
 
-    source_code: str | None = None
+    source_code: ToolSource | None = None
     source_type: str | None = None
     description: str | None = None
     tags: list[str] | None = None
-    json_schema: JsonObject | None = None
-    args_json_schema: JsonObject | None = None
+    json_schema: FunctionSchema | None = None
+    args_json_schema: ParametersSchema | None = None
     return_char_limit: int | None = Field(default=None, ge=1, le=1_000_000)
     pip_requirements: list[PipRequirement] | None = None
     npm_requirements: list[NpmRequirement] | None = None
@@ -106,13 +110,13 @@ class ToolUpdate(Schema):
 class ToolRunFromSource(StrictSchema):
     """The body of POST /v1/tools/run (digest 3): run once, nothing is stored."""
 
-    source_code: str
+    source_code: ToolSource
     args: JsonObject
     env_vars: dict[str, str] | None = None
     name: str | None = None
     source_type: str | None = None
-    args_json_schema: JsonObject | None = None
-    json_schema: JsonObject | None = None
+    args_json_schema: ParametersSchema | None = None
+    json_schema: FunctionSchema | None = None
     pip_requirements: list[PipRequirement] | None = None
     npm_requirements: list[NpmRequirement] | None = None
 

@@ -28,6 +28,7 @@ from hibernaut.domain.tools.tool_arguments import coerce
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.base import Json
 from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.json_schema import sound_parameters
 
 STREAM_LIMIT = 200_000
 """Characters of stdout, and of stderr, that are kept at most."""
@@ -116,8 +117,9 @@ def failed(job: ToolJob, kind: str, message: str) -> ToolOutcome:
 
 
 def _request(job: ToolJob) -> bytes:
-    parameters = (job.json_schema or {}).get("parameters") or {}
-    optional = [name for name in parameters.get("properties") or () if name not in (parameters.get("required") or ())]
+    parameters = sound_parameters((job.json_schema or {}).get("parameters"))
+    required = frozenset(parameters.get("required", ()))
+    optional = [name for name in parameters.get("properties", ()) if name not in required]
     return json.dumps(
         {
             "name": job.name,

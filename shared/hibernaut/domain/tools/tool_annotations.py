@@ -1,7 +1,8 @@
 """Python annotations as JSON schema, read from the syntax tree; nothing of the source is ever executed.
 
 Knows typing's usual forms and Pydantic models that stand in the source (run-time digest 10.2, the table). What it cannot
-read it refuses with the line, so that no tool is stored whose schema says less than its signature.
+read it refuses with the line, so that no tool is stored whose schema says less than its signature. Each class is read once, and
+what is written is counted: models that use one another grow without bound when they are written inline.
 """
 
 from __future__ import annotations
@@ -10,19 +11,34 @@ import ast
 import json
 from collections.abc import Iterator, Mapping
 
-from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.domain.tools.step_budget import BudgetSpent, StepBudget
+from hibernaut.domain.tools.tool_returns import storable
+from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import InvalidToolSource
+from hibernaut.schemas.json_schema import DEEPEST_SCHEMA, LARGEST_SCHEMA
 
 _SCALARS = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "dict": "object", "Dict": "object"}
 _LISTS = frozenset({"list", "List", "Sequence", "Iterable"})
 _TUPLES = frozenset({"tuple", "Tuple"})
 _MODEL = "BaseModel"
 _LITERALS: dict[type, str] = {str: "string", int: "integer", bool: "boolean"}
-
-LARGEST_SCHEMA = 100_000
-"""Characters of JSON that a tool's nested types may take: a model could not read more."""
+_LARGEST_INTEGER = 2**63 - 1
+_LONGEST_SHOWN = 200
+"""Characters of an annotation that an error repeats."""
 
 Models = Mapping[str, ast.ClassDef]
+
+
+def parsed(source: str, mode: str = "exec") -> ast.AST:
+    """The syntax tree. Raises: InvalidToolSource, whatever the source is."""
+    try:
+        return ast.parse(source, mode=mode)
+    except SyntaxError as error:
+        raise InvalidToolSource(f"The tool's source is not valid Python: {error.msg}", error.lineno) from error
+    except ValueError as error:  # a null byte, a lone surrogate
+        raise InvalidToolSource(f"The tool's source cannot be read as Python: {error}") from error
+    except (RecursionError, MemoryError) as error:
+        raise InvalidToolSource("The tool's source cannot be read as Python: it is nested too deeply") from error
 
 
 def models_of(tree: ast.Module) -> dict[str, ast.ClassDef]:
@@ -40,51 +56,114 @@ def is_optional(annotation: ast.expr) -> bool:
     return any(_is_none(member) for member in _members(annotation))
 
 
-def schema_of(annotation: ast.expr, models: Models, inside: tuple[str, ...] = ()) -> JsonObject:
-    """The JSON schema of a value so annotated; of an optional one, the schema of what it holds.
+class AnnotationReader:
+    """The schemas of one tool's annotations. `budget` counts the characters that they take when they are written out."""
 
-    `inside` names the models around it. Raises: InvalidToolSource with the line.
-    """
-    annotation = _unwrapped(annotation)
-    members = [member for member in _members(annotation) if not _is_none(member)]
-    if len(members) > 1:
-        raise _refused(annotation, "only a union with None can be described: choose one type")
-    if not members:
-        raise _refused(annotation, "None alone is no type for a parameter")
-    if members[0] is not annotation:
-        return schema_of(members[0], models, inside)
-    if isinstance(annotation, ast.Subscript):
-        return _generic(annotation, models, inside)
-    return _plain(annotation, models, inside)
+    def __init__(self, models: Models, budget: StepBudget | None = None) -> None:
+        self._models = models
+        self._known: dict[str, tuple[JsonObject, int]] = {}
+        """Models that are written already, each with its size."""
+        self.budget = budget or StepBudget(LARGEST_SCHEMA)
 
+    def schema_of(self, annotation: ast.expr, inside: tuple[str, ...] = ()) -> JsonObject:
+        """The JSON schema of a value so annotated; of an optional one, the schema of what it holds.
 
-def _plain(annotation: ast.expr, models: Models, inside: tuple[str, ...]) -> JsonObject:
-    name = _name(annotation)
-    if name in _SCALARS:
-        return {"type": _SCALARS[name]}
-    if name in _LISTS:
-        return {"type": "array", "items": {"type": "string"}}
-    if name in models:
-        return _model(models[name], models, inside)
-    hint = "a Pydantic model must be defined in the source itself" if name else "it is not a type"
-    raise _refused(annotation, hint)
+        `inside` names the models around it. Raises: InvalidToolSource with the line.
+        """
+        annotation = _unwrapped(annotation)
+        members = [member for member in _members(annotation) if not _is_none(member)]
+        if len(members) > 1:
+            raise _refused(annotation, "only a union with None can be described: choose one type")
+        if not members:
+            raise _refused(annotation, "None alone is no type for a parameter")
+        if members[0] is not annotation:
+            return self.schema_of(members[0], inside)
+        if isinstance(annotation, ast.Subscript):
+            return self._generic(annotation, inside)
+        return self._plain(annotation, inside)
 
+    def write(self, text: str, line: int) -> None:
+        """Count a text that the schema holds. Raises: InvalidToolSource where it is too much."""
+        self._spend(len(text), line)
 
-def _generic(annotation: ast.Subscript, models: Models, inside: tuple[str, ...]) -> JsonObject:
-    name = _name(annotation.value)
-    arguments = annotation.slice.elts if isinstance(annotation.slice, ast.Tuple) else [annotation.slice]
-    if name in _LISTS:
-        return {"type": "array", "items": schema_of(arguments[0], models, inside)}
-    if name == "Literal":
-        return _literal(annotation, arguments)
-    if name in _TUPLES:
-        if any(isinstance(argument, ast.Constant) and argument.value is ... for argument in arguments):
-            raise _refused(annotation, "a tuple needs a fixed length: use a list")
-        items = [schema_of(argument, models, inside) for argument in arguments]
-        return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
-    if name in {"dict", "Dict"}:
-        raise _refused(annotation, "use a bare dict, or a Pydantic model that names its fields")
-    raise _refused(annotation, "this generic type is not known")
+    def _plain(self, annotation: ast.expr, inside: tuple[str, ...]) -> JsonObject:
+        name = _name(annotation)
+        if name in _SCALARS:
+            return self._counted({"type": _SCALARS[name]}, annotation)
+        if name in _LISTS:
+            return self._counted({"type": "array", "items": {"type": "string"}}, annotation)
+        if name in self._models:
+            return self._model(self._models[name], inside)
+        hint = "a Pydantic model must be defined in the source itself" if name else "it is not a type"
+        raise _refused(annotation, hint)
+
+    def _generic(self, annotation: ast.Subscript, inside: tuple[str, ...]) -> JsonObject:
+        name = _name(annotation.value)
+        arguments = annotation.slice.elts if isinstance(annotation.slice, ast.Tuple) else [annotation.slice]
+        if name in _LISTS:
+            if len(arguments) != 1:
+                raise _refused(annotation, "a list has one type of items")
+            frame = self._counted({"type": "array", "items": None}, annotation)
+            return frame | {"items": self.schema_of(arguments[0], inside)}
+        if name == "Literal":
+            return self._counted(_literal(annotation, arguments), annotation)
+        if name in _TUPLES:
+            if not arguments or any(isinstance(argument, ast.Constant) and argument.value is ... for argument in arguments):
+                raise _refused(annotation, "a tuple needs a fixed length: use a list")
+            size = len(arguments)
+            frame = self._counted({"type": "array", "prefixItems": [], "minItems": size, "maxItems": size}, annotation)
+            return frame | {"prefixItems": [self.schema_of(argument, inside) for argument in arguments]}
+        if name in {"dict", "Dict"}:
+            raise _refused(annotation, "use a bare dict, or a Pydantic model that names its fields")
+        raise _refused(annotation, "this generic type is not known")
+
+    def _model(self, model: ast.ClassDef, inside: tuple[str, ...]) -> JsonObject:
+        if model.name in inside:
+            raise InvalidToolSource(f"The model {model.name} contains itself, which cannot be written inline", model.lineno)
+        if len(inside) >= DEEPEST_SCHEMA:
+            raise InvalidToolSource(f"The models around {model.name} are nested too deeply to be written inline", model.lineno)
+        if known := self._known.get(model.name):
+            self._spend(known[1], model.lineno)
+            return known[0]
+        before = self.budget.spent
+        properties: JsonObject = {}
+        required: list[str] = []
+        for name, field in self._fields(model).items():
+            description, has_default = _described(field)
+            if not description:
+                raise InvalidToolSource(f"Field {name} of {model.name} needs Field(description=...)", field.lineno)
+            self.write(name + description, field.lineno)
+            properties[name] = self.schema_of(field.annotation, (*inside, model.name)) | {"description": description}
+            if not has_default and not is_optional(field.annotation):
+                required.append(name)
+        frame = self._counted({"type": "object", "properties": None, "required": required}, model)
+        schema = frame | {"properties": properties}
+        self._known[model.name] = schema, self.budget.spent - before
+        return schema
+
+    def _fields(self, model: ast.ClassDef) -> dict[str, ast.AnnAssign]:
+        """The model's annotated fields by name, its parents' first; not the private ones, nor ClassVar, nor its configuration."""
+        fields: dict[str, ast.AnnAssign] = {}
+        for heir in _lineage(model, self._models):
+            self._spend(1 + len(heir.body), model.lineno)
+            for node in heir.body:
+                if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and not node.target.id.startswith("_"):
+                    kind = node.annotation.value if isinstance(node.annotation, ast.Subscript) else node.annotation
+                    if _name(kind) != "ClassVar" and node.target.id != "model_config":
+                        fields[node.target.id] = node
+        return fields
+
+    def _counted(self, schema: JsonObject, node: ast.expr | ast.ClassDef) -> JsonObject:
+        self._spend(len(json.dumps(schema)), node.lineno)
+        return schema
+
+    def _spend(self, characters: int, line: int) -> None:
+        try:
+            self.budget.spend(characters)
+        except BudgetSpent:
+            raise InvalidToolSource(
+                f"The tool's types are too large to be written inline: a schema has at most {LARGEST_SCHEMA} characters", line
+            ) from None
 
 
 def _literal(annotation: ast.expr, arguments: list[ast.expr]) -> JsonObject:
@@ -93,41 +172,26 @@ def _literal(annotation: ast.expr, arguments: list[ast.expr]) -> JsonObject:
     kind = _LITERALS.get(kinds.pop()) if len(kinds) == 1 else None
     if kind is None or len(values) != len(arguments):
         raise _refused(annotation, "a Literal holds strings, or integers, or booleans")
+    if any(isinstance(value, str) and value != storable(value) for value in values):
+        raise _refused(annotation, "a text of a Literal must not hold half of a surrogate pair")
+    if kind == "integer" and any(isinstance(value, int) and abs(value) > _LARGEST_INTEGER for value in values):
+        raise _refused(annotation, "an integer of a Literal has at most 64 bits")
     return {"type": kind, "enum": values}
 
 
-def _model(model: ast.ClassDef, models: Models, inside: tuple[str, ...]) -> JsonObject:
-    if model.name in inside:
-        raise InvalidToolSource(f"The model {model.name} contains itself, which cannot be written inline", model.lineno)
-    properties: JsonObject = {}
-    required: list[str] = []
-    for field in _fields(model, models):
-        assert isinstance(field.target, ast.Name)  # noqa: S101 -- _fields yields nothing else
-        name = field.target.id
-        description, has_default = _described(field)
-        if not description:
-            raise InvalidToolSource(f"Field {name} of {model.name} needs Field(description=...)", field.lineno)
-        properties[name] = schema_of(field.annotation, models, (*inside, model.name)) | {"description": description}
-        required = [other for other in required if other != name]
-        if not has_default and not is_optional(field.annotation):
-            required.append(name)
-    schema = {"type": "object", "properties": properties, "required": required}
-    # Models that use one another grow without bound when written inline: twenty short classes can make gigabytes.
-    if len(json.dumps(schema)) > LARGEST_SCHEMA:
-        raise InvalidToolSource(f"The model {model.name} is too large to be written inline", model.lineno)
-    return schema
-
-
-def _fields(model: ast.ClassDef, models: Models, heirs: tuple[str, ...] = ()) -> Iterator[ast.AnnAssign]:
-    """The model's annotated fields, its parents' first; not the private ones, nor ClassVar, nor its configuration."""
-    for base in model.bases:
-        if (parent := models.get(_name(base))) and parent.name not in heirs:
-            yield from _fields(parent, models, (*heirs, model.name))
-    for node in model.body:
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and not node.target.id.startswith("_"):
-            kind = node.annotation.value if isinstance(node.annotation, ast.Subscript) else node.annotation
-            if _name(kind) != "ClassVar" and node.target.id != "model_config":
-                yield node
+def _lineage(model: ast.ClassDef, models: Models) -> Iterator[ast.ClassDef]:
+    """The model and all that it inherits from, once each however many paths lead to it; parents before their heirs."""
+    seen: set[str] = set()
+    pending: list[tuple[ast.ClassDef, bool]] = [(model, False)]
+    while pending:
+        heir, parents_done = pending.pop()
+        if parents_done:
+            yield heir
+        elif heir.name not in seen:
+            seen.add(heir.name)
+            pending.append((heir, True))
+            parents = (models.get(_name(base)) for base in reversed(heir.bases))
+            pending += [(parent, False) for parent in parents if parent is not None]
 
 
 def _described(field: ast.AnnAssign) -> tuple[str, bool]:
@@ -157,20 +221,18 @@ def _metadata(annotation: ast.expr) -> list[ast.expr]:
 
 
 def _text(node: ast.expr | None) -> str:
-    try:
-        value: Json = ast.literal_eval(node) if node is not None else ""
-    except ValueError:
-        return ""
-    return value if isinstance(value, str) else ""
+    return storable(node.value) if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
 def _unwrapped(annotation: ast.expr) -> ast.expr:
     """Without quotes and without Annotated."""
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         try:
-            quoted = ast.parse(annotation.value.strip(), mode="eval").body
-        except (SyntaxError, ValueError) as error:
+            tree = parsed(annotation.value.strip(), mode="eval")
+        except InvalidToolSource as error:
             raise _refused(annotation, "it is not a type") from error
+        assert isinstance(tree, ast.Expression)  # noqa: S101 -- what the mode gives
+        quoted = tree.body
         for node in ast.walk(quoted):
             ast.copy_location(node, annotation)
         return _unwrapped(quoted)
@@ -206,6 +268,10 @@ def _name(node: ast.expr) -> str:
 
 
 def _refused(annotation: ast.expr, hint: str) -> InvalidToolSource:
-    return InvalidToolSource(
-        f"The annotation {ast.unparse(annotation)} cannot be described to a model: {hint}", annotation.lineno
-    )
+    try:
+        shown = ast.unparse(annotation)
+    except (ValueError, RecursionError):
+        shown = "here"  # an f-string, or a number, that has no short text
+    if len(shown) > _LONGEST_SHOWN:
+        shown = f"{shown[:_LONGEST_SHOWN]}…"
+    return InvalidToolSource(f"The annotation {shown} cannot be described to a model: {hint}", annotation.lineno)

@@ -1,23 +1,33 @@
 """A model's arguments made to fit a tool's JSON schema: numbers out of strings, nothing out of thin air.
 
 Knows JSON schema as far as tools use it. A value that already fits is never touched: a string that looks like JSON stays
-that string where a string is asked for (V1 mangles it; run-time digest 17, item 10).
+that string where a string is asked for (V1 mangles it; run-time digest 17, item 10). A value meets a schema once, however many
+references lead from the one to the other, and the steps of one call are counted.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from math import isfinite
 
+from hibernaut.domain.tools.step_budget import BudgetSpent, StepBudget
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.json_schema import target
 
+MOST_STEPS = 100_000
+"""Pairs of a value and a schema that one call's arguments may need: a fraction of a second."""
 _INTEGER = re.compile(r"[+-]?\d+(?:\.0+)?", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _MOST_DIGITS = 4_000
 _DEEPEST = 64
+_LONGEST_SHOWN = 500
+"""Characters of a list of choices, or of names, that an error repeats."""
+_PER_STEP = 32
+"""Characters that are decoded, and names or choices that are compared, for the price of one step."""
 _NOUNS = {
     "string": "a string",
     "integer": "an integer",
@@ -29,7 +39,7 @@ _NOUNS = {
 }
 
 
-def coerce(args: JsonObject, json_schema: JsonObject | None) -> JsonObject:
+def coerce(args: JsonObject, json_schema: JsonObject | None, budget: StepBudget | None = None) -> JsonObject:
     """The arguments that the tool's schema names, each as the type that it asks for; others are dropped (digest 10.4).
 
     `json_schema` is the tool's, `{name, description, parameters}`. One without properties says nothing: the arguments stay.
@@ -39,7 +49,8 @@ def coerce(args: JsonObject, json_schema: JsonObject | None) -> JsonObject:
     properties = parameters.get("properties") if isinstance(parameters, dict) else None
     if not isinstance(parameters, dict) or not isinstance(properties, dict):
         return dict(args)
-    return _fields({name: args[name] for name in properties if name in args}, parameters, "", parameters, 0)
+    named = {name: args[name] for name in properties if name in args}
+    return _fitted(named, parameters, parameters, budget or StepBudget(MOST_STEPS))
 
 
 def check_prefill(args: JsonObject, json_schema: JsonObject | None) -> JsonObject:
@@ -51,61 +62,139 @@ def check_prefill(args: JsonObject, json_schema: JsonObject | None) -> JsonObjec
     properties = parameters.get("properties") if isinstance(parameters, dict) else None
     known: Mapping[str, Json] = properties if isinstance(properties, dict) else {}
     if unknown := [name for name in args if name not in known]:
-        raise InvalidArgument(f"a tool rule fills in arguments that the tool does not have: {', '.join(unknown)}")
-    return {name: _fitted(value, known[name], name, parameters or {}) for name, value in args.items()}
+        raise InvalidArgument(f"a tool rule fills in arguments that the tool does not have: {_shown(', '.join(unknown))}")
+    # The others of the tool's required arguments are not missing: the model gives them.
+    filled_in = {"properties": {name: known[name] for name in args}, "required": list(args)}
+    return _fitted(args, filled_in, parameters or {}, StepBudget(MOST_STEPS))
 
 
-def _fitted(value: Json, schema: Json, name: str, root: JsonObject, depth: int = 0) -> Json:
-    """`name` is the path to the value, for the error's text; `root` is where references are looked up."""
-    if depth > _DEEPEST:
-        raise InvalidArgument(f"argument {name!r}: nested too deeply")
-    if not isinstance(schema, dict):
-        return value
-    if isinstance(reference := schema.get("$ref"), str):
-        return _fitted(value, _target(reference, root), name, root, depth + 1)
-    if isinstance(choices := schema.get("anyOf") or schema.get("oneOf"), list):
-        return _any_of(value, choices, name, root, depth)
-    kinds = schema.get("type")
-    if isinstance(kinds, list):
-        return _any_of(value, [schema | {"type": kind} for kind in kinds], name, root, depth)
-    fitted = _typed(value, kinds, name) if isinstance(kinds, str) and kinds in _NOUNS else value
-    options = schema.get("enum")
-    if isinstance(options, list) and fitted not in options:
-        raise InvalidArgument(f"argument {name!r}: expected one of {json.dumps(options, ensure_ascii=False)}")
-    if isinstance(fitted, list):
-        return _array(fitted, schema, name, root, depth)
-    if isinstance(fitted, dict):
-        return _fields(fitted, schema, f"{name}.", root, depth)
-    return fitted
+@dataclass(frozen=True, slots=True)
+class _Misfit:
+    """Why a value does not fit. `path` leads to it from the value that was looked at; `missing` are the names of what it lacks."""
+
+    text: str
+    path: str = ""
+    missing: tuple[str, ...] = ()
+
+    def below(self, step: str) -> _Misfit:
+        return replace(self, path=f"{step[:80]}{self.path}")
 
 
-def _target(reference: str, root: JsonObject) -> Json:
-    """What a local reference names; None, which fits everything, where it names nothing."""
-    target: Json = root
-    for part in reference.removeprefix("#/").split("/"):
-        target = target.get(part) if isinstance(target, dict) else None
-    return target
+def _fitted(args: JsonObject, schema: JsonObject, root: JsonObject, budget: StepBudget) -> JsonObject:
+    """Raises: InvalidArgument."""
+    try:
+        fitted = _Fitting(root, budget).fields(args, schema, 0)
+    except BudgetSpent:
+        raise InvalidArgument("the arguments are too many, or their schema has too many choices, to be read") from None
+    if not isinstance(fitted, _Misfit):
+        return fitted
+    if fitted.missing:
+        names = [f"{fitted.path}.{name}".removeprefix(".") for name in fitted.missing]
+        raise InvalidArgument(f"required argument{'s' if len(names) > 1 else ''} missing: {_shown(', '.join(names))}")
+    raise InvalidArgument(f"argument {fitted.path.removeprefix('.')!r}: {fitted.text}")
 
 
-def _any_of(value: Json, choices: list[Json], name: str, root: JsonObject, depth: int) -> Json:
-    """The first choice that takes the value as it is, else the first that can be made of it."""
-    made: list[Json] = []
-    refused: InvalidArgument | None = None
-    for choice in choices:
-        try:
-            fitted = _fitted(value, choice, name, root, depth + 1)
-        except InvalidArgument as error:
-            refused = refused or error
-            continue
-        if type(fitted) is type(value) and fitted == value:
+class _Fitting:
+    """The fitting of one call's arguments. `root` is where references are looked up."""
+
+    def __init__(self, root: JsonObject, budget: StepBudget) -> None:
+        self._root = root
+        self._budget = budget
+        self._met: dict[tuple[int, int], tuple[JsonObject, Json, Json | _Misfit]] = {}
+        """What came of a schema and a value that have met. It holds both, so that their identities stay theirs."""
+
+    def fields(self, values: JsonObject, schema: JsonObject, depth: int) -> JsonObject | _Misfit:
+        """An object's fields, each fitted; those that `schema` does not name are kept. Null is no value for an optional field."""
+        properties = schema.get("properties")
+        named: JsonObject = properties if isinstance(properties, dict) else {}
+        asked = schema.get("required")
+        required = [field for field in asked if isinstance(field, str)] if isinstance(asked, list) else []
+        self._budget.spend(len(required) // _PER_STEP)
+        if missing := tuple(field for field in required if field not in values):
+            return _Misfit("", missing=missing)
+        needed, fitted = frozenset(required), {}
+        for field, value in values.items():
+            outcome = value if value is None and field not in needed else self._fit(value, named.get(field), depth + 1)
+            if isinstance(outcome, _Misfit):
+                return outcome.below(f".{field}")
+            fitted[field] = outcome
+        return fitted
+
+    def _fit(self, value: Json, schema: Json, depth: int) -> Json | _Misfit:
+        if not isinstance(schema, dict):
             return value
-        made.append(fitted)
-    if not made and refused:
-        raise refused
-    return made[0] if made else value
+        if met := self._met.get((id(schema), id(value))):
+            return met[2]
+        if depth > _DEEPEST:
+            return _Misfit("nested too deeply")
+        self._budget.spend()
+        outcome = self._by(value, schema, depth)
+        self._met[id(schema), id(value)] = schema, value, outcome
+        return outcome
+
+    def _by(self, value: Json, schema: JsonObject, depth: int) -> Json | _Misfit:
+        if isinstance(reference := schema.get("$ref"), str):
+            return self._fit(value, target(reference, self._root), depth + 1)
+        if isinstance(choices := schema.get("anyOf") or schema.get("oneOf"), list):
+            return _first(value, (self._fit(value, choice, depth + 1) for choice in choices))
+        kinds = schema.get("type")
+        if isinstance(kinds, list):
+            return _first(value, (self._of_kind(value, kind, schema, depth) for kind in kinds))
+        return self._of_kind(value, kinds, schema, depth)
+
+    def _of_kind(self, value: Json, kind: Json, schema: JsonObject, depth: int) -> Json | _Misfit:
+        fitted = self._typed(value, kind) if isinstance(kind, str) and kind in _NOUNS else value
+        options = schema.get("enum")
+        if isinstance(fitted, _Misfit):
+            return fitted
+        if isinstance(options, list):
+            self._budget.spend(len(options) // _PER_STEP)
+            if fitted not in options:
+                return _Misfit(f"expected one of {_shown(json.dumps(options, ensure_ascii=False))}")
+        if isinstance(fitted, list):
+            return self._items(fitted, schema, depth)
+        return self.fields(fitted, schema, depth) if isinstance(fitted, dict) else fitted
+
+    def _typed(self, value: Json, kind: str) -> Json | _Misfit:
+        if isinstance(value, str) and kind != "string":
+            self._budget.spend(len(value) // _PER_STEP)
+        fitted = _typed(value, kind)
+        if isinstance(fitted, str) and not isinstance(value, str):
+            self._budget.spend(len(fitted) // _PER_STEP)
+        return fitted
+
+    def _items(self, values: list[Json], schema: JsonObject, depth: int) -> list[Json] | _Misfit:
+        least, most = schema.get("minItems"), schema.get("maxItems")
+        if isinstance(least, int) and len(values) < least:
+            return _Misfit(f"expected at least {least} items, not {len(values)}")
+        if isinstance(most, int) and len(values) > most:
+            return _Misfit(f"expected at most {most} items, not {len(values)}")
+        prefix, rest = schema.get("prefixItems"), schema.get("items")
+        schemas = prefix if isinstance(prefix, list) else []
+        fitted = []
+        for index, value in enumerate(values):
+            outcome = self._fit(value, schemas[index] if index < len(schemas) else rest, depth + 1)
+            if isinstance(outcome, _Misfit):
+                return outcome.below(f"[{index}]")
+            fitted.append(outcome)
+        return fitted
 
 
-def _typed(value: Json, kind: str, name: str) -> Json:
+def _first(value: Json, outcomes: Iterable[Json | _Misfit]) -> Json | _Misfit:
+    """Of what the choices make of a value: the value itself where one takes it as it is, else the first that is made of it."""
+    made: list[Json] = []
+    misfit: _Misfit | None = None
+    for outcome in outcomes:
+        if isinstance(outcome, _Misfit):
+            misfit = misfit or outcome
+        elif type(outcome) is type(value) and outcome == value:
+            return value
+        else:
+            made.append(outcome)
+    return made[0] if made else misfit or value
+
+
+def _typed(value: Json, kind: str) -> Json | _Misfit:
     match kind, value:
         case ("string", str()) | ("boolean", bool()) | ("array", list()) | ("object", dict()) | ("null", None):
             return value
@@ -118,7 +207,7 @@ def _typed(value: Json, kind: str, name: str) -> Json:
         case "integer", str() if _INTEGER.fullmatch(value.strip()) and len(value) < _MOST_DIGITS:
             return int(value.strip().partition(".")[0])
         case "number", str() if _NUMBER.fullmatch(value.strip()) and len(value) < _MOST_DIGITS:
-            return _typed(float(value) if set(value) & set(".eE") else int(value), kind, name)
+            return _typed(float(value) if set(value) & set(".eE") else int(value), kind)
         case "boolean", str() if value.strip().lower() in {"true", "false"}:
             return value.strip().lower() == "true"
         case "boolean", int() | float() if value in (0, 1):
@@ -126,19 +215,19 @@ def _typed(value: Json, kind: str, name: str) -> Json:
         case "string", bool() | int() | float() | dict() | list():
             return json.dumps(value, ensure_ascii=False)
         case (("array" | "object"), str()):
-            return _typed(_decoded(value, kind, name), kind, name)
+            return _decoded(value, kind)
         case _:
-            raise InvalidArgument(f"argument {name!r}: expected {_NOUNS[kind]}, not {_described(value)}")
+            return _Misfit(f"expected {_NOUNS[kind]}, not {_described(value)}")
 
 
-def _decoded(text: str, kind: str, name: str) -> Json:
+def _decoded(text: str, kind: str) -> Json | _Misfit:
     """A string in which a model wrote the array or object that was asked for."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, list if kind == "array" else dict):
-        raise InvalidArgument(f"argument {name!r}: expected {_NOUNS[kind]}, not a string")
+        return _Misfit(f"expected {_NOUNS[kind]}, not a string")
     return value
 
 
@@ -158,33 +247,5 @@ def _described(value: Json) -> str:
             return "an object"
 
 
-def _array(values: list[Json], schema: JsonObject, name: str, root: JsonObject, depth: int) -> list[Json]:
-    least, most = schema.get("minItems"), schema.get("maxItems")
-    if isinstance(least, int) and len(values) < least:
-        raise InvalidArgument(f"argument {name!r}: expected at least {least} items, not {len(values)}")
-    if isinstance(most, int) and len(values) > most:
-        raise InvalidArgument(f"argument {name!r}: expected at most {most} items, not {len(values)}")
-    prefix = schema.get("prefixItems")
-    schemas = prefix if isinstance(prefix, list) else []
-    rest = schema.get("items")
-    return [
-        _fitted(value, schemas[index] if index < len(schemas) else rest, f"{name}[{index}]", root, depth + 1)
-        for index, value in enumerate(values)
-    ]
-
-
-def _fields(values: JsonObject, schema: JsonObject, path: str, root: JsonObject, depth: int) -> JsonObject:
-    """An object's fields, each fitted; those that `schema` does not name are kept. Null is no value for an optional field."""
-    properties = schema.get("properties")
-    named: JsonObject = properties if isinstance(properties, dict) else {}
-    asked = schema.get("required")
-    required = [field for field in asked if isinstance(field, str)] if isinstance(asked, list) else []
-    missing = [f"{path}{field}" for field in required if field not in values]
-    if missing:
-        raise InvalidArgument(f"required argument{'s' if len(missing) > 1 else ''} missing: {', '.join(missing)}")
-    return {
-        field: value
-        if value is None and field not in required
-        else _fitted(value, named.get(field), f"{path}{field}", root, depth + 1)
-        for field, value in values.items()
-    }
+def _shown(text: str) -> str:
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"

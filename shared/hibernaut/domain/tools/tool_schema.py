@@ -6,18 +6,21 @@ Knows signatures and their docstrings (run-time digest 10.2). It must not know t
 from __future__ import annotations
 
 import ast
-import json
 from collections.abc import Iterator
 
 from hibernaut.domain.tools import google_docstring
-from hibernaut.domain.tools.tool_annotations import LARGEST_SCHEMA, Models, is_optional, models_of, schema_of
+from hibernaut.domain.tools.step_budget import BudgetSpent, StepBudget
+from hibernaut.domain.tools.tool_annotations import AnnotationReader, is_optional, models_of, parsed
+from hibernaut.domain.tools.tool_returns import storable
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import InvalidArgument, InvalidToolSource
+from hibernaut.schemas.json_schema import LARGEST_SCHEMA, problem_of, size_problem_of, target
 from hibernaut.schemas.tool import MAX_NAME
 
 RESERVED = frozenset({"self", "agent_state", "agent_id"})
 """Parameters that the server fills in; a model never sees them."""
-_DEEPEST_REFERENCE = 32
+_DEEPEST = 64
+"""Objects, arrays and references within each other in an args schema."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -34,17 +37,20 @@ def derive_schema(source_code: str, name: str | None = None) -> JsonObject:
     """
     tree = _parsed(source_code)
     function = _function(tree, name)
-    docstring = ast.get_docstring(function)
+    docstring = storable(ast.get_docstring(function) or "")
     if not docstring:
         raise InvalidToolSource(f"Function {function.name} needs a docstring that says what it does", function.lineno)
     read = google_docstring.read(docstring)
     if not read.description:
         raise InvalidToolSource(f"The docstring of {function.name} does not say what the function does", function.lineno)
     try:
-        parameters = _parameters(function, models_of(tree), read.parameters)
+        parameters = _parameters(function, AnnotationReader(models_of(tree)), read.parameters)
     except RecursionError as error:
         raise InvalidToolSource(f"The annotations of {function.name} are nested too deeply", function.lineno) from error
-    return {"name": function.name, "description": read.description, "parameters": parameters}
+    schema = {"name": function.name, "description": read.description, "parameters": parameters}
+    if why := problem_of(parameters) or size_problem_of(schema):
+        raise InvalidToolSource(f"The schema of {function.name} cannot be offered to a model: {why}", function.lineno)
+    return schema
 
 
 def schema_from_args(source: str, args_json_schema: JsonObject) -> JsonObject:
@@ -53,26 +59,23 @@ def schema_from_args(source: str, args_json_schema: JsonObject) -> JsonObject:
     Raises: InvalidToolSource; InvalidArgument for an args schema that is not an object's.
     """
     function = _function(_parsed(source), None)
-    properties = args_json_schema.get("properties", {})
-    required = args_json_schema.get("required", [])
-    if args_json_schema.get("type", "object") != "object" or not isinstance(properties, dict) or not isinstance(required, list):
+    if args_json_schema.get("type", "object") != "object":
         raise InvalidArgument("args_json_schema must describe an object: its properties and which of them are required")
-    inlined = {name: _inlined(schema, args_json_schema) for name, schema in properties.items()}
+    if why := problem_of(args_json_schema):
+        raise InvalidArgument(f"args_json_schema is not a JSON schema: {why}")
+    properties = Inliner(args_json_schema).inlined(args_json_schema.get("properties", {}))
+    description = storable(ast.get_docstring(function) or f"The {function.name} tool")
     return {
         "name": function.name,
-        "description": ast.get_docstring(function) or f"The {function.name} tool",
-        "parameters": {"type": "object", "properties": inlined, "required": list(required)},
+        "description": description,
+        "parameters": {"type": "object", "properties": properties, "required": list(args_json_schema.get("required", []))},
     }
 
 
 def _parsed(source: str) -> ast.Module:
-    try:
-        return ast.parse(source)
-    except SyntaxError as error:
-        raise InvalidToolSource(f"The tool's source is not valid Python: {error.msg}", error.lineno) from error
-    except (ValueError, RecursionError, MemoryError) as error:
-        # A null byte, a lone surrogate, or brackets nested beyond what the parser takes.
-        raise InvalidToolSource(f"The tool's source cannot be read as Python: {error}") from error
+    tree = parsed(source)
+    assert isinstance(tree, ast.Module)  # noqa: S101 -- what the mode gives
+    return tree
 
 
 def _function(tree: ast.Module, name: str | None) -> Function:
@@ -82,11 +85,11 @@ def _function(tree: ast.Module, name: str | None) -> Function:
             f"The tool's source defines no function called {name}" if name else "The tool's source defines no function"
         )
     if len(functions[-1].name) > MAX_NAME:
-        raise InvalidArgument(f"A tool's name has at most {MAX_NAME} characters: {functions[-1].name}")
+        raise InvalidArgument(f"A tool's name has at most {MAX_NAME} characters: {functions[-1].name[: 2 * MAX_NAME]}")
     return functions[-1]
 
 
-def _parameters(function: Function, models: Models, texts: dict[str, str]) -> JsonObject:
+def _parameters(function: Function, annotations: AnnotationReader, texts: dict[str, str]) -> JsonObject:
     properties: JsonObject = {}
     required = []
     for parameter, has_default in _signature(function):
@@ -97,7 +100,7 @@ def _parameters(function: Function, models: Models, texts: dict[str, str]) -> Js
             raise InvalidToolSource(
                 f"Parameter {name} of {function.name} is not described in its docstring's Args", parameter.lineno
             )
-        properties[name] = schema_of(parameter.annotation, models) | {"description": texts[name]}
+        properties[name] = annotations.schema_of(parameter.annotation) | {"description": texts[name]}
         if not has_default and not is_optional(parameter.annotation):
             required.append(name)
     return {"type": "object", "properties": properties, "required": required}
@@ -121,24 +124,35 @@ def _signature(function: Function) -> Iterator[tuple[ast.arg, bool]]:
             yield parameter, default is not None
 
 
-def _inlined(schema: Json, root: JsonObject, depth: int = 0) -> Json:
-    """The schema without local references. Raises: InvalidArgument for one that is unknown or contains itself."""
-    if depth > _DEEPEST_REFERENCE:
-        raise InvalidArgument("args_json_schema contains itself, or is nested too deeply, to be written inline")
-    match schema:
-        case {"$ref": str(reference), **others}:
-            target: Json = root
-            for part in reference.removeprefix("#/").split("/"):
-                target = target.get(part) if isinstance(target, dict) else None
-            if not isinstance(target, dict):
-                raise InvalidArgument(f"args_json_schema refers to {reference}, which it does not define")
-            found = _inlined(target | others, root, depth + 1)
-            if len(json.dumps(found)) > LARGEST_SCHEMA:
-                raise InvalidArgument(f"args_json_schema is too large to be written inline at {reference}")
-            return found
-        case dict():
-            return {key: _inlined(value, root, depth + 1) for key, value in schema.items()}
-        case list():
-            return [_inlined(value, root, depth + 1) for value in schema]
-        case _:
-            return schema
+class Inliner:
+    """Writes the references of a schema out. `budget` counts the values and the characters that are written."""
+
+    def __init__(self, root: JsonObject, budget: StepBudget | None = None) -> None:
+        self._root = root
+        self.budget = budget or StepBudget(LARGEST_SCHEMA)
+
+    def inlined(self, schema: Json) -> Json:
+        """The schema without references. Raises: InvalidArgument for one that contains itself, or grows too large."""
+        try:
+            return self._inlined(schema, 0)
+        except BudgetSpent:
+            raise InvalidArgument(
+                f"args_json_schema is too large to be written inline: a schema has at most {LARGEST_SCHEMA} characters"
+            ) from None
+
+    def _inlined(self, schema: Json, depth: int) -> Json:
+        if depth > _DEEPEST:
+            raise InvalidArgument("args_json_schema contains itself, or is nested too deeply, to be written inline")
+        match schema:
+            case {"$ref": str(reference), **others} if isinstance(found := target(reference, self._root), dict):
+                self.budget.spend(len(reference))
+                return self._inlined(found | others, depth + 1)
+            case dict():
+                self.budget.spend(sum(len(key) + 4 for key in schema))
+                return {key: self._inlined(value, depth + 1) for key, value in schema.items()}
+            case list():
+                self.budget.spend(len(schema) + 2)
+                return [self._inlined(value, depth + 1) for value in schema]
+            case _:
+                self.budget.spend(len(schema) if isinstance(schema, str) else 4)
+                return schema

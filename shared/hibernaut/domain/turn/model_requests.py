@@ -12,6 +12,7 @@ from hibernaut.domain.tools.tool_returns import repair_arguments
 from hibernaut.domain.turn.actor import Actor, Call
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.json_schema import sound_parameters
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.model_call import ModelReply, ModelRequest, ModelToolCall, ToolChoice, ToolSpec
 from hibernaut.schemas.tool import Tool
@@ -78,8 +79,8 @@ def model_request(
 def specification(actor: Actor, tool: Tool) -> ToolSpec:
     """A tool as this agent's model is offered it: legacy agents get `request_heartbeat`, and `thinking` where their model needs it."""
     schema = tool.json_schema or {}
-    parameters = dict(schema.get("parameters") or {"type": "object", "properties": {}})
-    properties, required = dict(parameters.get("properties") or {}), list(parameters.get("required") or [])
+    parameters = dict(sound_parameters(schema.get("parameters")))
+    properties, required = dict(parameters.get("properties", {})), list(parameters.get("required", []))
     properties.pop("request_heartbeat", None)
     required = [name for name in required if name != "request_heartbeat"]
     if actor.spec.heartbeats and actor.config.put_inner_thoughts_in_kwargs:

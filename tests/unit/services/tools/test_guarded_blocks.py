@@ -12,7 +12,7 @@ from hibernaut.ports.tool_runner import ToolOutcome
 from hibernaut.schemas.block import StoredBlock
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.tool import ToolCreate
-from hibernaut.services.calls import MEMORY_REFUSED
+from hibernaut.services.tool_calls.tool_execution import MEMORY_REFUSED
 from tests.protocol.staged import RING, Died, meanwhile, returns
 from tests.support.house import TENANT as HOME
 from tests.support.house import House

@@ -1,0 +1,194 @@
+"""JSON schemas that callers hand in: of a tool's parameters, in the dialect that models' providers read (draft 2020-12).
+
+A schema that passes `problem_of` can be offered to a model and read by `domain.tool_arguments`. Knows keywords and the form of their
+values; it must not know tools, nor what their arguments are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Annotated
+from urllib.parse import unquote
+
+from pydantic import AfterValidator, Field
+from pydantic_core import to_json
+
+from hibernaut.schemas.base import Json, JsonObject
+
+LARGEST_SCHEMA = 128 * 1024
+"""Bytes of a tool's schema, written as JSON: a model could not read more."""
+DEEPEST_SCHEMA = 32
+"""Schemas within each other."""
+KINDS = frozenset({"string", "integer", "number", "boolean", "array", "object", "null"})
+
+_ONE = frozenset({
+    "items", "additionalProperties", "additionalItems", "unevaluatedItems", "unevaluatedProperties", "propertyNames", "contains",
+    "not", "if", "then", "else",
+})  # fmt: skip
+_SEVERAL = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
+_NAMED = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
+_TEXTS = frozenset({"$ref", "$schema", "$id", "$comment", "$anchor", "pattern", "format", "contentEncoding", "contentMediaType"})
+_COUNTS = frozenset({
+    "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains",
+})  # fmt: skip
+_NUMBERS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
+
+_Found = tuple[str, Json]
+"""A schema within another, by the path to it."""
+
+
+def problem_of(schema: Json) -> str | None:
+    """What keeps `schema` from being a JSON schema, with the path to it; None where nothing does. Each part is visited once."""
+    level: list[_Found] = [("", schema)]
+    for _ in range(DEEPEST_SCHEMA):
+        below: list[_Found] = []
+        for path, each in level:
+            if isinstance(each, bool) and path:
+                continue
+            if not isinstance(each, dict):
+                return f"{path or 'it'} must be a schema (an object), not {_noun(each)}"
+            for keyword, value in each.items():
+                place = f"{path}.{keyword}" if path else keyword
+                if (why := _problem(keyword, value)) or (why := _lost_reference(keyword, value, schema)):
+                    return f"{place} {why}"
+                below += _within(keyword, value, place)
+        if not below:
+            return None
+        level = below
+    return f"its schemas are nested more than {DEEPEST_SCHEMA} deep"
+
+
+def size_problem_of(schema: JsonObject) -> str | None:
+    """That the schema is too large, where it is."""
+    size = len(to_json(schema, inf_nan_mode="constants"))
+    return f"it takes {size} bytes as JSON, and a tool's schema at most {LARGEST_SCHEMA}" if size > LARGEST_SCHEMA else None
+
+
+def target(reference: str, root: Json) -> Json:
+    """What a reference within the document names (`#/$defs/Point`, RFC 6901); None where it names nothing."""
+    pointer = reference.removeprefix("#")
+    if pointer == reference or (pointer and not pointer.startswith("/")):
+        return None
+    found = root
+    for part in unquote(pointer).split("/")[1:]:
+        name = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(found, dict):
+            found = found.get(name)
+        elif isinstance(found, list) and name.isdecimal() and len(name) < 6 and int(name) < len(found):
+            found = found[int(name)]
+        else:
+            return None
+    return found
+
+
+def sound_parameters(parameters: Json) -> JsonObject:
+    """The parameters of a tool as a model may be offered them: an object's, sound as a whole; else an object without properties.
+
+    A record may be older than the check at the door, and one unsound tool would make every request of its agent fail.
+    """
+    if isinstance(parameters, dict) and parameters.get("type", "object") == "object" and problem_of(parameters) is None:
+        return parameters
+    return {"type": "object", "properties": {}}
+
+
+def _problem(keyword: str, value: Json) -> str | None:
+    """Why `value` cannot stand at the keyword."""
+    if keyword in _ONE or keyword in ("title", "description"):
+        allowed = isinstance(value, dict | bool) if keyword in _ONE else value is None or isinstance(value, str)
+        return None if allowed else f"must be {'a schema' if keyword in _ONE else 'a text'}, not {_noun(value)}"
+    for keywords, expected, fits in _FORMS:
+        if keyword in keywords and not fits(value):
+            return f"must be {expected}, not {_noun(value)}"
+    return None
+
+
+def _lost_reference(keyword: str, value: Json, root: Json) -> str | None:
+    if keyword != "$ref" or isinstance(target(value, root), dict | bool):
+        return None
+    return f"refers to {value[:200]!r}, which the schema does not define"
+
+
+def _within(keyword: str, value: Json, place: str) -> Iterator[_Found]:
+    if keyword in _ONE:
+        yield place, value
+    elif keyword in _SEVERAL:
+        for index, each in enumerate(value):
+            yield f"{place}[{index}]", each
+    elif keyword in _NAMED:
+        for name, each in value.items():
+            yield f"{place}.{name[:80]}", each
+
+
+def _is_count(value: Json) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_number(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_kind(value: Json) -> bool:
+    kinds = value if isinstance(value, list) else [value]
+    return bool(kinds) and all(isinstance(kind, str) and kind in KINDS for kind in kinds)
+
+
+def _is_names(value: Json) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+_FORMS: tuple[tuple[frozenset[str], str, Callable[[Json], bool]], ...] = (
+    (_NAMED, "an object of schemas", lambda value: isinstance(value, dict)),
+    (_SEVERAL, "a list of schemas", lambda value: isinstance(value, list)),
+    (_TEXTS, "a text", lambda value: isinstance(value, str)),
+    (_COUNTS, "a whole number of at least 0", _is_count),
+    (_NUMBERS, "a number", _is_number),
+    (frozenset({"type"}), f"one of {', '.join(sorted(KINDS))}, or a list of them", _is_kind),
+    (frozenset({"required"}), "a list of names", _is_names),
+    (frozenset({"enum", "examples"}), "a list", lambda value: isinstance(value, list)),
+)
+
+
+def _noun(value: Json) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return f"the text {value[:80]!r}"
+        case list():
+            return "a list"
+        case _:
+            return "an object"
+
+
+def _checked_parameters(schema: JsonObject) -> JsonObject:
+    if schema.get("type", "object") != "object":
+        raise ValueError('a tool\'s parameters are an object: their `type` must be "object"')
+    if why := size_problem_of(schema) or problem_of(schema):
+        raise ValueError(why)
+    return schema
+
+
+def _checked_function(schema: JsonObject) -> JsonObject:
+    if why := size_problem_of(schema):
+        raise ValueError(why)
+    if not isinstance(schema.get("description"), str | None):
+        raise ValueError(f"description must be a text, not {_noun(schema['description'])}")
+    parameters = schema.get("parameters")
+    if parameters is not None and not isinstance(parameters, dict):
+        raise ValueError(f"parameters must be a schema (an object), not {_noun(parameters)}")
+    try:
+        _checked_parameters(parameters or {})
+    except ValueError as error:
+        raise ValueError(f"parameters: {error}") from None
+    return schema
+
+
+_shown = Field(json_schema_extra={"x-max-bytes": LARGEST_SCHEMA})
+ParametersSchema = Annotated[JsonObject, AfterValidator(_checked_parameters), _shown]
+"""What a tool's parameters are, as one schema of an object."""
+FunctionSchema = Annotated[JsonObject, AfterValidator(_checked_function), _shown]
+"""A tool's `json_schema`: `{name, description, parameters}`."""
