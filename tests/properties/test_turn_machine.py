@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -12,20 +15,31 @@ from hypothesis import strategies as st
 
 from hibernaut.domain.agents.agent_types import spec_of
 from hibernaut.domain.tools.builtin_tools import builtin_tools
+from hibernaut.domain.turn import turn_machine
 from hibernaut.domain.turn.actor import Actor, Call, CallResult
+from hibernaut.domain.turn.approvals import to_run
 from hibernaut.domain.turn.turn_machine import (
+    TRANSITIONS,
+    Action,
     Asked,
     AwaitApproval,
+    Awaited,
     CallModel,
     Compact,
     Compacted,
     Failed,
     Finish,
+    Finished,
     IllegalOutcome,
+    Interrupted,
     Outcome,
     Ready,
+    Reopened,
+    Replayed,
     Replied,
+    Resolving,
     RunTools,
+    State,
     Stepped,
     ToolsReturned,
     Turn,
@@ -34,6 +48,7 @@ from hibernaut.domain.turn.turn_machine import (
 )
 from hibernaut.ports.model import ModelReply
 from hibernaut.schemas.agent import AgentType
+from hibernaut.schemas.approval import PendingCall, Resolution, Verdict
 from hibernaut.schemas.llm_config import LLMConfig
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.run import RunError
@@ -93,12 +108,10 @@ def turns(draw: st.DrawFn) -> Turn:
     return Turn(actor, (row("system"), row("user", size)), steps=0, max_steps=draw(st.integers(1, 4)))
 
 
-OUTCOMES: list[Outcome] = [
-    Replied(ModelReply(text="hi"), stamp(0)),
-    ToolsReturned(()),
-    Compacted((row("system"),)),
-    Failed(StopReason.ERROR, RunError(code="c", message="m")),
-]
+OPEN = Resolution(
+    step_id="step-0",
+    verdicts=[Verdict(call=PendingCall(id="open", name="ring", arguments="{}", shown="{}"), decision="run")],
+)
 
 
 def results(calls: tuple[Call, ...]) -> ToolsReturned:
@@ -116,12 +129,12 @@ def answered(turn: Turn, step: int, data: st.DataObject) -> Turn:
         case RunTools(calls=calls):
             return absorb(turn, results(calls))
         case AwaitApproval():
-            return absorb(turn, results(turn.state.calls))  # type: ignore[union-attr]
+            return absorb(turn, Awaited())
         case Compact():
             kept = turn.messages if data.draw(st.booleans()) else (turn.messages[0],)
             return absorb(turn, Compacted(kept))
-        case Finish(stop_reason=reason):
-            return replace(turn, state=Stepped((), ModelReply().usage, reason))
+        case Finish():
+            return absorb(turn, Finished())
 
 
 @given(turns(), st.data())
@@ -135,7 +148,7 @@ def test_every_turn_ends_and_what_it_leaves_is_a_valid_log_at_every_step(turn: T
         done = turn.stepped
         assert done is not None, "a step does not come to its end"
         log += done.rows
-        check_valid(log)
+        check_valid(log, waits=bool(done.waiting))
         if done.stop is not None:
             assert decide(turn) == Finish(done.stop)
             return
@@ -157,18 +170,79 @@ def test_deciding_and_absorbing_are_pure(turn: Turn, data: st.DataObject) -> Non
         turn = after
 
 
+ANSWERS: dict[type[Action], tuple[type[Outcome], ...]] = {
+    CallModel: (Replied, Failed),
+    RunTools: (ToolsReturned,),
+    AwaitApproval: (Awaited,),
+    Compact: (Compacted,),
+    Finish: (Finished,),
+}
+"""Which outcomes answer which action, told apart from the machine's own table."""
+FROM_OUTSIDE: dict[type[State], tuple[type[Outcome], ...]] = {
+    Ready: (Replayed, Reopened),
+    Asked: (Interrupted,),
+    Resolving: (),
+    Stepped: (),
+}
+
+
+def outcomes_for(turn: Turn) -> list[Outcome]:
+    """One outcome of each kind; those that hold results hold the ones that fit this turn."""
+    calls: tuple[Call, ...] = ()
+    if isinstance(turn.state, Asked):
+        calls = turn.state.calls
+    elif isinstance(turn.state, Resolving):
+        calls = to_run(turn.state.resolution)
+    return [
+        Replied(ModelReply(text="hi"), stamp(0)),
+        Replayed(ModelReply(text="hi"), stamp(0)),
+        Reopened(OPEN, stamp(0)),
+        results(calls),
+        Interrupted(results(calls).results, StopReason.CANCELLED),
+        Compacted((row("system"),)),
+        Failed(StopReason.ERROR, RunError(code="c", message="m")),
+        Awaited(),
+        Finished(),
+    ]
+
+
 @given(turns(), st.data())
-def test_an_outcome_that_answers_nothing_is_refused_and_the_turn_is_unchanged(turn: Turn, data: st.DataObject) -> None:
+def test_only_what_was_asked_for_is_absorbed_and_all_else_leaves_the_turn_unchanged(turn: Turn, data: st.DataObject) -> None:
+    """Every pair of a turn and an outcome."""
+    if data.draw(st.booleans()):
+        turn = absorb(turn, Reopened(OPEN, stamp(0)))
     for step in range(data.draw(st.integers(0, 3))):
         if turn.stepped is None:
             turn = answered(turn, step, data)
-    fitting = {"Ready": (Replied, Compacted, Failed), "Asked": (), "Stepped": ()}[type(turn.state).__name__]
+    asked_for = () if turn.stepped is not None else ANSWERS[type(decide(turn))]
     before = copy.deepcopy(turn)
-    for outcome in OUTCOMES:
-        if not isinstance(outcome, fitting):
+    for outcome in outcomes_for(turn):
+        if isinstance(outcome, (*asked_for, *FROM_OUTSIDE[type(turn.state)])):
+            assert isinstance(absorb(turn, outcome), Turn)
+        else:
             with pytest.raises(IllegalOutcome):
                 absorb(turn, outcome)
-    assert turn == before
+        assert turn == before
+
+
+def test_the_table_names_every_state_and_outcome() -> None:
+    """A kind that is added to the machine without a transition is found here."""
+    assert {state for state, _, _ in TRANSITIONS} == {Ready, Asked, Resolving}
+    assert {outcome for _, _, outcome in TRANSITIONS} == set(get_args(Outcome))
+    assert {action for _, action, _ in TRANSITIONS if action} == set(get_args(Action))
+
+
+def test_no_module_but_the_machine_makes_a_state() -> None:
+    """States are made by `absorb` alone: a state made elsewhere would skip the table."""
+    root = Path(turn_machine.__file__).parents[2]
+    made = {
+        f"{file.relative_to(root)}:{node.lineno}"
+        for file in root.rglob("*.py")
+        if file != Path(turn_machine.__file__)
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in {"Asked", "Resolving", "Stepped", "Ready"}
+    }
+    assert made == set()
 
 
 def test_results_in_another_order_than_the_calls_are_refused() -> None:

@@ -14,11 +14,17 @@ What `decide` says of a stepped turn tells what comes after the commit: `Finish`
       │  ▲                   │          └───── AwaitApproval ─▶ Awaited ────────▲
       │  │                   └─ no calls ───────────────────────────────────────▲
       │  └─ Compacted ◀─ Compact (the window is too full, or the provider says so)
-      └──── Failed ─────────────────────────────────────────────────────────────▶ Stepped with a failing stop reason
+      ├──── Failed ─────────────────────────────────────────────────────────────▶ Stepped with a failing stop reason
+      └──── Finish ─▶ Finished ─────────────────────────────────────────────────▶ Stepped (the run is out of steps)
     Resolving ── RunTools ─▶ ToolsReturned ─▶ Stepped (the returns alone; the model is asked in the step after)
 
+`TRANSITIONS` lists every legal transition; `absorb` alone makes states. An outcome that answers another action than the one that
+`decide` names raises `IllegalOutcome` and leaves the turn unchanged. Three outcomes come from outside of the loop and answer no action:
+`Replayed` (the journaled reply of an earlier attempt), `Reopened` (an earlier run's calls that its answer resolves) and `Interrupted`
+(somebody ended the run).
+
 A reply of which one call needs an approval, or is the client's to run, ends the run with all its calls open; the run that the answer
-makes begins as `Resolving`: those calls get their returns first, which is no step of its own in any count.
+makes is `Reopened` first: those calls get their returns, which is no step of its own in any count.
 
 Two families of agents are data for this machine (`domain.agents.agent_types`): with `heartbeats`, every step must call a tool, the model asks
 for another step by `request_heartbeat`, and a reply without a call is an error; without, a text is the answer and ends the turn, and
@@ -31,6 +37,7 @@ Which rows a step leaves: one assistant row with the reply and all its calls, on
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -85,6 +92,8 @@ class Compact:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
+    """End the run for this reason: nothing more may be asked of the world."""
+
     stop_reason: StopReason
 
 
@@ -96,8 +105,27 @@ Action = CallModel | RunTools | AwaitApproval | Compact | Finish
 
 @dataclass(frozen=True, slots=True)
 class Replied:
+    """The model's reply. `stamp` holds the ids of its rows, and the model that answered where it is not the agent's."""
+
     reply: ModelReply
     stamp: Stamp
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """The journaled reply of an earlier attempt. Its calls may have begun, so none of them waits for an approval any more."""
+
+    reply: ModelReply
+    stamp: Stamp
+
+
+@dataclass(frozen=True, slots=True)
+class Reopened:
+    """Calls of an earlier run stand open in the log, and this run's answer resolves them. `followed`: it brought messages as well."""
+
+    resolution: Resolution
+    stamp: Stamp
+    followed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +156,21 @@ class Awaited:
     """The request for an approval stands: the run ends, and its answer will be another run."""
 
 
-Outcome = Replied | ToolsReturned | Awaited | Compacted | Failed
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The run ends without another model call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """Somebody ended the run while calls stood open. `results` has one for each call, in order."""
+
+    results: tuple[CallResult, ...]
+    stop_reason: StopReason | None
+    error: RunError | None = None
+
+
+Outcome = Replied | Replayed | Reopened | ToolsReturned | Awaited | Compacted | Failed | Finished | Interrupted
 
 
 # where the turn stands
@@ -224,24 +266,14 @@ def decide(turn: Turn) -> Action:
 
 
 def absorb(turn: Turn, outcome: Outcome) -> Turn:
-    """The turn after what the world answered. Raises: IllegalOutcome where that was not asked for."""
-    match turn.state, outcome:
-        case Ready(), Replied():
-            return _replied(turn, outcome)
-        case Ready(), Compacted():
-            return _compacted(turn, outcome)
-        case Ready(), Failed():
-            if outcome.overflow and turn.compactions < MAX_COMPACTIONS:
-                return replace(turn, overflowed=True)
-            return _stop(turn, outcome.stop_reason, outcome.error)
-        case Asked(), ToolsReturned():
-            return _returned(turn, turn.state, outcome.results)
-        case Asked(), Awaited():
-            return _awaited(turn, turn.state)
-        case Resolving(), ToolsReturned():
-            return _resolved(turn, turn.state, outcome.results)
-        case _:
-            raise IllegalOutcome(f"{type(outcome).__name__} does not answer a turn that is {type(turn.state).__name__}")
+    """The turn after what the world answered. Raises: IllegalOutcome where `TRANSITIONS` has no such transition."""
+    state, kind = type(turn.state), type(outcome)
+    transition = TRANSITIONS.get((state, None, kind))
+    if transition is None and (state, kind) in _ANSWERED:
+        transition = TRANSITIONS.get((state, type(decide(turn)), kind))
+    if transition is None:
+        raise IllegalOutcome(f"{kind.__name__} does not answer a turn that is {state.__name__}")
+    return transition(turn, outcome)
 
 
 def _begin(turn: Turn) -> Action:
@@ -273,7 +305,20 @@ def _next_step(turn: Turn) -> Turn:
 
 
 def _replied(turn: Turn, outcome: Replied) -> Turn:
-    reply, stamp = outcome.reply, outcome.stamp
+    return _with_reply(turn, outcome.reply, outcome.stamp)
+
+
+def _replayed(turn: Turn, outcome: Replayed) -> Turn:
+    after = _with_reply(turn, outcome.reply, outcome.stamp)
+    if not isinstance(after.state, Asked):
+        return after
+    calls = tuple(replace(call, needs_approval=False) for call in after.state.calls)
+    return replace(after, state=replace(after.state, calls=calls))
+
+
+def _with_reply(turn: Turn, reply: ModelReply, stamp: Stamp) -> Turn:
+    if stamp.fallback is not None:
+        turn = replace(turn, actor=replace(turn.actor, config=stamp.fallback))
     if reply.tool_calls:
         return replace(turn, state=Asked(reply, stamp, calls_of(turn.actor, reply, turn.history, turn.last_return)))
     actor, missing = turn.actor, _missing(turn, ())
@@ -293,9 +338,13 @@ def _replied(turn: Turn, outcome: Replied) -> Turn:
     return replace(turn, state=Stepped(rows, reply.usage, stop, stamp, error=error))
 
 
-def _returned(turn: Turn, asked: Asked, results: tuple[CallResult, ...]) -> Turn:
-    if [result.call.id for result in results] != [call.id for call in asked.calls]:
-        raise IllegalOutcome("ToolsReturned must hold one result for each call, in their order")
+def _reopened(turn: Turn, outcome: Reopened) -> Turn:
+    return replace(turn, state=Resolving(outcome.resolution, outcome.stamp, outcome.followed))
+
+
+def _returned(turn: Turn, outcome: ToolsReturned) -> Turn:
+    asked, results = _asked(turn), outcome.results
+    _check_order(results, asked.calls)
     ran = tuple(result.call.name for result in results if not result.call.refusal)
     goes_on, stop, reason = _continuation(turn, results, ran)
     if goes_on and turn.steps + 1 >= turn.max_steps:
@@ -311,19 +360,42 @@ def _returned(turn: Turn, asked: Asked, results: tuple[CallResult, ...]) -> Turn
     return replace(turn, state=Stepped(rows, asked.reply.usage, None if goes_on else stop, stamp, ran, last))
 
 
-def _awaited(turn: Turn, asked: Asked) -> Turn:
-    if not any(call.needs_approval for call in asked.calls):
-        raise IllegalOutcome("no call of the reply needs an approval")
+def _awaited(turn: Turn, _: Awaited) -> Turn:
+    asked = _asked(turn)
     rows = step_rows.request(turn.actor, asked.reply, asked.stamp, asked.calls)
     waiting = approvals.pending_calls(turn.actor, asked.reply, asked.calls)
     stop = StopReason.REQUIRES_APPROVAL
     return replace(turn, state=Stepped(rows, asked.reply.usage, stop, asked.stamp, waiting=waiting))
 
 
-def _resolved(turn: Turn, open_calls: Resolving, ran: tuple[CallResult, ...]) -> Turn:
+def _interrupted(turn: Turn, outcome: Interrupted) -> Turn:
+    """A return for every call, and no heartbeat: nobody goes on."""
+    asked = _asked(turn)
+    _check_order(outcome.results, asked.calls)
+    rows = (
+        step_rows.assistant(turn.actor, asked.reply, asked.stamp, asked.calls),
+        step_rows.returns(turn.actor, asked.stamp, outcome.results),
+    )
+    return replace(turn, state=Stepped(rows, asked.reply.usage, outcome.stop_reason, asked.stamp, error=outcome.error))
+
+
+def _asked(turn: Turn) -> Asked:
+    if not isinstance(turn.state, Asked):
+        raise IllegalOutcome(f"a turn that is {type(turn.state).__name__} has no reply with calls")
+    return turn.state
+
+
+def _check_order(results: tuple[CallResult, ...], calls: tuple[Call, ...]) -> None:
+    if [result.call.id for result in results] != [call.id for call in calls]:
+        raise IllegalOutcome(f"{len(results)} results do not answer these {len(calls)} calls one by one, in their order")
+
+
+def _resolved(turn: Turn, outcome: ToolsReturned) -> Turn:
+    open_calls, ran = turn.state, outcome.results
+    if not isinstance(open_calls, Resolving):
+        raise IllegalOutcome(f"a turn that is {type(open_calls).__name__} has nothing to resolve")
     resolution, stamp = open_calls.resolution, open_calls.stamp
-    if [result.call.id for result in ran] != [call.id for call in approvals.to_run(resolution)]:
-        raise IllegalOutcome("ToolsReturned must hold one result for each call that was to be run, in their order")
+    _check_order(ran, approvals.to_run(resolution))
     results = approvals.results_of(resolution, ran)
     called = tuple(result.call.name for result in ran if not result.call.refusal)
     answered_by_others = len(ran) < len(results)
@@ -377,5 +449,34 @@ def _compacted(turn: Turn, outcome: Compacted) -> Turn:
     return replace(turn, messages=outcome.messages, compactions=turn.compactions + 1, overflowed=False)
 
 
+def _failed(turn: Turn, outcome: Failed) -> Turn:
+    if outcome.overflow and turn.compactions < MAX_COMPACTIONS:
+        return replace(turn, overflowed=True)
+    return _stop(turn, outcome.stop_reason, outcome.error)
+
+
+def _finished(turn: Turn, _: Finished) -> Turn:
+    action = decide(turn)
+    if not isinstance(action, Finish):
+        raise IllegalOutcome(f"a turn that asks for {type(action).__name__} is not finished")
+    return _stop(turn, action.stop_reason)
+
+
 def _stop(turn: Turn, reason: StopReason, error: RunError | None = None) -> Turn:
     return replace(turn, state=Stepped((), Usage(), reason, error=error))
+
+
+TRANSITIONS: Mapping[tuple[type[State], type[Action] | None, type[Outcome]], Callable[..., Turn]] = {
+    (Ready, CallModel, Replied): _replied,
+    (Ready, CallModel, Failed): _failed,
+    (Ready, Compact, Compacted): _compacted,
+    (Ready, Finish, Finished): _finished,
+    (Ready, None, Replayed): _replayed,
+    (Ready, None, Reopened): _reopened,
+    (Asked, RunTools, ToolsReturned): _returned,
+    (Asked, AwaitApproval, Awaited): _awaited,
+    (Asked, None, Interrupted): _interrupted,
+    (Resolving, RunTools, ToolsReturned): _resolved,
+}
+"""Every legal transition: the state, the action that `decide` names (None: whatever it names), the outcome, and what makes the next turn."""
+_ANSWERED = frozenset((state, outcome) for state, action, outcome in TRANSITIONS if action is not None)

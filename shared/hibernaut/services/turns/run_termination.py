@@ -17,9 +17,8 @@ from hibernaut.domain.tools.tool_returns import as_text
 from hibernaut.domain.turn import step_rows
 from hibernaut.domain.turn.actor import Call, CallResult
 from hibernaut.domain.turn.approvals import CANCELLED, answer_row, denial, refusals, results_of, to_run
-from hibernaut.domain.turn.model_requests import calls_of
 from hibernaut.domain.turn.open_calls import INTERRUPTED, Closing, OpenCall, closed
-from hibernaut.domain.turn.turn_machine import Stepped
+from hibernaut.domain.turn.turn_machine import Asked, Interrupted, Replayed, Turn, absorb
 from hibernaut.ports.table import MAX_CHANGES, Change, ConditionFailed
 from hibernaut.ports.workflow import RunRef
 from hibernaut.schemas.conversation import Head
@@ -164,12 +163,11 @@ class Endings:
             self._end_running(tenant, before, after, head, newcomer)
 
     def _end_running(self, tenant: str, before: RunState, after: RunState, head: Head, newcomer: Newcomer | None) -> None:
-        work, rows, journal, beside = self._journaled(tenant, before, _room(newcomer), after.token)
+        work, turn, journal, beside = self._journaled(tenant, before, after.run, _room(newcomer), after.token)
         written = Written()
-        if work is not None and journal is not None:
-            head = work.head
-            stepped = Stepped(rows, journal.usage, after.run.stop_reason, journal.stamp, error=after.run.error)
-            step = step_record(work, stepped, Timing.of(journal, self._clock), self._clock.now(), self._ids)
+        if work is not None and turn is not None and turn.stepped is not None and journal is not None:
+            head, rows = work.head, turn.stepped.rows
+            step = step_record(work, turn.stepped, Timing.of(journal, self._clock), self._clock.now(), self._ids)
             step.status = "cancelled" if after.run.stop_reason is StopReason.CANCELLED else "failed"
             written = Written(rows, step, events_of(work, rows, journal.stamp))
             after.run.first_message = after.run.first_message or rows[0].id
@@ -202,28 +200,26 @@ class Endings:
         self._commits.last_step(tenant, (head, head), after, written, lambda: beside, outside=before, newcomer=newcomer)
 
     def _journaled(
-        self, tenant: str, state: RunState, room: int, token: str
-    ) -> tuple[Work | None, tuple[Message, ...], Journal | None, list[Change]]:
-        """The rows of the reply that is journaled: each call with its recorded result, or with the word that it may have happened.
+        self, tenant: str, state: RunState, after: StoredRun, room: int, token: str
+    ) -> tuple[Work | None, Turn | None, Journal | None, list[Change]]:
+        """The turn of the reply that is journaled, as `after` ends it: each call with its recorded result, or with the word that it may
+        have happened.
 
         The changes are what makes it true what the rows say: of memory that it was changed, of calls that they were not begun. Without an
         agent there is nobody to tell.
         """
         journal = self._runs.journal_of(tenant, state)
         if journal is None:
-            return None, (), None, []
+            return None, None, None, []
         try:
             work = answered_by(self._loader.load(tenant, state), journal.stamp.fallback)
         except NotFound:
-            return None, (), None, []
-        turn, reply = work.turn, reply_of(journal)
-        calls = calls_of(turn.actor, reply, turn.history, turn.last_return)
-        results, beside = self._claimed(work, calls, room, token)
-        rows = (
-            step_rows.assistant(turn.actor, reply, journal.stamp, calls),
-            step_rows.returns(turn.actor, journal.stamp, results),
-        )
-        return work, rows, journal, beside
+            return None, None, None, []
+        turn = absorb(work.turn, Replayed(reply_of(journal), journal.stamp))
+        if not isinstance(turn.state, Asked):
+            return None, None, None, []
+        results, beside = self._claimed(work, turn.state.calls, room, token)
+        return work, absorb(turn, Interrupted(results, after.stop_reason, after.error)), journal, beside
 
     def _claimed(self, work: Work, calls: Sequence[Call], room: int, token: str) -> tuple[tuple[CallResult, ...], list[Change]]:
         """What can be told of calls that may have begun, what they changed in memory, and the conditions that what is said not to have

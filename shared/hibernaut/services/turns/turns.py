@@ -19,10 +19,10 @@ from hibernaut.domain.turn.turn_machine import (
     Compact,
     Compacted,
     Finish,
-    Replied,
-    Resolving,
+    Finished,
+    Reopened,
+    Replayed,
     RunTools,
-    Stepped,
     ToolsReturned,
     Turn,
     absorb,
@@ -34,7 +34,6 @@ from hibernaut.schemas.errors import Conflict, NotFound
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.schemas.turn import Journal, Stamp
-from hibernaut.schemas.usage import Usage
 from hibernaut.services.host import Host
 from hibernaut.services.steps.model_step import Asking, Timing, journal_of, reply_of
 from hibernaut.services.steps.step_lease import Advanced, Attempts, Stopped
@@ -143,7 +142,7 @@ class Turns:
             match decide(turn):
                 case CallModel() as asked:
                     work, outcome = self._asking.ask(work, turn, asked, timing, left() - MARGIN)
-                    turn = absorb(replace(turn, actor=work.turn.actor), outcome)
+                    turn = absorb(turn, outcome)
                     if isinstance(turn.state, Asked) and isinstance(decide(turn), RunTools):
                         self._journal(work, turn.state, timing)
                         if left() < self._calls.limits.timeout + MARGIN:
@@ -158,8 +157,8 @@ class Turns:
                     return self._tools(work, turn, calls, timing)
                 case AwaitApproval():
                     turn = absorb(turn, Awaited())
-                case Finish(stop_reason=reason):
-                    turn = replace(turn, state=Stepped((), Usage(), reason))
+                case Finish():
+                    turn = absorb(turn, Finished())
                 case _ as never:
                     assert_never(never)
         return self._landing.commit(work, turn, timing)
@@ -173,15 +172,10 @@ class Turns:
             stamp = Stamp(
                 step_id=run.resolve.step_id, assistant_id="", tool_id=tool_id, heartbeat_id=beat_id, at=self._clock.now()
             )
-            return replace(work.turn, state=Resolving(run.resolve, stamp, followed=bool(run.input)))
+            return absorb(work.turn, Reopened(run.resolve, stamp, followed=bool(run.input)))
         if journal is None:
             return work.turn
-        turn = absorb(work.turn, Replied(reply_of(journal), journal.stamp))
-        if not isinstance(turn.state, Asked):
-            return turn
-        # Their calls may have begun: a rule that came since asks for no approval of them.
-        calls = tuple(replace(call, needs_approval=False) for call in turn.state.calls)
-        return replace(turn, state=replace(turn.state, calls=calls))
+        return absorb(work.turn, Replayed(reply_of(journal), journal.stamp))
 
     def _asks_for_room(self, work: Work, turn: Turn) -> Advanced:
         """The window must be made smaller first, which is a worker's work of its own: why is noted, and the step given up."""
