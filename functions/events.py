@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol, TypedDict
 
-from hibernaut.ports.table import Contended, OutcomeUnknown
-from hibernaut.ports.workflow import Next
+from functions.log import log
+from hibernaut.ports.workflow import Next, is_passing
 from hibernaut.schemas.base import Schema
-from hibernaut.schemas.errors import Conflict, StoreUnavailable
+from hibernaut.schemas.errors import place_of
 from hibernaut.services.steps.step_lease import Advanced
 
 
@@ -64,13 +64,22 @@ class LambdaContext(Protocol):
 
 
 class Retryable(Exception):
-    """Nothing is wrong with the run: the same call may succeed in a moment. Named in the state machine's Retry."""
+    """Nothing is wrong with the run: the same call may succeed in a moment. The state machine tries again, and leaves the run open."""
+
+
+class StepFailed(Exception):
+    """The fault is the step's own: the same call would end the same. The one name by which the state machine closes a run, so that
+    names which nobody foresaw are taken for the platform's."""
 
 
 @contextmanager
-def retried_by_the_workflow() -> Iterator[None]:
-    """Gives what only time cures the name that the state machine retries by. Raises: Retryable."""
+def faults_named(run_id: str) -> Iterator[None]:
+    """Gives whatever is raised the name by which the state machine knows it. Raises: Retryable, StepFailed."""
     try:
         yield
-    except (StoreUnavailable, Contended, OutcomeUnknown, Conflict, OSError) as error:
-        raise Retryable(type(error).__name__) from error
+    except Exception as error:
+        if is_passing(error):
+            raise Retryable(type(error).__name__) from error
+        fields = {"run_id": run_id, "error": type(error).__qualname__, "place": place_of(error)}
+        log().error("step failed", extra=fields)
+        raise StepFailed(type(error).__name__) from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functions.events import Heartbeat, LambdaContext, Receipt, receipt_of, retried_by_the_workflow
+from functions.events import Heartbeat, LambdaContext, Receipt, faults_named, receipt_of
 from functions.log import log
 from hibernaut.schemas.base import JsonObject
 from hibernaut.services.steps.step_lease import Advanced
@@ -11,10 +11,10 @@ from hibernaut.wiring.run_engine import Chain
 
 
 def handler(event: JsonObject, context: LambdaContext, chain: Chain | None = None) -> Receipt:
-    """Raises: Retryable, and NotFound for a run that there is not."""
+    """Raises: Retryable, StepFailed."""
     beat = Heartbeat.model_validate(event)
-    with retried_by_the_workflow():
-        chain = chain or aws.chain()
+    chain = chain or aws.chain()  # what cannot be built is the deployment's fault, not the step's
+    with faults_named(beat.run_id):
         if beat.deny:
             denied_by = chain.approvals.deny_overdue(beat.tenant, beat.run_id)
             log().info("approval overdue", extra={"run_id": beat.run_id, "denied_by": denied_by})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functions.events import Heartbeat, LambdaContext, retried_by_the_workflow
+from functions.events import Heartbeat, LambdaContext, faults_named
 from functions.log import log
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import NotFound
@@ -12,12 +12,13 @@ from hibernaut.wiring import aws
 
 
 def handler(event: JsonObject, context: LambdaContext, endings: Endings | None = None) -> JsonObject:
-    """A run that has ended, or that there is not, is left alone. Raises: Retryable."""
+    """A run that has ended, or that there is not, is left alone. Raises: Retryable, StepFailed."""
     beat = Heartbeat.model_validate(event)
     fields = {"run_id": beat.run_id, "error": beat.error, "request_id": context.aws_request_id}
-    with retried_by_the_workflow():
+    endings = endings or aws.endings()
+    with faults_named(beat.run_id):
         try:
-            (endings or aws.endings()).end(beat.tenant, beat.run_id, StopReason.ERROR)
+            endings.end(beat.tenant, beat.run_id, StopReason.ERROR)
         except NotFound:
             log().warning("no such run to close", extra=fields)
         else:

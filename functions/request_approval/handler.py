@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functions.events import Heartbeat, LambdaContext, retried_by_the_workflow
+from functions.events import Heartbeat, LambdaContext, faults_named
 from functions.log import log
 from hibernaut.schemas.base import JsonObject
 from hibernaut.services.turns.approvals import Approvals
@@ -10,11 +10,12 @@ from hibernaut.wiring import aws
 
 
 def handler(event: JsonObject, context: LambdaContext, approvals: Approvals | None = None) -> JsonObject:
-    """The state machine does not read the answer: it waits for the token. Raises: Retryable, and ValueError without a token."""
+    """The state machine does not read the answer: it waits for the token. Raises: Retryable, StepFailed, and ValueError without a token."""
     beat = Heartbeat.model_validate(event)
     if not beat.token:
         raise ValueError("a wait has a token")
-    with retried_by_the_workflow():
-        (approvals or aws.approvals()).wait(beat.tenant, beat.run_id, beat.token)
+    approvals = approvals or aws.approvals()
+    with faults_named(beat.run_id):
+        approvals.wait(beat.tenant, beat.run_id, beat.token)
     log().info("approval awaited", extra={"run_id": beat.run_id, "request_id": context.aws_request_id})
     return {"tenant": beat.tenant, "run_id": beat.run_id}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functions.events import Heartbeat, LambdaContext, Receipt, receipt_of, retried_by_the_workflow
+from functions.events import Heartbeat, LambdaContext, Receipt, faults_named, receipt_of
 from functions.log import log
 from hibernaut.schemas.base import JsonObject
 from hibernaut.services.turns.compaction import Compactions
@@ -10,12 +10,11 @@ from hibernaut.wiring import aws
 
 
 def handler(event: JsonObject, context: LambdaContext, compactions: Compactions | None = None) -> Receipt:
-    """Raises: Retryable, and whatever keeps the summary from being made."""
+    """Raises: Retryable, StepFailed."""
     beat = Heartbeat.model_validate(event)
-    with retried_by_the_workflow():
-        advanced = (compactions or aws.compactions()).compact(
-            beat.tenant, beat.run_id, time_left=lambda: context.get_remaining_time_in_millis() / 1000
-        )
+    compactions = compactions or aws.compactions()
+    with faults_named(beat.run_id):
+        advanced = compactions.compact(beat.tenant, beat.run_id, time_left=lambda: context.get_remaining_time_in_millis() / 1000)
     fields = {"run_id": beat.run_id, "next": advanced.next, "request_id": context.aws_request_id}
     log().info("window compacted", extra=fields)
     return receipt_of(beat, advanced)

@@ -18,7 +18,7 @@ from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.table import Table
 from hibernaut.ports.web import NO_WEB, Web
-from hibernaut.ports.workflow import RunRef
+from hibernaut.ports.workflow import RunRef, is_passing
 from hibernaut.schemas.agent import AgentType, StoredAgent
 from hibernaut.schemas.block import StoredBlock
 from hibernaut.schemas.conversation import Head, Window
@@ -88,10 +88,10 @@ class Inline:
         for _ in range(MOST_STEPS):
             try:
                 follows = step(run)
-            except Exception:  # noqa: BLE001  as the engine does whose place this one takes
+            except Exception as error:  # noqa: BLE001  as the engine does whose place this one takes
                 failures += 1
                 if failures == TRIES:
-                    return self.close(run)
+                    return None if is_passing(error) else self.close(run)
                 step = self.drop if step is self.compact else step
                 continue
             if follows not in ("advance", "compact"):

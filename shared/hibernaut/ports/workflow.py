@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, Protocol
 
+from hibernaut.ports.table import ConditionFailed, TableError, TooLarge
+from hibernaut.schemas.errors import Conflict, StoreUnavailable
+
 Next = Literal["advance", "compact", "approval", "finished", "waiting", "busy"]
 """What `services.turns.advance` answers: go on; compact the window; wait for an approval; the run has ended; it waits in the queue;
 another attempt holds the step."""
@@ -14,6 +17,14 @@ class RunRef(NamedTuple):
 
     tenant: str
     run_id: str
+
+
+def is_passing(error: Exception) -> bool:
+    """Whether what ended a step is the platform's fault, which time or an operator cures: the table or the blobs are out of reach, refuse,
+    or are too busy. Such a run stays open for the sweep; what is the step's own fault closes it."""
+    if isinstance(error, ConditionFailed | TooLarge):
+        return False
+    return isinstance(error, TableError | StoreUnavailable | Conflict | OSError)
 
 
 class Workflow(Protocol):

@@ -12,13 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 
-from hibernaut.ports.workflow import Next, RunRef
+from hibernaut.ports.workflow import Next, RunRef, is_passing
 from hibernaut.schemas.errors import place_of
 
 WORKERS = 64
 """Runs that go on at the same time; a run waits mostly for its model."""
 TRIES = 3
-"""How often in a row a step may fail by an error of ours before the run is closed."""
+"""How often in a row a step may fail: then the run is closed, or left to the sweep where the last fault was the platform's."""
 LOOKS = 10
 """How often a run is asked again whose step another attempt holds; after that it is the other's, or the sweep's."""
 PAUSE = 0.5
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Drive:
-    """What drives a run: one step, the closing of a run whose steps fail, and the compaction of a window that is too full.
+    """What drives a run: one step, the closing of a run whose steps fail by their own fault, and the compaction of a window that is too full.
 
     `drop` is a step that makes room by itself, without a summary: what is done where `compact` fails.
     """
@@ -100,7 +100,7 @@ class Threads:
                 failures += 1
                 logger.error("step failed", extra={"run_id": run.run_id, "failures": failures, **_told(error)})
                 if failures == TRIES:
-                    return self._close(self._drive, run)
+                    return None if is_passing(error) else self._close(self._drive, run)
                 if step is self._drive.compact:
                     step = self._drive.drop
                 else:

@@ -135,7 +135,12 @@ class Lambdas:
     def __init__(self, functions: list[Function]) -> None:
         self._by_name = {key: function for function in functions for key in (function.name, function.arn, function.folder)}
         self._over = threading.Event()
+        self._refusals: dict[str, list[str]] = {}
         self.deps: dict[str, object] = {}
+
+    def refuse(self, name: str, error: str, times: int) -> None:
+        """The next so many invocations of a function end with this error before its handler is called, behind those refused so far."""
+        self._refusals.setdefault(self.of(name).folder, []).extend([error] * times)
 
     def of(self, name: str) -> Function:
         """By name, address or folder. Raises: KeyError."""
@@ -146,6 +151,8 @@ class Lambdas:
         function = self.of(name)
         if len(json.dumps(event)) > PAYLOAD_LIMIT:
             return _report("RequestEntityTooLargeException", f"Request must be smaller than {PAYLOAD_LIMIT} bytes")
+        if refusals := self._refusals.get(function.folder):
+            return _report(refusals.pop(0), "The invocation was refused.")
         invocation = _Invocation(function.folder, aws_over=self._over)
         threading.Thread(target=self._run, args=(function, event, invocation), daemon=True, name=function.folder).start()
         if not invocation.over.wait(min(function.timeout, timeout or function.timeout)):

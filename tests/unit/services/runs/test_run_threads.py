@@ -10,7 +10,9 @@ import pytest
 
 from hibernaut.adapters.workflow.threads import LOOKS, TRIES, Drive, Threads
 from hibernaut.ports.model import ModelReply, ModelRequest
+from hibernaut.ports.table import ConditionFailed, Contended, OutcomeUnknown, TableError, TooLarge
 from hibernaut.ports.workflow import Next, RunRef
+from hibernaut.schemas.errors import StoreUnavailable
 from hibernaut.schemas.stop import StopReason
 from tests.support.scripted_model import calls, says
 from tests.support.settled import check_settled
@@ -141,6 +143,26 @@ def test_a_run_whose_steps_fail_again_and_again_is_closed_and_one_failure_is_for
     recovering = Driven(*mixed, "finished")
     threads_for(recovering).start(RUN, inline=True)
     assert recovering.closed == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "closed"),
+    [
+        (Contended("throttled"), 0),
+        (OutcomeUnknown("no answer"), 0),
+        (StoreUnavailable("busy", 2), 0),
+        (TableError("disk I/O error"), 0),
+        (OSError("no space left"), 0),
+        (TooLarge("5 MB"), 1),
+        (ConditionFailed({}), 1),
+        (ValueError("a mistake of ours"), 1),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_fault_of_the_table_leaves_a_run_to_the_sweep_and_one_of_the_step_closes_it(error: Exception, closed: int) -> None:
+    driven = Driven(*[error] * TRIES)
+    threads_for(driven).start(RUN, inline=True)
+    assert (driven.advanced, driven.closed) == (TRIES, closed)
 
 
 def test_nothing_starts_after_the_close() -> None:
