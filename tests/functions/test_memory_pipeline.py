@@ -31,7 +31,7 @@ class Memory:
         self.aws = aws
 
     def ask(self, method: str, path: str, body: Any = None, *, query: str = "", status: int = 200) -> Any:
-        headers = [("Content-Type", "application/json"), ("Host", "offline")]
+        headers = [("Content-Type", "application/json"), ("Host", "localhost")]
         payload = json.dumps(body).encode() if body is not None else b""
         answer = self.aws.gateway.answer(Request(method, path, query, headers, payload))
         assert answer.status == status, answer.body

@@ -144,7 +144,7 @@ class Life:
         provider.script = self._say
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
-        headers = [("Content-Type", "application/json"), ("Host", "offline")]
+        headers = [("Content-Type", "application/json"), ("Host", "localhost")]
         path, _, query = path.partition("?")
         answer = self.aws.gateway.answer(Request(method, path, query, headers, json.dumps(body).encode() if body else b""))
         assert answer.status == 200, answer.body

@@ -16,10 +16,10 @@ OTHERS = {"run_tool", "stream"}
 """Functions whose samples have tests of their own."""
 ANSWERS = {
     ("advance_turn", "approval_overdue"): None,
-    ("advance_turn", "drops_old_turns"): "NotFound",
-    ("advance_turn", "first_step"): "NotFound",
-    ("advance_turn", "next_step"): "NotFound",
-    ("advance_turn", "unknown_run"): "NotFound",
+    ("advance_turn", "drops_old_turns"): "StepFailed",
+    ("advance_turn", "first_step"): "StepFailed",
+    ("advance_turn", "next_step"): "StepFailed",
+    ("advance_turn", "unknown_run"): "StepFailed",
     ("api", "create_agent"): 200,
     ("api", "health"): 200,
     ("api", "list_agents_by_tags"): 200,
@@ -34,7 +34,7 @@ ANSWERS = {
     ("ingest_file", "object_created"): None,
     ("ingest_file", "taken_by_the_api"): None,
     ("request_approval", "asked"): None,
-    ("summarize", "long_window"): "NotFound",
+    ("summarize", "long_window"): "StepFailed",
     ("sweep_runs", "every_minute"): None,
     ("sweep_runs", "execution_failed"): None,
     ("sweep_runs", "execution_stopped"): None,

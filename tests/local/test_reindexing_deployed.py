@@ -103,7 +103,7 @@ def known() -> set[str]:
 
 def keep(aws: OfflineAws, text: str) -> None:
     """A passage of a new agent."""
-    headers = [("Content-Type", "application/json"), ("Host", "offline")]
+    headers = [("Content-Type", "application/json"), ("Host", "localhost")]
     path = "/v1/agents/"
     for body in ({"name": "keeper"}, {"text": text}):
         answer = aws.gateway.answer(Request("POST", path, "", headers, json.dumps(body).encode()))

@@ -58,7 +58,7 @@ class Gateway:
     def accept(self, _tenant: str, request: Request) -> Accepted:
         headers = [
             ("Content-Type", "application/json"),
-            ("Host", "offline"),
+            ("Host", "localhost"),
             ("x-stainless-retry-count", str(request.retry)),
         ]
         body = request.body.model_dump_json(exclude_unset=True).encode()

@@ -90,7 +90,7 @@ class Deployment:
         self.serve()
 
     def ask(self, method: str, path: str, body: Any = None, *, query: str = "") -> tuple[int, Any]:
-        headers = [("Content-Type", "application/json"), ("Host", "offline")]
+        headers = [("Content-Type", "application/json"), ("Host", "localhost")]
         payload = json.dumps(body).encode() if body is not None else b""
         answer = self.aws.gateway.answer(Request(method, path, query, headers, payload))
         return answer.status, json.loads(answer.body)
