@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from hibernaut.local.aws_offline.offline import INDEX, InUse, OfflineAws
+from hibernaut.local.aws_offline.search_domain import PREFIX
 from hibernaut.local.server import address, listening
+from hibernaut.ports.memory_index import IndexAsleep
 from hibernaut.wiring.memory_index import index_of
 from hibernaut.wiring.settings import AwsSettings
-from tests.functions.conftest import sample
+from tests.functions.conftest import NAMED, sample
 from tests.support.opensearch import OpenSearchNode, opensearch_node
 
 __all__ = ["opensearch_node"]
@@ -23,7 +26,7 @@ def test_what_one_deployment_knows_is_unknown_to_the_next() -> None:
     asked = {**creation, "body": json.dumps({"model": "openai/test-model"})}
     statuses = []
     for secrets in ({}, {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}):
-        with OfflineAws(secrets=secrets) as running:
+        with OfflineAws(secrets=secrets, variables=NAMED) as running:
             statuses.append(running.invoke("api", asked)["statusCode"])
     # A provider that is configured but cannot be reached is taken at its word.
     assert statuses == [404, 200]
@@ -59,25 +62,30 @@ def known() -> set[str]:
     return {state.id.rpartition("/")[2] for space in index.spaces() for state in index.states(space, "default")}
 
 
-def test_the_index_goes_with_the_deployment() -> None:
-    with OfflineAws() as running:
-        file = Path(os.environ[INDEX])
+def test_the_index_goes_with_the_deployment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with OfflineAws(variables=NAMED) as running:
         assert kept_by(running) in known()
-        assert file.exists()
-    assert not file.parent.exists()
+        assert len(list(tmp_path.glob(f"{PREFIX}*/index.db"))) == 1
+        left = index_of(AwsSettings.from_environment())
+        assert left is not None
+        assert left.spaces()
+    assert list(tmp_path.glob(f"{PREFIX}*")) == []
+    with pytest.raises(IndexAsleep):
+        left.spaces()
     with OfflineAws():
         assert known() == set()
 
 
 def test_a_node_may_stand_for_the_domain(opensearch_node: OpenSearchNode) -> None:
-    with OfflineAws(variables={INDEX: opensearch_node.address}) as running:
+    with OfflineAws(variables={**NAMED, INDEX: opensearch_node.address}) as running:
         assert kept_by(running) in known()
 
 
 def test_a_node_that_does_not_answer_keeps_nobody_from_writing_and_searching() -> None:
     with listening("127.0.0.1", 0) as free:
         nowhere = address(free)
-    with OfflineAws(variables={INDEX: nowhere}) as running:
+    with OfflineAws(variables={**NAMED, INDEX: nowhere}) as running:
         agent = json.loads(running.invoke("api", sample("api", "create_agent"))["body"])
         assert agent["id"]
         assert running.invoke("index_memory", sample("index_memory", "two_pointers")) == {"batchItemFailures": []}

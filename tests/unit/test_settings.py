@@ -49,3 +49,9 @@ def test_a_host_that_no_header_names_is_refused(host: str) -> None:
 def test_an_origin_that_names_no_one_site_is_refused(origin: str) -> None:
     with pytest.raises(BadSetting, match="HIBERNAUT_CORS_ORIGINS must be origins"):
         EmbeddedSettings.from_environment({"HIBERNAUT_CORS_ORIGINS": origin})
+
+
+@pytest.mark.parametrize("address", ["/var/index.db", "index.example:9200", "file:///var/index.db"])
+def test_an_index_is_named_by_an_address_and_by_nothing_else(address: str) -> None:
+    with pytest.raises(BadSetting, match="HIBERNAUT_OPENSEARCH must be an address"):
+        AwsSettings.from_environment({"HIBERNAUT_TABLE": "t", "HIBERNAUT_OPENSEARCH": address})

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING
+from functools import cached_property
 
 from hibernaut.ports.memory_index import MemoryIndex
 from hibernaut.schemas.search import IndexDocument, IndexedState, IndexFound, IndexQuery, Tombstone
 from hibernaut.wiring.settings import AwsSettings
-
-if TYPE_CHECKING:
-    from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 
 PREFIX = "memory"
 """What the names of our indices begin with: the roles of the stack are allowed these and no others."""
@@ -51,14 +46,12 @@ def index_of(settings: AwsSettings) -> MemoryIndex | None:
     """The index that the settings name; None where memory is not indexed."""
     if not settings.opensearch:
         return None
-    return AtFirstUse(lambda: _made(settings.opensearch, settings.opensearch_replicas))
+    return AtFirstUse(lambda: domain_index(settings.opensearch, settings.opensearch_replicas))
 
 
-def _made(address: str, replicas: int) -> MemoryIndex:
-    """A path is a file of this machine, where AWS is only pretended; an address without TLS is a node of this machine, which asks for
-    no signature."""
-    if address.startswith("/"):
-        return _file(address)
+def domain_index(address: str, replicas: int) -> MemoryIndex:
+    """The index at this address. Requests to an address with TLS are signed; one without is a node of this machine, which asks for no
+    signature."""
     import boto3
 
     from hibernaut.adapters.memory_index.opensearch import OpenSearchMemoryIndex
@@ -66,17 +59,3 @@ def _made(address: str, replicas: int) -> MemoryIndex:
 
     region = boto3.session.Session().region_name if address.startswith("https://") else None
     return OpenSearchMemoryIndex(connected(address, region=region), prefix=PREFIX, replicas=replicas)
-
-
-@cache
-def _file(path: str) -> SqliteMemoryIndex:
-    """One for the whole process, as there is one domain for all functions."""
-    from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
-
-    return SqliteMemoryIndex(Path(path))
-
-
-def close_file(path: str) -> None:
-    """Whoever pretended to be AWS ends: what is asked of this index afterwards is refused."""
-    if Path(path).exists():
-        _file(path).close()

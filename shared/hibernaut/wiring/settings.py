@@ -127,7 +127,7 @@ class AwsSettings:
             state_machine=variables.get("HIBERNAUT_STATE_MACHINE", ""),
             run_tool=variables.get("HIBERNAUT_RUN_TOOL", ""),
             ingest_file=variables.get("HIBERNAUT_INGEST_FILE", ""),
-            opensearch=variables.get("HIBERNAUT_OPENSEARCH", ""),
+            opensearch=_address(variables, "HIBERNAUT_OPENSEARCH"),
             opensearch_replicas=_copies(variables, "HIBERNAUT_OPENSEARCH_REPLICAS"),
             parameters=variables.get("HIBERNAUT_PARAMETERS", ""),
             longest_follow=_seconds(variables, "HIBERNAUT_LONGEST_FOLLOW", LONGEST_FOLLOW),
@@ -178,6 +178,13 @@ def _yes(variables: Mapping[str, str], name: str) -> bool:
     if text not in ("yes", "no"):
         raise BadSetting(f"{name} must be yes or no, not {text!r}")
     return text == "yes"
+
+
+def _address(variables: Mapping[str, str], name: str) -> str:
+    text = variables.get(name, "")
+    if text and not text.startswith(("https://", "http://")):
+        raise BadSetting(f"{name} must be an address that begins with https:// or http://, not {text!r}")
+    return text
 
 
 def _copies(variables: Mapping[str, str], name: str) -> int:

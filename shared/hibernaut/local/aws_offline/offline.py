@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -26,11 +25,11 @@ from hibernaut.local.aws_offline.lambdas import Function, Lambdas, Reply, moto_i
 from hibernaut.local.aws_offline.place import VARIABLES
 from hibernaut.local.aws_offline.resources import Resource, client
 from hibernaut.local.aws_offline.rules import Rules, invoke_unawaited
+from hibernaut.local.aws_offline.search_domain import search_domain
 from hibernaut.local.aws_offline.stack import Stack
 from hibernaut.local.aws_offline.template import checkout, template_of
 from hibernaut.local.server import LocalServer, address, listening
 from hibernaut.schemas.base import Json, JsonObject
-from hibernaut.wiring.memory_index import close_file
 
 INDEX = "HIBERNAUT_OPENSEARCH"
 HOSTS, LOOPBACK = "HIBERNAUT_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]"
@@ -107,7 +106,7 @@ class OfflineAws:
             starting.enter_context(moto_fixes.told_of_objects(self.rules.object_created))
             starting.enter_context(_invoking(self.lambdas))
             environments = [function.properties["Environment"]["Variables"] for function in functions]
-            index = {INDEX: starting.enter_context(_index_file())}
+            index = {INDEX: starting.enter_context(search_domain())}
             hosts = {HOSTS: ",".join(filter(None, (LOOPBACK, self._variables.get(HOSTS))))}
             starting.enter_context(exported({**union(environments), **index, **self._variables, **hosts}))
             self._put_secrets()
@@ -237,17 +236,6 @@ def _importable(root: Path) -> Iterator[None]:
         yield
     finally:
         sys.path.remove(str(root))
-
-
-@contextmanager
-def _index_file() -> Iterator[str]:
-    """Where the index of memory is, in place of the domain."""
-    with tempfile.TemporaryDirectory(prefix="hibernaut-offline-") as folder:
-        path = str(Path(folder) / "index.db")
-        try:
-            yield path
-        finally:
-            close_file(path)
 
 
 @contextmanager
