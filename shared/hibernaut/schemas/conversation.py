@@ -48,7 +48,8 @@ class Head(Schema):
     `pending` is the run that asked for an approval which nobody has answered, `answered` the one whose approval was answered last; `last_message` is the newest id of the log, and `newest`
     are the ids that came with it in one transaction. `counted` is the size of the newest request by our own count and `reported` what its
     provider counted, both in tokens (0: not known): their ratio corrects the next count. `segments` are what the log of a fork begins with:
-    parts of other logs, set when it is made and never changed; its own rows come on top.
+    parts of other logs, set when it is made and never changed; its own rows come on top. `calls_open` says whether the newest row asks for
+    calls that have no return yet; None where nobody has looked.
     """
 
     id: str
@@ -65,5 +66,6 @@ class Head(Schema):
     reported: int = 0
     newest: list[str] = Field(default_factory=list)
     messages: int = 0
+    calls_open: bool | None = None
     segments: list[Segment] = Field(default_factory=list)
     created_at: Moment

@@ -72,7 +72,7 @@ class StoredRun(Run):
     `input` holds the messages of a run that waits in the queue, or of one whose `resolve` comes first: the calls that stand open in the
     log. `first_message`/`last_message` bound its messages in the log. `compactions` counts how often the step under way has made room,
     and `compact_for` is why it must do so before it asks the model (None: it need not). `usage` is that of the steps, `summaries` that of
-    the compactions between them.
+    the compactions between them. `speaks_by_tool` says whether the agent answers by `send_message`; None until a step has committed.
     """
 
     options: RunOptions
@@ -89,6 +89,7 @@ class StoredRun(Run):
     resolve: Resolution | None = None
     compactions: int = 0
     compact_for: CompactionTrigger | None = None
+    speaks_by_tool: bool | None = None
     error: RunError | None = None
 
     def wire(self) -> Run:

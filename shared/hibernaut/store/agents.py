@@ -26,14 +26,14 @@ class Agents:
 
     def get(self, tenant: str, agent_id: str) -> StoredAgent | None:
         item = self._table.get(keys.agent(tenant, agent_id))
-        return self._read(item) if item else None
+        return self.read(item) if item else None
 
     def get_many(self, tenant: str, agent_ids: Sequence[str]) -> dict[str, StoredAgent]:
         found = self._table.get_many([keys.agent(tenant, agent_id) for agent_id in agent_ids])
-        agents = [self._read(item) for item in found.values()]
+        agents = [self.read(item) for item in found.values()]
         return {agent.id: agent for agent in agents}
 
-    def _read(self, item: Item) -> StoredAgent:
+    def read(self, item: Item) -> StoredAgent:
         agent = self._codec.record(StoredAgent, item)
         agent.version = int(item["version"])
         return agent

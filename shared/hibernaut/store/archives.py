@@ -119,8 +119,7 @@ class Archives:
 
     def of_agent(self, tenant: str, agent_id: str) -> list[str]:
         """The ids of what is attached to the agent, in the order of attachment. Those of deleted archives may be among them."""
-        links = self._table.query(keys.agent(tenant, agent_id).pk, prefix="ARCH#")
-        return [keys.last_part(str(link["sk"])) for link in sorted(links, key=lambda link: (str(link["at"]), str(link["sk"])))]
+        return attached(self._table.query(keys.agent(tenant, agent_id).pk, prefix="ARCH#"))
 
     def open_of_agent(self, tenant: str, agent_id: str) -> list[StoredArchive]:
         """The archives that are attached to the agent, in the order of attachment."""
@@ -153,9 +152,8 @@ class Archives:
 
     # what agents know of their archives
 
-    def stamp(self, tenant: str, agent_id: str) -> str:
-        """Changes whenever a passage comes into an archive of the agent's or goes, or an archive does. "" where there is none."""
-        ids = self.of_agent(tenant, agent_id)
+    def stamp(self, tenant: str, ids: Sequence[str]) -> str:
+        """Changes whenever a passage comes into one of these archives or goes, or an archive does. "" where there is none."""
         found = self._open(tenant, ids) if ids else {}
         return " ".join(f"{archive_id}:{found[archive_id]['stamp']}" for archive_id in ids if archive_id in found)
 
@@ -200,3 +198,8 @@ def tags_of(passages: Sequence[Passage]) -> Counter[str]:
 def in_archive(passage: Passage, archive: StoredArchive) -> Passage:
     """The passage as it lies in an archive, which says how it is embedded."""
     return passage.model_copy(update={"archive_id": archive.id, "embedding_config": archive.embedding_config})
+
+
+def attached(links: Sequence[Item]) -> list[str]:
+    """The ids of the archives that these links of an agent name, in the order of attachment."""
+    return [keys.last_part(str(link["sk"])) for link in sorted(links, key=lambda link: (str(link["at"]), str(link["sk"])))]

@@ -24,14 +24,14 @@ class Blocks:
 
     def get(self, tenant: str, block_id: str) -> StoredBlock | None:
         item = self._table.get(keys.block(tenant, block_id))
-        return self._read(item) if item else None
+        return self.read(item) if item else None
 
     def get_many(self, tenant: str, block_ids: Sequence[str]) -> dict[str, StoredBlock]:
         found = self._table.get_many([keys.block(tenant, block_id) for block_id in block_ids])
-        blocks = [self._read(item) for item in found.values()]
+        blocks = [self.read(item) for item in found.values()]
         return {block.id: block for block in blocks}
 
-    def _read(self, item: Item) -> StoredBlock:
+    def read(self, item: Item) -> StoredBlock:
         block = self._codec.record(StoredBlock, item)
         block.version = int(item["version"])
         return block

@@ -28,10 +28,10 @@ class ConversationRecords:
 
     def get_many(self, tenant: str, conversation_ids: Sequence[str]) -> dict[str, StoredConversation]:
         found = self._table.get_many([keys.conversation(tenant, one) for one in conversation_ids])
-        records = [self._read(item) for item in found.values()]
+        records = [self.read(item) for item in found.values()]
         return {record.id: record for record in records}
 
-    def _read(self, item: Item) -> StoredConversation:
+    def read(self, item: Item) -> StoredConversation:
         record = self._codec.record(StoredConversation, item)
         record.version = int(item["version"])
         return record

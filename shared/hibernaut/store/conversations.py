@@ -68,12 +68,16 @@ class Conversations:
         head.messages = int(item["messages"])
         head.newest = str(item.get("newest", "")).split()
         head.counted, head.reported = int(item.get("counted", 0)), int(item.get("reported", 0))
+        head.calls_open = {"yes": True, "no": False}.get(str(item.get("calls_open", "")))
         return head
 
-    def load(self, tenant: str, conversation: str) -> Loaded | None:
-        """Head and window of one moment: read again until the head and the tail agree (architecture 3, reads)."""
+    def load(self, tenant: str, conversation: str, head: Head | None = None) -> Loaded | None:
+        """Head and window of one moment: read again until the head and the tail agree (architecture 3, reads).
+
+        `head` is one that was just read or written; a head that is read replaces it where the tail disagrees.
+        """
         for tried in range(MAX_READS):
-            head = self.head(tenant, conversation)
+            head = head if head is not None and tried == 0 else self.head(tenant, conversation)
             if head is None:
                 return None
             # A system message that was chosen by hand may be another than the head's: in the end it counts as it stands.
@@ -114,6 +118,18 @@ class Conversations:
     def keep(self, tenant: str, loaded: Loaded) -> None:
         """Remember a picture for the next load; the head's version decides whether it still holds."""
         self._kept.keep(tenant, loaded.head.id, loaded)
+
+    def appended(self, tenant: str, before: Head, after: Head, rows: Sequence[Message], system: Message | None = None) -> None:
+        """One transaction appended these rows to the log of `before`, and rewrote its system message where `system` says so.
+
+        A window that is kept of `before` is kept with them; one of another version, or of another window, is left as it is.
+        """
+        kept = self._kept.get(tenant, before.id)
+        if kept is None or kept.head.version != before.version or kept.head.window != after.window:
+            return
+        known = (system, *kept.messages[1:]) if system else kept.messages
+        head = after.model_copy(update={"version": before.version + 1})
+        self.keep(tenant, Loaded(head, (*known, *(row for row in rows if is_said(row)))))
 
     def page(
         self,
@@ -227,6 +243,7 @@ def _state(head: Head) -> dict[str, Value]:
         "counted": head.counted,
         "reported": head.reported,
         "messages": head.messages,
+        "calls_open": {True: "yes", False: "no", None: ""}[head.calls_open],
     }
 
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.table import Item, Key, Table, Update, eq
+from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.store import keys
+from hibernaut.store.conversations import Conversations
 from hibernaut.store.transactions import Print
 
 BODY_LIFE = 15 * 60
@@ -34,34 +36,42 @@ class Known:
 
 
 class Resends:
-    def __init__(self, table: Table, clock: Clock) -> None:
+    def __init__(self, table: Table, clock: Clock, conversations: Conversations) -> None:
         self._table = table
         self._clock = clock
+        self._conversations = conversations
 
-    def look(self, tenant: str, conversation: str, digest: str, otids: Sequence[str | None], retry: int) -> Known:
-        """Whether this request was accepted before. The marks' conditions make look-up and write one (architecture 5).
+    def look(
+        self, tenant: str, conversation: str, digest: str, otids: Sequence[str | None], retry: int
+    ) -> tuple[Head | None, Known]:
+        """The conversation's head, and whether this request was accepted before, in one read.
 
-        `otids` has one for each of its messages. Raises: InvalidArgument where one of them was accepted and another is new.
+        The conditions of the head and of the marks make look-up and write one (architecture 5). `otids` has one for each message of the
+        request. Raises: InvalidArgument where one of them was accepted and another is new.
         """
         now = self._clock.now().timestamp()
         given = [otid for otid in dict.fromkeys(otids) if otid]
         places: dict[str, Key] = {otid: keys.otid(tenant, conversation, otid) for otid in given}
         print_key = keys.fingerprint(tenant, conversation, digest)
-        found = self._table.get_many([*places.values(), print_key])
+        head_key = keys.head(tenant, conversation)
+        found = self._table.get_many([head_key, *places.values(), print_key])
+        if head_key not in found:
+            return None, Known(None)
+        head = self._conversations.read_head(found[head_key])
         taken = {otid: str(found[key]["run"]) for otid, key in places.items() if key in found and not _over(found[key], now)}
         earlier = found.get(print_key)
         same = earlier if earlier is not None and not _over(earlier, now) else None
         if taken and (all(otid in taken for otid in otids) or (same is not None and str(same["run"]) in taken.values())):
-            return Known(next(iter(taken.values())))
+            return head, Known(next(iter(taken.values())))
         for otid, run_id in taken.items():
             raise InvalidArgument(_PARTLY.format(otid=otid, run_id=run_id))
         if same is not None and retry > 0:
-            return Known(str(same["run"]))
+            return head, Known(str(same["run"]))
         if same is not None and not same["original"]:
-            return Known(str(same["run"]), arrived=Update(print_key, set={"original": True}, when=eq(original=False)))
+            return head, Known(str(same["run"]), arrived=Update(print_key, set={"original": True}, when=eq(original=False)))
         marks = [Print("otid", otid, OTID_LIFE, True, _ttl(found.get(key))) for otid, key in places.items()]
         marks.append(Print("fingerprint", digest, BODY_LIFE, retry == 0, _ttl(earlier)))
-        return Known(None, tuple(marks))
+        return head, Known(None, tuple(marks))
 
     def run_of(self, tenant: str, conversation: str, otid: str) -> str | None:
         """The run that took the message with this otid, as long as that is remembered."""

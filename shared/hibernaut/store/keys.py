@@ -95,6 +95,11 @@ def agent(tenant: str, agent_id: str) -> Key:
     return Key(f"{tenant}#AGENT#{agent_id}", "AGENT")
 
 
+def agent_and_archives(tenant: str, agent_id: str) -> tuple[Key, str, str]:
+    """The agent's key, and the exclusive bounds of the sort keys of it and of its links to archives: nothing else lies between them."""
+    return agent(tenant, agent_id), "AGEN", "ARCH$"
+
+
 def agent_row(tenant: str, agent_id: str) -> Key:
     return Key(f"{tenant}#AGENTS", agent_id)
 

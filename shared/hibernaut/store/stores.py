@@ -25,6 +25,7 @@ from hibernaut.store.passages import Passages
 from hibernaut.store.retries import RetryingTable, RetryPolicy
 from hibernaut.store.runs import Runs
 from hibernaut.store.search_outbox import Unindexed
+from hibernaut.store.step_reads import StepReads
 from hibernaut.store.steps import Steps
 from hibernaut.store.tools import Tools
 from hibernaut.store.transactions import Transactions
@@ -42,6 +43,7 @@ class Stores:
     agent_logs: AgentLogs
     messages: Messages
     runs: Runs
+    step_reads: StepReads
     steps: Steps
     passages: Passages
     archives: Archives
@@ -64,21 +66,25 @@ def stores_over(engine: Table, blobs: Blobs, clock: Clock, *, indexed: bool = Fa
     codec, unindexed = Codec(blobs, table), Unindexed(table, kept=indexed)
     writer = Writer(table, policy, unindexed.written, blobs)
     conversations, runs, agents = Conversations(table, codec, unindexed), Runs(table, codec), Agents(table, codec)
+    blocks, tools = Blocks(table, codec), Tools(table, codec)
     passages = Passages(table, codec, unindexed)
     approvals, conversation_records = Approvals(table, codec), ConversationRecords(table, codec)
     return Stores(
         agents=agents,
-        blocks=Blocks(table, codec),
-        tools=Tools(table, codec),
+        blocks=blocks,
+        tools=tools,
         conversations=conversations,
         conversation_records=conversation_records,
         agent_logs=AgentLogs(conversations, conversation_records),
         messages=Messages(table, codec),
         runs=runs,
+        step_reads=StepReads(
+            table, agents=agents, blocks=blocks, tools=tools, conversations=conversations, records=conversation_records
+        ),
         steps=Steps(table, codec),
         passages=passages,
         archives=Archives(table, codec, passages),
-        resends=Resends(table, clock),
+        resends=Resends(table, clock, conversations),
         approvals=approvals,
         transactions=Transactions(codec=codec, conversations=conversations, runs=runs, agents=agents, approvals=approvals),
         writer=writer,

@@ -32,7 +32,11 @@ class Tools:
     def get_many(self, tenant: str, tool_ids: Sequence[str]) -> dict[str, StoredTool]:
         """The tools that exist among `tool_ids`, built-in ones as they stand here."""
         found = self._table.get_many([keys.tool(tenant, tool_id) for tool_id in tool_ids])
-        stored = [self._read(item) for item in found.values()]
+        return self.among(tool_ids, list(found.values()))
+
+    def among(self, tool_ids: Sequence[str], items: Sequence[Item]) -> dict[str, StoredTool]:
+        """The tools that exist among `tool_ids`, where these are the items of their records."""
+        stored = [self._read(item) for item in items]
         records = {tool.id: tool for tool in stored}
         tools: dict[str, StoredTool] = {}
         for tool_id in tool_ids:

@@ -47,11 +47,15 @@ class Print:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a transaction adds to the log and its surroundings: rows, the step's record, and the events that followers are shown."""
+    """What a transaction adds to the log and its surroundings: rows, the step's record, and the events that followers are shown.
+
+    `system` is the system message where the same transaction rewrites it.
+    """
 
     rows: Sequence[Message] = ()
     step: StoredStep | None = None
     events: Sequence[RunEvent] = ()
+    system: Message | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +114,7 @@ class Transactions:
         self, tenant: str, before: Head, state: RunState, rows: Sequence[Message], prints: Sequence[Print], now: datetime
     ) -> list[Change]:
         """The run becomes the owner of an idle conversation, and its input stands in the log."""
-        after = _grown(before, rows, owner=state.run.id)
+        after = grown(before, rows, owner=state.run.id)
         return [
             self._conversations.change_head(tenant, before, after, state.token),
             *self._runs.create(tenant, state, _ms(now) + OPEN_FOR_MS),
@@ -123,7 +127,7 @@ class Transactions:
         self, tenant: str, before: Head, consumed: Consumed, state: RunState, prints: Sequence[Print], now: datetime
     ) -> list[Change]:
         """The pending approval is consumed by a new run, which owns the conversation; what it resolves stands on it."""
-        after = _grown(before, consumed.rows, owner=state.run.id)
+        after = grown(before, consumed.rows, owner=state.run.id)
         after = after.model_copy(update={"pending": None, "answered": consumed.record.run_id})
         return [
             self._conversations.change_head(tenant, before, after, state.token),
@@ -139,7 +143,7 @@ class Transactions:
     ) -> list[Change]:
         """The pending approval is consumed by nobody's run: its calls have their returns, and the conversation is handed on."""
         rows = [*consumed.rows, *succession.rows]
-        after = _grown(before, rows, owner=succession.run.run.id if succession.run else None)
+        after = grown(before, rows, owner=succession.run.run.id if succession.run else None)
         after = after.model_copy(update={"pending": None, "answered": consumed.record.run_id})
         if succession.run:
             after = after.model_copy(update={"waiting": before.waiting - 1})
@@ -201,7 +205,7 @@ class Transactions:
         first_seq = state.next_seq
         state = replace(state, next_seq=first_seq + len(written.events))
         return [
-            self._conversations.change_head(tenant, before, _grown(after, written.rows, owner=state.run.id), state.token),
+            self._conversations.change_head(tenant, before, grown(after, written.rows, owner=state.run.id), state.token),
             self._runs.change(tenant, state, running(state.attempt), _ms(now) + OPEN_FOR_MS),
             *self._conversations.put_rows(tenant, before, written.rows),
             *([self._put_step(tenant, written.step)] if written.step else []),
@@ -226,16 +230,16 @@ class Transactions:
         log = [*written.events, *closing_events(state.run)]
         state = replace(state, next_seq=first_seq + len(log), last_seq=first_seq + len(log) - 1, lease=0, journal="")
         rows = [*written.rows, *succession.rows]
-        grown = _grown(after, rows, owner=succession.run.run.id if succession.run else None)
+        last = grown(after, rows, owner=succession.run.run.id if succession.run else None)
         if succession.run and succession.fresh is None:
-            grown = grown.model_copy(update={"waiting": before.waiting - 1})
+            last = last.model_copy(update={"waiting": before.waiting - 1})
         if ending.asks:
-            grown = grown.model_copy(update={"pending": ending.asks.run_id})
+            last = last.model_copy(update={"pending": ending.asks.run_id})
         when = unchanged(ending.outside) if ending.outside else running(state.attempt)
         # Where nobody is chosen from the queue it may grow meanwhile: the answer, or the run that goes before it, hands on.
         chosen = (Term("waiting", Op.EQ, before.waiting),) if ending.asks is None and succession.fresh is None else ()
         return [
-            self._conversations.change_head(tenant, before, grown, state.token, *chosen),
+            self._conversations.change_head(tenant, before, last, state.token, *chosen),
             self._runs.change(tenant, state, when, _call_ms(state.run, now)),
             *([self._approvals.create(tenant, ending.asks)] if ending.asks else []),
             self._runs.end_row(tenant, state.run),
@@ -279,7 +283,7 @@ class Transactions:
         before, succession = mended.before, mended.succession
         rows = [*mended.rows, *succession.rows]
         owner = succession.run.run.id if succession.run else mended.after.owner
-        after = _grown(mended.after, rows, owner=owner)
+        after = grown(mended.after, rows, owner=owner)
         after.version = before.version + 1
         if succession.run:
             after.waiting -= 1
@@ -329,7 +333,8 @@ def _call_ms(run: StoredRun, now: datetime) -> int | None:
     return _ms(now) + OPEN_FOR_MS if run.callback_url else None
 
 
-def _grown(head: Head, rows: Sequence[Message], *, owner: str | None) -> Head:
+def grown(head: Head, rows: Sequence[Message], *, owner: str | None) -> Head:
+    """The head after a transaction that appends these rows and leaves the conversation to this owner."""
     return head.model_copy(
         update={
             "owner": owner,
@@ -337,8 +342,14 @@ def _grown(head: Head, rows: Sequence[Message], *, owner: str | None) -> Head:
             "last_message": rows[-1].id if rows else head.last_message,
             "newest": [row.id for row in rows] or head.newest,
             "messages": head.messages + len(rows),
+            "calls_open": _leaves_calls_open(rows[-1]) if rows else head.calls_open,
         }
     )
+
+
+def _leaves_calls_open(newest: Message) -> bool:
+    """Whether calls may stand open in a log that ends with this row. Behind the row of an answer they may, until their returns come."""
+    return bool(newest.tool_calls) or newest.role == "approval"
 
 
 def _ms(now: datetime) -> int:

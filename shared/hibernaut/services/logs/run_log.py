@@ -175,6 +175,8 @@ class RunLog:
 
     def _is_legacy(self) -> bool:
         if self._legacy is None:
+            self._legacy = self._run.speaks_by_tool
+        if self._legacy is None:
             agent = self._stores.agents.get(self._tenant, self._run.agent_id)
             self._legacy = spec_of(agent.agent_type if agent else AgentType.LETTA_V1).heartbeats
         return self._legacy

@@ -56,15 +56,17 @@ class Prompts:
         blocks: Sequence[StoredBlock] | None = None,
         in_window: int = 1,
         update_time: bool = True,
+        archive_ids: Sequence[str] | None = None,
     ) -> Compiled:
         """The system message as it should be now. Where nothing but time and counters would change, `changed` is False.
 
         `in_window` counts the messages of the window; the others of the log are "previous messages". With `update_time` off the
-        time line keeps the moment of the last compilation.
+        time line keeps the moment of the last compilation. `archive_ids` are the agent's archives, where they were read.
         """
         blocks = self.blocks_of(tenant, agent) if blocks is None else blocks
         at = self._clock.now() if update_time or head.compiled is None else head.compiled.compiled_at
-        stamp = self._archives.stamp(tenant, agent.id)  # before it is counted: what comes between is seen by the next run
+        archive_ids = self._archives.of_agent(tenant, agent.id) if archive_ids is None else archive_ids
+        stamp = self._archives.stamp(tenant, archive_ids)  # before it is counted: what comes between is seen by the next run
         inputs = self._inputs(tenant, agent, head, blocks, at, in_window)
         fixed = self._fixed_inputs(agent, head, blocks)
         digest = system_prompt.digest(replace(fixed, archival_stamp=stamp, directories=inputs.directories))
@@ -74,11 +76,19 @@ class Prompts:
         changed = head.compiled is None or head.compiled.digest != digest
         return Compiled(text, source, changed, inputs)
 
-    def stale(self, tenant: str, agent: StoredAgent, head: Head, blocks: Sequence[StoredBlock]) -> bool:
+    def stale(
+        self,
+        tenant: str,
+        agent: StoredAgent,
+        head: Head,
+        blocks: Sequence[StoredBlock],
+        archive_ids: Sequence[str] | None = None,
+    ) -> bool:
         """Whether the system message may have to change: cheap, exact about memory and everything else that is compiled."""
         if head.compiled is None:
             return True
-        stamp = self._archives.stamp(tenant, agent.id)
+        archive_ids = self._archives.of_agent(tenant, agent.id) if archive_ids is None else archive_ids
+        stamp = self._archives.stamp(tenant, archive_ids)
         files = self._files.section(tenant, agent)
         inputs = replace(self._fixed_inputs(agent, head, blocks), archival_stamp=stamp, directories=files)
         return system_prompt.digest(inputs) != head.compiled.digest

@@ -34,7 +34,7 @@ from hibernaut.services.turns.run_termination import Endings
 from hibernaut.store.idempotency import Known
 from hibernaut.store.runs import RunState
 from hibernaut.store.stores import Stores
-from hibernaut.store.transactions import Print
+from hibernaut.store.transactions import Print, grown
 
 TRIES = 50
 MOST_WAITING = 100
@@ -101,12 +101,12 @@ class Sending:
         if request.body.override_model:
             self._models.config(request.body.override_model)
         for _ in range(TRIES):
-            head = self._stores.conversations.head(tenant, request.conversation_id or request.agent_id)
+            conversation = request.conversation_id or request.agent_id
+            head, known = self._stores.resends.look(tenant, conversation, request.digest, inputs.otids, request.retry)
             if head is None and request.conversation_id is not None:
                 raise no_conversation(request.conversation_id)
             if head is None:
                 raise NotFound(f"Agent with ID {request.agent_id} not found")
-            known = self._stores.resends.look(tenant, head.id, request.digest, inputs.otids, request.retry)
             if known.run_id is not None and self._attached(known):
                 return Accepted(known.run_id, attached=True)
             if known.run_id is not None:
@@ -196,12 +196,17 @@ class Sending:
         state = RunState(run, token=self._host.ids.token())
         changes = self._stores.transactions.accept(tenant, arrival.head, state, rows, arrival.marks, now)
         self._stores.writer.write(*changes, token=state.token)
+        after = grown(arrival.head, rows, owner=run.id)
+        self._stores.conversations.appended(tenant, arrival.head, after, rows)
+        self._stores.step_reads.hand_over(tenant, state, after)
         logger.info("run accepted", extra={"run_id": run.id, "agent_id": run.agent_id})
         return Accepted(run.id)
 
     def _mended(self, arrival: _Arrival) -> list[Message]:
         """Calls that stand open at the end of an idle log have nobody who would answer them: they get their returns first."""
         tenant, head = arrival.tenant, arrival.head
+        if head.calls_open is False:
+            return []
         last = self._stores.conversations.message(tenant, head.id, head.last_message) if head.last_message else None
         if last is None or last.role not in ("assistant", "approval"):
             return []

@@ -41,6 +41,7 @@ def progressed(work: Work, stepped: Stepped, now: datetime) -> StoredRun:
     """The run after the step."""
     run = work.state.run.model_copy(deep=True)
     asked = stepped.stamp is not None and not stepped.resolved
+    run.speaks_by_tool = work.turn.actor.spec.heartbeats
     run.steps += int(asked)
     run.usage = run.usage.plus(stepped.usage)
     run.context_tokens = stepped.usage.total_tokens if asked else run.context_tokens

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hibernaut.domain.agents.agent_types import spec_of
@@ -23,7 +23,7 @@ from hibernaut.schemas.message import Message
 from hibernaut.schemas.passage import Passage
 from hibernaut.schemas.tool import Tool, ToolType
 from hibernaut.services.models.conversation_model import agent_in
-from hibernaut.services.prompt.system_messages import Prompts, system_row
+from hibernaut.services.prompt.system_messages import Prompts, overlaid, system_row
 from hibernaut.store.conversations import Loaded
 from hibernaut.store.runs import RunState
 from hibernaut.store.stores import Stores
@@ -81,23 +81,30 @@ class Loader:
         self._conversations = stores.conversations
         self._records = stores.conversation_records
         self._agents = stores.agents
-        self._tools = stores.tools
+        self._reads = stores.step_reads
         self._prompts = prompts
         self._models = models
 
-    def load(self, tenant: str, state: RunState) -> Work:
-        """Everything a step needs. Raises: NotFound where the agent or its conversation is gone."""
+    def load(self, tenant: str, state: RunState, head: Head | None = None) -> Work:
+        """Everything a step needs. `head` is that of the conversation as the run's acceptance left it, where this worker accepted it.
+
+        Raises: NotFound where the agent or its conversation is gone.
+        """
         run = state.run
-        agent = self._agents.get(tenant, run.agent_id)
-        loaded = self._conversations.load(tenant, run.conversation_id or run.agent_id)
-        if agent is None or loaded is None:
+        read, record = self._reads.agent(tenant, run.agent_id), None
+        if run.conversation_id:
+            head, record = self._reads.conversation(tenant, run.conversation_id)
+        loaded = self._conversations.load(tenant, run.conversation_id or run.agent_id, head)
+        if read is None or loaded is None:
             raise NotFound(f"Agent with ID {run.agent_id} not found")
-        record = self._record(tenant, state)
-        blocks = self._prompts.blocks_of(tenant, agent, record)
+        agent, archive_ids = read
+        block_ids = overlaid(agent.block_ids, record.isolated if record else {})
+        found, tools = self._reads.parts(tenant, block_ids, agent.tool_ids)
+        blocks = [found[block_id] for block_id in block_ids if block_id in found]
         met = agent_in(agent, record, self._models)
-        head, system = self._system(tenant, met, state, loaded, blocks)
+        head, system = self._system(tenant, met, state, loaded, blocks, archive_ids)
         messages = (system, *loaded.messages[1:]) if system else loaded.messages
-        actor = self._actor(tenant, met, state)
+        actor = self._actor(met, state, tools)
         if actor.spec.clears_buffer or agent.message_buffer_autoclear:
             first = approvals.first_of(messages, run.first_message)
             messages = (messages[0], *(row for row in messages[1:] if first and row.id >= first))
@@ -135,22 +142,28 @@ class Loader:
         return self._records.get(tenant, state.run.conversation_id) if state.run.conversation_id else None
 
     def _system(
-        self, tenant: str, agent: StoredAgent, state: RunState, loaded: Loaded, blocks: Sequence[StoredBlock]
+        self,
+        tenant: str,
+        agent: StoredAgent,
+        state: RunState,
+        loaded: Loaded,
+        blocks: Sequence[StoredBlock],
+        archive_ids: Sequence[str],
     ) -> tuple[Head, Message | None]:
         """At a run's first step the system message follows the memory; within the run it stays as it is (invariant 10)."""
         head = loaded.head
-        if state.run.steps > 0 or state.run.resolve or not self._prompts.stale(tenant, agent, head, blocks):
+        if state.run.steps > 0 or state.run.resolve or not self._prompts.stale(tenant, agent, head, blocks, archive_ids):
             return head, None
-        compiled = self._prompts.compiled(tenant, agent, head, blocks=blocks, in_window=len(loaded.messages))
+        in_window = len(loaded.messages)
+        compiled = self._prompts.compiled(tenant, agent, head, blocks=blocks, in_window=in_window, archive_ids=archive_ids)
         row = system_row(head.window.pinned[0], agent, compiled.text, compiled.source.compiled_at, state.run.conversation_id)
         return head.model_copy(update={"compiled": compiled.source}), row
 
-    def _actor(self, tenant: str, agent: StoredAgent, state: RunState) -> Actor:
+    def _actor(self, agent: StoredAgent, state: RunState, found: Mapping[str, Tool]) -> Actor:
         options = state.run.options
         config = agent.llm_config
         if options.override_model:
             config = self._models.config(options.override_model)
-        found = self._tools.get_many(tenant, agent.tool_ids)
         clients = {
             tool.name: Tool(
                 id=f"client:{tool.name}",

@@ -74,6 +74,7 @@ class Commits:
             return self._transactions.step(tenant, *heads, state, written, self._clock.now())
 
         self._write(tenant, heads, state, build, memory)
+        self._conversations.appended(tenant, *heads, written.rows, written.system)
         self._signal.notify(state.run.id)
 
     def last_step(
@@ -92,16 +93,19 @@ class Commits:
         nobody where the run `asks` for an approval. Raises: Stopped, MemoryMoved, ConditionFailed where the newcomer came before.
         """
         next_run: list[StoredRun] = []
+        rows: list[Message] = []
 
         def build(heads: tuple[Head, Head], state: RunState) -> list[Change]:
             now = self._clock.now()
             before, after = heads
             succession = Succession() if asks else self.succession(tenant, before, written.rows, now, newcomer)
             next_run[:] = [succession.run.run] if succession.run else []
+            rows[:] = [*written.rows, *succession.rows]
             ending = Ending(state, succession, outside, asks)
             return self._transactions.last_step(tenant, before, after, ending, written, now)
 
         self._write(tenant, heads, state, build, memory, outside=outside)
+        self._conversations.appended(tenant, *heads, rows, written.system)
         self._signal.notify(state.run.id)
         for run in next_run:
             if newcomer is None:

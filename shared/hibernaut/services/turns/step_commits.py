@@ -56,8 +56,9 @@ class StepCommits:
         """The returns of an earlier run's calls are followed by the messages that came with the answer."""
         events = events_of(work, stepped.rows, stepped.stamp)
         if not stepped.resolved:
-            return Written(stepped.rows, step_record(work, stepped, timing, now, self._ids), events)
-        return Written([*stepped.rows, *self._commits.input_rows(work.state.run, stepped.rows[-1].id, now)], None, events)
+            return Written(stepped.rows, step_record(work, stepped, timing, now, self._ids), events, work.system)
+        inputs = self._commits.input_rows(work.state.run, stepped.rows[-1].id, now)
+        return Written([*stepped.rows, *inputs], None, events, work.system)
 
     def _edits(self, work: Work, token: str) -> list[Change]:
         """What the step changes besides the log: memory, passages, and the system message compiled for this run."""

@@ -68,6 +68,7 @@ class Parts:
 class Turns:
     def __init__(self, stores: Stores, host: Host, parts: Parts) -> None:
         self._runs = stores.runs
+        self._reads = stores.step_reads
         self._conversations = stores.conversations
         self._passages = stores.passages
         self._transactions = stores.transactions
@@ -99,24 +100,31 @@ class Turns:
         began = self._clock.monotonic()
         left = time_left or (lambda: LONGEST_STEP - (self._clock.monotonic() - began))
         whole = left()
+        handoff = None if takes_over else self._reads.handed_over(tenant, run_id)
         while True:
-            state = self._runs.get(tenant, run_id)
+            state = handoff.state if handoff else self._runs.get(tenant, run_id)
             if state is None:
                 raise NotFound(f"Run with ID {run_id} not found")
-            advanced = self._one(tenant, state, left, drop=drop, takes_over=takes_over)
-            takes_over = False
+            head = handoff.head if handoff else None
+            advanced = self._one(tenant, state, left, head=head, drop=drop, takes_over=takes_over)
+            outdated = handoff is not None and advanced.next == "busy"
+            takes_over, handoff = False, None
+            if outdated:
+                continue  # another worker has begun the run since it was accepted here: what it left is read
             steps -= state.run.resolve is None  # the returns of an earlier run's calls are no step
             if advanced.next != "advance" or steps < 1 or left() <= whole / 2:
                 return advanced
 
-    def _one(self, tenant: str, state: RunState, left: Callable[[], float], *, drop: bool, takes_over: bool) -> Advanced:
+    def _one(
+        self, tenant: str, state: RunState, left: Callable[[], float], *, head: Head | None, drop: bool, takes_over: bool
+    ) -> Advanced:
         if state.run.status is not RunStatus.RUNNING:
             return Advanced("waiting" if state.run.status is RunStatus.CREATED else "finished", state.run.steps)
         if self._attempts.held_by_another(state) and not takes_over:
             return Advanced("busy", state.run.steps)
         try:
             with self._attempts.taken(tenant, state, left()) as taken:
-                work = self._loader.load(tenant, taken)
+                work = self._loader.load(tenant, taken, head)
                 if work.head.owner != state.run.id:
                     raise Stopped  # it has ended, or it was handed the conversation by a transaction that is not all in sight
                 return self._step(work, left, drop=drop)

@@ -219,17 +219,21 @@ def test_a_step_whose_archive_is_deleted_meanwhile_puts_its_passage_into_another
 
 def test_a_run_without_news_of_its_archives_keeps_its_prompt(house: House) -> None:
     agent, shelf = house.agent(), archive(house)
-    stamps = [house.stores.archives.stamp(TENANT, agent.id)]
+
+    def stamp() -> str:
+        return house.stores.archives.stamp(TENANT, house.stores.archives.of_agent(TENANT, agent.id))
+
+    stamps = [stamp()]
     house.services.archives.attach(TENANT, agent.id, shelf)
-    stamps.append(house.stores.archives.stamp(TENANT, agent.id))
+    stamps.append(stamp())
     (passage,) = put(house, shelf, "one")
-    stamps.append(house.stores.archives.stamp(TENANT, agent.id))
+    stamps.append(stamp())
     house.services.archives.update(TENANT, shelf, UpdateArchive(name="renamed"))
-    assert house.stores.archives.stamp(TENANT, agent.id) == stamps[-1]
+    assert stamp() == stamps[-1]
     house.services.passages.delete(TENANT, shelf, passage.id)
-    stamps.append(house.stores.archives.stamp(TENANT, agent.id))
+    stamps.append(stamp())
     house.services.archives.delete(TENANT, shelf)
-    assert house.stores.archives.stamp(TENANT, agent.id) == stamps[0] == ""
+    assert stamp() == stamps[0] == ""
     assert len(set(stamps)) == 4
 
 

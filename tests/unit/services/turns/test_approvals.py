@@ -11,7 +11,7 @@ import pytest
 
 from hibernaut.schemas.errors import InvalidArgument, PendingApproval
 from hibernaut.schemas.message import Message
-from hibernaut.schemas.send import ClientTool, LettaRequest
+from hibernaut.schemas.send import ClientToolCreate, LettaRequest
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.schemas.tool_rule import RequiresApprovalToolRule, TerminalToolRule
 from hibernaut.services.runs.sending import Request
@@ -23,7 +23,7 @@ from tests.support.world import TENANT, World, data_in
 ASK = calls(("ring", {"x": "once"}))
 MIXED = calls(("memory_insert", {"label": "human", "new_string": "tea"}), ("ring", {"x": "once"}), text="May I?")
 RING, INSERT = "call-0-ring", "call-0-memory_insert"
-LAMP = ClientTool(name="lamp", parameters={"type": "object", "properties": {}})
+LAMP = ClientToolCreate(name="lamp", parameters={"type": "object", "properties": {}})
 
 
 def yes(call_id: str = RING) -> Mapping[str, Any]:
@@ -275,7 +275,7 @@ def test_a_client_tool_that_is_approved_instead_of_run_returns_an_error(tmp_path
 def test_a_client_tool_may_not_have_a_name_that_is_taken(names: list[str], tmp_path: Path) -> None:
     world, agent_id = opened(tmp_path)
     with pytest.raises(InvalidArgument, match=f"client tool '{names[-1]}' cannot be used"):
-        world.accept(agent_id, "hello", client_tools=[ClientTool(name=name) for name in names])
+        world.accept(agent_id, "hello", client_tools=[ClientToolCreate(name=name) for name in names])
     assert [row.role for row in world.log(agent_id)] == ["system"]
 
 

@@ -1,0 +1,99 @@
+"""What a step reads, in as few serial reads as its dependencies allow: the agent names its blocks and tools, so they come second.
+
+A worker that has just accepted a run hands its state and head to the step that it performs next (`Handoff`). What is handed over is no
+more than an earlier read: the conditions of the step's own transactions decide whether it still holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hibernaut.ports.table import Table
+from hibernaut.schemas.agent import StoredAgent
+from hibernaut.schemas.block import StoredBlock
+from hibernaut.schemas.conversation import Head
+from hibernaut.schemas.conversation_record import StoredConversation
+from hibernaut.schemas.tool import StoredTool
+from hibernaut.store import keys
+from hibernaut.store.agents import Agents
+from hibernaut.store.archives import attached
+from hibernaut.store.blocks import Blocks
+from hibernaut.store.conversation_records import ConversationRecords
+from hibernaut.store.conversations import Conversations
+from hibernaut.store.lru_cache import Kept
+from hibernaut.store.runs import RunState
+from hibernaut.store.tools import Tools
+
+MOST_HANDED_OVER = 200
+"""Accepted runs that a worker remembers until their first step; of more, the newest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handoff:
+    """A run as the transaction that accepted it left it, and the head of its conversation."""
+
+    state: RunState
+    head: Head
+
+
+class StepReads:
+    def __init__(
+        self,
+        table: Table,
+        *,
+        agents: Agents,
+        blocks: Blocks,
+        tools: Tools,
+        conversations: Conversations,
+        records: ConversationRecords,
+    ) -> None:
+        self._table = table
+        self._agents = agents
+        self._blocks = blocks
+        self._tools = tools
+        self._conversations = conversations
+        self._records = records
+        self._accepted: Kept[Handoff] = Kept(MOST_HANDED_OVER, lambda _: 1)
+
+    def hand_over(self, tenant: str, state: RunState, head: Head) -> None:
+        """Remember an accepted run for its first step. One whose request brings tools, skills or a prompt of its own is not remembered:
+        such a request may hold megabytes.
+        """
+        options = state.run.options
+        if options.client_tools or options.client_skills or options.override_system:
+            return
+        self._accepted.keep(tenant, state.run.id, Handoff(state, head))
+
+    def handed_over(self, tenant: str, run_id: str) -> Handoff | None:
+        """The run as it was accepted here, once; None where another process accepted it, or it was asked for before."""
+        found = self._accepted.get(tenant, run_id)
+        self._accepted.forget(tenant, run_id)
+        return found
+
+    def agent(self, tenant: str, agent_id: str) -> tuple[StoredAgent, list[str]] | None:
+        """The agent, and the ids of the archives that are attached to it in the order of attachment. One read."""
+        place, after, before = keys.agent_and_archives(tenant, agent_id)
+        items = self._table.query(place.pk, after=after, before=before)
+        if not items or items[0]["sk"] != place.sk:
+            return None
+        return self._agents.read(items[0]), attached(items[1:])
+
+    def conversation(self, tenant: str, conversation: str) -> tuple[Head | None, StoredConversation | None]:
+        """The head, and the record where the conversation is not an agent's own one. One read."""
+        head_key, record_key = keys.head(tenant, conversation), keys.conversation(tenant, conversation)
+        found = self._table.get_many([head_key, record_key])
+        head, record = found.get(head_key), found.get(record_key)
+        return (self._conversations.read_head(head) if head else None, self._records.read(record) if record else None)
+
+    def parts(
+        self, tenant: str, block_ids: Sequence[str], tool_ids: Sequence[str]
+    ) -> tuple[dict[str, StoredBlock], dict[str, StoredTool]]:
+        """The blocks and the tools that exist among these, by id. One read."""
+        blocks = [keys.block(tenant, block_id) for block_id in block_ids]
+        tools = [keys.tool(tenant, tool_id) for tool_id in tool_ids]
+        found = self._table.get_many([*blocks, *tools])
+        return (
+            {block.id: block for block in (self._blocks.read(found[key]) for key in blocks if key in found)},
+            self._tools.among(tool_ids, [found[key] for key in tools if key in found]),
+        )

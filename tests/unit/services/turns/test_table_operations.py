@@ -1,0 +1,66 @@
+"""How often a plain message asks the table: a budget, so that a read which is added is seen. What is read once is carried."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from hibernaut.ports.table import Change, Item, Key
+from hibernaut.schemas.send import LettaRequest
+from hibernaut.services.runs.sending import Request
+from tests.support.house import TENANT, house_in
+from tests.support.tables import PassesOn
+
+MOST_OPERATIONS = 12
+MOST_BEFORE_THE_MODEL = 5
+
+
+class Operations(PassesOn):
+    """Notes each operation that asks the engine for something."""
+
+    def __init__(self, table: object) -> None:
+        super().__init__(table)  # type: ignore[arg-type]
+        self.made: list[str] = []
+
+    def get(self, key: Key) -> Item | None:
+        self.made.append(f"get {key.sk.partition('#')[0]}")
+        return super().get(key)
+
+    def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
+        if keys:
+            self.made.append("get_many " + " ".join(sorted({key.sk.partition("#")[0] for key in keys})))
+        return super().get_many(keys)
+
+    def query(self, pk: str, **options: object) -> list[Item]:  # type: ignore[override]
+        self.made.append(f"query {options.get('prefix') or pk.split('#')[1]}")
+        return super().query(pk, **options)  # type: ignore[arg-type]
+
+    def write(self, *changes: Change) -> None:
+        self.made.append("write " + " ".join(sorted({change.key.sk.partition("#")[0] for change in changes})))
+        super().write(*changes)
+
+
+def test_a_plain_message_stays_within_its_budget_of_table_operations(tmp_path: Path) -> None:
+    tables: list[Operations] = []
+
+    def counted(table: object) -> Operations:
+        tables.append(Operations(table))
+        return tables[0]
+
+    with house_in(tmp_path, counted) as house:  # type: ignore[arg-type]
+        agent = house.agent(memory_blocks=[{"label": "human", "value": ""}])
+
+        def send(text: str) -> None:
+            body = LettaRequest.model_validate({"input": text})
+            run = house.services.sending.accept(TENANT, Request(agent.id, body, "send_message", digest=text)).run_id
+            house.services.sending.start(TENANT, run, inline=True)
+            assert house.services.following.response(TENANT, run).messages
+
+        send("Good morning.")
+        (table,) = tables
+        table.made.clear()
+        send("How are you?")
+    told = "\n".join(table.made)
+    assert len(table.made) <= MOST_OPERATIONS, told
+    commit = max(place for place, made in enumerate(table.made) if made.startswith("write"))
+    assert commit <= MOST_BEFORE_THE_MODEL, told
