@@ -15,6 +15,7 @@ from constructs import Construct
 
 from hibernaut.adapters.table.definition import TTL_ATTRIBUTE, index_name
 from hibernaut.ports.table import Index
+from hibernaut.store.keys import EPHEMERAL, EPHEMERAL_DAYS
 from infra.constructs.findings import Grant, accept
 from infra.settings import Settings
 
@@ -50,7 +51,11 @@ class Storage(Construct):
             encryption=s3.BucketEncryption.S3_MANAGED,
             enforce_ssl=True,
             minimum_tls_version=1.2,
-            lifecycle_rules=[s3.LifecycleRule(abort_incomplete_multipart_upload_after=cdk.Duration.days(1))],
+            lifecycle_rules=[
+                s3.LifecycleRule(abort_incomplete_multipart_upload_after=cdk.Duration.days(1)),
+                # What names these has a time to live in the table; the sweep collects what else nothing names.
+                s3.LifecycleRule(prefix=EPHEMERAL, expiration=cdk.Duration.days(EPHEMERAL_DAYS)),
+            ],
             removal_policy=keep,
         )
         # Uploads are told by EventBridge. A notification of the bucket's own would need the function before the bucket, and it the bucket.

@@ -15,6 +15,7 @@ from hibernaut.local.aws_offline.routes import Routes
 from hibernaut.rest.app import ROUTERS
 from hibernaut.rest.async_bridge import USUAL_WAITS
 from hibernaut.schemas.base import JsonObject
+from hibernaut.store.keys import EPHEMERAL, EPHEMERAL_DAYS
 from hibernaut.wiring.settings import LONGEST_FOLLOW, BadSetting
 from infra.artifacts import ROOT, stage
 from infra.constructs.gateway import STREAMED
@@ -45,6 +46,12 @@ def test_the_table_is_the_one_that_the_adapter_speaks_to(dev: Template) -> None:
     assert sorted(made["AttributeDefinitions"], key=str) == sorted(wanted["AttributeDefinitions"], key=str)
     assert made["TimeToLiveSpecification"] == {"AttributeName": TTL_ATTRIBUTE, "Enabled": True}
     assert made["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"] is True
+
+
+def test_the_bucket_empties_what_expires_by_itself_and_nothing_else(prod: Template) -> None:
+    rules = prod.only("AWS::S3::Bucket")["Properties"]["LifecycleConfiguration"]["Rules"]
+    expiring = [(rule["Prefix"], rule["ExpirationInDays"]) for rule in rules if "ExpirationInDays" in rule]
+    assert expiring == [(EPHEMERAL, EPHEMERAL_DAYS)]
 
 
 def test_production_keeps_its_data(prod: Template) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from hibernaut.ports.blobs import Blobs
+from hibernaut.ports.blobs import BlobEntry, Blobs
 
 OUTSIDE = ("write", "model", "tool", "start", "end_wait", "blob")
 
@@ -59,5 +59,10 @@ class WatchedBlobs:
         self._at("after blob")
         return data
 
+    def list(self, after: str = "", *, limit: int) -> Sequence[BlobEntry]:
+        return self._blobs.list(after, limit=limit)
+
     def delete(self, key: str) -> None:
+        self._at("before blob")
         self._blobs.delete(key)
+        self._at("after blob")

@@ -26,9 +26,10 @@ from hibernaut.services.search.reindexing import Reindexing
 from hibernaut.services.search.search_sources import MemorySources
 from hibernaut.store import keys
 from hibernaut.store.stores import Stores, stores_over
+from tests.support.blobs import MemoryBlobs
 from tests.support.clocks import ManualClock
 from tests.support.hashing_embedder import HashingEmbedder, OneEmbedder
-from tests.support.world import TENANT, MemoryBlobs
+from tests.support.world import TENANT
 
 ARCHIVE = "archive-00000000-0000-4000-8000-000000000001"
 FOLDER = "source-00000000-0000-4000-8000-000000000002"
@@ -99,7 +100,7 @@ class Memories:
     def worker(self, hook: Hook = lambda _call: None, storing: Callable[[], bool] = lambda: False) -> IndexPump:
         """A worker of the index as a process has it: everything of its own but the files."""
         table, index, embedder = Hooked(self.table, hook), Hooked(self.index, hook), Hooked(HashingEmbedder(), hook)
-        stores = stores_over(table, MemoryBlobs(), self.clock, indexed=True)  # type: ignore[arg-type]
+        stores = stores_over(table, MemoryBlobs(self.clock), self.clock, indexed=True)
         sources = MemorySources(stores, OneEmbedder(embedder))  # type: ignore[arg-type]
         indexing = Indexing(table, stores, index, sources)  # type: ignore[arg-type]
         return IndexPump(stores.unindexed, indexing, [TENANT], storing=storing)

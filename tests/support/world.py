@@ -36,6 +36,7 @@ from hibernaut.services.tool_calls.tool_execution import ToolLimits
 from hibernaut.store.runs import RunState
 from hibernaut.store.stores import stores_over
 from hibernaut.wiring.run_engine import chain_over
+from tests.support.blobs import MemoryBlobs
 from tests.support.clocks import ManualClock
 from tests.support.scripted_model import Script, ScriptedModels, ScriptedRunner
 
@@ -44,22 +45,6 @@ TRIES = 3
 MOST_STEPS = 500
 NEVER = 3600.0
 """Seconds that no test lasts."""
-
-
-class MemoryBlobs:
-    """The port `Blobs` in a dictionary."""
-
-    def __init__(self) -> None:
-        self.kept: dict[str, bytes] = {}
-
-    def put(self, key: str, data: bytes) -> None:
-        self.kept[key] = data
-
-    def get(self, key: str) -> bytes:
-        return self.kept[key]
-
-    def delete(self, key: str) -> None:
-        self.kept.pop(key, None)
 
 
 class Inline:
@@ -117,7 +102,7 @@ def data_in(folder: Path, script: Script, **model: object) -> Data:
     clock = ManualClock()
     folder.mkdir(parents=True, exist_ok=True)
     table = SqliteTable(folder / "table.db", now=lambda: clock.now().timestamp())
-    return Data(table, clock, ScriptedModels(script, **model))  # type: ignore[arg-type]
+    return Data(table, clock, ScriptedModels(script, **model), blobs=MemoryBlobs(clock))  # type: ignore[arg-type]
 
 
 class World:

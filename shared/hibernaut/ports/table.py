@@ -73,10 +73,12 @@ def eq(**values: Value) -> Condition:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """Write the whole item, in place of one with its key."""
+    """Write the whole item, in place of one with its key. `frees`: the blob that nothing names any more once this is written (engines
+    ignore it)."""
 
     item: Item
     when: Condition = ()
+    frees: str = ""
 
     @property
     def key(self) -> Key:
@@ -85,21 +87,24 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Change single attributes; makes the item where there is none (unless the condition forbids it). `add` counts integers up from 0."""
+    """Change single attributes; makes the item where there is none (unless the condition forbids it). `add` counts integers up from 0.
+    `frees`: as in Put."""
 
     key: Key
     set: Mapping[str, Value] = field(default_factory=dict)
     add: Mapping[str, int] = field(default_factory=dict)
     remove: Sequence[str] = ()
     when: Condition = ()
+    frees: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Remove the item; nothing happens where there is none (unless the condition forbids it)."""
+    """Remove the item; nothing happens where there is none (unless the condition forbids it). `frees`: as in Put."""
 
     key: Key
     when: Condition = ()
+    frees: str = ""
 
 
 @dataclass(frozen=True, slots=True)

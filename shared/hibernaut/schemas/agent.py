@@ -15,6 +15,7 @@ from hibernaut.schemas.llm_config import EmbeddingConfig, LLMConfig, ResponseFor
 from hibernaut.schemas.model_settings import CompactionSettings, ModelSettings
 from hibernaut.schemas.send import MessageCreate
 from hibernaut.schemas.stop import StopReason
+from hibernaut.schemas.stored import Stored
 from hibernaut.schemas.tool import Tool
 from hibernaut.schemas.tool_rule import ToolRule
 
@@ -93,7 +94,7 @@ class _AgentFields(Schema):
     identity_ids: list[str] = Field(default_factory=list)
 
 
-class StoredAgent(_AgentFields):
+class StoredAgent(Stored, _AgentFields):
     """What the table keeps: the shared fields, the ids of what is attached, and the secrets. `version` counts changes.
 
     `last_run_*` and `last_stop_reason` change at each run's end, so they live in the list row (`store.agents`), not here.

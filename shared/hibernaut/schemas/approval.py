@@ -9,6 +9,7 @@ from typing import Literal
 
 from hibernaut.schemas.base import Moment, Schema
 from hibernaut.schemas.letta_message import WireToolReturn
+from hibernaut.schemas.stored import Stored
 from hibernaut.schemas.turn import JournaledCall
 
 DEFAULT_DEADLINE = 7 * 24 * 3600
@@ -29,7 +30,7 @@ class PendingCall(JournaledCall):
     refusal: str | None = None
 
 
-class PendingApproval(Schema):
+class PendingApproval(Stored):
     """The calls of one reply of which some need an answer: those first, then the others that wait with them.
 
     `request_id` is the message that shows the request; `step_id` the step that the reply belongs to, and its returns too. `deadline`

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, StringConstraints
 
 from hibernaut.schemas.base import JsonObject, Moment, Schema, Whole
+from hibernaut.schemas.stored import Stored
 
 DEFAULT_LIMIT = 100_000
 """Characters."""
@@ -44,7 +45,7 @@ class Block(Schema):
     last_updated_by_id: str | None = None
 
 
-class StoredBlock(Block):
+class StoredBlock(Stored, Block):
     """What the table keeps beside the wire's fields. `version` counts changes; a step's transaction checks it."""
 
     version: int = 1

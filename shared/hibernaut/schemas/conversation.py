@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from hibernaut.schemas.base import Moment, Schema
+from hibernaut.schemas.stored import Stored
 
 
 class Window(Schema):
@@ -41,7 +42,7 @@ class CompiledFrom(Schema):
     compiled_at: Moment
 
 
-class Head(Schema):
+class Head(Stored):
     """One conversation's head. `id` is `conv-…`, or the agent's id for its default conversation.
 
     `owner` is the run that may append; `version` counts changes of the log; `waiting` counts queued runs;

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from hibernaut.schemas.base import Moment, Schema, Whole
 from hibernaut.schemas.model_settings import CompactionSettings, ModelSettings
+from hibernaut.schemas.stored import Stored
 
 LONGEST_TEXT = 10_000
 """Characters of a summary or a description."""
@@ -38,7 +39,7 @@ class Conversation(_Fields):
     last_message_at: Moment | None = None
 
 
-class StoredConversation(_Fields):
+class StoredConversation(Stored, _Fields):
     """What the table keeps. `last_message_at` changes with each request, so it lives in the list row, not here. `version` counts changes.
 
     `isolated`: which private block stands in the place of which block of the agent ("": the conversation has let it go).

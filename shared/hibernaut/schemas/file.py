@@ -10,6 +10,7 @@ from pydantic import Field
 
 from hibernaut.schemas.base import Moment, Schema, Whole
 from hibernaut.schemas.folder import StoredFolder
+from hibernaut.schemas.stored import Stored
 
 Duplicates = Literal["suffix", "skip", "error", "replace"]
 """What becomes of an upload whose name the folder has already."""
@@ -58,7 +59,7 @@ class FileMetadata(Schema):
     updated_at: Moment
 
 
-class StoredFile(Schema):
+class StoredFile(Stored):
     """As the table keeps it. `name` is the plain name in the folder; `original_name` the one that it was sent under.
 
     `parts`: its text, in order, once it was read; `lines` and `characters` of all of them. `written` counts the pieces that are stored,
@@ -119,7 +120,7 @@ class OpenFile(Schema):
     accessed: Moment
 
 
-class Desk(Schema):
+class Desk(Stored):
     """What an agent has open, by file, and when it last looked at files that are closed. `version` counts changes; 0: nothing stored."""
 
     open: dict[str, OpenFile] = Field(default_factory=dict)

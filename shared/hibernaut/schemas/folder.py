@@ -6,6 +6,7 @@ from pydantic import Field
 
 from hibernaut.schemas.base import JsonObject, Moment, Schema, StrictSchema, Whole
 from hibernaut.schemas.llm_config import EmbeddingConfig
+from hibernaut.schemas.stored import Stored
 
 
 class Folder(Schema):
@@ -23,7 +24,7 @@ class Folder(Schema):
     updated_at: Moment
 
 
-class StoredFolder(Folder):
+class StoredFolder(Stored, Folder):
     """As the table keeps it. `version` counts changes."""
 
     version: int = 1

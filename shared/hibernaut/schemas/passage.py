@@ -6,6 +6,7 @@ from pydantic import Field
 
 from hibernaut.schemas.base import JsonObject, Moment, Schema
 from hibernaut.schemas.llm_config import EmbeddingConfig
+from hibernaut.schemas.stored import Stored
 
 
 class Passage(Schema):
@@ -41,7 +42,7 @@ class Archive(Schema):
     updated_at: Moment | None = None
 
 
-class StoredArchive(Archive):
+class StoredArchive(Stored, Archive):
     """As the table keeps it. `version` counts the changes of name and description."""
 
     version: int = Field(default=1, exclude=True)

@@ -11,6 +11,7 @@ from hibernaut.schemas.base import JsonObject, Moment, Schema
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.send import ClientSkill, ClientTool, RequestConfig
 from hibernaut.schemas.stop import RunStatus, StopReason
+from hibernaut.schemas.stored import Stored
 from hibernaut.schemas.usage import Usage
 
 CompactionTrigger = Literal["context_window_limit", "context_window_exceeded"]
@@ -65,7 +66,7 @@ class RunError(Schema):
     detail: str | None = None
 
 
-class StoredRun(Run):
+class StoredRun(Stored, Run):
     """What the table keeps of a run beside the wire's fields: the state of its chain of steps.
 
     `tool_history` are the names of the tools called so far, for the tool rules; `last_return` is the text of the newest one's return.

@@ -9,6 +9,7 @@ from pydantic import Field
 from hibernaut.schemas.base import JsonObject, Moment, Schema
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.stop import StopReason
+from hibernaut.schemas.stored import Stored
 from hibernaut.schemas.usage import CompletionTokensDetails, PromptTokensDetails
 
 
@@ -48,7 +49,7 @@ class Step(Schema):
     status: Literal["pending", "success", "failed", "cancelled"] | None = "success"
 
 
-class StoredStep(Step):
+class StoredStep(Stored, Step):
     """The table's form: with the range of its messages and its times (nanoseconds since 1970, or spans in nanoseconds)."""
 
     created_at: Moment

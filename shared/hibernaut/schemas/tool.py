@@ -9,6 +9,7 @@ from pydantic import Field, StringConstraints
 
 from hibernaut.schemas.base import JsonObject, Moment, Schema, StrictSchema
 from hibernaut.schemas.json_schema import FunctionSchema, ParametersSchema
+from hibernaut.schemas.stored import Stored
 
 DEFAULT_RETURN_LIMIT = 50_000
 """Characters of a tool's return that the model is shown."""
@@ -66,7 +67,7 @@ class Tool(Schema):
     created_at: Moment | None = Field(default=None, exclude=True)
 
 
-class StoredTool(Tool):
+class StoredTool(Stored, Tool):
     """The table's form: the same fields, with those the wire leaves out, and `version`, which counts changes."""
 
     created_at: Moment | None = None

@@ -14,7 +14,7 @@ from hibernaut.schemas.agent import StoredAgent
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.stop import StopReason
 from hibernaut.store import keys
-from hibernaut.store.codec import Codec
+from hibernaut.store.codec import Codec, freed
 
 _OF_THE_ROW = {"last_run_completion": None, "last_run_duration_ms": None, "last_stop_reason": None}
 
@@ -54,7 +54,7 @@ class Agents:
         key = keys.agent(tenant, after.id)
         kept = after.model_copy(update={**_OF_THE_ROW, "version": before.version + 1})
         changed: dict[str, Value] = {**self._codec.body(key, kept), "version": kept.version, "wt": token}
-        changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version))]
+        changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version), frees=freed(key, before))]
         old = _listed(before)
         row = {name: value for name, value in (_listed(after) | _of_last_run(after)).items() if old.get(name) != value}
         return [*changes, Update(keys.agent_row(tenant, after.id), set=row)] if row else changes
@@ -83,7 +83,8 @@ class Agents:
 
     def delete(self, tenant: str, agent: StoredAgent) -> list[Change]:
         """The changes that end an agent, on the condition that it is as it was read."""
-        return [Delete(keys.agent(tenant, agent.id), eq(version=agent.version)), Delete(keys.agent_row(tenant, agent.id))]
+        key = keys.agent(tenant, agent.id)
+        return [Delete(key, eq(version=agent.version), freed(key, agent)), Delete(keys.agent_row(tenant, agent.id))]
 
 
 def _listed(agent: StoredAgent) -> dict[str, Value]:

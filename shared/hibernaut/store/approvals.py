@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hibernaut.ports.table import ABSENT, Item, Op, Put, Table, Term, Update, Value
 from hibernaut.schemas.approval import PendingApproval
 from hibernaut.store import keys
-from hibernaut.store.codec import Codec
+from hibernaut.store.codec import Codec, freed
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Approvals:
         """The change by which `record.consumed_by` takes it; of two only one can."""
         key = keys.approval(tenant, record.run_id)
         changed: dict[str, Value] = {**self._codec.body(key, record), "consumed": record.consumed_by or "", "wt": token}
-        return Update(key, set=changed, remove=("due_pk", "due_sk"), when=_OPEN)
+        return Update(key, set=changed, remove=("due_pk", "due_sk"), when=_OPEN, frees=freed(key, record))
 
     def keep_token(self, tenant: str, run_id: str, task_token: str) -> Update:
         """The change that names the workflow's wait, on the condition that there is something to wait for."""

@@ -19,7 +19,7 @@ from hibernaut.schemas.agent import StoredAgent
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.passage import Passage, StoredArchive, default_archive_id
 from hibernaut.store import keys
-from hibernaut.store.codec import Codec
+from hibernaut.store.codec import Codec, freed
 from hibernaut.store.passages import OPEN, Passages
 
 CLOSED = "closed"
@@ -69,7 +69,7 @@ class Archives:
         key, row = keys.archive(tenant, after.id), keys.archive_row(tenant, after.id)
         changed = {**self._codec.body(key, after), "version": before.version + 1, "wt": token}
         return [
-            Update(key, set=changed, when=eq(version=before.version, state=OPEN)),
+            Update(key, set=changed, when=eq(version=before.version, state=OPEN), frees=freed(key, before)),
             Update(row, set={"name": after.name}),
         ]
 
@@ -100,7 +100,8 @@ class Archives:
         """The changes that end an archive: it is not shown any more, nothing gets into it, and what was written about it is gone."""
         key, ttl = keys.archive(tenant, archive.id), int((at + REMEMBERED).timestamp())
         bare = archive.model_copy(update={"name": "", "description": None, "metadata": None})
-        closed = Update(key, set={"state": CLOSED, "ttl": ttl, **self._codec.body(key, bare)}, when=eq(state=OPEN))
+        body = self._codec.body(key, bare)
+        closed = Update(key, set={"state": CLOSED, "ttl": ttl, **body}, when=eq(state=OPEN), frees=freed(key, archive))
         return [closed, Delete(keys.archive_row(tenant, archive.id))]
 
     def left(self, tenant: str, archive_id: str) -> bool:

@@ -14,7 +14,7 @@ from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Delete, Item, 
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.block import StoredBlock
 from hibernaut.store import keys
-from hibernaut.store.codec import Codec
+from hibernaut.store.codec import Codec, freed
 
 
 class Blocks:
@@ -49,14 +49,15 @@ class Blocks:
         key = keys.block(tenant, after.id)
         kept = after.model_copy(update={"version": before.version + 1})
         changed: dict[str, Value] = {**self._codec.body(key, kept), "version": kept.version, "wt": token}
-        changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version))]
+        changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version), frees=freed(key, before))]
         old = _listed(before)
         row = {name: value for name, value in _listed(after).items() if old[name] != value}
         return [*changes, Update(keys.block_row(tenant, after.id), set=row)] if row else changes
 
     def delete(self, tenant: str, block: StoredBlock) -> list[Change]:
         """The changes that end a block. Its links and the places where agents name it are for the caller to clear."""
-        return [Delete(keys.block(tenant, block.id), PRESENT), Delete(keys.block_row(tenant, block.id))]
+        key = keys.block(tenant, block.id)
+        return [Delete(key, PRESENT, freed(key, block)), Delete(keys.block_row(tenant, block.id))]
 
     def there(self, tenant: str, block_id: str) -> Check:
         """The condition that the block exists: for whoever attaches it."""

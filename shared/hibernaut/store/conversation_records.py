@@ -13,7 +13,7 @@ from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.conversation_record import StoredConversation
 from hibernaut.schemas.run import Run
 from hibernaut.store import keys
-from hibernaut.store.codec import Codec
+from hibernaut.store.codec import Codec, freed
 
 NOUN = "CONVS"
 
@@ -61,7 +61,7 @@ class ConversationRecords:
         key = keys.conversation(tenant, after.id)
         kept = after.model_copy(update={"version": before.version + 1})
         changed: dict[str, Value] = {**self._codec.body(key, kept), "version": kept.version, "wt": token}
-        changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version))]
+        changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version), frees=freed(key, before))]
         row = {name: value for name, value in _listed(after).items() if _listed(before)[name] != value}
         for at in last_message_at:
             row["last_message_at"] = wire_time(at) if at else ""
@@ -69,8 +69,9 @@ class ConversationRecords:
 
     def delete(self, tenant: str, record: StoredConversation) -> list[Change]:
         """The changes that end a record, on the condition that it is as it was read."""
+        key = keys.conversation(tenant, record.id)
         return [
-            Delete(keys.conversation(tenant, record.id), eq(version=record.version)),
+            Delete(key, eq(version=record.version), freed(key, record)),
             Delete(keys.conversation_row(tenant, record.agent_id, record.id)),
         ]
 

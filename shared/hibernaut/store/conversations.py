@@ -14,7 +14,7 @@ from hibernaut.schemas.conversation import Head, Segment, Window
 from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.message import Message
 from hibernaut.store import keys
-from hibernaut.store.codec import INLINE_BYTES, Codec
+from hibernaut.store.codec import INLINE_BYTES, Codec, freed
 from hibernaut.store.logs import Logs, Span, is_said
 from hibernaut.store.lru_cache import Kept
 from hibernaut.store.search_outbox import Unindexed
@@ -172,7 +172,11 @@ class Conversations:
         """The change that writes a row. A new row must not exist; a rewritten one (the system message) must."""
         key = keys.message(tenant, conversation, row.id)
         item = self._codec.item(key, row, inline, **keys.listed(tenant, "MSGS", row.id), role=row.role)
-        return Put(item, PRESENT if rewrite else ABSENT)
+        if not rewrite:
+            return Put(item, ABSENT)
+        # A row is not read with its blob's name: there are too many of them. Only one whose new body is large is worth a look.
+        before = self._table.get(key) if item["blob"] else None
+        return Put(item, PRESENT, str(before["blob"]) if before else "")
 
     def create_head(self, tenant: str, head: Head, token: str) -> Put:
         key = keys.head(tenant, head.id)
@@ -190,9 +194,11 @@ class Conversations:
         changed: dict[str, Value] = {**_state(after), "wt": token}
         waiting = after.waiting - before.waiting
         del changed["waiting"]
+        frees = ""
         if (before.window, before.compiled) != (after.window, after.compiled):
             changed |= self._codec.body(key, after)
-        return Update(key, set=changed, add={"waiting": waiting} if waiting else {}, when=when)
+            frees = freed(key, before)
+        return Update(key, set=changed, add={"waiting": waiting} if waiting else {}, when=when, frees=frees)
 
     def there(self, tenant: str, conversation: str) -> Check:
         """The condition that the conversation exists: for whoever shares its log."""

@@ -22,6 +22,7 @@ from hibernaut.ports.table import MAX_CHANGES, PRESENT, Change, ConditionFailed,
 from hibernaut.schemas.conversation import Head, Segment
 from hibernaut.schemas.run import Run
 from hibernaut.store import keys
+from hibernaut.store.codec import freed
 from hibernaut.store.logs import Logs
 from hibernaut.store.search_outbox import SEARCHED_ROLES, Unindexed
 from hibernaut.store.writer import Writer
@@ -59,11 +60,14 @@ class Deletion:
     def head(self, tenant: str, head: Head) -> Delete:
         """The change that ends a conversation, on the condition that no run owns it or waits, and nothing was said meanwhile."""
         free = eq(owner="", pending="", waiting=0, version=head.version)
-        return Delete(keys.head(tenant, head.id), free)
+        key = keys.head(tenant, head.id)
+        return Delete(key, free, freed(key, head))
 
     def message(self, tenant: str, conversation: str, message_id: str) -> Delete:
         """The change that takes one row out of a log: the system message that another one replaces."""
-        return Delete(keys.message(tenant, conversation, message_id))
+        key = keys.message(tenant, conversation, message_id)
+        item = self._table.get(key)
+        return Delete(key, frees=str(item["blob"]) if item else "")
 
     def log(self, tenant: str, agent_id: str, conversation: str) -> None:
         """Everything of a conversation that has ended and that no fork refers to."""
@@ -160,17 +164,6 @@ class Deletion:
         if changes:
             self._writer.write(*changes)
         self.forget_blobs(items)
-
-    def outside(self, *places: Key) -> list[Item]:
-        """Those of some items of which a part lies outside: for `forget_replaced`, when they were changed or deleted."""
-        return [item for item in self._table.get_many(places).values() if item.get("blob")]
-
-    def forget_replaced(self, items: Sequence[Item]) -> None:
-        """Take away what lay outside of items as they were read, unless they still refer to it."""
-        for item in items:
-            now = self._table.get(Key(str(item["pk"]), str(item["sk"])))
-            if now is None or now.get("blob") != item["blob"]:
-                self.forget_blobs([item])
 
     def forget_blobs(self, items: Sequence[Item]) -> None:
         """Take away what lay outside of items that are gone."""

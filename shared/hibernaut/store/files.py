@@ -29,7 +29,7 @@ from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.file import ENDED, Desk, FileStatus, StoredFile
 from hibernaut.schemas.passage import Passage
 from hibernaut.store import keys
-from hibernaut.store.codec import Codec
+from hibernaut.store.codec import Codec, freed
 from hibernaut.store.search_outbox import Unindexed
 from hibernaut.store.writer import Writer
 
@@ -138,7 +138,9 @@ class Files:
         changed: dict[str, Value] = {**self._codec.body(key, after.file), "take": after.token, "holder": after.holder}
         changed |= {"lease": after.lease, "wt": after.token}
         changed |= {"embedded": after.file.embedded} if ended else keys.due(after.file.id, after.lease)
-        return Update(key, set=changed, remove=("due_pk", "due_sk") if ended else (), when=eq(take=token))
+        return Update(
+            key, set=changed, remove=("due_pk", "due_sk") if ended else (), when=eq(take=token), frees=freed(key, after.file)
+        )
 
     def counted(self, tenant: str, file_id: str, number: int) -> Update:
         """The change that counts pieces which are embedded, beside the one that takes their pointer away. Fails where the file is gone."""
@@ -196,8 +198,9 @@ class Files:
 
     def delete(self, tenant: str, file: StoredFile) -> list[Change]:
         """The changes that end a file whose pieces are gone."""
+        key = keys.file(tenant, file.id)
         return [
-            Delete(keys.file(tenant, file.id)),
+            Delete(key, frees=freed(key, file)),
             Delete(keys.folder_file(tenant, file.folder_id, file.id)),
             Delete(keys.folder_file_name(tenant, file.folder_id, file.name), eq(file=file.id)),
         ]
@@ -214,8 +217,9 @@ class Files:
     def put_desk(self, tenant: str, agent_id: str, before: Desk, after: Desk, token: str) -> Put:
         """The change of a desk, on the condition that it is as it was read."""
         kept = after.model_copy(update={"version": before.version + 1})
-        item = self._codec.item(keys.desk(tenant, agent_id), kept, version=kept.version, wt=token)
-        return Put(item, eq(version=before.version) if before.version else ABSENT)
+        key = keys.desk(tenant, agent_id)
+        item = self._codec.item(key, kept, version=kept.version, wt=token)
+        return Put(item, eq(version=before.version) if before.version else ABSENT, freed(key, before))
 
     def put_bytes(self, tenant: str, file_id: str, data: bytes) -> None:
         """Raises: OSError."""

@@ -12,7 +12,7 @@ from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Delete, Item, 
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.folder import StoredFolder
 from hibernaut.store import keys
-from hibernaut.store.codec import Codec
+from hibernaut.store.codec import Codec, freed
 
 
 class Folders:
@@ -55,7 +55,7 @@ class Folders:
         key = keys.folder(tenant, after.id)
         kept = after.model_copy(update={"version": before.version + 1})
         changed: dict[str, Value] = {**self._codec.body(key, kept), "version": kept.version, "wt": token}
-        changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version))]
+        changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version), frees=freed(key, before))]
         if after.name == before.name:
             return changes
         row = Update(keys.folder_row(tenant, after.id), set=_listed(after))
@@ -63,8 +63,9 @@ class Folders:
 
     def delete(self, tenant: str, folder: StoredFolder) -> list[Change]:
         """The changes that end a folder, on the condition that it is as it was read. What lies in it is for the caller to clear."""
+        key = keys.folder(tenant, folder.id)
         return [
-            Delete(keys.folder(tenant, folder.id), eq(version=folder.version)),
+            Delete(key, eq(version=folder.version), freed(key, folder)),
             Delete(keys.folder_row(tenant, folder.id)),
             Delete(keys.folder_name(tenant, folder.name)),
         ]

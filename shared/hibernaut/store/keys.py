@@ -34,6 +34,7 @@
     t#TAIL#place       NEW#id#ANEW         the same of an index that is built anew, beside the thing's own pointer
     t#GONE#c           GONE                an agent or conversation is gone (DUE) its deletion, going on; the sweep
     t#REINDEX          STATE               the index is being built anew          searches
+    COLLECTION         BLOBS               how far the blobs were looked through  the collector (no tenant: it serves all)
     t#ARCH#archive     PASSAGE#passage     a passage                              archival search
     t#ARCHIVES         archive             list row of an archive                 list, searches of everything
     t#FILE#file        PASSAGE#passage     a piece of a file                      search in files
@@ -78,6 +79,10 @@ FILE = "FILE"
 """The sort key of a file."""
 UPLOADS = "uploads/"
 """What the keys of blobs begin with whose appearance is told to ingestion."""
+RECORDS, EPHEMERAL, FILES, TEXTS = "records/", "ephemeral/", "files/", "texts/"
+"""What the keys of all other blobs begin with: bodies of records, bodies of records with a time to live, files, texts of files."""
+EPHEMERAL_DAYS = 8
+"""After so many days a blob with the prefix EPHEMERAL may be dropped: a day more than the longest time to live of what names one."""
 LONGEST_NAME = 100
 """Characters of a caller's text that stand in a key as they are."""
 
@@ -230,9 +235,24 @@ def file(tenant: str, file_id: str) -> Key:
     return Key(f"{tenant}#FILE#{file_id}", FILE)
 
 
+def body_blob(owner: Key, name: str, *, ephemeral: bool = False) -> str:
+    """Where a body lies that is too large for its item, the owner. `name` is given once: no two writes have the same blob."""
+    return f"{EPHEMERAL if ephemeral else RECORDS}{owner.pk}/{owner.sk}/{name}".replace("#", "/")
+
+
+def blob_owner(blob: str) -> Key | None:
+    """The item that names a blob, if any does: of a body its own, of a file's bytes and texts the file. None: the key is none of ours."""
+    parts = blob.split("/")
+    if blob.startswith((FILES, UPLOADS, TEXTS)):
+        return file(parts[1], parts[2]) if len(parts) > 2 else None
+    if blob.startswith((RECORDS, EPHEMERAL)):
+        parts = parts[1:]
+    return Key("#".join(parts[:3]), "#".join(parts[3:-1])) if len(parts) > 4 else None
+
+
 def file_blob(tenant: str, file_id: str) -> str:
     """Where the bytes of a file lie, as they were sent to the API."""
-    return f"files/{tenant}/{file_id}"
+    return f"{FILES}{tenant}/{file_id}"
 
 
 def upload_blob(tenant: str, file_id: str) -> str:
@@ -248,7 +268,12 @@ def of_upload_blob(key: str) -> tuple[str, str]:
 
 def text_blob(tenant: str, file_id: str, part: int) -> str:
     """Where a part of the text of a file lies."""
-    return f"texts/{tenant}/{file_id}/{part:06d}"
+    return f"{TEXTS}{tenant}/{file_id}/{part:06d}"
+
+
+def of_text_blob(key: str) -> int:
+    """Which part of the text of a file lies there."""
+    return int(key.rpartition("/")[2])
 
 
 def folder(tenant: str, folder_id: str) -> Key:
@@ -290,6 +315,10 @@ def gone(tenant: str, identifier: str) -> Key:
 
 def reindexing(tenant: str) -> Key:
     return Key(f"{tenant}#REINDEX", "STATE")
+
+
+def blob_collection() -> Key:
+    return Key("COLLECTION", "BLOBS")
 
 
 def is_unindexed(key: Key) -> bool:

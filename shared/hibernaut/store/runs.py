@@ -17,7 +17,7 @@ from hibernaut.schemas.run import StoredRun
 from hibernaut.schemas.stop import ENDED, RunStatus
 from hibernaut.schemas.turn import Claim, Journal
 from hibernaut.store import keys, lists
-from hibernaut.store.codec import Codec, expired
+from hibernaut.store.codec import Codec, expired, freed
 from hibernaut.store.logs import Span
 
 ALL = Span()
@@ -100,8 +100,8 @@ class Runs:
         key = keys.run(tenant, state.run.id)
         changed: dict[str, Value] = {**_attributes(state), **self._codec.body(key, state.run)}
         if due_ms is None:
-            return Update(key, set=changed, remove=("due_pk", "due_sk"), when=when)
-        return Update(key, set={**changed, **keys.due(state.run.id, due_ms)}, when=when)
+            return Update(key, set=changed, remove=("due_pk", "due_sk"), when=when, frees=freed(key, state.run))
+        return Update(key, set={**changed, **keys.due(state.run.id, due_ms)}, when=when, frees=freed(key, state.run))
 
     def take(self, tenant: str, before: RunState, state: RunState, due_ms: int) -> Update:
         """The change that takes a step, on the condition that no attempt has taken, journaled or committed anything since `before`.
@@ -201,7 +201,7 @@ class Runs:
     def finish_claim(self, tenant: str, state: RunState, claim: Claim, token: str) -> Update:
         """Its result, written by whoever made the claim, also when his attempt is over."""
         key = _claim(tenant, state, claim.call_id)
-        return Update(key, set=self._codec.body(key, claim), when=(Term("wt", Op.EQ, token),))
+        return Update(key, set=self._codec.body(key, claim, ephemeral=True), when=(Term("wt", Op.EQ, token),))
 
     def claim(self, tenant: str, state: RunState, call_id: str) -> Claim | None:
         """The claim of a call of the run's step in flight."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from hibernaut.ports.table import PRESENT, Key, Table, Update
 from hibernaut.schemas.step import StoredStep
 from hibernaut.store import keys, lists
-from hibernaut.store.codec import Codec
+from hibernaut.store.codec import Codec, freed
 from hibernaut.store.logs import Span
 
 NOUN = "STEPS"
@@ -39,4 +39,4 @@ class Steps:
     def change(self, tenant: str, step: StoredStep) -> Update:
         """The change of a step's record. Its feedback is whatever was said last."""
         key = Key(*keys.step(tenant, step.run_id or "", step.id))
-        return Update(key, set=self._codec.body(key, step), when=PRESENT)
+        return Update(key, set=self._codec.body(key, step), when=PRESENT, frees=freed(key, step))

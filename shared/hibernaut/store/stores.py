@@ -12,6 +12,7 @@ from hibernaut.store.agent_logs import AgentLogs
 from hibernaut.store.agents import Agents
 from hibernaut.store.approvals import Approvals
 from hibernaut.store.archives import Archives
+from hibernaut.store.blob_collector import BlobCollector
 from hibernaut.store.blocks import Blocks
 from hibernaut.store.codec import Codec
 from hibernaut.store.conversation_records import ConversationRecords
@@ -52,6 +53,7 @@ class Stores:
     transactions: Transactions
     writer: Writer
     deletion: Deletion
+    blob_collector: BlobCollector
     window_ids: WindowIds
     unindexed: Unindexed
     folders: Folders
@@ -89,6 +91,7 @@ def stores_over(engine: Table, blobs: Blobs, clock: Clock, *, indexed: bool = Fa
         transactions=Transactions(codec=codec, conversations=conversations, runs=runs, agents=agents, approvals=approvals),
         writer=writer,
         deletion=Deletion(table, blobs, writer, unindexed, conversations.logs),
+        blob_collector=BlobCollector(table, blobs, codec, clock),
         window_ids=WindowIds(conversations),
         unindexed=unindexed,
         folders=Folders(table, codec),

@@ -15,7 +15,7 @@ from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Condition, Del
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.tool import MAX_NAME, StoredTool, Tool
 from hibernaut.store import keys
-from hibernaut.store.codec import Codec
+from hibernaut.store.codec import Codec, freed
 
 OVERRIDABLE = ("tags", "return_char_limit", "default_requires_approval", "enable_parallel_execution", "metadata_", "project_id")
 """The fields of a built-in tool that the API may change."""
@@ -75,7 +75,7 @@ class Tools:
         key = keys.tool(tenant, after.id)
         kept = after.model_copy(update={"version": before.version + 1})
         when: Condition = ABSENT if before.version == 0 else eq(version=before.version)
-        changes: list[Change] = [Put(self._codec.item(key, kept, version=kept.version, wt=token), when)]
+        changes: list[Change] = [Put(self._codec.item(key, kept, version=kept.version, wt=token), when, freed(key, before))]
         if builtin_by_id(after.id):
             return changes
         changes.append(self._put_row(tenant, kept))
@@ -85,8 +85,9 @@ class Tools:
 
     def delete(self, tenant: str, tool: StoredTool) -> list[Change]:
         """The changes that end a custom tool. Its links and the places where agents name it are for the caller to clear."""
+        key = keys.tool(tenant, tool.id)
         return [
-            Delete(keys.tool(tenant, tool.id), eq(version=tool.version)),
+            Delete(key, eq(version=tool.version), freed(key, tool)),
             Delete(keys.tool_row(tenant, tool.id)),
             Delete(keys.tool_name(tenant, tool.name or ""), (Term("tool", Op.EQ, tool.id),)),
         ]
@@ -129,9 +130,11 @@ def _overridden(tool: Tool, record: StoredTool | None) -> StoredTool:
     own = {name: getattr(tool, name) for name in Tool.model_fields}
     if record is None:
         return StoredTool.model_construct(**{**own, "version": 0})
-    return StoredTool.model_construct(
+    tool_as_it_is = StoredTool.model_construct(
         **{**own, **{name: getattr(record, name) for name in OVERRIDABLE}, "version": record.version}
     )
+    tool_as_it_is.read_from(record.blob)
+    return tool_as_it_is
 
 
 def _listed(tool: StoredTool) -> dict[str, Value]:

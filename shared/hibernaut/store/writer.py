@@ -11,12 +11,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from hibernaut.ports.blobs import Blobs
-from hibernaut.ports.table import Change, ConditionFailed, Table, Update
+from hibernaut.ports.table import Change, Check, ConditionFailed, Table
 from hibernaut.store.retries import RetryPolicy
 
 
 class Writer:
-    """`written` hears of all changes that were written, once they are. `blobs`: where bodies lie that a change replaces."""
+    """`written` hears of all changes that were written, once they are. `blobs`: where the blobs lie that a
+    change frees."""
 
     def __init__(
         self,
@@ -35,7 +36,6 @@ class Writer:
 
         Raises: ConditionFailed (not by this writer's own success), StoreUnavailable, TooLarge.
         """
-        replaced = self._replaced(changes)
 
         def once() -> None:
             try:
@@ -47,25 +47,12 @@ class Writer:
         self._policy.run(once)
         if self._written:
             self._written(changes)
-        self._forget(replaced)
+        self._free(changes)
 
-    def _forget(self, blobs: Sequence[str]) -> None:
-        """What is written is written, and a blob too many does no harm."""
+    def _free(self, changes: Sequence[Change]) -> None:
+        """Delete the blobs that nothing names any more. What is written is written: what fails here is found by the collector."""
         if self._blobs is not None:
             with suppress(OSError):
-                for blob in blobs:
-                    self._blobs.delete(blob)
-
-    def _replaced(self, changes: Sequence[Change]) -> list[str]:
-        """The blobs that nothing leads to after these changes: those of versioned records, whose new bodies lie in others. No two
-        versions of a record have the same blob, so nobody else comes to need it."""
-        new = {change.key: _blob(change) for change in changes if _blob(change)}
-        old = self._table.get_many(list(new)) if new and self._blobs else {}
-        return [blob for key, item in old.items() if (blob := str(item.get("blob", ""))) and blob != new[key]]
-
-
-def _blob(change: Change) -> str:
-    """Where the new body of a record lies that is replaced, if it lies outside."""
-    if not isinstance(change, Update) or "version" not in change.set:
-        return ""
-    return str(change.set.get("blob", ""))
+                for change in changes:
+                    if not isinstance(change, Check) and change.frees:
+                        self._blobs.delete(change.frees)

@@ -1,6 +1,10 @@
 """The port `Blobs` on a folder.
 
 Knows: files, and what makes one durable. Must not know: what is kept in a blob, or how its key is made.
+
+A blob is the file `<area>/<two digits>/<rest>`, named by the digest of its key, so that no key can name a place outside; its first line
+is the key, for whoever lists the blobs. The area is what stands before the key's first slash, as far as it is one of ours. Data folders
+of before hold blobs without area and first line; they are read and deleted, but not listed.
 """
 
 from __future__ import annotations
@@ -8,14 +12,24 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
+from urllib.parse import quote, unquote
 
-_NOT_THROUGH_LINKS = getattr(os, "O_NOFOLLOW", 0)
-"""A blob is a file that was written here: a link would read whatever file of the user it names."""
+from hibernaut.ports.blobs import BlobEntry
+
+EPHEMERAL, LASTING = "ephemeral", "lasting"
+"""The areas: keys that begin with `ephemeral/`, and all others."""
+_WRITING = ".writing-"
+_ABANDONED_SECONDS = 3600
+"""After this long without a change a file that was being written is nobody's."""
 
 
 class DiskBlobs:
-    """One folder; each blob is a file named by its key's digest, so that no key can name a place outside. Thread-safe."""
+    """One folder. Thread-safe."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -24,9 +38,10 @@ class DiskBlobs:
         """Write beside, then rename: a reader finds all or nothing. On the disk when it returns. Raises: OSError."""
         path = self._path(key)
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, beside = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
+        handle, beside = tempfile.mkstemp(dir=path.parent, prefix=_WRITING)
         try:
             with os.fdopen(handle, "wb") as file:
+                file.write(quote(key, safe="/", errors="surrogatepass").encode() + b"\n")
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
@@ -34,24 +49,79 @@ class DiskBlobs:
         except OSError:
             Path(beside).unlink(missing_ok=True)
             raise
-        for folder in (path.parent, self._folder):
+        for folder in (path.parent, path.parent.parent, self._folder):
             _settle(folder)
 
     def get(self, key: str) -> bytes:
-        """Raises: KeyError where there is none, OSError, also where a symbolic link stands in its place."""
+        """Raises: KeyError where there is none, OSError."""
         try:
-            with os.fdopen(os.open(self._path(key), os.O_RDONLY | _NOT_THROUGH_LINKS), "rb") as file:
+            with self._path(key).open("rb") as file:
+                file.readline()
                 return file.read()
+        except FileNotFoundError:
+            pass
+        try:
+            return self._former(key).read_bytes()
         except FileNotFoundError:
             raise KeyError(key) from None
 
     def delete(self, key: str) -> None:
         """Gone afterwards, also if it never was. Raises: OSError."""
         self._path(key).unlink(missing_ok=True)
+        self._former(key).unlink(missing_ok=True)
+
+    def list(self, after: str = "", *, limit: int) -> Sequence[BlobEntry]:
+        """In the order of areas and digests. What a dead process was writing is deleted on the way. Raises: OSError."""
+        return list(islice(self._walk(after), limit))
+
+    def _walk(self, after: str) -> Iterator[BlobEntry]:
+        for area in (EPHEMERAL, LASTING):
+            for shard in _names(self._folder / area):
+                if f"{area}/{shard}/~" <= after:
+                    continue
+                for name in _names(self._folder / area / shard):
+                    place = f"{area}/{shard}/{name}"
+                    if name.startswith(_WRITING):
+                        _drop_abandoned(self._folder / place)
+                    elif place > after and (entry := self._entry(place)):
+                        yield entry
+
+    def _entry(self, place: str) -> BlobEntry | None:
+        """None: it went meanwhile."""
+        try:
+            with (self._folder / place).open("rb") as file:
+                key = unquote(file.readline()[:-1].decode(), errors="surrogatepass")
+                return BlobEntry(key, datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC), place)
+        except FileNotFoundError:
+            return None
 
     def _path(self, key: str) -> Path:
-        digest = hashlib.sha256(key.encode()).hexdigest()
+        area = EPHEMERAL if key.startswith(f"{EPHEMERAL}/") else LASTING
+        digest = _digest(key)
+        return self._folder / area / digest[:2] / digest[2:]
+
+    def _former(self, key: str) -> Path:
+        digest = _digest(key)
         return self._folder / digest[:2] / digest[2:]
+
+
+def _digest(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return []
+
+
+def _drop_abandoned(path: Path) -> None:
+    try:
+        if time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
+            path.unlink(missing_ok=True)
+    except FileNotFoundError:
+        return
 
 
 def _settle(folder: Path) -> None:

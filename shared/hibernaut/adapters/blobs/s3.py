@@ -5,8 +5,11 @@ Knows: one bucket and how S3 answers. Must not know: what is kept in a blob, or 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from hibernaut.ports.blobs import BlobEntry
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -62,6 +65,16 @@ class S3Blobs:
             self._client.delete_object(Bucket=self._bucket, Key=key)
         except (BotoCoreError, ClientError) as error:
             raise _failed("delete", error) from error
+
+    def list(self, after: str = "", *, limit: int) -> Sequence[BlobEntry]:
+        """In the order of the keys' bytes. Raises: OSError."""
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            page = self._client.list_objects_v2(Bucket=self._bucket, MaxKeys=limit, StartAfter=after)
+        except (BotoCoreError, ClientError) as error:
+            raise _failed("list", error) from error
+        return [BlobEntry(one["Key"], one["LastModified"], one["Key"]) for one in page.get("Contents", ())]
 
 
 def _failed(what: str, error: Exception) -> OSError:

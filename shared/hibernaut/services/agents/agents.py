@@ -19,7 +19,6 @@ from hibernaut.services.agents.agent_windows import AgentWindows
 from hibernaut.services.conversations.conversation_deletion import ConversationEnds
 from hibernaut.services.records import Records
 from hibernaut.services.turns.run_termination import Endings
-from hibernaut.store import keys
 from hibernaut.store.deletion import Tombstone
 
 
@@ -152,7 +151,6 @@ class Agents:
         records = self._records
         agent = records.agent(tenant, agent_id)
         self._ends.end_runs(tenant, agent_id)
-        outside = records.deletion.outside(keys.agent(tenant, agent_id), keys.head(tenant, agent_id))
         head = records.conversations.head(tenant, agent_id)
         mark = records.deletion.tombstone(tenant, agent_id, Tombstone(agent_id), records.clock.now())
         parents = [*records.agents.delete(tenant, agent), mark]
@@ -161,7 +159,6 @@ class Agents:
             [*parents, records.deletion.head(tenant, head)] if head else parents,
             records.ids.token(),
         )
-        records.deletion.forget_replaced(outside)
 
 
 def _links(records: Records, tenant: str, agent: StoredAgent) -> Sequence[Change]:

@@ -13,7 +13,6 @@ from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.records import Records
 from hibernaut.services.turns.run_termination import Endings
-from hibernaut.store import keys
 from hibernaut.store.deletion import Tombstone
 
 MOST_RUNS = 10_000
@@ -79,8 +78,6 @@ class ConversationEnds:
         sources = list(dict.fromkeys(one.conversation for one in head.segments)) if head else []
         left = Tombstone(record.agent_id, tuple(dict.fromkeys([conversation_id, *sources])))
         blocks = records.blocks.get_many(tenant, record.isolated_block_ids).values()
-        there = (keys.conversation(tenant, conversation_id), keys.head(tenant, conversation_id))
-        outside = records.deletion.outside(*there, *(keys.block(tenant, block.id) for block in blocks))
         copies: list[Change] = [change for block in blocks for change in records.blocks.delete(tenant, block)]
         parents: list[Change] = [
             *records.conversation_records.delete(tenant, record),
@@ -89,7 +86,6 @@ class ConversationEnds:
             records.deletion.tombstone(tenant, conversation_id, left, records.clock.now()),
         ]
         records.write(copies, parents, records.ids.token())
-        records.deletion.forget_replaced(outside)
 
     def _delete_log(self, tenant: str, identifier: str, left: Tombstone, conversation: str) -> None:
         """Nobody can fork a conversation that has ended, so what its forks refer to only becomes less."""

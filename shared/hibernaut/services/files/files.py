@@ -183,15 +183,16 @@ class Files:
                 self._delete(tenant, file)
 
     def _delete(self, tenant: str, file: StoredFile) -> None:
-        """No worker writes to it any more; then its pieces go, its blobs, and itself: as long as it is shown, it can be deleted again."""
+        """No worker writes to it any more; then its pieces go, itself, and its blobs: as long as it is shown, it can be deleted again."""
         try:
             self._records.writer.write(self._files.fence(tenant, file.id))
         except ConditionFailed:
             return
         for page_of_changes in self._files.forget_pieces(tenant, file):
             self._records.writer.write(*page_of_changes)
-        self._files.forget_blobs(tenant, self._files.get(tenant, file.id) or file)
-        self._records.writer.write(*self._files.delete(tenant, file))
+        last = self._files.get(tenant, file.id) or file
+        self._records.writer.write(*self._files.delete(tenant, last))
+        self._files.forget_blobs(tenant, last)
 
     def _file(self, tenant: str, folder_id: str, file_id: str) -> StoredFile:
         file = self._files.get(tenant, file_id) if is_id(file_id, "file") else None

@@ -15,7 +15,6 @@ from hibernaut.services.agents.agent_models import embedding_of
 from hibernaut.services.agents.agent_updates import AgentUpdates
 from hibernaut.services.files.files import Files
 from hibernaut.services.records import Records
-from hibernaut.store import keys
 
 _GIVEN = ("name", "description", "instructions", "metadata", "embedding_config")
 
@@ -98,7 +97,6 @@ class Folders:
         given = {name: value for name in _GIVEN if (value := getattr(request, name)) is not None}
 
         def attempt() -> StoredFolder:
-            outside = self._records.deletion.outside(keys.folder(tenant, folder_id))
             before = self._records.folder(tenant, folder_id)
             if not given:
                 return before
@@ -109,7 +107,6 @@ class Folders:
             after = before.model_copy(update={**given, **touched})
             token = self._records.ids.token()
             self._records.writer.write(*self._records.folders.change(tenant, before, after, token), token=token)
-            self._records.deletion.forget_replaced(outside)
             return after
 
         return self._records.until_settled(attempt)
@@ -122,12 +119,10 @@ class Folders:
         self._clear(tenant, folder_id)
 
     def _delete(self, tenant: str, folder_id: str) -> None:
-        outside = self._records.deletion.outside(keys.folder(tenant, folder_id))
         folder = self._records.folders.get(tenant, folder_id)
         if folder is not None:
             token = self._records.ids.token()
             self._records.writer.write(*self._records.folders.delete(tenant, folder), token=token)
-            self._records.deletion.forget_replaced(outside)
 
     def _clear(self, tenant: str, folder_id: str) -> None:
         for agent_id in self._records.folders.agents_of(tenant, folder_id):

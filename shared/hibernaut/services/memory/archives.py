@@ -69,14 +69,12 @@ class Archives:
         changes = request.model_dump(exclude_none=True)
 
         def attempt() -> Archive:
-            outside = self._records.deletion.outside(keys.archive(tenant, archive_id))
             before = self.retrieve(tenant, archive_id)
             if not changes:
                 return before
             touched = {"updated_at": self._records.clock.now(), "last_updated_by_id": user or before.last_updated_by_id}
             after, token = before.model_copy(update={**changes, **touched}), self._records.ids.token()
             self._records.writer.write(*self._archives.change(tenant, before, after, token), token=token)
-            self._records.deletion.forget_replaced(outside)
             return after
 
         return self._records.until_settled(attempt)
@@ -126,11 +124,9 @@ class Archives:
 
         Where that broke off, deleting it again goes on. Raises: NotFound.
         """
-        outside = self._records.deletion.outside(keys.archive(tenant, archive_id))
         if (archive := self._archives.get(tenant, archive_id)) is not None:
             with suppress(ConditionFailed):  # it is closed already, by a first try or by somebody else
                 self._records.writer.write(*self._archives.close(tenant, archive, self._records.clock.now()))
-            self._records.deletion.forget_replaced(outside)
         elif not self._archives.left(tenant, archive_id):
             raise no_archive(archive_id)
         for agent_id in self._archives.agents_of(tenant, archive_id):

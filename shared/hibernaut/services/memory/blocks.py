@@ -18,7 +18,6 @@ from hibernaut.schemas.errors import Conflict
 from hibernaut.services.agents.agent_parts import new_block
 from hibernaut.services.agents.agents import tags_match
 from hibernaut.services.records import Records
-from hibernaut.store import keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +130,8 @@ class Blocks:
 
     def delete(self, tenant: str, block_id: str) -> None:
         """The block first, so that nobody attaches it any more; then it leaves its agents. Raises: NotFound."""
-        outside = self._records.deletion.outside(keys.block(tenant, block_id))
         block = self._records.block(tenant, block_id)
         self._records.writer.write(*self._records.blocks.delete(tenant, block))
-        self._records.deletion.forget_replaced(outside)
         for agent_id in self._records.blocks.agents_of(tenant, block_id):
             leave(
                 self._records, tenant, agent_id, lambda agent: {"block_ids": [one for one in agent.block_ids if one != block_id]}

@@ -62,9 +62,19 @@ class Sweep:
         # The last, because whoever is called may take his time, and what is left of something that was deleted may be much.
         for place in sorted(ended, key=_is_gone):
             self._tried(self._clear_up, place)
+        self._collect()
         if started or closed:
             logger.info("runs swept", extra={"started": started, "closed": closed})
         return Swept(started, closed)
+
+    def _collect(self) -> None:
+        """Delete blobs that nothing names, some at a time."""
+        try:
+            if deleted := self._stores.blob_collector.collect():
+                logger.info("blobs collected", extra={"deleted": deleted})
+        except Exception as error:  # noqa: BLE001  whatever keeps blobs from being collected, runs are swept
+            fields = {"error": type(error).__qualname__, "place": place_of(error)}
+            logger.error("blobs could not be collected", extra=fields)
 
     def take_up_one(self, tenant: str, run_id: str, *, after: int) -> Swept:
         """Look at one run before it is due, because its execution did not succeed: the one after so many takings. A run that was

@@ -20,7 +20,6 @@ from hibernaut.schemas.tool import MAX_NAME, StoredTool, ToolCreate, ToolType, T
 from hibernaut.services.memory.blocks import contains, leave
 from hibernaut.services.records import Records
 from hibernaut.services.tools.adhoc_tool_runs import ToolRuns
-from hibernaut.store import keys
 from hibernaut.store.tools import OVERRIDABLE
 
 _OF_CODE = (
@@ -171,10 +170,8 @@ class Tools:
             raise InvalidArgument(f"INVALID_ARGUMENT: {builtin.name} is a built-in tool and cannot be deleted.")
 
         def attempt() -> None:
-            outside = self._records.deletion.outside(keys.tool(tenant, tool_id))
             tool = self._records.tool(tenant, tool_id)
             self._records.writer.write(*self._records.tools.delete(tenant, tool))
-            self._records.deletion.forget_replaced(outside)
 
         self._records.until_settled(attempt)
         for agent_id in self._records.tools.agents_of(tenant, tool_id):

@@ -21,9 +21,10 @@ from hibernaut.services.search.indexing import Indexing
 from hibernaut.services.search.reindexing import Reindexing
 from hibernaut.services.search.search_sources import MemorySources
 from hibernaut.store.stores import Stores, stores_over
+from tests.support.blobs import MemoryBlobs
 from tests.support.clocks import ManualClock
 from tests.support.hashing_embedder import HashingEmbedder
-from tests.support.world import TENANT, MemoryBlobs
+from tests.support.world import TENANT
 
 ARCHIVE = "archive-00000000-0000-4000-8000-000000000001"
 CONFIG = EmbeddingConfig(embedding_endpoint_type="test", embedding_model="hashing", embedding_dim=64)

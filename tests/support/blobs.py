@@ -1,0 +1,55 @@
+"""Blobs in memory, by a clock that a test moves, and blobs that tell of each call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from hibernaut.ports.blobs import BlobEntry, Blobs
+from hibernaut.ports.clock import Clock
+from tests.support.clocks import ManualClock
+
+
+class MemoryBlobs:
+    """An engine without a disk; it runs through the contract suite of the port."""
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock = clock or ManualClock()
+        self.kept: dict[str, tuple[bytes, datetime]] = {}
+
+    def put(self, key: str, data: bytes) -> None:
+        self.kept[key] = (data, self._clock.now())
+
+    def get(self, key: str) -> bytes:
+        return self.kept[key][0]
+
+    def delete(self, key: str) -> None:
+        self.kept.pop(key, None)
+
+    def list(self, after: str = "", *, limit: int) -> Sequence[BlobEntry]:
+        wanted = sorted(key for key in self.kept if key > after)[:limit]
+        return [BlobEntry(key, self.kept[key][1], key) for key in wanted]
+
+
+class CountingBlobs:
+    """Calls `on_call(kind)` before and after every call, as `CountingTable` does."""
+
+    def __init__(self, blobs: Blobs, on_call: Callable[[str], None]) -> None:
+        self._blobs = blobs
+        self._on_call = on_call
+
+    def put(self, key: str, data: bytes) -> None:
+        self._on_call("before put")
+        self._blobs.put(key, data)
+        self._on_call("after put")
+
+    def get(self, key: str) -> bytes:
+        return self._blobs.get(key)
+
+    def delete(self, key: str) -> None:
+        self._on_call("before delete")
+        self._blobs.delete(key)
+        self._on_call("after delete")
+
+    def list(self, after: str = "", *, limit: int) -> Sequence[BlobEntry]:
+        return self._blobs.list(after, limit=limit)

@@ -1,0 +1,132 @@
+"""Whoever replaces or deletes a record deletes its blob, and the collector finds what a crash left, in bounded passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from hibernaut.adapters.blobs.disk import DiskBlobs
+from hibernaut.adapters.table.sqlite import SqliteTable
+from hibernaut.schemas.block import StoredBlock
+from hibernaut.schemas.events import DoneEvent
+from hibernaut.schemas.tool import StoredTool
+from hibernaut.store import blob_collector, keys
+from hibernaut.store.blob_collector import GRACE, ROUND
+from hibernaut.store.runs import EVENT_LIFE, WORK_LIFE
+from hibernaut.store.stores import stores_over
+from tests.support.blobs import MemoryBlobs
+from tests.support.clocks import ManualClock
+from tests.support.tables import CountingTable
+
+TENANT = "default"
+AGENT = "agent-00000000-0000-4000-8000-000000000000"
+
+
+def files_in(folder: Path) -> int:
+    return sum(path.is_file() for path in folder.rglob("*"))
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Iterator[SqliteTable]:
+    made = SqliteTable(tmp_path / "table.db")
+    yield made
+    made.close()
+
+
+def test_five_updates_of_a_large_tool_leave_one_blob_and_its_deletion_none(table: SqliteTable, tmp_path: Path) -> None:
+    stores = stores_over(table, DiskBlobs(tmp_path / "blobs"), ManualClock())
+    tool = StoredTool(id="tool-00000000-0000-4000-8000-000000000000", name="t", source_code="x" * 100_000)
+    stores.writer.write(*stores.tools.create(TENANT, tool, "t"))
+    for number in range(5):
+        before = stores.tools.get(TENANT, tool.id)
+        assert before is not None
+        after = before.model_copy(update={"source_code": f"{number}" * 100_000})
+        stores.writer.write(*stores.tools.change(TENANT, before, after, "t"))
+        assert files_in(tmp_path / "blobs") == 1
+    last = stores.tools.get(TENANT, tool.id)
+    assert last is not None
+    assert last.source_code == "4" * 100_000
+    stores.writer.write(*stores.tools.delete(TENANT, last))
+    assert files_in(tmp_path / "blobs") == 0
+
+
+def test_a_large_body_that_shrinks_leaves_no_blob(table: SqliteTable, tmp_path: Path) -> None:
+    stores = stores_over(table, DiskBlobs(tmp_path / "blobs"), ManualClock())
+    tool = StoredTool(id="tool-00000000-0000-4000-8000-000000000000", name="t", source_code="x" * 100_000)
+    stores.writer.write(*stores.tools.create(TENANT, tool, "t"))
+    before = stores.tools.get(TENANT, tool.id)
+    assert before is not None
+    small = before.model_copy(update={"source_code": "x"})
+    stores.writer.write(*stores.tools.change(TENANT, before, small, "t"))
+    assert files_in(tmp_path / "blobs") == 0
+
+
+def test_a_copy_of_a_record_does_not_free_the_blob_of_its_original(table: SqliteTable, tmp_path: Path) -> None:
+    stores = stores_over(table, DiskBlobs(tmp_path / "blobs"), ManualClock())
+    now = ManualClock().now()
+    block = StoredBlock(id="block-1", label="l", value="x" * 100_000, limit=200_000, created_at=now, updated_at=now)
+    stores.writer.write(*stores.blocks.create(TENANT, block, "t"))
+    original = stores.blocks.get(TENANT, "block-1")
+    assert original is not None
+    copied = original.model_copy(update={"id": "block-2"})
+    stores.writer.write(*stores.blocks.create(TENANT, copied, "t"))
+    stores.writer.write(*stores.blocks.change(TENANT, copied, copied.model_copy(update={"value": "y"}), "t"))
+    stores.writer.write(*stores.blocks.delete(TENANT, copied))
+    left = stores.blocks.get(TENANT, "block-1")
+    assert left is not None
+    assert left.value == block.value
+
+
+def test_a_change_reads_nothing_to_know_which_blob_it_replaces(table: SqliteTable, tmp_path: Path) -> None:
+    calls: list[str] = []
+    counting = CountingTable(table, lambda _, kind: calls.append(kind) if kind.startswith("before") else None)
+    stores = stores_over(counting, DiskBlobs(tmp_path / "blobs"), ManualClock())
+    tool = StoredTool(id="tool-00000000-0000-4000-8000-000000000000", name="t", source_code="x" * 100_000)
+    stores.writer.write(*stores.tools.create(TENANT, tool, "t"))
+    before = stores.tools.get(TENANT, tool.id)
+    assert before is not None
+    calls.clear()
+    stores.writer.write(*stores.tools.change(TENANT, before, before.model_copy(update={"tags": ["a"]}), "t"))
+    assert calls == ["before write"]
+
+
+def test_bodies_that_expire_lie_under_their_own_prefix_and_outlive_their_items(table: SqliteTable) -> None:
+    clock = ManualClock()
+    blobs = MemoryBlobs(clock)
+    stores = stores_over(table, blobs, clock)
+    stores.writer.write(stores.runs.put_events(TENANT, "run-1", 1, [DoneEvent()] * 9_000, clock.now()))
+    (entry,) = blobs.list(limit=10)
+    assert entry.key.startswith(keys.EPHEMERAL)
+    assert keys.blob_owner(entry.key) == keys.events(TENANT, "run-1", 1)
+    assert max(WORK_LIFE, EVENT_LIFE) < timedelta(days=keys.EPHEMERAL_DAYS)
+
+
+def test_blobs_of_former_names_are_read_and_collected_when_nothing_names_them() -> None:
+    owner = keys.tool(TENANT, "tool-1")
+    assert keys.blob_owner(f"{owner.pk}/{owner.sk}/0123".replace("#", "/")) == owner
+    message = keys.message(TENANT, AGENT, "message-1")
+    assert keys.blob_owner(f"{message.pk}/{message.sk}/0123".replace("#", "/")) == message
+    assert keys.blob_owner(keys.body_blob(message, "n")) == message
+    assert keys.blob_owner(keys.upload_blob(TENANT, "file-1")) == keys.file(TENANT, "file-1")
+    assert keys.blob_owner("somebody's notes.txt") is None
+
+
+def test_a_pass_is_bounded_and_a_round_begins_once_a_day(table: SqliteTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blob_collector, "PAGE", 4)
+    clock = ManualClock()
+    blobs = MemoryBlobs(clock)
+    calls: list[str] = []
+    counting = CountingTable(table, lambda _, kind: calls.append(kind) if kind.startswith("before") else None)
+    stores = stores_over(counting, blobs, clock)
+    for number in range(10):
+        blobs.put(keys.body_blob(keys.tool(TENANT, f"tool-{number}"), "n"), b"x")
+    clock.time += GRACE + timedelta(hours=1)
+    assert [stores.blob_collector.collect() for _ in range(4)] == [4, 4, 2, 0]
+    assert len(calls) == 3 * 3 + 1
+    clock.time += ROUND
+    blobs.put(keys.body_blob(keys.tool(TENANT, "tool-1"), "young"), b"x")
+    assert stores.blob_collector.collect() == 0
+    assert len(blobs.list(limit=10)) == 1
