@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
+from itertools import chain
 from typing import Any, NoReturn
 
 from fastapi import HTTPException, Request, Response
@@ -21,6 +22,7 @@ DEEPEST = 100
 """Lists and objects within each other: readers of records stop at 200, and a record puts its own around them."""
 LARGEST = 2**63 - 1
 """Of whole numbers: 64 bits, as in every engine."""
+_CONTAINERS = (dict, list)
 _LONGEST = len(str(LARGEST)) + 1
 _HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
 """Where half of a surrogate pair may stand, or a whole one."""
@@ -50,11 +52,12 @@ def read(body: bytes) -> Json:
         text = body.decode(encoding)
     except UnicodeDecodeError:
         _refuse("it is not UTF-8 text")
+    decoder = _COUNTING if _LONG in body.translate(_DIGITS) or encoding != "utf-8" else _DECODER
     try:
-        value: Json = _DECODER.decode(text)
+        value: Json = decoder.decode(text)
     except RecursionError:
         _refuse_depth()
-    if text.count("[") + text.count("{") > DEEPEST and _depth(value) > DEEPEST:
+    if text.count("[") + text.count("{") > DEEPEST and _is_too_deep(value):
         _refuse_depth()
     if _HALF_PAIR.search(text):
         _check_pairs(value)
@@ -77,7 +80,11 @@ def _no_number(name: str) -> NoReturn:
     _refuse(f"{name} is no number in JSON")
 
 
-_DECODER = json.JSONDecoder(parse_int=_whole, parse_float=_broken, parse_constant=_no_number)
+_DECODER = json.JSONDecoder(parse_float=_broken, parse_constant=_no_number)
+"""Reads whole numbers without a call of Python for each. All of them fit where none has as many digits as the largest."""
+_COUNTING = json.JSONDecoder(parse_int=_whole, parse_float=_broken, parse_constant=_no_number)
+_DIGITS = bytes(ord("0") if byte in b"0123456789" else ord(" ") for byte in range(256))
+_LONG = b"0" * len(str(LARGEST))
 
 
 def _check_pairs(value: Json) -> None:
@@ -87,19 +94,15 @@ def _check_pairs(value: Json) -> None:
         _refuse("its text is not valid Unicode, where \\u spells half of a surrogate pair")
 
 
-def _depth(value: Json) -> int:
-    return max((depth for depth, _ in _values(value)), default=0)
-
-
-def _values(value: Json) -> Iterator[tuple[int, Json]]:
-    """All lists and objects, each with its depth; by a list of what is left, because there may be more levels than calls."""
-    left = [(1, value)]
-    while left:
-        depth, found = left.pop()
-        parts = found.values() if isinstance(found, dict) else found
-        if isinstance(found, dict | list):
-            yield depth, found
-            left += [(depth + 1, part) for part in parts if isinstance(part, dict | list)]
+def _is_too_deep(value: Json) -> bool:
+    """Looks level by level, because there may be more levels than Python has calls."""
+    level: list[Json] = [[value]]
+    for _ in range(DEEPEST + 1):
+        parts = chain.from_iterable(found.values() if type(found) is dict else found for found in level)
+        level = [part for part in parts if type(part) in _CONTAINERS]
+        if not level:
+            return False
+    return True
 
 
 def _refuse_depth() -> NoReturn:

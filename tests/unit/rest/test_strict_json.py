@@ -3,16 +3,50 @@
 from __future__ import annotations
 
 import json
+import math
+import sys
+from collections.abc import Iterator
+from itertools import chain
 
 import pytest
 from fastapi import FastAPI, HTTPException
 from fastapi.testclient import TestClient
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from hibernaut.rest.errors import MOST_ERRORS, validation_body
 from hibernaut.rest.strict_json import DEEPEST, LARGEST, JsonRoute, read
 from hibernaut.schemas.base import Json, Moment, Schema, Whole
 from hibernaut.schemas.send import RetrieveStreamRequest
+
+
+def is_read(body: bytes) -> bool:
+    try:
+        read(body)
+    except HTTPException:
+        return False
+    return True
+
+
+def numbers(value: Json) -> Iterator[float]:
+    """All numbers of a value that may be too large."""
+    match value:
+        case bool() | None | str():
+            return
+        case int():
+            yield value
+        case float():
+            yield value if math.isfinite(value) else math.inf
+        case list():
+            yield from chain.from_iterable(map(numbers, value))
+        case dict():
+            yield from chain.from_iterable(map(numbers, value.values()))
+
+
+def depth(value: Json) -> int:
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if parts is None else 1 + max(map(depth, parts), default=0)
 
 
 class Sample(Schema):
@@ -51,6 +85,61 @@ def test_what_cannot_be_kept_is_refused_with_what_was_expected(body: bytes, expe
         read(body)
     assert refused.value.status_code == 400
     assert expected in refused.value.detail
+
+
+def test_the_bounds_of_depth_and_of_numbers_are_exact() -> None:
+    for depth, fits in ((DEEPEST, True), (DEEPEST + 1, False)):
+        for opening, closing in (("[", "]"), ('{"a":', "}")):
+            body = (opening * depth + "1" + closing * depth).encode()
+            assert is_read(body) is fits
+            assert is_read(b'{"brackets": "[[{{", "a":' + body + b"}") is (depth < DEEPEST)
+    for number, fits in ((LARGEST, True), (-LARGEST, True), (LARGEST + 1, False), (-LARGEST - 1, False), (10**30, False)):
+        for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-32-be"):
+            assert is_read(f"[{number}]".encode(encoding)) is fits
+
+
+@given(
+    st.recursive(
+        st.none()
+        | st.booleans()
+        | st.floats()
+        | st.integers()
+        | st.integers(2**62, 2**65)
+        | st.text(st.characters(), max_size=5),
+        lambda values: st.lists(values, max_size=4) | st.dictionaries(st.text(st.characters(), max_size=3), values, max_size=4),
+        max_leaves=20,
+    ),
+    st.integers(0, DEEPEST + 2),
+    st.booleans(),
+)
+def test_only_what_a_record_gives_back_is_read_and_all_of_it(value: Json, wrapped: int, ascii_only: bool) -> None:
+    for _ in range(wrapped):
+        value = [value]
+    fits = (
+        all(-LARGEST <= one <= LARGEST or (math.isfinite(one) and isinstance(one, float)) for one in numbers(value))
+        and depth(value) <= DEEPEST
+    )
+    body = json.dumps(value, ensure_ascii=ascii_only).encode()
+    assert is_read(body) is fits
+    if fits:
+        assert read(body) == json.loads(body)
+
+
+def test_a_body_of_whole_numbers_is_read_without_a_call_of_python_for_each() -> None:
+    """The event loop reads bodies, so that each call of Python for one number of a large body holds up all other requests."""
+    calls = 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    body = json.dumps([list(range(100))] * 500).encode()
+    sys.setprofile(count)
+    try:
+        read(body)
+    finally:
+        sys.setprofile(None)
+    assert calls < 5_000
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[1,]", b'"\x00"', b"{} {}"])
