@@ -89,7 +89,8 @@ def _embedded(asked: Dev, settings: EmbeddedSettings) -> None:
     except DataFolderUnusable as error:
         raise CannotServe(str(error)) from error
     finally:
-        _settle(house.workflow.close)
+        app.state.lanes.end()
+        _settle(house.workflow.close, house.end_tools)
         house.close()
 
 
@@ -149,13 +150,14 @@ def _listening(asked: Dev) -> socket.socket:
         raise CannotServe(text) from error
 
 
-def _settle(close: Callable[[], None]) -> None:
-    """Let the steps under way end within the patience. Where one does not, this process ends here: what was answered is in the table."""
+def _settle(close: Callable[[], None], kill: Callable[[], None]) -> None:
+    """Let what is under way end within the patience. Where it does not, this process ends here: what was answered is in the table."""
     until = time.monotonic() + PATIENCE
     threading.Thread(target=close, name="closing").start()
     for thread in threading.enumerate():
         if not thread.daemon and thread is not threading.current_thread():
             thread.join(max(0.0, until - time.monotonic()))
             if thread.is_alive():
-                print("A model call is still under way; its run goes on at the next start.", flush=True)
+                kill()
+                print("Work is still under way; its run goes on at the next start.", flush=True)
                 os._exit(0)

@@ -1,35 +1,31 @@
 """The one async seam: followers wait on the loop, so that many of them hold no thread each (architecture 5).
 
-Runs have threads of their own here, and so have the taking in of requests and the short looks of followers: a route that reads or cancels
-never waits behind them, and no message waits to be accepted behind the runs of others.
+All blocking work of the app runs on the threads of a lane (`rest/lanes.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
 
 import anyio
-from anyio.to_thread import run_sync
 
 from hibernaut.ports.table import Contended
+from hibernaut.rest.lanes import ADMISSIONS, LOOKS, TURNS, Lane
+from hibernaut.schemas.errors import ServerBusy
 from hibernaut.schemas.letta_message import LettaResponse
 from hibernaut.services.logs.run_follower import Following
 from hibernaut.services.logs.run_log import RunLog
 
 Result = TypeVar("Result")
-
-WORKERS = 200
-"""Requests whose run may go through its steps on the request's own thread at the same time."""
-TAKERS = 32
-"""Requests that are taken in at the same time."""
-LOOKERS = 16
 
 
 class ServerStops(Exception):
@@ -52,16 +48,19 @@ class Waits:
 
 
 USUAL_WAITS = Waits()
+RETRY_AFTER = 1.0
+"""Seconds after which whom a full lane refused may come again."""
 
 
 class Lanes:
-    """Where the app's blocking work for messages is done, and who waits for it. May be used from several event loops."""
+    """The threads of all lanes, and who waits for them. May be used from several event loops."""
 
     def __init__(self, waits: Waits = USUAL_WAITS) -> None:
         self.waits = waits
         self.closed = False
         self._lock = threading.Lock()
-        self._limiters: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, anyio.CapacityLimiter]] = WeakKeyDictionary()
+        self._pools: dict[Lane, ThreadPoolExecutor] = {}
+        self._jobs: Counter[Lane] = Counter()
         self._waiting: set[_Alarm] = set()
         self._under_way: dict[asyncio.Future[Any], asyncio.AbstractEventLoop] = {}
 
@@ -74,6 +73,11 @@ class Lanes:
             with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(partial(loop.call_later, grace, future.cancel))
 
+    def end(self) -> None:
+        """Give the threads back when no request is left. What still runs there goes on until it is done; what waits does not start."""
+        for pool in tuple(self._pools.values()):
+            pool.shutdown(wait=False, cancel_futures=True)
+
     def enter(self, alarm: _Alarm) -> None:
         """This one wants to know of the end."""
         self._waiting.add(alarm)
@@ -82,18 +86,32 @@ class Lanes:
         """No more."""
         self._waiting.discard(alarm)
 
+    async def run(self, lane: Lane, job: Callable[[], Result]) -> Result:
+        """Do a job of a route. Raises: ServerBusy where the lane is full; ServerStops, and then the job goes on without anybody to tell."""
+        self.admit(lane)
+        return await self._done(lane, job)
+
     async def work(self, job: Callable[[], Result]) -> Result:
-        """Do what may take as long as a run. Raises: ServerStops, and then it goes on without anybody to tell."""
-        return await self._done(job, WORKERS)
+        """Do what may take as long as a run, which was accepted already. Raises: ServerStops, as `run`."""
+        return await self._done(TURNS, job)
 
     async def take(self, job: Callable[[], Result]) -> Result:
-        """Take a request in: what may not wait behind runs. Raises: ServerStops, and then it goes on without anybody to tell."""
-        return await self._done(job, TAKERS)
+        """Take a request in: what may not wait behind runs. Raises: ServerBusy, ServerStops, as `run`."""
+        return await self.run(ADMISSIONS, job)
 
-    async def _done(self, job: Callable[[], Result], most: int) -> Result:
+    async def look(self, job: Callable[[], Result]) -> Result:
+        """Do a few reads, also when the server stops."""
+        return await self._submitted(LOOKS, job)
+
+    def admit(self, lane: Lane) -> None:
+        """Raises: ServerBusy where the lane is full."""
+        if self._jobs[lane] >= lane.threads + lane.waiting:
+            raise ServerBusy(f"The server is busy: {lane.waiting} requests of the kind {lane.name!r} wait already.", RETRY_AFTER)
+
+    async def _done(self, lane: Lane, job: Callable[[], Result]) -> Result:
         if self.closed:
             raise ServerStops
-        future = asyncio.ensure_future(run_sync(job, limiter=self._limiter(most), abandon_on_cancel=True))
+        future = self._submitted(lane, job)
         self._under_way[future] = asyncio.get_running_loop()
         try:
             return await future
@@ -104,15 +122,20 @@ class Lanes:
         finally:
             del self._under_way[future]
 
-    async def look(self, job: Callable[[], Result]) -> Result:
-        """Do a few reads."""
-        return await run_sync(job, limiter=self._limiter(LOOKERS))
-
-    def _limiter(self, most: int) -> anyio.CapacityLimiter:
-        """Its list of those who wait belongs to one loop, so each loop has its own."""
+    def _submitted(self, lane: Lane, job: Callable[[], Result]) -> asyncio.Future[Result]:
+        """A thread that nobody waits for any more stays taken until its job is done, so that a lane never has more of them."""
         with self._lock:
-            own = self._limiters.setdefault(asyncio.get_running_loop(), {})
-            return own.setdefault(most, anyio.CapacityLimiter(most))
+            pool = self._pools.get(lane)
+            if pool is None:
+                pool = self._pools[lane] = ThreadPoolExecutor(lane.threads, thread_name_prefix=lane.name)
+            future = pool.submit(copy_context().run, job)
+            self._jobs[lane] += 1
+        future.add_done_callback(partial(self._left, lane))
+        return asyncio.wrap_future(future)
+
+    def _left(self, lane: Lane, _future: object) -> None:
+        with self._lock:
+            self._jobs[lane] -= 1
 
 
 async def follow(following: Following, lanes: Lanes, log: RunLog, read: Callable[[], Sequence[str | None]]) -> AsyncIterator[str]:

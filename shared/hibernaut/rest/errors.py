@@ -35,6 +35,7 @@ STATUS: dict[type[HibernautError], int] = {
     errors.UnsupportedMedia: 415,
     errors.Unprocessable: 422,
     errors.NotImplementedHere: 501,
+    errors.ServerBusy: 503,
     errors.StoreUnavailable: 503,
     errors.ContextWindowExceeded: 400,
     errors.ModelBadRequest: 400,
@@ -117,7 +118,7 @@ def headers_of(error: HibernautError) -> dict[str, str]:
     if isinstance(error, ModelError):
         after = {"retry-after": str(math.ceil(error.retry_after))} if error.retry_after is not None else {}
         return NO_RETRY | after
-    if isinstance(error, errors.StoreUnavailable):
+    if isinstance(error, errors.ServerBusy | errors.StoreUnavailable):
         return {"retry-after": str(math.ceil(error.retry_after))}
     return dict(NO_RETRY) if isinstance(error, errors.Conflict) else {}
 

@@ -6,15 +6,35 @@ function is asked for one route and would pay for all of them.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from functools import partial, wraps
 from threading import RLock
 from typing import Any
 
 from starlette.routing import compile_path
 
+from hibernaut.rest.async_bridge import Lanes
+from hibernaut.rest.dependencies import TheLanes
+from hibernaut.rest.lanes import Lane, lane_of
 from hibernaut.rest.strict_json import JsonRoute
 
 _examining = RLock()
+
+
+def on_lane(endpoint: Callable[..., object], lane: Lane) -> Callable[..., object]:
+    """The endpoint, done on a thread of the lane. One that is async already has its own way with threads."""
+    if inspect.iscoroutinefunction(endpoint):
+        return endpoint
+
+    @wraps(endpoint)
+    async def run(*, lanes_of_app: Lanes, **values: object) -> object:
+        return await lanes_of_app.run(lane, partial(endpoint, **values))
+
+    signature = inspect.signature(endpoint)
+    ours = inspect.Parameter("lanes_of_app", inspect.Parameter.KEYWORD_ONLY, annotation=TheLanes)
+    run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), ours])  # type: ignore[attr-defined]
+    return run
 
 
 class LateRoute(JsonRoute):
@@ -34,5 +54,5 @@ class LateRoute(JsonRoute):
         with _examining:
             options = vars(self).pop("_options", None)
             if options is not None:
-                super().__init__(self.path, self.endpoint, **options)
+                super().__init__(self.path, on_lane(self.endpoint, lane_of(self.path, self.methods or ())), **options)
         return object.__getattribute__(self, name)

@@ -18,6 +18,7 @@ from hibernaut.rest import async_bridge
 from hibernaut.rest.async_bridge import Lanes
 from hibernaut.rest.dependencies import Services
 from hibernaut.rest.json_responses import JSON, reply
+from hibernaut.rest.lanes import TURNS
 from hibernaut.rest.streaming import refusal, streaming
 from hibernaut.schemas.errors import HibernautError, PendingApproval
 from hibernaut.schemas.letta_message import LettaResponse, LettaStopReason
@@ -34,6 +35,7 @@ PAUSE = 0.05
 
 async def whole(services: Services, lanes: Lanes, tenant: str, asked: Request) -> Response:
     """The whole reply, when the run has ended. Raises: why the request is refused, and how the run failed."""
+    lanes.admit(TURNS)  # Before anything is accepted: a run that is must not wait for a thread that is not there.
     accepted = await lanes.take(partial(services.sending.accept, tenant, asked))
     drive = None
     if not accepted.attached and not accepted.waits:

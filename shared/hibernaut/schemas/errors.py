@@ -17,6 +17,7 @@ HibernautError
 │  ├─ ForeignHost        the request names a host that is not the server's
 │  └─ ForeignOrigin      a web page of an origin that is not allowed
 ├─ NotImplementedHere    the deployment lacks what is asked (501)
+├─ ServerBusy            more requests wait than the server lets (503)
 ├─ StoreUnavailable      the table is busy, throttled or out of reach for longer than it is asked again (503)
 └─ ModelError            the model's provider failed; see its subclasses
 """
@@ -121,6 +122,16 @@ class ForeignOrigin(Forbidden):
 
 class NotImplementedHere(HibernautError):
     code = "not_implemented_here"
+
+
+class ServerBusy(HibernautError):
+    """More requests of one kind wait than the server lets. `retry_after`: seconds after which the same request may succeed."""
+
+    code = "server_busy"
+
+    def __init__(self, detail: str, retry_after: float) -> None:
+        self.retry_after = retry_after
+        super().__init__(detail)
 
 
 class StoreUnavailable(HibernautError):

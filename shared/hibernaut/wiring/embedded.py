@@ -148,6 +148,10 @@ class Embedded:
         if self._index.made_anew or not all(self.reindexing.end(tenant) for tenant in TENANTS):
             threading.Thread(target=self._reindex, name="reindex", daemon=True).start()
 
+    def end_tools(self) -> None:
+        """End the processes of custom tools, which would outlive a process that ends without `close`."""
+        self._children.close()
+
     def close(self) -> None:
         """End the tools that run, finish the steps under way, and give the data folder back."""
         self._stopping.set()

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from hibernaut.ports.table import Contended
-from hibernaut.rest.async_bridge import WORKERS, Lanes, ServerStops, Waits, response
+from hibernaut.rest.async_bridge import Lanes, ServerStops, Waits, response
+from hibernaut.rest.lanes import TURNS
 from hibernaut.rest.streaming import refusal, stream
 from hibernaut.schemas.errors import PendingApproval
 from hibernaut.schemas.events import DoneEvent, ErrorEvent, StopEvent
@@ -222,8 +223,8 @@ def test_a_pending_approval_is_told_by_a_stream_of_its_own(pings: bool) -> None:
 
 def test_a_request_is_taken_in_while_as_many_runs_go_on_as_may() -> None:
     async def scenario() -> str:
-        lanes, all_there, goes_on = Lanes(), threading.Barrier(WORKERS + 1), threading.Event()
-        runs = [asyncio.ensure_future(lanes.work(lambda: all_there.wait() + goes_on.wait())) for _ in range(WORKERS)]
+        lanes, all_there, goes_on = Lanes(), threading.Barrier(TURNS.threads + 1), threading.Event()
+        runs = [asyncio.ensure_future(lanes.work(lambda: all_there.wait() + goes_on.wait())) for _ in range(TURNS.threads)]
         try:
             await asyncio.to_thread(all_there.wait)
             async with asyncio.timeout(60):

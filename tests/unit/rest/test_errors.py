@@ -20,8 +20,8 @@ def tree(kind: type[HibernautError] = HibernautError) -> Iterator[type[Hibernaut
 def made(kind: type[HibernautError]) -> HibernautError:
     if kind in (errors.Busy, errors.PendingApproval):
         return kind("busy", "run-1")  # type: ignore[call-arg]
-    if kind is errors.StoreUnavailable:
-        return errors.StoreUnavailable("busy", retry_after=1.5)
+    if issubclass(kind, errors.ServerBusy | errors.StoreUnavailable):
+        return kind("busy", retry_after=1.5)
     return kind("why")
 
 

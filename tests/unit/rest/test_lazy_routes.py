@@ -11,11 +11,14 @@ from fastapi.exceptions import FastAPIError
 from pydantic_core import core_schema
 from starlette.testclient import TestClient
 
+from hibernaut.rest.async_bridge import Lanes
 from hibernaut.rest.lazy_routes import LateRoute
 
 
 def app_of(router: APIRouter) -> FastAPI:
-    return FastAPI(routes=router.routes)
+    app = FastAPI(routes=router.routes)
+    app.state.lanes = Lanes()
+    return app
 
 
 def test_a_route_does_not_wait_for_what_others_need_and_its_faults_come_out_in_the_description() -> None:

@@ -1,0 +1,101 @@
+"""Tools that run long take no thread from the rest of the API, and keep no process from its end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from itertools import islice
+from pathlib import Path
+
+import httpx
+import pytest
+
+from hibernaut.local.server import LocalServer, address, listening
+from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
+from hibernaut.rest.app import create_app
+from hibernaut.rest.lanes import TOOL_RUNS
+from hibernaut.wiring.api_services import services_over
+from hibernaut.wiring.embedded import Embedded, Overrides
+from hibernaut.wiring.settings import EmbeddedSettings
+from tests.local.test_command import ended, serving
+
+PATIENCE = 120.0
+MOST = TOOL_RUNS.threads + TOOL_RUNS.waiting
+TOOL = {"source_code": 'def wait() -> str:\n    """Wait."""\n    return "done"\n', "args": {}, "name": "wait"}
+ENDLESS = 'def wait(place: str) -> str:\n    """Wait.\n\n    Args:\n        place: Where.\n    """\n'
+ENDLESS += (
+    "    import os\n    with open(place, 'w') as file:\n        file.write(str(os.getpid()))\n    while True:\n        pass\n"
+)
+
+
+class HeldRunner:
+    """A runner whose tools go on until they are let."""
+
+    def __init__(self) -> None:
+        self.begun, self.free = threading.Semaphore(0), threading.Event()
+
+    def run(self, job: ToolJob) -> ToolOutcome:  # noqa: ARG002 - the port names it
+        self.begun.release()
+        assert self.free.wait(PATIENCE)
+        return ToolOutcome("success", "done")
+
+
+@pytest.fixture
+def runner() -> Iterator[HeldRunner]:
+    held = HeldRunner()
+    yield held
+    held.free.set()
+
+
+@pytest.fixture
+def url(tmp_path: Path, runner: HeldRunner) -> Iterator[str]:
+    with Embedded(EmbeddedSettings(tmp_path), Overrides(runner=runner)) as house:
+        app = create_app(services_over(house.stores, house.host, house.models, house.chain))
+        listener = listening("127.0.0.1", 0)
+        server = LocalServer(app, listener)
+        thread = threading.Thread(target=server.serve, daemon=True)
+        thread.start()
+        yield address(listener)
+        runner.free.set()
+        server.stop()
+        thread.join()
+
+
+def test_reads_and_cancels_are_answered_while_more_tools_run_than_may(url: str, runner: HeldRunner) -> None:
+    with ThreadPoolExecutor(MOST + 8) as clients, httpx.Client(base_url=url, timeout=PATIENCE) as http:
+        agent = http.post("/v1/agents/", json={}).json()["id"]
+        runs = [clients.submit(httpx.post, f"{url}/v1/tools/run", json=TOOL, timeout=PATIENCE) for _ in range(MOST + 8)]
+        for _ in range(TOOL_RUNS.threads):
+            assert runner.begun.acquire(timeout=PATIENCE)
+        assert http.get(f"/v1/agents/{agent}").status_code == 200
+        assert http.post(f"/v1/agents/{agent}/messages/cancel").status_code in (200, 409)
+        assert http.post("/v1/blocks/", json={"label": "x", "value": "y"}).status_code == 200
+        refused = [run.result() for run in islice(as_completed(runs, PATIENCE), 8)]
+        runner.free.set()
+        answers = [run.result() for run in runs]
+    assert sorted(answer.status_code for answer in answers) == [200] * MOST + [503] * 8
+    assert [(answer.status_code, answer.headers["retry-after"]) for answer in refused] == [(503, "1")] * 8
+
+
+def test_a_process_whose_tools_run_ends_when_it_is_told_to(tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    tool = {"source_code": ENDLESS, "args": {"place": str(ran)}, "name": "wait"}
+    with serving(tmp_path / "data", HIBERNAUT_TOOL_TIMEOUT="900") as (process, url, _), ThreadPoolExecutor(1) as clients:
+        sent = clients.submit(httpx.post, f"{url}/v1/tools/run", json=tool, timeout=PATIENCE)
+        while not ran.exists() or not ran.read_text():
+            threading.Event().wait(0.02)
+        code, _, _ = ended(process, signal.SIGTERM)
+        assert (code, sent.result().status_code) == (0, 503)
+    while lives(int(ran.read_text())):  # Killed, until its parent, which is the system now, has taken notice.
+        threading.Event().wait(0.02)
+
+
+def lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
