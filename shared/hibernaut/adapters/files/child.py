@@ -18,7 +18,7 @@ def main() -> None:
     source, sink = sys.stdin.buffer, os.dup(1)
     os.dup2(2, 1)  # what a parser prints must not reach the reply
     job = json.loads(source.readline())
-    limit_itself(job["memory"], job["seconds"])
+    limit_itself(job["memory"], job["cpu"])
     sys.path.extend(entry for entry in job["path"] if entry not in sys.path)
     try:
         reply = grep(job, source.read()) if job["work"] == "grep" else parse(job, source.read())
@@ -37,21 +37,21 @@ def main() -> None:
     os._exit(0)
 
 
-def limit_itself(memory: int, seconds: float) -> None:
-    """Soft limits; where the system has none, the parent's deadline is left."""
+def limit_itself(memory: int, cpu: int) -> None:
+    """Soft limits of bytes and of seconds of computing; where the system has none, the parent's deadline is left."""
     import resource
 
-    for kind, amount in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_CPU, int(seconds) + 2)):
+    for kind, amount in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_CPU, cpu)):
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(kind, (amount, resource.getrlimit(kind)[1]))
 
 
 def parse(job: dict[str, str], data: bytes) -> dict[str, object]:
-    from hibernaut.adapters.files.parsers import LONGEST_TEXT, PARSERS
+    from hibernaut.adapters.files.parsers import PARSERS, longest_text
 
-    text = PARSERS[job["work"]](data)
-    if len(text) > LONGEST_TEXT:
-        raise ValueError(f"The file holds more than {LONGEST_TEXT} characters of text.")
+    text, most = PARSERS[job["work"]](data), longest_text(len(data))
+    if len(text) > most:
+        raise ValueError(f"The file unpacks to more than {most} characters of text.")
     return {"text": text.encode("utf-8", "replace").decode()}
 
 

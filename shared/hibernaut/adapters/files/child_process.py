@@ -6,6 +6,8 @@ A thread could not be stopped, and a parser that eats the memory would take the 
 from __future__ import annotations
 
 import json
+import math
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -17,6 +19,8 @@ from hibernaut.schemas.base import Json, JsonObject
 
 MEMORY = 1024 * 1024 * 1024
 """Bytes of address space that a child may have."""
+CPU_SECONDS, CPU_SECONDS_PER_MB = 10, 10
+"""Seconds of computing that any job may take, and those beside for each megabyte of its data: a small file does not hold a worker for long."""
 _CHILD = Path(__file__).with_name("child.py")
 # Isolated, without `site` (the parent's path is handed over instead), UTF-8.
 _FLAGS = ("-I", "-S", "-X", "utf8", "-W", "ignore")
@@ -25,8 +29,9 @@ _FLAGS = ("-I", "-S", "-X", "utf8", "-W", "ignore")
 class ChildFileReader:
     """The `FileReader` of every profile. Thread-safe."""
 
-    def __init__(self, memory: int = MEMORY) -> None:
+    def __init__(self, memory: int = MEMORY, cpu_seconds: int = CPU_SECONDS) -> None:
         self._memory = memory
+        self._cpu_seconds = cpu_seconds
 
     def text(self, data: bytes, kind: FileKind, *, seconds: float) -> str:
         """Raises: Unreadable, OSError."""
@@ -35,7 +40,7 @@ class ChildFileReader:
         try:
             reply = self._run({"work": kind.value}, data, seconds)
         except TooSlow:
-            raise Unreadable(f"The file could not be read within {seconds:.0f} seconds.") from None
+            raise Unreadable("The file took too many seconds to be read for its size.") from None
         match reply:
             case {"text": str(text)}:
                 return text
@@ -55,9 +60,10 @@ class ChildFileReader:
                 raise TooSlow
 
     def _run(self, job: JsonObject, data: bytes, seconds: float) -> Json:
-        """The child's reply; None where it died. Raises: TooSlow, OSError."""
+        """The child's reply; None where it died. Raises: TooSlow where it took more than its time or its computing, OSError."""
         path = [entry for entry in sys.path if Path(entry).is_absolute()]
-        head = json.dumps({**job, "path": path, "memory": self._memory, "seconds": seconds}).encode()
+        cpu = min(self._cpu_seconds + CPU_SECONDS_PER_MB * len(data) // 1024**2, math.ceil(seconds) + 2)
+        head = json.dumps({**job, "path": path, "memory": self._memory, "cpu": cpu}).encode()
         try:
             done = subprocess.run(  # our own interpreter on our own script
                 [sys.executable, *_FLAGS, str(_CHILD)],
@@ -70,6 +76,8 @@ class ChildFileReader:
             )
         except subprocess.TimeoutExpired:
             raise TooSlow from None
+        if done.returncode == -signal.SIGXCPU:
+            raise TooSlow
         try:
             return json.loads(done.stdout)
         except (ValueError, RecursionError):

@@ -15,10 +15,26 @@ from xml.etree import ElementTree
 
 LONGEST_TEXT = 50_000_000
 """Characters that are taken of one file."""
+_ALWAYS, _PER_BYTE = 1_000_000, 100
+"""Characters that a file of any size may hold, and those beside for each of its bytes: no text that people write is packed tighter."""
 LARGEST_XML = 100 * 1024 * 1024
 """Bytes that the text of a DOCX may unpack to."""
 MOST_PAGES = 10_000
-_WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_PIECE = 1024 * 1024
+"""Bytes of XML that are unpacked at once."""
+
+
+class _Tag:
+    """Elements of a document's text (ECMA-376, part 1, chapter 17)."""
+
+    TEXT, TAB, BREAK, RETURN, PARAGRAPH, ROW, CELL, MOVED = (
+        f"{{http://schemas.openxmlformats.org/wordprocessingml/2006/main}}{name}"
+        for name in ("t", "tab", "br", "cr", "p", "tr", "tc", "moveFrom")
+    )
+    FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+
+
+_UNSEEN = frozenset({_Tag.MOVED, _Tag.FALLBACK})
 _HIDDEN = frozenset({"script", "style", "template", "noscript", "svg", "head"})
 _BLOCKS = frozenset(
     [
@@ -65,6 +81,11 @@ _BLANKS = re.compile(r"\n{3,}")
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}charset\s*=\s*["']?([\w-]{2,40})""", re.IGNORECASE)
 
 
+def longest_text(size: int) -> int:
+    """Characters that are taken of a file of `size` bytes: what it unpacks to is cut up and embedded, which takes far longer."""
+    return min(LONGEST_TEXT, _ALWAYS + _PER_BYTE * size)
+
+
 def pdf_text(data: bytes) -> str:
     """The text of a PDF, page after page."""
     if b"%PDF-" not in data[:1024]:
@@ -96,50 +117,86 @@ def pdf_text(data: bytes) -> str:
 
 
 def docx_text(data: bytes) -> str:
-    """The paragraphs of a DOCX; the cells of a table's row stand on one line."""
+    """The paragraphs of a DOCX; the cells of a table's row stand on one line. Each element is met once, however they are nested."""
+    document = _Document()
+    parser = ElementTree.XMLParser(target=document)  # noqa: S314  a document type is refused, and the child is bounded
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive, archive.open("word/document.xml") as file:
-            xml = file.read(LARGEST_XML + 1)
+            unpacked = 0
+            while piece := file.read(_PIECE):
+                unpacked += len(piece)
+                if unpacked > LARGEST_XML:
+                    raise ValueError(f"The DOCX unpacks to more than {LARGEST_XML // 1024 // 1024} MB.")
+                parser.feed(piece)
+        parser.close()
     except KeyError:
         raise ValueError("The file is no DOCX document, whatever its name says.") from None
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, OSError, RuntimeError, NotImplementedError) as error:
-        raise ValueError(f"The DOCX is damaged or protected ({type(error).__name__}).") from None
-    if len(xml) > LARGEST_XML:
-        raise ValueError(f"The DOCX unpacks to more than {LARGEST_XML // 1024 // 1024} MB.")
-    if b"<!DOCTYPE" in xml[:4096] or b"<!ENTITY" in xml:
-        raise ValueError("The DOCX declares entities, which documents do not.")
-    try:
-        body = ElementTree.fromstring(xml).find(f"{_WORD}body")  # noqa: S314  no entities, in a bounded child
     except ElementTree.ParseError:
         raise ValueError("The DOCX is damaged (its text is no XML).") from None
-    return "\n".join(_docx_blocks(body)) if body is not None else ""
+    except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, OSError, RuntimeError, NotImplementedError) as error:
+        raise ValueError(f"The DOCX is damaged or protected ({type(error).__name__}).") from None
+    return "".join(document.found)
 
 
-def _docx_blocks(parent: ElementTree.Element) -> list[str]:
-    found = []
-    for child in parent:
-        if child.tag == f"{_WORD}p":
-            found.append(_docx_paragraph(child))
-        elif child.tag == f"{_WORD}tbl":
-            for row in child.iter(f"{_WORD}tr"):
-                cells = (" ".join(_docx_paragraph(part) for part in cell.iter(f"{_WORD}p")) for cell in row.iter(f"{_WORD}tc"))
-                found.append(" | ".join(cells))
-        elif child.tag == f"{_WORD}sdt":
-            content = child.find(f"{_WORD}sdtContent")
-            found += _docx_blocks(content) if content is not None else []
-    return found
+class _Document:
+    """What the XML parser tells of a document, as text. Nothing of the tree is kept."""
 
+    def __init__(self) -> None:
+        self.found: list[str] = []
+        self._in_text = False
+        self._unseen = 0
+        """How many elements around this one hold what a reader does not see, or sees elsewhere."""
+        self._cells: list[int] = []
+        """For each table row around: how many of its cells have begun."""
+        self._begun = False
+        """Whether the cell, or the document, has a paragraph already."""
 
-def _docx_paragraph(paragraph: ElementTree.Element) -> str:
-    parts = []
-    for node in paragraph.iter():
-        if node.tag == f"{_WORD}t":
-            parts.append(node.text or "")
-        elif node.tag == f"{_WORD}tab":
-            parts.append("\t")
-        elif node.tag in (f"{_WORD}br", f"{_WORD}cr"):
-            parts.append("\n")
-    return "".join(parts)
+    def doctype(self, name: str, pubid: str | None, system: str | None) -> None:  # noqa: ARG002 - the parser's signature
+        raise ValueError("The DOCX declares entities, which documents do not.")
+
+    def start(self, tag: str, attrs: dict[str, str]) -> None:  # noqa: ARG002 - the parser's signature
+        self._unseen += tag in _UNSEEN
+        if self._unseen:
+            return
+        match tag:
+            case _Tag.TEXT:
+                self._in_text = True
+            case _Tag.TAB:
+                self.found.append("\t")
+            case _Tag.BREAK | _Tag.RETURN:
+                self.found.append("\n")
+            case _Tag.PARAGRAPH:
+                self._begin()
+            case _Tag.ROW:
+                self._begin()
+                self._cells.append(0)
+            case _Tag.CELL if self._cells:
+                if self._cells[-1]:
+                    self.found.append(" | ")
+                self._cells[-1] += 1
+                self._begun = False
+
+    def data(self, text: str) -> None:
+        if self._in_text:
+            self.found.append(text)
+
+    def end(self, tag: str) -> None:
+        if tag in _UNSEEN:
+            self._unseen -= 1
+        elif tag == _Tag.TEXT:
+            self._in_text = False
+        elif tag == _Tag.ROW and self._cells and not self._unseen:
+            self._cells.pop()
+            self._begun = True
+
+    def close(self) -> None:
+        """The parser asks for it; what is found is read from the outside."""
+
+    def _begin(self) -> None:
+        """A paragraph or a row begins: on a line of its own, or within a cell behind a space."""
+        if self._begun:
+            self.found.append(" " if self._cells else "\n")
+        self._begun = True
 
 
 def html_text(data: bytes) -> str:
