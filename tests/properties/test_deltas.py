@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
+from types import FrameType
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hibernaut.domain.agents.agent_types import spec_of
-from hibernaut.domain.tools.argument_reader import REST, ArgumentReader
-from hibernaut.domain.tools.tool_returns import all_storable
+from hibernaut.domain.tools import argument_reader
+from hibernaut.domain.tools.argument_reader import REST, ArgumentReader, Piece
+from hibernaut.domain.tools.tool_returns import all_storable, storable
 from hibernaut.domain.turn import step_rows
 from hibernaut.domain.turn.actor import Actor
 from hibernaut.domain.turn.model_requests import calls_of
@@ -209,6 +213,48 @@ def test_arguments_are_read_as_the_whole_would_be(data: st.DataObject, raw: str)
     whole = "" if message is None else message if isinstance(message, str) else str(message)
     assert said == whole
     assert all_storable(json.loads("".join(piece.text for piece in told if piece.member == REST))) == values
+
+
+def joined(pieces: list[Piece]) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    for member, text in pieces:
+        texts[member] = texts.get(member, "") + text
+    return texts
+
+
+@given(st.data(), arguments() | st.text(alphabet='{}[]":,\\ u0ad8message\n', max_size=40).map('{{"message":{}'.format) | TEXTS)
+def test_wherever_the_arguments_are_cut_the_same_is_told(data: st.DataObject, raw: str) -> None:
+    raw, members = storable(raw), frozenset({"message", "a"})
+    reader = ArgumentReader(members)
+    told = [piece for text in cut(data.draw, raw) for piece in reader.feed(text)]
+    assert joined(told) == joined(ArgumentReader(members).feed(raw))
+
+
+def steps_to_read(raw: str) -> int:
+    """Calls of the reader's own functions: each takes a run of characters at once."""
+    steps = 0
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        nonlocal steps
+        steps += event == "call" and frame.f_code.co_filename == argument_reader.__file__
+
+    reader = ArgumentReader(frozenset({"message"}))
+    sys.setprofile(count)
+    try:
+        reader.feed(raw)
+    finally:
+        sys.setprofile(None)
+    return steps
+
+
+@pytest.mark.parametrize("raw", ['{{"message": "{}"}}', '{{"x": "{}"}}', '{{"{}": 1}}', '{{"message": [{}1]}}', "{}"])
+def test_a_long_text_in_one_piece_takes_no_more_steps_than_a_short_one(raw: str) -> None:
+    assert steps_to_read(raw.format("a " * 100_000)) == steps_to_read(raw.format("a "))
+
+
+def test_escapes_take_as_many_steps_as_there_are_of_them() -> None:
+    few, many, most = (steps_to_read('{"message": "' + "\\n\\u00e9" * count + '"}') for count in (100, 200, 400))
+    assert most - many == 2 * (many - few) <= 200 * 20
 
 
 def test_only_the_first_call_is_told_where_only_one_may_be_made() -> None:

@@ -1,11 +1,12 @@
 """Reading the arguments of a call while the model still writes them: some members' texts decoded, and the rest as it is written.
 
-Knows JSON and nothing of tools. What is no JSON object is all rest: what becomes of it is decided when the whole is there.
+Each character is looked at once, and told once. Knows JSON and nothing of tools. What is no JSON object is all rest: what becomes of it is decided when the whole is there.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -13,7 +14,13 @@ from hibernaut.domain.tools.tool_returns import all_storable, as_text, storable
 from hibernaut.schemas.base import Json
 
 REST = ""
-_SPACE = " \t\r\n"
+_SPACE = re.compile(r"[ \t\r\n]*+")
+_SPACE_OR_COLON = re.compile(r"[ \t\r\n:]*+")
+_KEY_OR_END = re.compile(r'["}]')
+_STRUCTURE = re.compile(r'["{}\[\],]')
+_RAW_TEXT = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
+"""The inside of a text as it is written: whole escapes, no quote."""
+_PLAIN = re.compile(r'[^"\\]++')
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
@@ -29,119 +36,129 @@ class ArgumentReader:
 
     def __init__(self, members: frozenset[str]) -> None:
         self._members = members
-        self._take: Callable[[str], None] = self._before
-        self._out: list[Piece] = []
-        self._key = ""
-        self._held = ""
-        self._value = _Value()
+        self._take: Callable[[str, int], int] = self._before
+        self._out: list[tuple[str, list[str]]] = []
+        self._raw: list[str] = []
+        """What has come of a key, or of a member's value that is no text."""
+        self._member = ""
+        self._scan = _Scan()
+        self._code = ""
         self._high = 0
         self._kept = False
 
     def feed(self, text: str) -> list[Piece]:
         """What the next piece of the arguments tells; neighbours of one member are one piece."""
         self._out = []
-        for char in storable(text):
-            self._take(char)
-        return self._out
+        text, at = storable(text), 0
+        while at < len(text):
+            at = self._take(text, at)
+        return [Piece(member, "".join(parts)) for member, parts in self._out]
 
     def _tell(self, member: str, text: str) -> None:
-        if self._out and self._out[-1].member == member:
-            self._out[-1] = Piece(member, self._out[-1].text + text)
-        else:
-            self._out.append(Piece(member, text))
+        if self._out and self._out[-1][0] == member:
+            self._out[-1][1].append(text)
+        elif text:
+            self._out.append((member, [text]))
 
-    # one method for each place in the text; each takes one character
+    # one method for each place in the text; each takes a run from `at` and returns where the next one begins
 
-    def _before(self, char: str) -> None:
-        if char == "{":
+    def _before(self, text: str, at: int) -> int:
+        at = _past(_SPACE, text, at)
+        if at == len(text):
+            return at
+        if text[at] == "{":
             self._take = self._between
-        elif char not in _SPACE:
-            self._take = self._lost
-            self._lost(char)
+            return at + 1
+        self._take = self._lost
+        return at
 
-    def _lost(self, char: str) -> None:
-        self._tell(REST, char)
+    def _lost(self, text: str, at: int) -> int:
+        self._tell(REST, text[at:])
+        return len(text)
 
-    def _after(self, _char: str) -> None:
+    def _after(self, text: str, _at: int) -> int:
         """What follows the object does not count."""
+        return len(text)
 
-    def _between(self, char: str) -> None:
-        if char == '"':
-            self._key, self._value, self._take = "", _Value(), self._in_key
-            self._in_key(char)
-        elif char == "}":
-            self._close()
-
-    def _close(self) -> None:
-        self._tell(REST, "}" if self._kept else "{}")
-        self._take = self._after
-
-    def _in_key(self, char: str) -> None:
-        self._key += char
-        self._value.take(char)
-        if not self._value.in_text:
-            self._take = self._before_value
-
-    def _before_value(self, char: str) -> None:
-        if char in _SPACE or char == ":":
-            return
-        self._value = _Value()
-        if _decoded(self._key) not in self._members:
-            self._tell(REST, f"{', ' if self._kept else '{'}{self._key}: ")
-            self._kept, self._take = True, self._in_rest
-            self._in_rest(char)
-        elif char == '"':
-            self._take = self._in_text
+    def _between(self, text: str, at: int) -> int:
+        found = _KEY_OR_END.search(text, at)
+        if found is None:
+            return len(text)
+        if found[0] == '"':
+            self._raw, self._scan, self._take = ['"'], _Scan(in_text=True), self._in_key
         else:
-            self._held, self._take = "", self._in_other
-            self._in_other(char)
+            self._tell(REST, "}" if self._kept else "{}")
+            self._take = self._after
+        return found.end()
 
-    def _in_rest(self, char: str) -> None:
-        if self._ends(char):
-            return
-        self._tell(REST, char)
+    def _in_key(self, text: str, at: int) -> int:
+        end = self._scan.end_of_text(text, at)
+        self._raw.append(text[at:end])
+        if not self._scan.in_text:
+            self._take = self._before_value
+        return end
 
-    def _in_other(self, char: str) -> None:
-        """A member whose value is no text: told when it is whole."""
-        if not self._ends(char):
-            self._held += char
-            return
-        value = _decoded(self._held)
-        if value is not None:
-            self._tell(str(_decoded(self._key)), as_text(all_storable(value)))
+    def _before_value(self, text: str, at: int) -> int:
+        at = _past(_SPACE_OR_COLON, text, at)
+        if at == len(text):
+            return at
+        key = "".join(self._raw)
+        self._member, self._scan = str(_decoded(key)), _Scan()
+        if self._member not in self._members:
+            self._tell(REST, f"{', ' if self._kept else '{'}{key}: ")
+            self._kept, self._take = True, self._in_rest
+        elif text[at] == '"':
+            self._take = self._in_text
+            return at + 1
+        else:
+            self._raw, self._take = [], self._in_other
+        return at
 
-    def _ends(self, char: str) -> bool:
-        """Whether the value has ended before this character."""
-        if not self._value.open and char in ",}":
+    def _in_rest(self, text: str, at: int) -> int:
+        end, ended = self._scan.end_of_value(text, at)
+        self._tell(REST, text[at:end])
+        if ended:
             self._take = self._between
-            self._between(char)
-            return True
-        self._value.take(char)
-        return False
+        return end
 
-    def _in_text(self, char: str) -> None:
-        if char == '"':
+    def _in_other(self, text: str, at: int) -> int:
+        """A member whose value is no text: told when it is whole."""
+        end, ended = self._scan.end_of_value(text, at)
+        self._raw.append(text[at:end])
+        if ended:
+            self._take = self._between
+            value = _decoded("".join(self._raw))
+            if value is not None:
+                self._tell(self._member, as_text(all_storable(value)))
+        return end
+
+    def _in_text(self, text: str, at: int) -> int:
+        if plain := _PLAIN.match(text, at):
+            self._say(plain[0])
+            return plain.end()
+        if text[at] == '"':
             self._say("")
             self._take = self._between
-        elif char == "\\":
-            self._take = self._in_escape
         else:
-            self._say(char)
+            self._take = self._in_escape
+        return at + 1
 
-    def _in_escape(self, char: str) -> None:
-        if char == "u":
-            self._held, self._take = "", self._in_code
-            return
-        self._say(_ESCAPES.get(char, char))
-        self._take = self._in_text
+    def _in_escape(self, text: str, at: int) -> int:
+        if text[at] == "u":
+            self._code, self._take = "", self._in_code
+        else:
+            self._say(_ESCAPES.get(text[at], text[at]))
+            self._take = self._in_text
+        return at + 1
 
-    def _in_code(self, char: str) -> None:
-        self._held += char
-        if len(self._held) < 4:
-            return
+    def _in_code(self, text: str, at: int) -> int:
+        end = at + 4 - len(self._code)
+        self._code += text[at:end]
+        if len(self._code) < 4:
+            return len(text)
         self._take = self._in_text
         try:
-            code = int(self._held, 16)
+            code = int(self._code, 16)
         except ValueError:
             code = ord("?")
         if self._high and 0xDC00 <= code < 0xE000:
@@ -153,39 +170,52 @@ class ArgumentReader:
             self._high = code
         else:
             self._say(storable(chr(code)))
+        return end
 
     def _say(self, text: str) -> None:
         """Tell a piece of the member's text, after the half of a pair whose other half did not come."""
-        said = f"{'?' if self._high else ''}{text}"
-        self._high = 0
-        if said:
-            self._tell(str(_decoded(self._key)), said)
+        if self._high:
+            self._high = 0
+            self._tell(self._member, "?")
+        self._tell(self._member, text)
 
 
-class _Value:
-    """Whether a raw JSON value is still open: inside a text, an object or a list."""
+class _Scan:
+    """How far a raw JSON value, or the text of a key, goes; it may go on in the next piece."""
 
-    def __init__(self) -> None:
-        self.in_text = False
+    def __init__(self, *, in_text: bool = False) -> None:
+        self.in_text = in_text
         self._escaped = False
         self._depth = 0
 
-    @property
-    def open(self) -> bool:
-        return self.in_text or self._depth > 0
+    def end_of_text(self, text: str, at: int) -> int:
+        """Behind the text's closing quote, or the end of the piece."""
+        end = _past(_RAW_TEXT, text, at + self._escaped)
+        self._escaped = end < len(text) and text[end] == "\\"  # the piece ends within an escape
+        self.in_text = end >= len(text) or self._escaped
+        return min(end + 1, len(text))
 
-    def take(self, char: str) -> None:
-        if self._escaped:
-            self._escaped = False
-        elif self.in_text:
-            self._escaped = char == "\\"
-            self.in_text = char != '"'
-        elif char == '"':
-            self.in_text = True
-        elif char in "{[":
-            self._depth += 1
-        elif char in "}]":
-            self._depth -= 1
+    def end_of_value(self, text: str, at: int) -> tuple[int, bool]:
+        """Where the value ends, or the end of the piece; and whether it has ended."""
+        while at < len(text):
+            if self.in_text:
+                at = self.end_of_text(text, at)
+                continue
+            found = _STRUCTURE.search(text, at)
+            if found is None:
+                break
+            char, at = found[0], found.end()
+            if char in ",}" and self._depth <= 0:
+                return found.start(), True
+            self.in_text = char == '"'
+            self._depth += (char in "{[") - (char in "}]")
+        return len(text), False
+
+
+def _past(pattern: re.Pattern[str], text: str, at: int) -> int:
+    """Where what the pattern matches ends; it may match nothing."""
+    found = pattern.match(text, at)
+    return found.end() if found else at
 
 
 def _decoded(raw: str) -> Json:
