@@ -234,7 +234,7 @@ def test_the_messages_in_context_can_be_set(client: Letta, new_agent: NewAgent) 
     with pytest.raises(BadRequestError):
         client.agents.update(agent.id, extra_body={"message_ids": [kept[1]]})
     with pytest.raises(NotFoundError):
-        client.agents.update(agent.id, extra_body={"message_ids": [kept[0], "x" * 5_000]})
+        client.agents.update(agent.id, extra_body={"message_ids": [kept[0], "x" * 1_000]})
 
 
 @pytest.mark.manifest("agents.list", "agents.list.filters")

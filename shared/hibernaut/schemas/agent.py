@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
 
 from pydantic import Field
 
@@ -11,6 +12,7 @@ from hibernaut.schemas.base import JsonObject, Moment, Schema, Whole
 from hibernaut.schemas.block import Block, CreateBlock
 from hibernaut.schemas.folder import Folder
 from hibernaut.schemas.letta_message import ApprovalRequestMessage
+from hibernaut.schemas.limits import Metadata, Name, Names, Note, Small, Text
 from hibernaut.schemas.llm_config import EmbeddingConfig, LLMConfig, ResponseFormat
 from hibernaut.schemas.model_settings import CompactionSettings, ModelSettings
 from hibernaut.schemas.send import MessageCreate
@@ -18,6 +20,11 @@ from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.stored import Stored
 from hibernaut.schemas.tool import Tool
 from hibernaut.schemas.tool_rule import ToolRule
+
+MOST_BLOCKS = 1_000
+"""Blocks that an agent is created with."""
+MOST_MESSAGES = 10_000
+"""Messages that a window is set to."""
 
 
 class AgentType(StrEnum):
@@ -132,47 +139,47 @@ class AgentState(_AgentFields):
 class _AgentRequest(Schema):
     """The fields that creating and updating share."""
 
-    tool_ids: list[str] | None = None
-    source_ids: list[str] | None = None
-    folder_ids: list[str] | None = None
-    block_ids: list[str] | None = None
-    tags: list[str] | None = None
-    system: str | None = None
-    tool_rules: list[ToolRule] | None = None
-    description: str | None = None
-    metadata: JsonObject | None = None
-    tool_exec_environment_variables: dict[str, str] | None = None
-    secrets: dict[str, str] | None = None
-    project_id: str | None = None
-    template_id: str | None = None
-    base_template_id: str | None = None
-    identity_ids: list[str] | None = None
-    model: str | None = None
-    embedding: str | None = None
-    model_settings: ModelSettings | None = None
-    compaction_settings: CompactionSettings | None = None
+    tool_ids: Names | None = None
+    source_ids: Names | None = None
+    folder_ids: Names | None = None
+    block_ids: Names | None = None
+    tags: Names | None = None
+    system: Text | None = None
+    tool_rules: Small[list[ToolRule]] | None = None
+    description: Note | None = None
+    metadata: Metadata | None = None
+    tool_exec_environment_variables: Small[dict[str, str]] | None = None
+    secrets: Small[dict[str, str]] | None = None
+    project_id: Name | None = None
+    template_id: Name | None = None
+    base_template_id: Name | None = None
+    identity_ids: Names | None = None
+    model: Name | None = None
+    embedding: Name | None = None
+    model_settings: Small[ModelSettings] | None = None
+    compaction_settings: Small[CompactionSettings] | None = None
     context_window_limit: Whole | None = Field(default=None, gt=0)
     reasoning: bool | None = None
-    llm_config: LLMConfig | None = None
-    embedding_config: EmbeddingConfig | None = None
+    llm_config: Small[LLMConfig] | None = None
+    embedding_config: Small[EmbeddingConfig] | None = None
     parallel_tool_calls: bool | None = None
-    response_format: ResponseFormat | None = None
+    response_format: Small[ResponseFormat] | None = None
     max_tokens: Whole | None = Field(default=None, gt=0)
     enable_sleeptime: bool | None = None
-    timezone: str | None = None
+    timezone: Name | None = None
     max_files_open: Whole | None = None
     per_file_view_window_char_limit: Whole | None = None
     hidden: bool | None = None
     approval_deadline: Whole | None = Field(default=None, gt=0)
-    fallback_model: str | None = None
+    fallback_model: Name | None = None
 
 
 class CreateAgentRequest(_AgentRequest):
     """The body of POST /v1/agents/ (digest 4.2)."""
 
-    name: str | None = None
-    memory_blocks: list[CreateBlock] | None = None
-    tools: list[str] | None = None
+    name: Name | None = None
+    memory_blocks: Annotated[list[CreateBlock], Field(max_length=MOST_BLOCKS)] | None = None
+    tools: Names | None = None
     agent_type: AgentType = AgentType.LETTA_V1
     initial_message_sequence: list[MessageCreate] | None = None
     include_base_tools: bool = True
@@ -182,18 +189,18 @@ class CreateAgentRequest(_AgentRequest):
     embedding_chunk_size: Whole | None = 300
     max_reasoning_tokens: Whole | None = None
     enable_reasoner: bool | None = True
-    from_template: str | None = None
+    from_template: Name | None = None
     template: bool = False
-    project: str | None = None
-    memory_variables: dict[str, str] | None = None
+    project: Name | None = None
+    memory_variables: Small[dict[str, str]] | None = None
     message_buffer_autoclear: bool = False
 
 
 class UpdateAgent(_AgentRequest):
     """The body of PATCH /v1/agents/{id} (digest 4.3): only what is not null is applied; list fields replace the set."""
 
-    name: str | None = None
-    message_ids: list[str] | None = None
+    name: Name | None = None
+    message_ids: Annotated[list[Name], Field(max_length=MOST_MESSAGES)] | None = None
     message_buffer_autoclear: bool | None = None
     last_run_completion: Moment | None = None
     last_run_duration_ms: Whole | None = None

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, StringConstraints
 
 from hibernaut.schemas.base import JsonObject, Moment, Schema, Whole
+from hibernaut.schemas.limits import LONGEST_TEXT, Metadata, Name, Names, Note
 from hibernaut.schemas.stored import Stored
 
 DEFAULT_LIMIT = 100_000
@@ -18,6 +19,8 @@ def _without_null_bytes(text: str) -> str:
 
 
 BlockValue = Annotated[str, AfterValidator(_without_null_bytes)]
+NewValue = Annotated[BlockValue, StringConstraints(max_length=LONGEST_TEXT)]
+"""What a request may set a value to; a stored one may be longer."""
 BlockLabel = Annotated[str, StringConstraints(min_length=1, max_length=512)]
 
 
@@ -61,39 +64,39 @@ class CreateBlock(Schema):
     """The body of POST /v1/blocks/ and of an agent's `memory_blocks`."""
 
     label: BlockLabel
-    value: BlockValue
+    value: NewValue
     limit: Whole = DEFAULT_LIMIT
-    description: str | None = None
+    description: Note | None = None
     read_only: bool = False
-    metadata: JsonObject | None = Field(default_factory=dict)
-    tags: list[str] | None = None
+    metadata: Metadata | None = Field(default_factory=dict)
+    tags: Names | None = None
     hidden: bool | None = None
-    project_id: str | None = None
-    template_name: str | None = None
+    project_id: Name | None = None
+    template_name: Name | None = None
     is_template: bool = False
-    template_id: str | None = None
-    base_template_id: str | None = None
-    deployment_id: str | None = None
-    entity_id: str | None = None
+    template_id: Name | None = None
+    base_template_id: Name | None = None
+    deployment_id: Name | None = None
+    entity_id: Name | None = None
     preserve_on_migration: bool | None = False
 
 
 class BlockUpdate(Schema):
     """The body of PATCH: what is unset or null stays as it is (digest 2.10)."""
 
-    value: BlockValue | None = None
+    value: NewValue | None = None
     limit: Whole | None = None
     label: BlockLabel | None = None
-    description: str | None = None
+    description: Note | None = None
     read_only: bool | None = None
-    metadata: JsonObject | None = None
-    tags: list[str] | None = None
+    metadata: Metadata | None = None
+    tags: Names | None = None
     hidden: bool | None = None
-    project_id: str | None = None
-    template_name: str | None = None
+    project_id: Name | None = None
+    template_name: Name | None = None
     is_template: bool | None = None
-    template_id: str | None = None
-    base_template_id: str | None = None
-    deployment_id: str | None = None
-    entity_id: str | None = None
+    template_id: Name | None = None
+    base_template_id: Name | None = None
+    deployment_id: Name | None = None
+    entity_id: Name | None = None
     preserve_on_migration: bool | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from hibernaut.schemas.base import Moment, Schema, Whole
+from hibernaut.schemas.limits import Name, Names, Small
 from hibernaut.schemas.model_settings import CompactionSettings, ModelSettings
 from hibernaut.schemas.stored import Stored
 
@@ -58,15 +59,15 @@ class _Request(Schema):
 
     summary: str | None = Field(default=None, max_length=LONGEST_TEXT)
     description: str | None = Field(default=None, max_length=LONGEST_TEXT)
-    model: str | None = None
-    model_settings: ModelSettings | None = None
+    model: Name | None = None
+    model_settings: Small[ModelSettings] | None = None
     context_window_limit: Whole | None = Field(default=None, gt=0)
 
 
 class CreateConversation(_Request):
     """The body of POST /v1/conversations/. `isolated_block_labels`: these blocks of the agent become the conversation's own copies."""
 
-    isolated_block_labels: list[str] | None = None
+    isolated_block_labels: Names | None = None
     hidden: bool = False
 
 

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from hibernaut.schemas.base import Moment, Schema, Whole
 from hibernaut.schemas.folder import StoredFolder
+from hibernaut.schemas.limits import Name
 from hibernaut.schemas.stored import Stored
 
 Duplicates = Literal["suffix", "skip", "error", "replace"]
@@ -154,9 +155,9 @@ class AgentFilePage(Schema):
 class AnnounceUpload(Schema):
     """A file that its sender wants to put into the bucket: its name, its size in bytes and its type."""
 
-    file_name: str
+    file_name: Name
     file_size: Whole = Field(ge=1)
-    content_type: str | None = None
+    content_type: Name | None = None
     duplicate_handling: Duplicates = "suffix"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from hibernaut.schemas.base import JsonObject, Moment, Schema, StrictSchema, Whole
+from hibernaut.schemas.limits import Metadata, Name, Note, Small
 from hibernaut.schemas.llm_config import EmbeddingConfig
 from hibernaut.schemas.stored import Stored
 
@@ -37,20 +38,20 @@ class StoredFolder(Stored, Folder):
 class CreateFolder(StrictSchema):
     """The body of POST /v1/folders/."""
 
-    name: str = Field(min_length=1)
-    description: str | None = None
-    instructions: str | None = None
-    metadata: JsonObject | None = None
-    embedding: str | None = None
-    embedding_config: EmbeddingConfig | None = None
+    name: Name = Field(min_length=1)
+    description: Note | None = None
+    instructions: Note | None = None
+    metadata: Metadata | None = None
+    embedding: Name | None = None
+    embedding_config: Small[EmbeddingConfig] | None = None
     embedding_chunk_size: Whole | None = Field(default=None, gt=0)
 
 
 class UpdateFolder(StrictSchema):
     """The body of PATCH /v1/folders/{id}: only what is not null is applied."""
 
-    name: str | None = Field(default=None, min_length=1)
-    description: str | None = None
-    instructions: str | None = None
-    metadata: JsonObject | None = None
-    embedding_config: EmbeddingConfig | None = None
+    name: Name | None = Field(default=None, min_length=1)
+    description: Note | None = None
+    instructions: Note | None = None
+    metadata: Metadata | None = None
+    embedding_config: Small[EmbeddingConfig] | None = None

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
 from hibernaut.schemas.base import JsonObject, Moment, Schema
+from hibernaut.schemas.limits import Metadata, Name, Names, Note, Small, Text
 from hibernaut.schemas.llm_config import EmbeddingConfig
 from hibernaut.schemas.stored import Stored
+
+MOST_PASSAGES = 10_000
+"""Passages of one batch."""
 
 
 class Passage(Schema):
@@ -51,32 +57,32 @@ class StoredArchive(Stored, Archive):
 class CreateArchive(Schema):
     """The body of POST /v1/archives/. Without an embedding the deployment's default holds, if there is one."""
 
-    name: str
-    description: str | None = None
-    embedding: str | None = None
-    embedding_config: EmbeddingConfig | None = None
+    name: Name
+    description: Note | None = None
+    embedding: Name | None = None
+    embedding_config: Small[EmbeddingConfig] | None = None
 
 
 class UpdateArchive(Schema):
     """The body of PATCH /v1/archives/{id}: only what is not null is applied."""
 
-    name: str | None = None
-    description: str | None = None
+    name: Name | None = None
+    description: Note | None = None
 
 
 class CreatePassage(Schema):
     """The body of POST /v1/archives/{id}/passages, and (without `metadata`) of POST /v1/agents/{id}/archival-memory."""
 
-    text: str
-    metadata: JsonObject | None = None
-    tags: list[str] | None = None
+    text: Text
+    metadata: Metadata | None = None
+    tags: Names | None = None
     created_at: Moment | None = None
 
 
 class CreatePassages(Schema):
     """The body of POST /v1/archives/{id}/passages/batch."""
 
-    passages: list[CreatePassage]
+    passages: Annotated[list[CreatePassage], Field(max_length=MOST_PASSAGES)]
 
 
 def default_archive_id(agent_id: str) -> str:

@@ -9,6 +9,7 @@ from pydantic import Field, StringConstraints
 
 from hibernaut.schemas.base import JsonObject, Moment, Schema, StrictSchema
 from hibernaut.schemas.json_schema import FunctionSchema, ParametersSchema
+from hibernaut.schemas.limits import Metadata, Name, Names, Note, Small
 from hibernaut.schemas.stored import Stored
 
 DEFAULT_RETURN_LIMIT = 50_000
@@ -79,13 +80,13 @@ class ToolCreate(StrictSchema):
 
     source_code: ToolSource
     source_type: Literal["python", "typescript", "json"] | None = None
-    description: str | None = None
-    tags: list[str] | None = None
+    description: Note | None = None
+    tags: Names | None = None
     json_schema: FunctionSchema | None = None
     args_json_schema: ParametersSchema | None = None
     return_char_limit: int = Field(default=DEFAULT_RETURN_LIMIT, ge=1, le=1_000_000)
-    pip_requirements: list[PipRequirement] | None = None
-    npm_requirements: list[NpmRequirement] | None = None
+    pip_requirements: Small[list[PipRequirement]] | None = None
+    npm_requirements: Small[list[NpmRequirement]] | None = None
     default_requires_approval: bool | None = None
     enable_parallel_execution: bool | None = None
 
@@ -94,18 +95,18 @@ class ToolUpdate(Schema):
     """The body of PATCH /v1/tools/{id}; unknown keys are ignored, null leaves as it is."""
 
     source_code: ToolSource | None = None
-    source_type: str | None = None
-    description: str | None = None
-    tags: list[str] | None = None
+    source_type: Name | None = None
+    description: Note | None = None
+    tags: Names | None = None
     json_schema: FunctionSchema | None = None
     args_json_schema: ParametersSchema | None = None
     return_char_limit: int | None = Field(default=None, ge=1, le=1_000_000)
-    pip_requirements: list[PipRequirement] | None = None
-    npm_requirements: list[NpmRequirement] | None = None
+    pip_requirements: Small[list[PipRequirement]] | None = None
+    npm_requirements: Small[list[NpmRequirement]] | None = None
     default_requires_approval: bool | None = None
     enable_parallel_execution: bool | None = None
-    metadata_: JsonObject | None = None
-    project_id: str | None = None
+    metadata_: Metadata | None = None
+    project_id: Name | None = None
 
 
 class ToolRunFromSource(StrictSchema):

@@ -107,7 +107,7 @@ def test_a_page_that_unpacks_to_a_gigabyte_is_an_error_and_takes_nobody_along() 
 def test_a_reader_without_memory_is_an_error() -> None:
     with pytest.raises(Unreadable):
         text(
-            documents.docx(documents.paragraph(random.Random(1).randbytes(10_000_000).hex())),
+            documents.docx(documents.paragraph(random.Random(1).randbytes(20_000_000).hex())),
             FileKind.DOCX,
             ChildFileReader(memory=100_000_000),
         )

@@ -104,7 +104,7 @@ def test_a_deletion_that_broke_off_shows_nothing_and_goes_on_when_it_is_asked_fo
 def test_the_texts_of_a_deleted_archive_leave_the_disk(tmp_path: Path) -> None:
     with house_in(tmp_path) as house:
         shelf = archive(house)
-        long = CreatePassage(text="x", metadata={"long": "y" * 100_000})
+        long = CreatePassage(text="word " * 2_000, metadata={"long": "y" * 60_000})
         house.services.passages.create(TENANT, shelf, [long, long])
         stored = [path for path in (tmp_path / "blobs").rglob("*") if path.is_file()]
         assert len(stored) == 2
