@@ -29,6 +29,8 @@ STREAMED = (
     "agents/{agent_id}/messages",
     "agents/{agent_id}/messages/stream",
     "agents/{agent_id}/summarize",
+    "agents/{agent_id}/generate",
+    "chat/completions",
     "conversations/{conversation_id}/messages",
     "conversations/{conversation_id}/stream",
     "conversations/{conversation_id}/compact",
@@ -114,7 +116,7 @@ class Gateway(Construct):
                 resource.add_method("POST", streamed)
             below = [other[len(path) + 1 :] for other in made if other.startswith(f"{path}/")]
             # Below one resource the gateway takes one variable part.
-            if below and not any(part.startswith("{") for part in below):
+            if not any(part.startswith("{") for part in below):
                 resource.add_resource("{proxy+}").add_method("ANY", whole)
 
     def _accepted(self) -> None:

@@ -288,7 +288,7 @@ def test_a_deleted_agent_is_gone_and_its_blocks_stay(client: Letta, new_agent: N
             gone(agent.id)
 
 
-@pytest.mark.manifest("agents.recompile")
+@pytest.mark.manifest("agents.recompile", "agents.recompile.old")
 def test_the_system_prompt_is_recompiled_on_demand(client: Letta, http: httpx.Client, new_agent: NewAgent) -> None:
     agent = new_agent()
 

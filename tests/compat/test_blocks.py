@@ -42,7 +42,7 @@ def test_half_of_a_surrogate_pair_is_no_text(http: httpx.Client) -> None:
         assert (refused.status_code, "Unicode" in refused.json()["detail"]) == (400, True)
 
 
-@pytest.mark.manifest("blocks.list", "blocks.list.filters")
+@pytest.mark.manifest("blocks.list", "blocks.list.filters", "blocks.count")
 def test_blocks_are_listed_by_what_they_are(client: Letta, http: httpx.Client, new_agent: Callable[..., Any]) -> None:
     one = client.blocks.create(label="f/one", value="Apples", description="Fruit", tags=["fa", "fb"], project_id="fbp")
     two = client.blocks.create(label="f/two", value="Pears", tags=["fb"])

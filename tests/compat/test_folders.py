@@ -41,7 +41,7 @@ def test_a_folder_is_made_read_changed_and_deleted(client: Letta) -> None:
     assert (folder.name, folder.description, folder.instructions) == ("birds", "of all kinds", "Read them.")
     assert folder.metadata == {"a": 1}
     assert client.folders.retrieve(folder.id) == folder
-    with pytest.raises(ConflictError, match="birds"):
+    with pytest.raises(ConflictError, match="'birds' already exists"):
         client.folders.create(name="birds")
     other = client.folders.create(name="bees")
     with pytest.raises(ConflictError):
@@ -72,7 +72,7 @@ def test_how_a_folder_embeds_is_said_when_it_is_made(client: Letta, http: httpx.
     assert http.post("/v1/folders/", json={}).status_code == 422
 
 
-@pytest.mark.manifest("folders.list", "folders.count", "folders.by_name")
+@pytest.mark.manifest("folders.list", "folders.count", "folders.by_name", "folders.metadata")
 def test_folders_are_listed_in_pages_counted_and_found(client: Letta, http: httpx.Client) -> None:
     before = http.get("/v1/folders/count").json()
     made = [client.folders.create(name=f"page {number}").id for number in range(4)]
@@ -86,6 +86,7 @@ def test_folders_are_listed_in_pages_counted_and_found(client: Letta, http: http
         client.folders.list(after=MISSING)
     with pytest.raises(UnprocessableEntityError):
         client.folders.retrieve("source-1")
+    assert http.get("/v1/folders/metadata").status_code == 422
 
 
 @pytest.mark.manifest("folders.upload", "folders.files.retrieve", "folders.files.list", "folders.files.delete")

@@ -68,7 +68,7 @@ def test_a_tool_is_changed_and_renamed_with_its_schema(client: Letta) -> None:
         client.tools.update(MISSING, tags=[])
 
 
-@pytest.mark.manifest("tools.list", "tools.list.filters")
+@pytest.mark.manifest("tools.list", "tools.list.filters", "tools.count")
 def test_tools_are_listed_by_what_they_are(client: Letta, http: httpx.Client) -> None:
     tool = client.tools.create(source_code=source("listed_here"))
     assert [one.name for one in client.tools.list(name="listed_here")] == ["listed_here"]
@@ -100,7 +100,7 @@ def test_a_deleted_tool_leaves_its_agents(client: Letta, new_agent: Callable[...
         client.tools.delete(tool.id)
 
 
-@pytest.mark.manifest("tools.builtin")
+@pytest.mark.manifest("tools.builtin", "tools.add_base")
 def test_built_in_tools_are_there_and_stay(client: Letta, http: httpx.Client) -> None:
     tool = client.tools.list(name="memory_insert").items[0]
     assert client.tools.retrieve(tool.id).json_schema is not None

@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 
 from hibernaut import __version__
-from hibernaut.rest import docs, errors
+from hibernaut.rest import docs, errors, unserved_routes
 from hibernaut.rest.async_bridge import USUAL_WAITS, Lanes, Waits
 from hibernaut.rest.dependencies import Services
 from hibernaut.rest.middleware import MEBIBYTE, BodyLimit, OneSpelling, Unforeseen
@@ -27,6 +27,7 @@ from hibernaut.rest.routers import (
     blocks,
     compaction,
     conversations,
+    empty_lists,
     folders,
     health,
     jobs,
@@ -44,6 +45,7 @@ from hibernaut.rest.routers import (
 
 ROUTERS = (
     health,
+    empty_lists,
     agents,
     repairs,
     compaction,
@@ -87,7 +89,14 @@ def create_app(
     warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
     app = FastAPI(
         # Not by `include_router`, which examines every route of a router before it takes one.
-        routes=[route for router in (*(module.router for module in ROUTERS), steps.telemetry) for route in router.routes],
+        routes=[
+            *(
+                route
+                for router in (*(module.router for module in ROUTERS), folders.sources, steps.telemetry)
+                for route in router.routes
+            ),
+            *unserved_routes.routes(),
+        ],
         title="Hibernaut",
         version=__version__,
         description=DESCRIPTION,

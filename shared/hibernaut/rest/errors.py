@@ -105,6 +105,8 @@ def body_of(error: HibernautError) -> JsonObject:
         return {"detail": error.detail, "run_id": error.run_id}
     if isinstance(error, errors.PendingApproval):
         return {"detail": {"code": "PENDING_APPROVAL", "message": error.detail, "pending_request_id": error.request_id}}
+    if isinstance(error, errors.RouteNotServed):
+        return {"detail": error.detail, "code": error.code, "route": error.route}
     return {"detail": error.detail}
 
 
@@ -114,13 +116,13 @@ def model_text(error: ModelError) -> tuple[str, str]:
 
 
 def headers_of(error: HibernautError) -> dict[str, str]:
-    """A conflict stays one until the caller does something; a model call has been tried again by us as often as makes sense."""
+    """A conflict stays one until the caller does something, and what is not served is not served a moment later; a model call has been tried again by us as often as makes sense."""
     if isinstance(error, ModelError):
         after = {"retry-after": str(math.ceil(error.retry_after))} if error.retry_after is not None else {}
         return NO_RETRY | after
     if isinstance(error, errors.ServerBusy | errors.StoreUnavailable):
         return {"retry-after": str(math.ceil(error.retry_after))}
-    return dict(NO_RETRY) if isinstance(error, errors.Conflict) else {}
+    return dict(NO_RETRY) if isinstance(error, errors.Conflict | errors.NotImplementedHere) else {}
 
 
 def validation_body(found: list[Json]) -> JsonObject:

@@ -35,6 +35,18 @@ class FolderAgentList(_List):
     """A page of the agents that have a folder."""
 
 
+class SourceList(FolderList):
+    """All folders, where no page is asked for."""
+
+    limit: int = Field(default=2**31 - 1, ge=0, le=2**31 - 1)
+
+
+class SourceAgentList(FolderAgentList):
+    """All agents that have a folder, where no page is asked for."""
+
+    limit: int = Field(default=2**31 - 1, ge=0, le=2**31 - 1)
+
+
 class FolderFileList(_List):
     """A page of the files of a folder, newest first. `include_content`: with their texts."""
 
@@ -76,6 +88,8 @@ class AgentFileList(_List):
 
 FolderListQuery = Annotated[FolderList, Query()]
 FolderAgentListQuery = Annotated[FolderAgentList, Query()]
+SourceListQuery = Annotated[SourceList, Query()]
+SourceAgentListQuery = Annotated[SourceAgentList, Query()]
 FolderFileListQuery = Annotated[FolderFileList, Query()]
 FolderPassageListQuery = Annotated[FolderPassageList, Query()]
 UploadQueryString = Annotated[UploadQuery, Query()]

@@ -17,6 +17,7 @@ HibernautError
 │  ├─ ForeignHost        the request names a host that is not the server's
 │  └─ ForeignOrigin      a web page of an origin that is not allowed
 ├─ NotImplementedHere    the deployment lacks what is asked (501)
+│  └─ RouteNotServed     a route of V1 that this server does not serve; carries its name
 ├─ ServerBusy            more requests wait than the server lets (503)
 ├─ StoreUnavailable      the table is busy, throttled or out of reach for longer than it is asked again (503)
 └─ ModelError            the model's provider failed; see its subclasses
@@ -122,6 +123,17 @@ class ForeignOrigin(Forbidden):
 
 class NotImplementedHere(HibernautError):
     code = "not_implemented_here"
+
+
+class RouteNotServed(NotImplementedHere):
+    """`route` is "METHOD path" with its parameters' names, `what` says what it does in V1; `never` why it will not come, if it will not."""
+
+    code = "route_not_served"
+
+    def __init__(self, route: str, what: str, never: str = "") -> None:
+        self.route = route
+        standing = f"is not part of this server. {never}" if never else "is not served yet."
+        super().__init__(f"NOT_IMPLEMENTED: {route} ({what.rstrip('.')}) {standing} docs/compatibility.md lists every route.")
 
 
 class ServerBusy(HibernautError):

@@ -82,7 +82,7 @@ ROWS = (
     done("agents.list.filters", "API 2.2", "By name, part of a name, tags, project, template, identity, stop reason, maker."),
     done("agents.list.order", "API 2.2", "By making, last change or last run; agents that never ran stand last."),
     done("agents.list.cursors", "API 1.5", "Cursors follow the order asked for; an unknown one is ignored."),
-    done("agents.count", "API 3", "GET /v1/agents/count answers a number."),
+    done("agents.count", "API 3", "GET /v1/agents/count answers a number.", "GET /v1/agents/count"),
     done(
         "agents.delete",
         "API 2.2",
@@ -92,8 +92,14 @@ ROWS = (
     done(
         "agents.recompile",
         "API 2.2",
-        "Answers the system prompt compiled anew as a JSON text, and stores it unless `dry_run`; the old alias does the same.",
+        "Answers the system prompt compiled anew as a JSON text, and stores it unless `dry_run`.",
         "POST /v1/agents/{agent_id}/recompile",
+    ),
+    done(
+        "agents.recompile.old",
+        "API 3",
+        "The deprecated alias does the same.",
+        "POST /v1/agents/{agent_id}/system-prompt/recompile",
     ),
     done(
         "agents.reset",
@@ -101,8 +107,18 @@ ROWS = (
         "The context becomes one fresh system message, or the opening of the type; what was said stays listed.",
         "PATCH /v1/agents/{agent_id}/reset-messages",
     ),
-    done("agents.context", "API 3", "GET /v1/agents/{id}/context measures how the context window is filled."),
-    done("agents.core_memory", "API 3", "GET /v1/agents/{id}/core-memory answers the Memory object."),
+    done(
+        "agents.context",
+        "API 3",
+        "GET /v1/agents/{id}/context measures how the context window is filled.",
+        "GET /v1/agents/{agent_id}/context",
+    ),
+    done(
+        "agents.core_memory",
+        "API 3",
+        "GET /v1/agents/{id}/core-memory answers the Memory object.",
+        "GET /v1/agents/{agent_id}/core-memory",
+    ),
     done(
         "agents.blocks.retrieve",
         "API 2.5",

@@ -14,7 +14,12 @@ ROWS = (
     done("archives.delete", "API 2.11", "Deletes one (204), again 404.", "DELETE /v1/archives/{archive_id}"),
     done("archives.delete.passages", "API 2.11", "Its passages go with it, and its agents lose it."),
     done("archives.default.outlives", "RT 7.1", "An archive outlives the agent whose first passage made it."),
-    done("archives.agents", "API 3", "`GET /v1/archives/{archive_id}/agents` lists who has it."),
+    done(
+        "archives.agents",
+        "API 3",
+        "`GET /v1/archives/{archive_id}/agents` lists who has it.",
+        "GET /v1/archives/{archive_id}/agents",
+    ),
     done("archives.passages.create", "API 2.11", "Adds a passage.", "POST /v1/archives/{archive_id}/passages"),
     done("archives.passages.batch", "API 2.11", "Adds many, in order.", "POST /v1/archives/{archive_id}/passages/batch"),
     diverging(

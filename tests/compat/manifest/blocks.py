@@ -24,5 +24,6 @@ ROWS = (
         "API 2.10",
         "By label, name, tags, project, template, parts of label, description and value, and the number of agents.",
     ),
+    done("blocks.count", "API 3", "How many blocks there are.", "GET /v1/blocks/count"),
     done("blocks.agents", "API 2.10", "Lists the agents it is attached to.", "GET /v1/blocks/{block_id}/agents"),
 )

@@ -19,7 +19,8 @@ class Row:
 
     `id` is dotted and stable (`messages.list.page_order`); tests cite it by `@pytest.mark.manifest(id)`. `source` is the section of the
     digest of that API ("API 2.3") or of its run time ("RT 5.1"). `reason` says why it diverges or is out of reach, or which issue brings
-    it. `endpoint` is (method, path) exactly as `letta-client` calls it; only the row that stands for the endpoint as a whole has it.
+    it. `endpoint` is (method, path) exactly as `letta-client` calls it, or as V1 declares it; only the row that stands for the route as
+    a whole has it. Several methods have `|` between them.
     """
 
     id: str
@@ -28,6 +29,10 @@ class Row:
     status: Status = Status.DONE
     reason: str = ""
     endpoint: tuple[str, str] | None = None
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """(method, path) of each method that the endpoint has."""
+        return [(method, self.endpoint[1]) for method in self.endpoint[0].split("|")] if self.endpoint else []
 
 
 def done(id: str, source: str, sentence: str, endpoint: str = "") -> Row:

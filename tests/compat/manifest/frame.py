@@ -6,7 +6,7 @@ from tests.compat.manifest.form import LATER, diverging, done, out_of_reach, tod
 
 ROWS = (
     done("health.check", "API 2.1", "Answers the version and the status `ok`.", "GET /v1/health/"),
-    done("health.ready", "API 1.7", "GET /v1/ready/ answers 200 when requests can be served."),
+    done("health.ready", "API 1.7", "GET /v1/ready/ answers 200 when requests can be served.", "GET /v1/ready/"),
     diverging(
         "frame.slashes",
         "API 1.1",

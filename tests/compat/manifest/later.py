@@ -1,50 +1,33 @@
-"""What comes later or not at all: MCP, identities, schedules, templates, agent files, and what only Letta's cloud has (digest 2.2-2.17)."""
+"""What is to come beside routes, the lists that are empty until then, and what has no counterpart here (digest 2.2-2.17)."""
 
 from __future__ import annotations
 
-from tests.compat.manifest.form import LATER, out_of_reach, todo
+from tests.compat.manifest.form import done, out_of_reach
 
 CLOUD = "They connect devices to Letta's cloud and have no counterpart here; the answer is 404, as from an open-source V1 server."
+NONE = "none, as long as nobody can make one here."
 
 ROWS = (
-    todo("agents.export", "API 2.2", "Writes an agent file.", LATER, "GET /v1/agents/{agent_id}/export"),
-    todo("agents.import", "API 2.2", "Reads an agent file.", LATER, "POST /v1/agents/import"),
-    todo("schedule.create", "API 2.4", "Schedules a message.", LATER, "POST /v1/agents/{agent_id}/schedule"),
-    todo("schedule.list", "API 2.4", "The scheduled messages.", LATER, "GET /v1/agents/{agent_id}/schedule"),
-    todo("schedule.retrieve", "API 2.4", "One of them.", LATER, "GET /v1/agents/{agent_id}/schedule/{scheduled_message_id}"),
-    todo("schedule.delete", "API 2.4", "Takes it back.", LATER, "DELETE /v1/agents/{agent_id}/schedule/{scheduled_message_id}"),
-    todo(
-        "identities.attach",
-        "API 2.7",
-        "Gives an agent an identity.",
-        LATER,
-        "PATCH /v1/agents/{agent_id}/identities/attach/{identity_id}",
+    done(
+        "routes.unserved",
+        "API 3",
+        "A route of V1 that is not served is 501 with its name (`route`) and the code `route_not_served`.",
     ),
-    todo("identities.detach", "API 2.7", "Takes it away.", LATER, "PATCH /v1/agents/{agent_id}/identities/detach/{identity_id}"),
-    todo("mcp.create", "API 2.14", "Adds an MCP server.", LATER, "POST /v1/mcp-servers/"),
-    todo("mcp.list", "API 2.14", "The MCP servers.", LATER, "GET /v1/mcp-servers/"),
-    todo("mcp.retrieve", "API 2.14", "One of them.", LATER, "GET /v1/mcp-servers/{mcp_server_id}"),
-    todo("mcp.update", "API 2.14", "Changes it.", LATER, "PATCH /v1/mcp-servers/{mcp_server_id}"),
-    todo("mcp.delete", "API 2.14", "Removes it.", LATER, "DELETE /v1/mcp-servers/{mcp_server_id}"),
-    todo("mcp.refresh", "API 2.14", "Reads its tools again.", LATER, "PATCH /v1/mcp-servers/{mcp_server_id}/refresh"),
-    todo("mcp.tools.list", "API 2.14", "Its tools.", LATER, "GET /v1/mcp-servers/{mcp_server_id}/tools"),
-    todo("mcp.tools.retrieve", "API 2.14", "One of them.", LATER, "GET /v1/mcp-servers/{mcp_server_id}/tools/{tool_id}"),
-    todo("mcp.tools.run", "API 2.14", "Runs it.", LATER, "POST /v1/mcp-servers/{mcp_server_id}/tools/{tool_id}/run"),
-    todo("templates.create", "API 2.17", "Makes a template of an agent.", LATER, "POST /v1/templates"),
-    todo("templates.update", "API 2.17", "Changes it.", LATER, "PATCH /v1/templates/{template_name}"),
-    todo("templates.delete", "API 2.17", "Deletes it.", LATER, "DELETE /v1/templates/{template_name}"),
-    todo("templates.rollback", "API 2.17", "Goes back to a version.", LATER, "POST /v1/templates/{template_name}/rollback"),
-    todo("templates.save", "API 2.17", "Saves a version.", LATER, "POST /v1/templates/{template_name}/save"),
-    todo("templates.agents", "API 2.17", "Makes an agent from it.", LATER, "POST /v1/templates/{template_version}/agents"),
-    todo("tokens.create", "API 2.17", "Makes a token for a browser.", LATER, "POST /v1/client-side-access-tokens"),
-    todo("tokens.list", "API 2.17", "The tokens.", LATER, "GET /v1/client-side-access-tokens"),
-    todo("tokens.delete", "API 2.17", "Takes one back.", LATER, "DELETE /v1/client-side-access-tokens/{token}"),
+    done("mcp.list", "API 2.14", f"The MCP servers: {NONE}", "GET /v1/mcp-servers/"),
+    done("mcp.by_name.list", "API 3", f"The MCP servers by name, as an object: {NONE}", "GET /v1/tools/mcp/servers"),
+    done("schedule.list", "API 2.4", f"The scheduled messages of an agent: {NONE}", "GET /v1/agents/{agent_id}/schedule"),
+    done("tokens.list", "API 2.17", f"The tokens for browsers: {NONE}", "GET /v1/client-side-access-tokens"),
+    done("groups.list", "API 3", f"The groups: {NONE}", "GET /v1/groups/"),
+    done("groups.count", "API 3", "How many groups there are: 0.", "GET /v1/groups/count"),
+    done("groups.of_agent", "API 3", f"The groups of an agent: {NONE}", "GET /v1/agents/{agent_id}/groups"),
+    done("identities.list", "API 3", f"The identities: {NONE}", "GET /v1/identities/"),
+    done("identities.count", "API 3", "How many identities there are: 0.", "GET /v1/identities/count"),
+    done("providers.list", "API 3", f"The providers with keys of their own: {NONE}", "GET /v1/providers/"),
+    done("batches.list", "RT 13.6", f"The batches: {NONE}", "GET /v1/messages/batches"),
+    done("sandbox.list", "API 3", f"The configurations of places where tools run: {NONE}", "GET /v1/sandbox-config/"),
     out_of_reach("environments.list", "API 2.17", "The connected devices.", CLOUD, "GET /v1/environments"),
     out_of_reach("environments.retrieve", "API 2.17", "One of them.", CLOUD, "GET /v1/environments/{device_id}"),
     out_of_reach(
         "environments.messages", "API 2.17", "Messages to one.", CLOUD, "POST /v1/environments/{connection_id}/messages"
     ),
-    out_of_reach("voice", "API 3", "/v1/voice-beta streams to a voice.", "The routes are dead in V1 too (410)."),
-    todo("groups", "API 3", "/v1/groups/* manages groups of agents.", LATER),
-    todo("chat_completions", "API 3", "/v1/chat/completions speaks OpenAI's format with an agent as model.", LATER),
 )

@@ -197,6 +197,12 @@ ROWS = (
         "API 6.2",
         "A reply that breaks off ends its run with one error, after what was heard of it; nothing of it stands in the log.",
     ),
+    done(
+        "messages.update",
+        "API 1.6",
+        "405, as in V1: what was said is never changed.",
+        "PATCH /v1/agents/{agent_id}/messages/{message_id}",
+    ),
     done("messages.list", "API 2.3", "An agent's messages, each row as what it shows.", "GET /v1/agents/{agent_id}/messages"),
     done(
         "messages.list.order",
@@ -244,7 +250,12 @@ ROWS = (
         "In a fork it finds all that its list shows, what it shares with others included, and nothing of what these said later.",
     ),
     done("messages.search.scores", "RT 7.4", "Modes `fts`, `vector` and `hybrid`; each hit has its score and ranks."),
-    done("messages.search.agents", "RT 7.4", "`POST /v1/agents/messages/search` finds rows, by role, project and template too."),
+    done(
+        "messages.search.agents",
+        "RT 7.4",
+        "`POST /v1/agents/messages/search` finds rows, by role, project and template too.",
+        "POST /v1/agents/messages/search",
+    ),
     diverging(
         "messages.search.tool",
         "RT 7.5",

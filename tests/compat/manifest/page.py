@@ -25,8 +25,8 @@ def page() -> str:
 
 
 def _counts() -> list[str]:
-    every, endpoints = Counter(row.status for row in rows()), Counter(row.status for row in rows() if row.endpoint)
-    lines = ["| | behaviours | of these, endpoints of the SDK |", "| --- | ---: | ---: |"]
+    every, endpoints = Counter(row.status for row in rows()), Counter(row.status for row in rows() for _ in row.pairs())
+    lines = ["| | behaviours | routes of V1 and its SDK |", "| --- | ---: | ---: |"]
     lines += [f"| {status.value} | {every[status]} | {endpoints[status]} |" for status in Status]
     return [*lines, f"| **together** | **{every.total()}** | **{endpoints.total()}** |", ""]
 

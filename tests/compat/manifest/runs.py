@@ -41,8 +41,13 @@ ROWS = (
         "V1 reads spans from ClickHouse, and answers 501 without it.",
         "GET /v1/runs/{run_id}/trace",
     ),
-    done("runs.metrics", "API 3", "GET /v1/runs/{id}/metrics tells its times, its number of steps and its tools."),
-    done("runs.active", "API 3", "GET /v1/runs/active lists the runs that have not ended."),
+    done(
+        "runs.metrics",
+        "API 3",
+        "GET /v1/runs/{id}/metrics tells its times, its number of steps and its tools.",
+        "GET /v1/runs/{run_id}/metrics",
+    ),
+    done("runs.active", "API 3", "GET /v1/runs/active lists the runs that have not ended.", "GET /v1/runs/active"),
     done(
         "runs.stream",
         "API 6.5",
@@ -61,6 +66,7 @@ ROWS = (
         "API 3",
         "DELETE /v1/runs/{id} takes away a run with its steps and events: null, then 404. Its messages stay in the log.",
         "The route is broken in V1 (500).",
+        "DELETE /v1/runs/{run_id}",
     ),
     done("runs.delete.open", "API 3", "A run that goes on, waits, or waits for an approval cannot be deleted: 409."),
     done("runs.bad_input", "API 1.6", "Unknown values of filters and orders, and cursors of other runs, are refused."),

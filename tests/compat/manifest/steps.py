@@ -29,6 +29,7 @@ ROWS = (
         "API 3",
         "GET /v1/telemetry/{step_id} answers as the step's trace does: null for a step, else 404.",
         "The same: V1 shows the provider's bodies there.",
+        "GET /v1/telemetry/{step_id}",
     ),
     done(
         "steps.trace_id",

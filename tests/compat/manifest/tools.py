@@ -49,7 +49,19 @@ ROWS = (
         "POST /v1/tools/search",
     ),
     todo("tools.search.hybrid", "API 2.9", "Finds tools by words and meaning.", LATER),
-    done("tools.run", "API 3", "POST /v1/tools/run runs a source once; nothing is stored."),
-    done("tools.generate_schema", "API 3", "POST /v1/tools/generate-schema derives the schema of a source."),
-    todo("tools.generate", "API 3", "POST /v1/tools/generate-tool lets a model write a tool.", LATER),
+    done("tools.run", "API 3", "POST /v1/tools/run runs a source once; nothing is stored.", "POST /v1/tools/run"),
+    done(
+        "tools.generate_schema",
+        "API 3",
+        "POST /v1/tools/generate-schema derives the schema of a source.",
+        "POST /v1/tools/generate-schema",
+    ),
+    done("tools.count", "API 3", "How many tools there are, under the filters of the list.", "GET /v1/tools/count"),
+    done("tools.add_base", "API 3", "The built-in tools, which are always there.", "POST /v1/tools/add-base-tools"),
+    todo(
+        "tools.requirements",
+        "API 2.9",
+        "`pip_requirements` and `npm_requirements` are installed; they are stored and shown now.",
+        LATER,
+    ),
 )

@@ -22,6 +22,8 @@ def made(kind: type[HibernautError]) -> HibernautError:
         return kind("busy", "run-1")  # type: ignore[call-arg]
     if issubclass(kind, errors.ServerBusy | errors.StoreUnavailable):
         return kind("busy", retry_after=1.5)
+    if kind is errors.RouteNotServed:
+        return errors.RouteNotServed("GET /v1/x", "What it does.")
     return kind("why")
 
 
@@ -30,7 +32,7 @@ def test_every_error_has_a_status_and_a_body(kind: type[HibernautError]) -> None
     error = made(kind)
     assert 400 <= status_of(error) <= 504
     body = body_of(error)
-    assert body.keys() in ({"detail"}, {"detail", "run_id"}, {"error"})
+    assert body.keys() in ({"detail"}, {"detail", "run_id"}, {"detail", "code", "route"}, {"error"})
 
 
 @pytest.mark.parametrize(

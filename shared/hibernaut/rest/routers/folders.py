@@ -12,6 +12,8 @@ from hibernaut.rest.file_queries import (
     FolderFileListQuery,
     FolderListQuery,
     FolderPassageListQuery,
+    SourceAgentListQuery,
+    SourceListQuery,
     UploadQueryString,
 )
 from hibernaut.rest.json_responses import plain, replies, reply
@@ -24,9 +26,12 @@ from hibernaut.services.files.files import Upload
 
 UploadedFile = Annotated[UploadFile, File()]
 router = APIRouter(prefix="/v1/folders", tags=["folders"], route_class=LateRoute)
+sources = APIRouter(prefix="/v1/sources", tags=["sources"], route_class=LateRoute)
+"""The old name of folders: the same things by the same ids. Its lists have no pages unless they are asked for."""
 
 
 @router.post("", response_model=Folder)
+@sources.post("", response_model=Folder, deprecated=True)
 def create_folder(services: TheServices, caller: TheCaller, request: CreateFolder) -> Response:
     """Make a folder; its name is given once."""
     return reply(services.folders.create(caller.tenant, request, user=caller.user_id).wire())
@@ -38,31 +43,42 @@ def list_folders(services: TheServices, caller: TheCaller, query: FolderListQuer
     return replies(folder.wire() for folder in services.folders.list(caller.tenant, query.name, query.page()))
 
 
+@sources.get("", response_model=list[Folder], deprecated=True)
+def list_sources(services: TheServices, caller: TheCaller, query: SourceListQuery) -> Response:
+    """All folders, by their old name."""
+    return list_folders(services, caller, query)
+
+
 @router.get("/count", response_model=int)
+@sources.get("/count", response_model=int, deprecated=True)
 def count_folders(services: TheServices, caller: TheCaller) -> Response:
     """How many folders there are."""
     return plain(services.folders.count(caller.tenant))
 
 
 @router.get("/name/{folder_name}", response_model=str, deprecated=True)
+@sources.get("/name/{folder_name}", response_model=str, deprecated=True)
 def find_folder(services: TheServices, caller: TheCaller, folder_name: str) -> Response:
     """The id of the folder with this name."""
     return plain(services.folders.by_name(caller.tenant, folder_name))
 
 
 @router.get("/{folder_id}", response_model=Folder)
+@sources.get("/{folder_id}", response_model=Folder, deprecated=True)
 def retrieve_folder(services: TheServices, caller: TheCaller, folder_id: FolderId) -> Response:
     """One folder."""
     return reply(services.folders.retrieve(caller.tenant, folder_id).wire())
 
 
 @router.patch("/{folder_id}", response_model=Folder)
+@sources.patch("/{folder_id}", response_model=Folder, deprecated=True)
 def update_folder(services: TheServices, caller: TheCaller, folder_id: FolderId, request: UpdateFolder) -> Response:
     """Change what the request names; null changes nothing."""
     return reply(services.folders.update(caller.tenant, folder_id, request, user=caller.user_id).wire())
 
 
 @router.delete("/{folder_id}")
+@sources.delete("/{folder_id}", deprecated=True)
 def delete_folder(services: TheServices, caller: TheCaller, folder_id: FolderId) -> Response:
     """Delete the folder with its files; all agents lose it."""
     services.folders.delete(caller.tenant, folder_id)
@@ -70,6 +86,7 @@ def delete_folder(services: TheServices, caller: TheCaller, folder_id: FolderId)
 
 
 @router.post("/{folder_id}/upload", response_model=FileMetadata)
+@sources.post("/{folder_id}/upload", response_model=FileMetadata, deprecated=True)
 def upload_file(
     services: TheServices, caller: TheCaller, folder_id: FolderId, query: UploadQueryString, file: UploadedFile
 ) -> Response:
@@ -93,7 +110,14 @@ def list_folder_agents(services: TheServices, caller: TheCaller, folder_id: Fold
     return plain(list(services.folders.agents(caller.tenant, folder_id, query.page())))
 
 
+@sources.get("/{folder_id}/agents", response_model=list[str], deprecated=True)
+def list_source_agents(services: TheServices, caller: TheCaller, folder_id: FolderId, query: SourceAgentListQuery) -> Response:
+    """The ids of all agents that have the folder."""
+    return list_folder_agents(services, caller, folder_id, query)
+
+
 @router.get("/{folder_id}/passages", response_model=list[Passage])
+@sources.get("/{folder_id}/passages", response_model=list[Passage], deprecated=True)
 def list_folder_passages(
     services: TheServices, caller: TheCaller, folder_id: FolderId, query: FolderPassageListQuery
 ) -> Response:
@@ -102,12 +126,14 @@ def list_folder_passages(
 
 
 @router.get("/{folder_id}/files", response_model=list[FileMetadata])
+@sources.get("/{folder_id}/files", response_model=list[FileMetadata], deprecated=True)
 def list_folder_files(services: TheServices, caller: TheCaller, folder_id: FolderId, query: FolderFileListQuery) -> Response:
     """A page of the folder's files."""
     return replies(services.files.page(caller.tenant, folder_id, query.page(), content=query.include_content))
 
 
 @router.get("/{folder_id}/files/{file_id}", response_model=FileMetadata)
+@sources.get("/{folder_id}/files/{file_id}", response_model=FileMetadata, deprecated=True)
 def retrieve_file(
     services: TheServices, caller: TheCaller, folder_id: FolderId, file_id: FileId, include_content: bool = False
 ) -> Response:
@@ -116,6 +142,7 @@ def retrieve_file(
 
 
 @router.delete("/{folder_id}/{file_id}", status_code=204)
+@sources.delete("/{folder_id}/{file_id}", status_code=204, deprecated=True)
 def delete_file(services: TheServices, caller: TheCaller, folder_id: FolderId, file_id: FileId) -> Response:
     """Delete a file with everything that was made from it."""
     services.files.delete(caller.tenant, folder_id, file_id)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from fastapi import APIRouter, Body, Depends, Response
+from fastapi import APIRouter, Body, Depends, HTTPException, Response
 from fastapi import Request as HttpRequest
 
 from hibernaut.rest import run_responses
@@ -150,6 +150,12 @@ def cancel_message(services: TheServices, caller: TheCaller, agent_id: AgentId, 
 def list_agent_messages(services: TheServices, caller: TheCaller, agent_id: AgentId, query: AgentMessageListQuery) -> Response:
     """A page of the agent's log, always from old to new; cursors are chronological."""
     return replies(services.messages.page(caller.tenant, agent_id, query.query()))
+
+
+@router.patch("/agents/{agent_id}/messages/{message_id}", deprecated=True)
+async def update_message(agent_id: AgentId, message_id: MessageId) -> Response:  # noqa: ARG001 - the path names them
+    """Refused: what was said is never changed."""
+    raise HTTPException(405, "Messages cannot be changed: the log of an agent is append-only.")
 
 
 @router.get("/messages", response_model=list[LettaMessage])

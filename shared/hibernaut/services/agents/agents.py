@@ -83,6 +83,10 @@ class Agents:
         """Raises: NotFound."""
         return self.states.of_one(tenant, self._records.agent(tenant, agent_id), shown)
 
+    def check(self, tenant: str, agent_id: str) -> None:
+        """Raises: NotFound where there is no such agent."""
+        self._records.agent(tenant, agent_id)
+
     def list(self, tenant: str, wanted: AgentFilter, asked: Page, order_by: str, shown: frozenset[str]) -> Sequence[AgentState]:
         """`order_by` is a field of the list row: created_at, updated_at, last_run_completion."""
         rows = [row for row in self._records.agents.rows(tenant) if wanted.admits(row)]

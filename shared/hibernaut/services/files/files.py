@@ -125,7 +125,7 @@ class Files:
             if there is not None and duplicates == "skip":
                 return there
             if there is not None and duplicates == "error":
-                raise Conflict(f"CONFLICT: The folder has a file called '{file.original_name}' already.")
+                raise Conflict(f"CONFLICT: A file called '{file.original_name}' already exists in the folder.")
             if there is not None and duplicates == "replace":
                 self._delete(tenant, there)
             taken = self._files.names(tenant, file.folder_id) if duplicates == "suffix" and there else ()

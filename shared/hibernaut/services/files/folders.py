@@ -148,7 +148,7 @@ def _checked(name: str) -> str:
 
 
 def _taken(name: str) -> Conflict:
-    return Conflict(f"CONFLICT: There is a folder called '{name}' already.")
+    return Conflict(f"CONFLICT: A folder called '{name}' already exists.")
 
 
 def _id(row: Item) -> str:

@@ -1,0 +1,85 @@
+"""Lists of what nobody can make here yet, so that clients that only look find nothing instead of an error (Letta V1 API, digest 2 and 3).
+
+Making and changing those things is among the unserved routes (`rest.unserved_routes`). A list moves to its own router with its resource.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from hibernaut.domain.wire.listing import Page, page
+from hibernaut.rest.dependencies import TheCaller, TheServices
+from hibernaut.rest.json_responses import plain
+from hibernaut.rest.lazy_routes import LateRoute
+from hibernaut.rest.queries import Limit, Order
+from hibernaut.schemas.base import JsonObject, Schema
+from hibernaut.schemas.ids import AgentId
+
+router = APIRouter(prefix="/v1", tags=["to come"], route_class=LateRoute)
+
+
+class EmptyList(Schema):
+    """A page of a list that has no entries. An unknown cursor is 404, as in every list."""
+
+    before: str | None = None
+    after: str | None = None
+    limit: Limit = 50
+    order: Order = "asc"
+
+    def found(self) -> list[JsonObject]:
+        """Raises: NotFound, as no cursor can be known."""
+        asked = Page(limit=self.limit, before=self.before, after=self.after, descending=self.order == "desc")
+        return page(list[JsonObject](), asked, id_of=_id, place=_id)
+
+
+def _id(entry: JsonObject) -> str:
+    return str(entry["id"])
+
+
+EmptyListQuery = Annotated[EmptyList, Query()]
+
+
+@router.get("/mcp-servers", response_model=list[JsonObject])
+@router.get("/providers", response_model=list[JsonObject])
+@router.get("/groups", response_model=list[JsonObject], deprecated=True)
+@router.get("/identities", response_model=list[JsonObject], deprecated=True)
+@router.get("/messages/batches", response_model=list[JsonObject])
+@router.get("/sandbox-config", response_model=list[JsonObject])
+async def list_nothing(_caller: TheCaller, query: EmptyListQuery) -> Response:
+    """A page of none: this server cannot make them yet."""
+    return plain(query.found())
+
+
+@router.get("/groups/count", response_model=int, deprecated=True)
+@router.get("/identities/count", response_model=int, deprecated=True)
+async def count_nothing(_caller: TheCaller) -> Response:
+    """There are none."""
+    return plain(0)
+
+
+@router.get("/tools/mcp/servers", response_model=JsonObject)
+async def map_nothing(_caller: TheCaller) -> Response:
+    """The MCP servers by name: none."""
+    return plain({})
+
+
+@router.get("/client-side-access-tokens", response_model=JsonObject)
+async def list_no_tokens(_caller: TheCaller) -> Response:
+    """The tokens for browsers: none."""
+    return plain({"tokens": [], "hasNextPage": False})
+
+
+@router.get("/agents/{agent_id}/groups", response_model=list[JsonObject])
+def list_no_groups(services: TheServices, caller: TheCaller, agent_id: AgentId, query: EmptyListQuery) -> Response:
+    """The groups of an agent: none."""
+    services.agents.check(caller.tenant, agent_id)
+    return plain(query.found())
+
+
+@router.get("/agents/{agent_id}/schedule", response_model=JsonObject)
+def list_no_schedule(services: TheServices, caller: TheCaller, agent_id: AgentId) -> Response:
+    """The scheduled messages of an agent: none."""
+    services.agents.check(caller.tenant, agent_id)
+    return plain({"scheduled_messages": [], "has_next_page": False})
