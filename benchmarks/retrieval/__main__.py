@@ -1,12 +1,18 @@
-"""`python -m benchmarks.retrieval`: recall of four ways to search on SQLite and, where it is installed, on a real OpenSearch node."""
+"""`python -m benchmarks.retrieval`: recall of every way to search, on every corpus, on SQLite and, where it is installed, on OpenSearch.
+
+`--faqs FOLDER`: where the Debian packages of `faqs` were unpacked, if they are not installed.
+"""
 
 from __future__ import annotations
 
+import argparse
 import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks.retrieval.corpus import KINDS, memories, questions, unseen
-from benchmarks.retrieval.measure import AT, WAYS, archived, by_substring, row
+from benchmarks.retrieval import dialogue, faqs, memories
+from benchmarks.retrieval.corpora import Corpus, Places, recall
+from benchmarks.retrieval.measure import archived
 from hibernaut.adapters.embedder.catalogue import EmbedderCatalogue
 from hibernaut.adapters.memory_index.opensearch import OpenSearchMemoryIndex
 from hibernaut.adapters.memory_index.opensearch_client import connected
@@ -16,37 +22,67 @@ from hibernaut.ports.memory_index import MemoryIndex
 from tests.support.opensearch import OpenSearchNode
 from tools.engines import OPENSEARCH
 
+AT = (1, 5, 10)
+WAITING = 4
+"""One text of so many waits for the index in the rows that say so."""
+WAYS = (
+    "vectors",
+    "words",
+    "reciprocal ranks",
+    "hybrid",
+    "words, no index",
+    "hybrid, a quarter waits",
+)
+
 
 def main() -> None:
-    print(
-        f"{len(memories())} memories, {len(questions())} questions and {len(unseen())} that were held out; "
-        f"percent of the right ones among the first {AT}, and the first 10 by kind"
-    )
-    print(f"{'':34}" + " ".join(f"{f'@{at}':>6}" for at in AT) + "   " + " ".join(f"{kind:>10}" for kind in KINDS))
-    print(row("substring", by_substring(questions())))
-    print(row("substring, held out", by_substring(unseen())))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--faqs", type=Path, default=Path("/"))
+    corpora = [*memories.corpora(), *dialogue.corpora(), *faqs.corpora(parser.parse_args().faqs)]
+    print("Percent of the answers among the first " + " / ".join(map(str, AT)))
+    for corpus in corpora:
+        print(f"  {corpus.name}: {len(corpus.texts)} texts, {len(corpus.questions)} questions")
+    print(" " * 36 + "".join(f"{corpus.name:>26}" for corpus in corpora), flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        index = SqliteMemoryIndex(Path(folder) / "index.db")
-        _measured("SQLite", Path(folder), index)
-        index.close()
+        _table("SQLite", corpora, lambda name: SqliteMemoryIndex(Path(folder) / f"{name}.db"))
     if OPENSEARCH.missing_programs() or not OPENSEARCH.is_installed():
         print("OpenSearch is not installed (make engines)")
         return
     node = OpenSearchNode()
     try:
         node.start()
-        with tempfile.TemporaryDirectory() as folder:
-            _measured("OpenSearch", Path(folder), OpenSearchMemoryIndex(connected(node.address, seconds=60), prefix="retrieval"))
+        client = connected(node.address, seconds=60)
+        _table("OpenSearch", corpora, lambda name: OpenSearchMemoryIndex(client, prefix=f"retrieval-{name}"))
     finally:
         node.close()
 
 
-def _measured(name: str, folder: Path, index: MemoryIndex) -> None:
-    corpus = archived(folder, index, EmbedderCatalogue(EnvironmentSecrets({})))
-    for asked, told in ((questions(), ""), (unseen(), ", held out")):
-        for way, mode in WAYS:
-            print(row(f"{name}, {way}{told}", corpus.ranks(asked, mode)), flush=True)
-    corpus.table.close()
+def _table(engine: str, corpora: Sequence[Corpus], index: Callable[[str], MemoryIndex]) -> None:
+    columns = [_column(corpus, index, f"{number}") for number, corpus in enumerate(corpora)]
+    for way in WAYS:
+        print(f"{f'{engine}, {way}':36}" + "".join(f"{column[way]:>26}" for column in columns), flush=True)
+
+
+def _column(corpus: Corpus, index: Callable[[str], MemoryIndex], name: str) -> dict[str, str]:
+    embedders = EmbedderCatalogue(EnvironmentSecrets({}))
+
+    def cell(found: Places) -> str:
+        return " / ".join(f"{recall(corpus, found, at):.1f}" for at in AT)
+
+    with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
+        whole = archived(Path(first), index(f"{name}-whole"), embedders, corpus.texts)
+        part = archived(Path(second), index(f"{name}-part"), embedders, corpus.texts, waiting=WAITING)
+        found = {
+            "vectors": whole.found(corpus.questions, "vector"),
+            "words": whole.found(corpus.questions, "fts"),
+            "reciprocal ranks": whole.fused_by_ranks(corpus.questions),
+            "hybrid": whole.found(corpus.questions, "hybrid"),
+            "words, no index": whole.found_without_index(corpus.questions),
+            "hybrid, a quarter waits": part.found(corpus.questions, "hybrid"),
+        }
+        for each in (whole, part):
+            each.table.close()
+    return {way: cell(places) for way, places in found.items()}
 
 
 if __name__ == "__main__":

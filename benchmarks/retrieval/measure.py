@@ -1,14 +1,13 @@
-"""Recall of four ways to search, through the services that serve searches: how often the one memory that answers a question is among the
-first 1, 5 and 10."""
+"""Recall through the services that serve searches: of a corpus in an archive, indexed wholly, in part, or not at all."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from benchmarks.retrieval.corpus import KINDS, Question, memories
+from benchmarks.retrieval.corpora import Places, Question
 from hibernaut.adapters.blobs.disk import DiskBlobs
 from hibernaut.adapters.clock import SystemClock
 from hibernaut.adapters.table.sqlite import SqliteTable
@@ -24,69 +23,64 @@ from hibernaut.services.search.search_sources import MemorySources
 from hibernaut.store.stores import Stores, stores_over
 
 ARCHIVE = "archive-00000000-0000-4000-8000-000000000001"
-AT = (1, 5, 10)
-WAYS: tuple[tuple[str, SearchMode], ...] = (("BM25", "fts"), ("vectors", "vector"), ("hybrid", "hybrid"))
+DEEPEST = 10
+RECIPROCAL_RANK_CONSTANT = 60
+OF_EACH_LIST = 50
 START = datetime(2026, 1, 1, tzinfo=UTC)
-Ranks = dict[Question, int | None]
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class Archived:
-    """The corpus as passages of an archive, indexed."""
+    """Texts as passages of an archive."""
 
     stores: Stores
     search: MemorySearch
+    without_index: MemorySearch
     table: SqliteTable
 
-    def ranks(self, questions: Sequence[Question], mode: SearchMode) -> Ranks:
-        """Where the right memory stood, from 1; None: not among the first ten."""
-        found: Ranks = {}
+    def found(self, questions: Sequence[Question], mode: SearchMode) -> Places:
+        return {question: self._places(self.search, question, mode, DEEPEST) for question in questions}
+
+    def found_without_index(self, questions: Sequence[Question]) -> Places:
+        """By words, in the newest part of the table: on AWS with `search=none`, and where the index sleeps."""
+        return {question: self._places(self.without_index, question, "hybrid", DEEPEST) for question in questions}
+
+    def fused_by_ranks(self, questions: Sequence[Question]) -> Places:
+        """The same two lists by plain reciprocal ranks, to compare with."""
+        found: Places = {}
         for question in questions:
-            hits = self.search.passages(
-                DEFAULT_TENANT, Where("passage", (ARCHIVE,)), question.text, mode=mode, limit=max(AT)
-            ).hits
-            found[question] = _place(question.answer, [_number(hit.record.id) for hit in hits])
+            scores: dict[int, float] = {}
+            for mode in ("fts", "vector"):
+                for rank, place in enumerate(self._places(self.search, question, mode, OF_EACH_LIST), 1):  # type: ignore[arg-type]
+                    scores[place] = scores.get(place, 0.0) + 1 / (RECIPROCAL_RANK_CONSTANT + rank)
+            found[question] = sorted(scores, key=lambda place: -scores[place])
         return found
 
+    def _places(self, search: MemorySearch, question: Question, mode: SearchMode, limit: int) -> list[int]:
+        where = Where("passage", (ARCHIVE,))
+        return [
+            _number(hit.record.id) for hit in search.passages(DEFAULT_TENANT, where, question.text, mode=mode, limit=limit).hits
+        ]
 
-def archived(folder: Path, index: MemoryIndex, embedders: Embedders) -> Archived:
+
+def archived(folder: Path, index: MemoryIndex, embedders: Embedders, texts: Sequence[str], *, waiting: int = 0) -> Archived:
+    """One of so many texts (`waiting`; 0: none) waits for the index."""
     table, clock = SqliteTable(folder / "table.db"), SystemClock()
     stores = stores_over(table, DiskBlobs(folder / "blobs"), clock, indexed=True)
     sources = MemorySources(stores, embedders)
     archive = Archive(id=ARCHIVE, name="corpus", embedding_config=embedders.default(), created_at=START)
     stores.writer.write(*stores.passages.make(DEFAULT_TENANT, archive))
-    for number, text in enumerate(memories()):
-        passage = Passage(id=_name(number), text=text, archive_id=ARCHIVE, created_at=START + timedelta(minutes=number))
-        stores.writer.write(*stores.passages.add(DEFAULT_TENANT, ARCHIVE, [passage]))
+    late = [number for number in range(len(texts)) if waiting and number % waiting == 0]
+    _write(stores, texts, [number for number in range(len(texts)) if number not in set(late)])
     IndexPump(stores.unindexed, Indexing(table, stores, index, sources), [DEFAULT_TENANT]).drain()
-    return Archived(stores, MemorySearch(stores, index, sources), table)
+    _write(stores, texts, late)
+    return Archived(stores, MemorySearch(stores, index, sources), MemorySearch(stores, None, sources), table)
 
 
-def by_substring(questions: Sequence[Question]) -> Ranks:
-    """As the V1 server searched messages: the whole question must stand in the text, in one case; the newest first."""
-    texts = [(number, text.lower()) for number, text in enumerate(memories())]
-    return {
-        question: _place(
-            question.answer, [number for number, text in reversed(texts) if question.text.lower() in text][: max(AT)]
-        )
-        for question in questions
-    }
-
-
-def recall(ranks: Ranks, at: int, wanted: Callable[[Question], bool] = lambda _question: True) -> float:
-    """In percent."""
-    chosen = [rank for question, rank in ranks.items() if wanted(question)]
-    return 100 * sum(rank is not None and rank <= at for rank in chosen) / len(chosen)
-
-
-def row(name: str, ranks: Ranks) -> str:
-    asked = [kind for kind in KINDS if any(question.kind == kind for question in ranks)]
-    kinds = " ".join(f"{recall(ranks, 10, lambda each, kind=kind: each.kind == kind):10.0f}" for kind in asked)  # type: ignore[misc]
-    return f"{name:34}" + " ".join(f"{recall(ranks, at):6.1f}" for at in AT) + "   " + kinds
-
-
-def _place(answer: int, found: Sequence[int]) -> int | None:
-    return found.index(answer) + 1 if answer in found else None
+def _write(stores: Stores, texts: Sequence[str], numbers: Sequence[int]) -> None:
+    for number in numbers:
+        passage = Passage(id=_name(number), text=texts[number], archive_id=ARCHIVE, created_at=START + timedelta(minutes=number))
+        stores.writer.write(*stores.passages.add(DEFAULT_TENANT, ARCHIVE, [passage]))
 
 
 def _name(number: int) -> str:

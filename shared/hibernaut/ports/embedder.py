@@ -20,7 +20,7 @@ class EmbedderFailed(Exception):
 
 
 class Embedder(Protocol):
-    """One model. Thread-safe. Vectors have length one, so that a dot product is a cosine."""
+    """One model. Thread-safe. Vectors have unit norm (length one within 1e-3), so that a dot product is a cosine."""
 
     @property
     def space(self) -> str:

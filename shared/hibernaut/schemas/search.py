@@ -68,11 +68,19 @@ class Reach(Frozen):
         return any(one.holds(document) for one in self.stretches) or document.id in self.ids
 
 
+class WordCounts(Frozen):
+    """How the terms of a query (`domain.search.words.terms`) are spread over some texts: how many texts there are, and how many hold each term."""
+
+    texts: int = 0
+    holding: dict[str, int] = Field(default_factory=dict)
+
+
 class IndexQuery(Frozen):
     """What is looked for, and where. Filters hold inside the engine, before any cut: all that are given.
 
     `places` may not be empty but by intention: None means everywhere in the tenant. `text` None or `vector` None leaves that list of
-    hits empty. `start` and `end` are inclusive. `limit` counts the hits of each list.
+    hits empty. `start` and `end` are inclusive. `limit` counts the hits of each list. `beside` counts texts that the index does not
+    have: they count with its own where the rarity of a term is taken, so that scores of both can be compared.
     """
 
     tenant: str
@@ -88,23 +96,26 @@ class IndexQuery(Frozen):
     text: str | None = None
     vector: tuple[float, ...] | None = None
     limit: int = Field(default=50, ge=1, le=1000)
+    beside: WordCounts = WordCounts()
 
 
 class IndexHit(Frozen):
-    """A document that was found, with the engine's own score: by words only its order means anything, by vectors it is (1 + cosine) / 2.
-    `embedded`: it has a vector. `share`: what part of the query's words (`domain.words.terms`) a hit by words holds, 0 to 1."""
+    """A document that was found. `score`: by words BM25 (`domain.search.bm25`), above 0; by vectors (1 + cosine) / 2, 0 to 1. `embedded`: it
+    has a vector."""
 
     id: str
     score: float
     embedded: bool = True
-    share: float = 1.0
 
 
 class IndexFound(Frozen):
-    """Both lists, best first, as the engine ranked them; they are fused in `domain.search.ranks`."""
+    """Both lists, best first; they are fused in `domain.search.fusion`. `counts`: of the tenant's documents in this space; `mean_length`: the
+    number of terms against which BM25 weighs the length of a text. Both are empty where the query has no text."""
 
     lexical: tuple[IndexHit, ...] = ()
     vector: tuple[IndexHit, ...] = ()
+    counts: WordCounts = WordCounts()
+    mean_length: float = 0.0
 
 
 class IndexedState(Frozen):

@@ -57,9 +57,11 @@ class Passages:
         items = self._table.query(pk, prefix="PASSAGE#", limit=limit, descending=True)
         return [self._codec.record(Passage, item) for item in items]
 
-    def archive(self, tenant: str, archive_id: str) -> Archive | None:
-        item = self._table.get(keys.archive(tenant, archive_id))
-        return self._codec.record(Archive, item) if item else None
+    def archive_records(self, tenant: str, archive_ids: Sequence[str]) -> dict[str, Archive]:
+        """The archives that there are among these, those that are being deleted too."""
+        places = {archive_id: keys.archive(tenant, archive_id) for archive_id in archive_ids}
+        found = self._table.get_many(list(places.values())) if places else {}
+        return {archive_id: self._codec.record(Archive, found[key]) for archive_id, key in places.items() if key in found}
 
     def get_many(self, tenant: str, archive_id: str, passage_ids: Sequence[str]) -> list[Passage]:
         """The passages of an archive that exist among these, in the order asked for."""

@@ -39,21 +39,6 @@ def test_words_are_found_whatever_their_form_and_script(index: MemoryIndex, aske
     assert by_words(index, asked) == ["it"]
 
 
-@pytest.mark.parametrize(
-    ("asked", "text", "share"),
-    [
-        ("where does she keep the green tea", "Green teas stand in the cellar.", 2 / 3),
-        ("tea tea tea", "tea", 1.0),
-        ("東京タワー", "東京", 1 / 4),
-        ("café Москва", "im CAFE, москва", 1.0),
-    ],
-)
-def test_the_share_of_the_querys_words_is_told(index: MemoryIndex, asked: str, text: str, share: float) -> None:
-    index.put(SPACE, [document("it", text), document("all", f"{asked} ")])
-    found = {hit.id: hit.share for hit in index.search(SPACE, query(asked)).lexical}
-    assert found == pytest.approx({"it": share, "all": 1.0})
-
-
 def test_single_characters_of_longer_words_do_not_match(index: MemoryIndex) -> None:
     index.put(SPACE, [document("kyoto", "京都"), document("tokyo", "東京")])
     assert by_words(index, "東京") == ["tokyo"]

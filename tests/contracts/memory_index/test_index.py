@@ -10,7 +10,9 @@ import pytest
 from hibernaut.adapters.memory_index.opensearch import OpenSearchMemoryIndex
 from hibernaut.adapters.memory_index.opensearch_client import connected
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
-from hibernaut.domain.search.ranks import fused
+from hibernaut.domain.search.bm25 import rarities, shares
+from hibernaut.domain.search.fusion import fused, spread
+from hibernaut.domain.search.words import terms
 from hibernaut.ports.memory_index import IndexAsleep, MemoryIndex
 from tests.contracts.memory_index.documents import (
     EAST,
@@ -41,12 +43,17 @@ from tests.contracts.memory_index.promises_filters import (
     test_tenants_never_see_each_other,
     test_the_limit_counts_each_list,
 )
+from tests.contracts.memory_index.promises_scores import (
+    test_a_term_that_every_text_holds_still_counts,
+    test_no_tenants_documents_move_the_scores_of_anothers,
+    test_scores_by_words_are_those_of_the_one_formula,
+    test_what_was_replaced_and_removed_counts_no_more,
+)
 from tests.contracts.memory_index.promises_words import (
     test_a_huge_query_counts_by_its_first_words,
     test_a_huge_text_is_found_by_its_last_words,
     test_a_query_without_words_has_no_lexical_hits,
     test_single_characters_of_longer_words_do_not_match,
-    test_the_share_of_the_querys_words_is_told,
     test_words_are_found_whatever_their_form_and_script,
 )
 from tests.support.opensearch import OpenSearchNode, require
@@ -55,6 +62,7 @@ __all__ = [
     "test_a_huge_query_counts_by_its_first_words",
     "test_a_huge_text_is_found_by_its_last_words",
     "test_a_query_without_words_has_no_lexical_hits",
+    "test_a_term_that_every_text_holds_still_counts",
     "test_among_equals_the_newer_comes_first",
     "test_as_many_stretches_as_a_fork_can_have_and_as_many_ids_as_a_window_are_searched",
     "test_conversations_are_apart_and_the_agents_own_is_one",
@@ -63,12 +71,14 @@ __all__ = [
     "test_filters_hold_before_the_cut",
     "test_ids_are_compared_by_their_code_points",
     "test_kinds_and_places_are_apart",
+    "test_no_tenants_documents_move_the_scores_of_anothers",
+    "test_scores_by_words_are_those_of_the_one_formula",
     "test_single_characters_of_longer_words_do_not_match",
     "test_stretches_of_conversations_and_single_documents_are_searched_as_one",
     "test_tags_match_any_or_all",
     "test_tenants_never_see_each_other",
     "test_the_limit_counts_each_list",
-    "test_the_share_of_the_querys_words_is_told",
+    "test_what_was_replaced_and_removed_counts_no_more",
     "test_words_are_found_whatever_their_form_and_script",
 ]
 
@@ -286,15 +296,17 @@ def test_the_right_facts_come_first(index: MemoryIndex, asked: str) -> None:
     right = LEXICAL_ANSWERS[asked]
     found = index.search("facts", query(asked, meaning(asked)))
     assert {hit.id for hit in found.lexical[: len(right)]} == right
-    ranked = fused([(hit.id, hit.share) for hit in found.lexical], [hit.id for hit in found.vector], len(right))
+    ceiling = sum(rarities(terms(asked), found.counts).values())
+    by_words, by_meaning = ([(hit.id, hit.score) for hit in hits] for hits in (found.lexical, found.vector))
+    ranked = fused(shares(by_words, ceiling), spread(by_meaning), len(right))
     assert {hit.id for hit in ranked} == right
 
 
 def test_both_engines_rank_alike(
     new_opensearch: Callable[[], OpenSearchMemoryIndex], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Vectors: the same ids in the same order. Words: BM25 differs in its idf and in how it stores lengths, so that places may be
-    swapped where scores are near; but what matches is the same, and who is told among the first five differs by at most one."""
+    """Vectors: the same ids in the same order. Words: lengths are weighed against another mean, so that places may be swapped where
+    scores are near; but what matches is the same, and who is told among the first five differs by at most one."""
     sqlite = SqliteMemoryIndex(tmp_path_factory.mktemp("ranks") / "memory.db")
     opensearch = new_opensearch()
     for engine in (sqlite, opensearch):

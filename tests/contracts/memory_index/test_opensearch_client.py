@@ -12,7 +12,7 @@ import pytest
 
 from hibernaut.adapters.memory_index.opensearch import OpenSearchMemoryIndex
 from hibernaut.adapters.memory_index.opensearch_client import connected
-from hibernaut.adapters.memory_index.opensearch_requests import MOST_BYTES, batches, index_body, vector_mapping
+from hibernaut.adapters.memory_index.opensearch_requests import FORMAT, MOST_BYTES, batches, index_body, vector_mapping
 from hibernaut.ports.memory_index import IndexAsleep
 from tests.contracts.memory_index.documents import SPACE, document, query, tombstone
 
@@ -114,7 +114,11 @@ def test_an_answer_of_a_part_of_the_index_is_none(server: Answering, response: d
 
 
 def test_a_write_that_is_refused_for_now_is_not_taken_for_done(server: Answering) -> None:
-    refused = {"_index": f"memory-{SPACE}", "status": 429, "error": {"type": "rejected_execution_exception", "reason": "full"}}
+    refused = {
+        "_index": f"memory-{FORMAT}-{SPACE}",
+        "status": 429,
+        "error": {"type": "rejected_execution_exception", "reason": "full"},
+    }
     server.body = json.dumps({"errors": True, "items": [{"index": refused}]})
     index = OpenSearchMemoryIndex(connected(server.address), prefix="memory")
     with pytest.raises(IndexAsleep, match="full"):
@@ -123,7 +127,9 @@ def test_a_write_that_is_refused_for_now_is_not_taken_for_done(server: Answering
 
 
 def test_with_a_region_each_request_is_signed_for_a_domain(server: Answering) -> None:
-    server.body = json.dumps({"responses": [{"timed_out": False, "_shards": {"failed": 0}, "hits": {"hits": []}}]})
+    server.body = json.dumps(
+        {"responses": [{"timed_out": False, "_shards": {"failed": 0}, "hits": {"total": {"value": 0}, "hits": []}}]}
+    )
     index = OpenSearchMemoryIndex(connected(server.address, region="eu-central-1"), prefix="memory")
     index.search(SPACE, query("tea"))
     ((path, headers),) = server.asked

@@ -1,4 +1,7 @@
-"""The index in an OpenSearch domain or node: one index per space, BM25 and k-NN in one request.
+"""The index in an OpenSearch domain or node: one index per space for all tenants.
+
+A search is two requests: how the query's terms are spread over the tenant's documents, beside the nearest vectors; then the documents that
+hold the terms, each term weighed by its rarity among the tenant's own. No tenant's documents move the scores of another's.
 
 A space's index is made by its first write, and its vector field by its first vector, whose dimension it keeps. Whoever is second in a
 race finds it made. Documents carry their versions to OpenSearch (external versions): it refuses what is not newer, and remembers
@@ -20,6 +23,7 @@ from typing import Any
 
 from hibernaut.adapters.memory_index import opensearch_requests as requests
 from hibernaut.adapters.memory_index.opensearch_client import of_status, translated
+from hibernaut.domain.search.bm25 import rarities
 from hibernaut.domain.search.words import terms
 from hibernaut.ports.memory_index import IndexAsleep
 from hibernaut.schemas.search import IndexDocument, IndexedState, IndexFound, IndexHit, IndexQuery, Tombstone
@@ -32,7 +36,7 @@ _UNKNOWN_FIELD = "strict_dynamic_mapping_exception"
 
 
 class OpenSearchMemoryIndex:
-    """Indices `<prefix>-<space>` behind the client (`opensearch_client.connected`)."""
+    """Indices `<prefix>-<format>-<space>` behind the client (`opensearch_client.connected`)."""
 
     def __init__(self, client: Any, *, prefix: str, replicas: int = 0) -> None:
         self._client = client
@@ -83,7 +87,8 @@ class OpenSearchMemoryIndex:
         with translated():
             found = self._client.indices.get_mapping(index=f"{self.prefix}-*")
         metas = [index["mappings"].get("_meta", {}) for index in found.values()]
-        return sorted(meta["space"] for meta in metas if meta.get("prefix") == self.prefix)
+        ours = {"prefix": self.prefix, "format": requests.FORMAT}
+        return sorted(meta["space"] for meta in metas if ours.items() <= meta.items())
 
     def drop(self, space: str) -> None:
         with translated():
@@ -91,30 +96,33 @@ class OpenSearchMemoryIndex:
         self._forgotten(space)
 
     def _index(self, space: str) -> str:
-        return f"{self.prefix}-{space}"
+        return f"{self.prefix}-{requests.FORMAT}-{space}"
 
     def _alias(self, space: str) -> str:
         """What writers name. Names of spaces have no dots."""
         return f"{self._index(space)}.writes"
 
     def _search(self, space: str, query: IndexQuery) -> IndexFound:
-        lexical = requests.lexical_search(query)
+        wanted = terms(query.text or "")
         vector = self._vector_search(space, query)
-        asked = [search for search in (lexical, vector) if search is not None]
-        if not asked:
-            return IndexFound()
+        counting = requests.counts_search(query, wanted) if wanted else None
+        first = self._asked(space, [search for search in (counting, vector) if search is not None])
+        near = _hits(first[-1]) if vector is not None else ()
+        if counting is None:
+            return IndexFound(vector=near)
+        counts = requests.counts_of(first[0], wanted)
+        held = {term: weight for term, weight in rarities(wanted, counts, query.beside).items() if counts.holding.get(term)}
+        found = _hits(*self._asked(space, [requests.lexical_search(query, held)])) if held else ()
+        return IndexFound(lexical=found, vector=near, counts=counts, mean_length=requests.MEAN_LENGTH)
+
+    def _asked(self, space: str, searches: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """The responses to searches of a space, which has no documents where it does not exist."""
+        if not searches:
+            return []
         header = json.dumps({"index": self._index(space), "ignore_unavailable": True})
         with translated():
-            answer = self._client.msearch(body="".join(f"{header}\n{json.dumps(search)}\n" for search in asked))
-        words = len(terms(query.text or ""))
-        found = [
-            _hits(response, words if search is lexical else 0)
-            for search, response in zip(asked, answer["responses"], strict=True)
-        ]
-        return IndexFound(
-            lexical=found[0] if lexical is not None else (),
-            vector=found[-1] if vector is not None else (),
-        )
+            answer = self._client.msearch(body="".join(f"{header}\n{json.dumps(search)}\n" for search in searches))
+        return [_whole(response) for response in answer["responses"]]
 
     def _vector_search(self, space: str, query: IndexQuery) -> dict[str, Any] | None:
         """None where the query has no vector, or the space has none. Raises: ValueError for a vector of another dimension."""
@@ -224,17 +232,10 @@ def _check_direction(vector: Sequence[float]) -> None:
         raise ValueError("a vector needs finite numbers, and not all of them zero")
 
 
-def _hits(response: Mapping[str, Any], words: int = 0) -> tuple[IndexHit, ...]:
-    """`words`: of how many the query was made; 0: of none."""
-    hits = _whole(response)["hits"]["hits"]
+def _hits(response: Mapping[str, Any]) -> tuple[IndexHit, ...]:
     return tuple(
-        IndexHit(
-            id=hit["fields"]["id"][0],
-            score=hit["_score"],
-            embedded=hit["fields"]["embedded"][0],
-            share=len(hit.get("matched_queries", ())) / words if words else 1.0,
-        )
-        for hit in hits
+        IndexHit(id=hit["fields"]["id"][0], score=hit["_score"], embedded=hit["fields"]["embedded"][0])
+        for hit in response["hits"]["hits"]
     )
 
 

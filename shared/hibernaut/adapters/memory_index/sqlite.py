@@ -16,7 +16,8 @@ from hibernaut.adapters.memory_index.sqlite_file import SqliteIndexFile
 from hibernaut.adapters.memory_index.sqlite_queries import narrows
 from hibernaut.adapters.memory_index.sqlite_schema import space_dropped, space_made
 from hibernaut.adapters.memory_index.sqlite_vectors import Place, Vectors, packed
-from hibernaut.schemas.search import IndexDocument, IndexedState, IndexFound, IndexHit, IndexQuery, Tombstone
+from hibernaut.adapters.memory_index.sqlite_words import by_words
+from hibernaut.schemas.search import IndexDocument, IndexedState, IndexFound, IndexHit, IndexQuery, Tombstone, WordCounts
 
 SECONDS_OF_A_TOMBSTONE = 3600
 _BYTES_OF_VECTORS = 512_000_000
@@ -42,43 +43,52 @@ class SqliteMemoryIndex:
         vectors = [None if document.vector is None else packed(document.vector) for document in documents]
         if not documents:
             return
+        by_tenant: dict[str, list[tuple[IndexDocument, bytes | None]]] = {}
+        for document, vector in zip(documents, vectors, strict=True):
+            by_tenant.setdefault(document.tenant, []).append((document, vector))
         with self._file.writing() as writer:
-            number = self._made(writer, space, [len(document.vector) for document in documents if document.vector is not None])
-            self._forget_old_tombstones(writer, number)
-            rows.put(writer, number, list(zip(documents, vectors, strict=True)))
+            for tenant, some in by_tenant.items():
+                lengths = [len(document.vector) for document, _ in some if document.vector is not None]
+                number = self._made(writer, space, tenant, lengths)
+                self._forget_old_tombstones(writer, number)
+                rows.put(writer, number, some)
 
     def remove(self, space: str, tombstones: Sequence[Tombstone]) -> None:
         if not tombstones:
             return
         with self._file.writing() as writer:
-            number = self._made(writer, space, [])
-            self._forget_old_tombstones(writer, number)
             touched = set[Place]()
+            numbers = {tenant: self._made(writer, space, tenant, []) for tenant in {each.tenant for each in tombstones}}
+            for number in numbers.values():
+                self._forget_old_tombstones(writer, number)
             for tombstone in tombstones:
+                number = numbers[tombstone.tenant]
                 if (found := rows.remove(writer, number, tombstone, self._now())) is not None:
                     touched.add(Place(number, tombstone.tenant, *found))
-            empty = [each for each in touched if not rows.has(writer, number, *each.key())]
+            empty = [each for each in touched if not rows.has(writer, each.space, *each.key())]
         for place in empty:
             self._vectors.forget_place(place)
 
     def search(self, space: str, query: IndexQuery) -> IndexFound:
         with self._file.reading() as reader:
-            found = rows.space(reader, space)
-            if found is None:
+            vector = _checked(query, space, rows.dimension(reader, space))
+            number = rows.space(reader, space, query.tenant)
+            if number is None:
                 return IndexFound()
-            number, dimension = found
-            vector = _checked(query, space, dimension)
+            lexical, counts, mean_length = by_words(reader, number, query) if query.text else ((), WordCounts(), 0.0)
             return IndexFound(
-                lexical=rows.by_words(reader, number, query),
+                lexical=lexical,
                 vector=() if vector is None else self._by_vectors(reader, number, query, vector),
+                counts=counts,
+                mean_length=mean_length,
             )
 
     def states(self, space: str, tenant: str) -> Iterator[IndexedState]:
         after = ""
         while True:
             with self._file.reading() as reader:
-                found = rows.space(reader, space)
-                some = [] if found is None else rows.states(reader, found[0], tenant, after)
+                number = rows.space(reader, space, tenant)
+                some = [] if number is None else rows.states(reader, number, tenant, after)
             for after, version, embedded in some:
                 yield IndexedState(id=after, version=version, embedded=bool(embedded))
             if len(some) < rows.STATES_AT_ONCE:
@@ -86,31 +96,31 @@ class SqliteMemoryIndex:
 
     def spaces(self) -> list[str]:
         with self._file.reading() as reader:
-            return [name for (name,) in reader.execute("SELECT name FROM space ORDER BY name")]
+            return [name for (name,) in reader.execute("SELECT DISTINCT name FROM space ORDER BY name")]
 
     def drop(self, space: str) -> None:
         with self._file.writing() as writer:
-            found = rows.space(writer, space)
-            if found is None:
-                return
-            for statement in space_dropped(found[0]):
+            numbers = [number for (number,) in writer.execute("SELECT number FROM space WHERE name = ?", (space,))]
+            for statement in (statement for number in numbers for statement in space_dropped(number)):
                 writer.execute(statement)
-            writer.execute("DELETE FROM space WHERE number = ?", (found[0],))
-        self._vectors.forget(found[0])
+            writer.execute("DELETE FROM space WHERE name = ?", (space,))
+        for number in numbers:
+            self._vectors.forget(number)
 
-    def _made(self, writer: sqlite3.Connection, space: str, dimensions: Sequence[int]) -> int:
-        """The space's number. Raises: ValueError where a dimension is not the space's."""
-        number, dimension = rows.space(writer, space) or (None, None)
+    def _made(self, writer: sqlite3.Connection, space: str, tenant: str, dimensions: Sequence[int]) -> int:
+        """The number of the tenant's part of the space. Raises: ValueError where a dimension is not the space's."""
+        dimension = rows.dimension(writer, space)
         wanted = dimension or next(iter(dimensions), None)
         if odd := [other for other in dimensions if other != wanted]:
             raise ValueError(f"the space {space} has vectors of {wanted} numbers, not of {odd[0]}")
+        number = rows.space(writer, space, tenant)
         if number is None:
-            number = writer.execute("INSERT INTO space (name) VALUES (?)", (space,)).lastrowid
-            for statement in space_made(int(number or 0)):
+            number = int(writer.execute("INSERT INTO space (name, tenant) VALUES (?, ?)", (space, tenant)).lastrowid or 0)
+            for statement in space_made(number):
                 writer.execute(statement)
         if dimension is None and wanted is not None:
             writer.execute("UPDATE space SET dimension = ? WHERE number = ?", (wanted, number))
-        return int(number or 0)
+        return number
 
     def _forget_old_tombstones(self, writer: sqlite3.Connection, number: int) -> None:
         rows.forget_tombstones(writer, number, self._now() - SECONDS_OF_A_TOMBSTONE)

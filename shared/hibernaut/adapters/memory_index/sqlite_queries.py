@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
-from hibernaut.domain.search.words import folded, paired, terms
 from hibernaut.schemas.search import IndexQuery, Reach
 
 Values = list[str | int]
@@ -61,21 +60,6 @@ def _within(reach: Reach) -> tuple[str, list[str]]:
 def narrows(query: IndexQuery) -> bool:
     """Does it ask for more than kind and places?"""
     return bool(query.reach is not None or query.file_ids or query.roles or query.tags or query.start or query.end)
-
-
-def match(text: str) -> str | None:
-    """FTS5's expression for any of a query's words; None without words."""
-    return " OR ".join(quoted(text)) or None
-
-
-def quoted(text: str) -> list[str]:
-    """The words of a query, each as FTS5 takes a word, so that none is an operator."""
-    return [f'"{word}"' for word in terms(text)]
-
-
-def indexed(text: str) -> str:
-    """A text as its words are kept."""
-    return paired(folded(text))
 
 
 def _listed(values: Iterable[str]) -> str:

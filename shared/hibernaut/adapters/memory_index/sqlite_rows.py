@@ -1,25 +1,30 @@
-"""Statements on the tables of one space: writing documents and tombstones, reading ids and words' hits.
+"""Statements on the tables of a tenant's part of a space: writing documents and tombstones, reading ids and states.
 
-Whoever calls holds the connection and its transaction. Must not know: vectors in memory, files.
+Whoever calls holds the connection and its transaction. Must not know: vectors in memory, files, how words are scored.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from hibernaut.adapters.memory_index.sqlite_queries import LIST, filters, indexed, match, microseconds, quoted
-from hibernaut.schemas.search import IndexDocument, IndexHit, IndexQuery, Tombstone
+from hibernaut.adapters.memory_index.sqlite_queries import LIST, filters, microseconds
+from hibernaut.domain.search.words import analysed
+from hibernaut.schemas.search import IndexDocument, IndexQuery, Tombstone
 
 STATES_AT_ONCE = 1000
 
 
-def space(connection: sqlite3.Connection, name: str) -> tuple[int, int | None] | None:
-    """The number of a space and the dimension of its vectors, once it has one."""
-    found = connection.execute("SELECT number, dimension FROM space WHERE name = ?", (name,)).fetchone()
-    return None if found is None else (int(found[0]), found[1])
+def space(connection: sqlite3.Connection, name: str, tenant: str) -> int | None:
+    """The number of a tenant's part of a space."""
+    found = connection.execute("SELECT number FROM space WHERE name = ? AND tenant = ?", (name, tenant)).fetchone()
+    return None if found is None else int(found[0])
+
+
+def dimension(connection: sqlite3.Connection, name: str) -> int | None:
+    """The dimension of a space's vectors, which all tenants share, once it has one."""
+    return connection.execute("SELECT max(dimension) FROM space WHERE name = ?", (name,)).fetchone()[0]  # type: ignore[no-any-return]
 
 
 def put(writer: sqlite3.Connection, number: int, documents: Sequence[tuple[IndexDocument, bytes | None]]) -> None:
@@ -60,23 +65,25 @@ def _insert(writer: sqlite3.Connection, number: int, documents: Sequence[tuple[I
     counted = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = ?"
     (last,) = writer.execute(counted, (f"document_{number}",)).fetchone()
     numbered = [(row, document, vector) for row, (document, vector) in enumerate(documents, last + 1)]
+    terms = {row: analysed(document.text) for row, document, _ in numbered}
     writer.executemany(
-        f"INSERT INTO document_{number} (row, tenant, kind, place, conversation, file, role, created, id, version, embedded)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        f"INSERT INTO document_{number} (row, tenant, kind, place, conversation, file, role, created, id, version, embedded,"
+        " length) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             (
                 *(row, one.tenant, one.kind, one.place, one.conversation, one.file_id, one.role),
-                *(microseconds(one.created_at), one.id, one.version, vector is not None),
+                *(microseconds(one.created_at), one.id, one.version, vector is not None, len(terms[row])),
             )
             for row, one, vector in numbered
         ],
     )
     vectors = [(row, vector) for row, _, vector in numbered if vector is not None]
     writer.executemany(f"INSERT INTO vector_{number} (row, vector) VALUES (?, ?)", vectors)
-    words = [(row, indexed(one.text)) for row, one, _ in numbered]
+    words = [(row, " ".join(found)) for row, found in terms.items()]
     writer.executemany(f"INSERT INTO words_{number} (rowid, words) VALUES (?, ?)", words)
     tags = [(row, tag) for row, one, _ in numbered for tag in set(one.tags)]
     writer.executemany(f"INSERT INTO tag_{number} (row, tag) VALUES (?, ?)", tags)
+    _count(writer, number, len(terms), sum(map(len, terms.values())))
 
 
 def remove(writer: sqlite3.Connection, number: int, tombstone: Tombstone, at: float) -> tuple[str, str] | None:
@@ -104,31 +111,6 @@ def has(connection: sqlite3.Connection, number: int, tenant: str, kind: str, pla
 
 def forget_tombstones(writer: sqlite3.Connection, number: int, before: float) -> None:
     writer.execute(f"DELETE FROM tombstone_{number} WHERE at < ?", (before,))
-
-
-def by_words(reader: sqlite3.Connection, number: int, query: IndexQuery) -> tuple[IndexHit, ...]:
-    """Best first, among equals the newer first."""
-    wanted = match(query.text or "")
-    if wanted is None:
-        return ()
-    where, values = filters(number, query)
-    found = reader.execute(
-        f"SELECT d.row, d.id, -bm25(words_{number}) AS score, d.embedded FROM words_{number} JOIN document_{number} d"
-        f" ON d.row = words_{number}.rowid WHERE words_{number} MATCH ? AND {where} ORDER BY score DESC, d.created DESC, d.id LIMIT ?",
-        (wanted, *values, query.limit),
-    ).fetchall()
-    words = quoted(query.text or "")
-    held = _held(reader, number, words, [row for row, *_ in found])
-    return tuple(
-        IndexHit(id=found_id, score=score, embedded=bool(embedded), share=held[row] / len(words))
-        for row, found_id, score, embedded in found
-    )
-
-
-def _held(reader: sqlite3.Connection, number: int, words: Sequence[str], rows: Sequence[int]) -> Counter[int]:
-    """How many of the words each row holds."""
-    selected, among = f"SELECT rowid FROM words_{number} WHERE words_{number} MATCH ? AND rowid IN {LIST}", json.dumps(rows)
-    return Counter(row for word in words for (row,) in reader.execute(selected, (word, among)))
 
 
 def rows(reader: sqlite3.Connection, number: int, query: IndexQuery) -> list[int]:
@@ -163,5 +145,14 @@ def states(reader: sqlite3.Connection, number: int, tenant: str, after: str) -> 
 
 
 def _delete(writer: sqlite3.Connection, number: int, rows: Sequence[int]) -> None:
+    if not rows:
+        return
+    measured = f"SELECT count(*), coalesce(sum(length), 0) FROM document_{number} WHERE row IN {LIST}"
+    texts, terms = writer.execute(measured, (json.dumps(rows),)).fetchone()
+    _count(writer, number, -texts, -terms)
     for table, name in (("document", "row"), ("vector", "row"), ("words", "rowid"), ("tag", "row")):
         writer.executemany(f"DELETE FROM {table}_{number} WHERE {name} = ?", [(row,) for row in rows])
+
+
+def _count(writer: sqlite3.Connection, number: int, texts: int, terms: int) -> None:
+    writer.execute("UPDATE space SET texts = texts + ?, terms = terms + ? WHERE number = ?", (texts, terms, number))

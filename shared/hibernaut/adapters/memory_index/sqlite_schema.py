@@ -1,30 +1,34 @@
-"""How a SQLite file holds an index: tables of the file, and tables of each space.
+"""How a SQLite file holds an index: tables of the file, and tables of each space of each tenant.
 
-A space has a number, never given twice, and its tables carry it, so that dropping it is dropping tables. A row of `document` never
+A tenant's part of a space has a number, never given twice, and its tables carry it: dropping a space is dropping tables, and no tenant's
+texts count in the statistics of another's search. A row of `document` never
 changes and its number never comes back: a new version is a new row. What was read of one (`sqlite_vectors`) is true for ever.
 Must not know: connections, queries.
 """
 
 from __future__ import annotations
 
-FORMAT = 1
+FORMAT = 2
 
 FILE = f"""
 BEGIN IMMEDIATE;
-CREATE TABLE IF NOT EXISTS space (number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, dimension INTEGER);
+CREATE TABLE IF NOT EXISTS space (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, tenant TEXT NOT NULL, dimension INTEGER,
+    texts INTEGER NOT NULL DEFAULT 0, terms INTEGER NOT NULL DEFAULT 0, UNIQUE (name, tenant)
+);
 PRAGMA user_version = {FORMAT};
 COMMIT;
 """
 
 # Times are microseconds since 1970. A vector is little-endian float32; it stands apart, so
-# that filters read small rows. `words` holds English stems and pairs of
-# Chinese, Japanese and Korean characters.
+# that filters read small rows. `words` holds the terms of texts (`domain.search.words`), which FTS5 cuts at
+# blanks alone; `length` counts them, and a space knows how many texts and terms it has.
 _SPACE = (
     """
     CREATE TABLE document_{number} (
         row INTEGER PRIMARY KEY AUTOINCREMENT, tenant TEXT NOT NULL, kind TEXT NOT NULL, place TEXT NOT NULL,
         conversation TEXT NOT NULL, file TEXT NOT NULL, role TEXT NOT NULL, created INTEGER NOT NULL,
-        id TEXT NOT NULL, version INTEGER NOT NULL, embedded INTEGER NOT NULL
+        id TEXT NOT NULL, version INTEGER NOT NULL, embedded INTEGER NOT NULL, length INTEGER NOT NULL
     )
     """,
     "CREATE UNIQUE INDEX document_{number}_id ON document_{number} (tenant, id)",
@@ -37,7 +41,7 @@ _SPACE = (
     ) WITHOUT ROWID
     """,
     "CREATE INDEX tombstone_{number}_at ON tombstone_{number} (at)",
-    "CREATE VIRTUAL TABLE words_{number} USING fts5(words, tokenize = 'porter unicode61 remove_diacritics 2')",
+    "CREATE VIRTUAL TABLE words_{number} USING fts5(words, tokenize = \"unicode61 remove_diacritics 0 categories 'L* M* N*'\")",
 )
 _TABLES = ("document", "vector", "tag", "tombstone", "words")
 

@@ -1,27 +1,26 @@
 """Finding memory again: by words and by meaning, in an index that may lag or sleep, without missing what was just written (architecture 7).
 
-A search asks the index for two ranked lists, looks at what the index does not know yet, fuses, and reads what it found from the table:
-the table is the truth, so nothing that was deleted is ever shown.
+A search reads what the index does not know yet (the tail), asks the index for candidates by words and by meaning, fuses the scores of
+both, and reads the best from the table: the table is the truth, so nothing that was deleted is ever shown.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import islice, zip_longest
-from operator import mul
 from typing import Generic, TypeVar
 
+from hibernaut.domain.search.bm25 import best
+from hibernaut.domain.search.fusion import Ranked, fused
 from hibernaut.domain.search.index_documents import name_of, place_of
-from hibernaut.domain.search.lexical import best
-from hibernaut.domain.search.ranks import Ranked, fused
 from hibernaut.ports.embedder import EmbedderFailed, Vector
-from hibernaut.ports.memory_index import WORDS, IndexAsleep, MemoryIndex
+from hibernaut.ports.memory_index import IndexAsleep, MemoryIndex
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.passage import Passage
-from hibernaut.schemas.search import IndexDocument, IndexFound, IndexHit, IndexQuery, Kind, Reach, SearchMode, TagMatch
+from hibernaut.schemas.search import IndexDocument, IndexQuery, Kind, Reach, SearchMode, TagMatch
+from hibernaut.services.search.candidates import Candidates, gathered
 from hibernaut.services.search.search_sources import MemorySources, Record, Space
 from hibernaut.store.search_outbox import Pointer
 from hibernaut.store.stores import Stores
@@ -72,10 +71,7 @@ TAIL = 200
 """Pointers of one place that a search looks at; what more was written lately it may miss, and says so."""
 TAIL_RECORDS = 1_000
 """Things that it looks at of what they name, the newest first: one pointer may name a hundred."""
-EMBEDDED_TAIL = 16
-"""Records of the tail that a search embeds itself; the others it finds by their words, or where no words count it says that it may miss
-some."""
-CANDIDATES = 50
+CANDIDATES = 200
 """Hits of each list that are fused, at least."""
 WALKED = 5_000
 """The newest records of a place that are looked at by words where the index sleeps."""
@@ -134,24 +130,17 @@ class MemorySearch:
     def _asked(self, index: MemoryIndex, tenant: str, where: Where, query: str, mode: SearchMode, limit: int) -> Searched[Record]:
         before = self._stores.unindexed.building(tenant)
         tail = self._tail(tenant, where)
-        lexical, vector, unseen = list[tuple[str, float]](), list[str](), set[str]()
-        words_only, missed = mode != "fts", False
+        found, words_only = Candidates(), mode != "fts"
         for space, places in self._sources.spaces_of(tenant, where.kind, where.places):
-            meant = None if mode == "fts" else _embedded(space, query)
-            words_only = words_only and meant is None
-            asked = _asked(
-                tenant, where, places, None if mode == "vector" and meant else query, meant, max(CANDIDATES, 2 * limit)
-            )
-            found = _in_all(index, space, asked)
-            mine = {name: each for name, each in tail.documents.items() if places is None or each.place in places}
-            by_words = _with_tail(found.lexical, mine, query) if asked.text else []
-            by_meaning, compared = _nearest(found.vector, mine, meant, space)
-            missed = missed or (asked.text is None and len(compared) < len(mine))
-            unseen |= {hit.id for hit in found.lexical if meant is None or not hit.embedded} | (mine.keys() - compared)
-            lexical, vector = _merged(lexical, by_words), _merged(vector, by_meaning)
-        ranked = fused(lexical, vector, 2 * limit + len(tail.documents), unseen if vector else ())
+            vector = None if mode == "fts" else _embedded(space, query)
+            words_only = words_only and vector is None
+            text = None if mode == "vector" and vector is not None else query
+            asked = _asked(tenant, where, places, text, vector, max(CANDIDATES, 2 * limit))
+            waiting = [each for each in tail.documents.values() if places is None or each.place in places]
+            found = found.with_those(gathered(index, space, asked, waiting))
+        ranked = fused(found.lexical, found.vector, 2 * limit + len(tail.documents), found.unseen)
         hits = self._records(tenant, where, ranked, limit)
-        incomplete = tail.cut or missed or before.stage != "OVER" or self._stores.unindexed.building(tenant) != before
+        incomplete = tail.cut or found.missed or before.stage != "OVER" or self._stores.unindexed.building(tenant) != before
         return Searched(hits, incomplete=incomplete, words_only=words_only)
 
     def _tail(self, tenant: str, where: Where) -> _Tail:
@@ -174,18 +163,26 @@ class MemorySearch:
         return _Tail(found, cut)
 
     def _records(self, tenant: str, where: Where, ranked: Sequence[Ranked], limit: int) -> tuple[Found[Record], ...]:
-        """The records of the best, as the table has them now."""
+        """The records of the best, as the table has them now: more are read only where some of the best are gone."""
+        found: list[Found[Record]] = []
+        for start in range(0, len(ranked), limit):
+            some = ranked[start : start + limit]
+            records = self._read(tenant, where.kind, some)
+            found += [Found(records[hit.id], hit.score, hit.lexical_rank, hit.vector_rank) for hit in some if hit.id in records]
+            if len(found) >= limit:
+                break
+        return tuple(found[:limit])
+
+    def _read(self, tenant: str, kind: Kind, ranked: Sequence[Ranked]) -> dict[str, Record]:
         by_place: dict[str, list[str]] = {}
         for hit in ranked:
             within, record_id = place_of(hit.id)
             by_place.setdefault(within, []).append(record_id)
-        records = {
+        return {
             name_of(within, record_id): record
             for within, ids in by_place.items()
-            for record_id, record in self._sources.records(tenant, where.kind, within, ids).items()
+            for record_id, record in self._sources.records(tenant, kind, within, ids).items()
         }
-        found = (Found(records[hit.id], hit.score, hit.lexical_rank, hit.vector_rank) for hit in ranked if hit.id in records)
-        return tuple(islice(found, limit))
 
     def _walked(self, tenant: str, where: Where, query: str, limit: int, *, asleep: bool) -> Searched[Record]:
         """By words, in the newest part of the table."""
@@ -239,22 +236,6 @@ def _asked(
     )
 
 
-def _in_all(index: MemoryIndex, space: Space, asked: IndexQuery) -> IndexFound:
-    """What a space has, and by words what was written while nobody could embed. Every space by words where nobody can now, and for what
-    was said: it stays in the space of the model that was the default when it was written."""
-    spaces = index.spaces()
-    one_space = space.embedder is not None and asked.kind != "message"
-    names = [WORDS] if one_space else [name for name in spaces if name != space.name]
-    found = index.search(space.name, asked)
-    for name in names:
-        if name in spaces and asked.text:
-            more = index.search(name, asked.model_copy(update={"vector": None})).lexical
-            known = {hit.id for hit in found.lexical}
-            fresh = [hit.model_copy(update={"embedded": False}) for hit in more if hit.id not in known]
-            found = found.model_copy(update={"lexical": (*found.lexical, *fresh)})
-    return found
-
-
 def _embedded(space: Space, query: str) -> Vector | None:
     """The query's vector; None where nobody can make it now: then words must do."""
     if space.embedder is None:
@@ -264,35 +245,3 @@ def _embedded(space: Space, query: str) -> Vector | None:
     except EmbedderFailed as error:
         logger.warning("query not embedded", extra={"space": space.name, "retryable": error.retryable})
         return None
-
-
-def _with_tail(hits: Sequence[IndexHit], tail: Mapping[str, IndexDocument], query: str) -> list[tuple[str, float]]:
-    """The index's list by words, and what it does not know yet: a text that holds every word stands first, one that holds half of them
-    in the middle. Each with the share of the words that it holds."""
-    known = [(hit.id, hit.share) for hit in hits if hit.id not in tail]
-    scored = best(query, ((name, document.text) for name, document in tail.items()), len(tail))
-    places = [((1.0 - share) * len(known), 0, (name, share)) for name, share in scored]
-    places += [(float(place), 1, hit) for place, hit in enumerate(known)]
-    return [hit for _, _, hit in sorted(places, key=lambda each: each[:2])]
-
-
-def _nearest(
-    hits: Sequence[IndexHit], tail: Mapping[str, IndexDocument], query: Vector | None, space: Space
-) -> tuple[list[str], set[str]]:
-    """The index's list by meaning, and the newest of what it does not know yet, in the order of their cosines; and which of these."""
-    if query is None or space.embedder is None:
-        return [], set()
-    newest = sorted(tail.values(), key=lambda document: document.created_at, reverse=True)[:EMBEDDED_TAIL]
-    try:
-        vectors = space.embedder.embed([document.text for document in newest]) if newest else []
-    except EmbedderFailed:
-        vectors, newest = [], []
-    near = [((1 + sum(map(mul, query, vector))) / 2, document.id) for vector, document in zip(vectors, newest, strict=True)]
-    compared = {document.id for document in newest}
-    near += [(hit.score, hit.id) for hit in hits if hit.id not in compared]
-    return [name for _, name in sorted(near, key=lambda each: -each[0])], compared
-
-
-def _merged(one: Sequence[R], other: Sequence[R]) -> list[R]:
-    """Two lists of different spaces, whose scores cannot be compared: by their ranks in turn."""
-    return [hit for pair in zip_longest(one, other) for hit in pair if hit is not None]

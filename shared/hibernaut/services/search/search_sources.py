@@ -52,16 +52,13 @@ class MemorySources:
         self._stores = stores
         self._embedders = embedders
 
-    def space(self, tenant: str, kind: Kind, place: str) -> Space:
-        """The space of an archive, of a folder, or of the log of an agent. What is gone stands nowhere."""
-        return self._space(self._config(tenant, kind, place))
-
     def default(self) -> Space:
         """The space of all logs."""
         return self._space(self._embedders.default())
 
     def space_of(self, pointer: Pointer) -> Space:
-        return self.space(pointer.tenant, pointer.kind, pointer.place)
+        """The space of an archive, of a folder, or of the log of an agent. What is gone stands nowhere."""
+        return self._spaces(pointer.tenant, pointer.kind, [pointer.place])[pointer.place]
 
     def spaces_of(self, tenant: str, kind: Kind, places: Sequence[str] | None) -> list[tuple[Space, Sequence[str] | None]]:
         """The spaces in which these places stand (None: all of the tenant's), each with those of them that do."""
@@ -69,8 +66,7 @@ class MemorySources:
             everywhere = [self.default()] if kind == "message" else self._everywhere(tenant, kind)
             return [(space, places) for space in everywhere]
         found: dict[str, tuple[Space, list[str]]] = {}
-        for place in places:
-            space = self.space(tenant, kind, place)
+        for place, space in self._spaces(tenant, kind, places).items():
             found.setdefault(space.name, (space, []))[1].append(place)
         return list(found.values())
 
@@ -78,19 +74,16 @@ class MemorySources:
         """The spaces of all archives of a tenant, or of all its folders."""
         archives, folders = self._stores.passages.archives, self._stores.folders.rows
         places = archives(tenant) if kind == "passage" else [str(row["sk"]) for row in folders(tenant)]
-        spaces = [self.default(), *(self.space(tenant, kind, place) for place in places)]
+        spaces = [self.default(), *self._spaces(tenant, kind, places).values()]
         return list({space.name: space for space in spaces}.values())
 
-    def _config(self, tenant: str, kind: Kind, place: str) -> EmbeddingConfig | None:
-        match kind:
-            case "message":
-                return self._embedders.default()
-            case "passage":
-                archive = self._stores.passages.archive(tenant, place)
-                return archive.embedding_config if archive else None
-            case "file":
-                folder = self._stores.folders.get(tenant, place)
-                return folder.embedding_config if folder else None
+    def _spaces(self, tenant: str, kind: Kind, places: Sequence[str]) -> dict[str, Space]:
+        """The space of each place, by one read of all their records."""
+        if kind == "message":
+            return dict.fromkeys(places, self.default())
+        records = self._stores.passages.archive_records if kind == "passage" else self._stores.folders.get_many
+        configs = {place: record.embedding_config for place, record in records(tenant, places).items()}
+        return {place: self._space(configs.get(place)) for place in places}
 
     def _space(self, config: EmbeddingConfig | None) -> Space:
         embedder = self._embedders.of(config)

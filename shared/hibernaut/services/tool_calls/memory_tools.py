@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Literal
 
 from hibernaut.domain.search import index_documents
-from hibernaut.domain.search.lexical import best
+from hibernaut.domain.search.bm25 import best
 from hibernaut.domain.search.passage_texts import checked
 from hibernaut.domain.times import local_time, moment_of
 from hibernaut.domain.turn.actor import Call

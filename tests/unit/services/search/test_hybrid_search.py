@@ -15,7 +15,8 @@ from hibernaut.ports.memory_index import IndexAsleep
 from hibernaut.schemas.llm_config import EmbeddingConfig
 from hibernaut.schemas.passage import Archive, Passage
 from hibernaut.schemas.search import IndexDocument, IndexFound, IndexQuery, Tombstone
-from hibernaut.services.search.hybrid_search import EMBEDDED_TAIL, MemorySearch, Where
+from hibernaut.services.search.candidates import EMBEDDED_TAIL
+from hibernaut.services.search.hybrid_search import MemorySearch, Where
 from hibernaut.services.search.index_poll_worker import IndexPump
 from hibernaut.services.search.indexing import Indexing
 from hibernaut.services.search.reindexing import Reindexing

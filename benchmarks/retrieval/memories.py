@@ -1,14 +1,15 @@
-"""The corpus: things that people tell an assistant, made for this purpose and dedicated to the public domain (CC0 1.0).
+"""Memories: things that people tell an assistant, made for this purpose and dedicated to the public domain (CC0 1.0).
 
-`questions.tsv` holds a kind, a memory and a question that it answers; the fusion was chosen on these. `unseen.tsv` holds as much that was
-written after that choice, and nothing was ever chosen by it. Beside these memories stand as many again and twice that answer nothing: what
+`questions.tsv` holds a kind, a memory and a question that it answers. `unseen.tsv` holds as much that was written later, and nothing was
+chosen by it alone. Beside these memories stand as many again and twice that answer nothing: what
 six of the people of the questions do otherwise, and small talk that uses the questions' words. Always the same.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from benchmarks.retrieval.corpora import Corpus, Question
 
 KINDS = ("words", "meaning", "name", "date", "distractor", "alike")
 """The question's words stand in the memory; none or few of them do; a name leads to it; a date is asked for or given; others have done much
@@ -127,14 +128,6 @@ def _alike() -> list[tuple[str, str]]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    kind: str
-    text: str
-    answer: int
-    """The place of the memory that answers it."""
-
-
 def memories() -> list[str]:
     """Those that are asked for and those that are not, mixed, in a fixed order."""
     told = [memory for _, memory, _ in [*_rows("questions.tsv"), *_rows("unseen.tsv")]]
@@ -147,20 +140,19 @@ def memories() -> list[str]:
     return [*mixed, *others[len(told) * every :]]
 
 
-def questions() -> list[Question]:
-    """Those by which the fusion was chosen."""
+def corpora() -> list[Corpus]:
+    """The same memories, with the questions of either file."""
     alike = [("alike", memory, question) for memory, question in _alike()[::3]]
-    return _asked([*_rows("questions.tsv"), *alike])
+    texts = tuple(memories())
+    return [
+        Corpus("memories", texts, _asked([*_rows("questions.tsv"), *alike])),
+        Corpus("memories, held out", texts, _asked(_rows("unseen.tsv"))),
+    ]
 
 
-def unseen() -> list[Question]:
-    """Those that were held out."""
-    return _asked(_rows("unseen.tsv"))
-
-
-def _asked(rows: list[tuple[str, str, str]]) -> list[Question]:
+def _asked(rows: list[tuple[str, str, str]]) -> tuple[Question, ...]:
     places = {memory: place for place, memory in enumerate(memories())}
-    return [Question(kind, question, places[memory]) for kind, memory, question in rows]
+    return tuple(Question(kind, question, (places[memory],)) for kind, memory, question in rows)
 
 
 def _rows(file: str) -> list[tuple[str, str, str]]:

@@ -1,0 +1,40 @@
+"""What a corpus of retrieval is: texts, and questions with the places of the texts that answer them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """`kind` says what makes it hard; `answers` are the places of the texts that answer it."""
+
+    kind: str
+    text: str
+    answers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """`one_is_enough`: the answers are parts of one longer text, any of which shows that it was found."""
+
+    name: str
+    texts: tuple[str, ...]
+    questions: tuple[Question, ...]
+    one_is_enough: bool = False
+
+
+Places = dict[Question, list[int]]
+"""The places of the texts that a search found for each question, best first."""
+
+
+def recall(corpus: Corpus, found: Places, at: int, kind: str | None = None) -> float:
+    """The mean part of the answers that stand among the first `at`, in percent."""
+    parts = [_part(corpus, question, found[question][:at]) for question in corpus.questions if kind in (None, question.kind)]
+    return 100 * sum(parts) / len(parts)
+
+
+def _part(corpus: Corpus, question: Question, found: Sequence[int]) -> float:
+    held = len(set(found) & set(question.answers))
+    return float(held > 0) if corpus.one_is_enough else held / len(question.answers)

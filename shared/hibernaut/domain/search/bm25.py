@@ -1,0 +1,97 @@
+"""BM25: how well a text answers a query by its terms. The one formula of every engine, and of search without an index.
+
+    score  = sum over the query's terms of rarity * frequency * (K1 + 1) / (frequency + K1 * (1 - B + B * length / mean length))
+    rarity = ln(1 + (texts - holding + 0.5) / (holding + 0.5)), which is above 0
+
+A text of mean length that holds each term once scores the sum of the rarities: the `ceiling`. Knows terms (`domain.search.words`), no engine.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import starmap
+from typing import Generic, TypeVar
+
+from hibernaut.domain.search.words import stem, terms, words
+from hibernaut.schemas.search import WordCounts
+
+K1, B = 1.2, 0.75
+Found = TypeVar("Found")
+
+
+def rarity(texts: int, holding: int) -> float:
+    return math.log1p((max(texts, holding) - holding + 0.5) / (holding + 0.5))
+
+
+def rarities(wanted: Sequence[str], *counts: WordCounts) -> dict[str, float]:
+    """The rarity of each term in all these texts together."""
+    texts = sum(each.texts for each in counts)
+    return {term: rarity(texts, sum(each.holding.get(term, 0) for each in counts)) for term in wanted}
+
+
+def saturation(frequency: int, length: int, mean_length: float) -> float:
+    """What a term counts for in a text, as a multiple of its rarity: 0 to K1 + 1."""
+    return frequency * (K1 + 1) / (frequency + K1 * (1 - B + B * length / (mean_length or 1.0)))
+
+
+@dataclass(frozen=True, slots=True)
+class Scan(Generic[Found]):
+    """What a query's terms meet in some texts: those that hold any of them, with their length and the terms' frequencies."""
+
+    counts: WordCounts
+    mean_length: float
+    holders: Sequence[tuple[Found, int, Mapping[str, int]]]
+
+    def scored(self, weights: Mapping[str, float], mean_length: float) -> list[tuple[Found, float]]:
+        """The holders with their scores, best first, among equals the one that was read first. `weights`: the terms' rarities."""
+
+        def score(thing: Found, length: int, frequencies: Mapping[str, int]) -> tuple[Found, float]:
+            return thing, sum(weights[term] * saturation(count, length, mean_length) for term, count in frequencies.items())
+
+        return sorted(starmap(score, self.holders), key=lambda hit: -hit[1])
+
+
+class _Wanted(dict[str, str | None]):
+    """A word's term, or None where the query does not ask for it: each word is stemmed once."""
+
+    def __init__(self, wanted: Sequence[str]) -> None:
+        super().__init__()
+        self._terms = frozenset(wanted)
+
+    def __missing__(self, word: str) -> str | None:
+        term = stem(word)
+        self[word] = found = term if term in self._terms else None
+        return found
+
+
+def scan(wanted: Sequence[str], texts: Iterable[tuple[Found, str]]) -> Scan[Found]:
+    """Read (thing, text) pairs once. `wanted`: the query's terms."""
+    lookup = _Wanted(wanted).__getitem__
+    count, total, holding = 0, 0, Counter[str]()
+    holders: list[tuple[Found, int, Mapping[str, int]]] = []
+    for thing, text in texts:
+        found = words(text)
+        count, total = count + 1, total + len(found)
+        if hits := list(filter(None, map(lookup, found))):
+            frequencies = Counter(hits)
+            holding.update(frequencies.keys())
+            holders.append((thing, len(found), frequencies))
+    return Scan(WordCounts(texts=count, holding=dict(holding)), total / count if count else 0.0, holders)
+
+
+def best(query: str, texts: Iterable[tuple[Found, str]], limit: int) -> list[tuple[Found, float]]:
+    """The `limit` best of (thing, text) pairs, best first, with scores of 0 to 1: of these texts alone, as if they were all there are."""
+    wanted = terms(query)
+    scanned = scan(wanted, texts)
+    weights = rarities(wanted, scanned.counts)
+    return shares(scanned.scored(weights, scanned.mean_length), sum(weights.values()))[:limit]
+
+
+def shares(scored: Sequence[tuple[Found, float]], ceiling: float) -> list[tuple[Found, float]]:
+    """Scores as parts of the ceiling, or of the best where that is higher: 0 to 1. What has few of the query's terms stays low, also
+    where nothing has more."""
+    most = max((score for _, score in scored), default=0.0)
+    return [(thing, score / max(most, ceiling)) for thing, score in scored]

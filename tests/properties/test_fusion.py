@@ -1,0 +1,84 @@
+"""Fusion by scores, whatever the lists."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hibernaut.domain.search.fusion import fused, spread
+
+SHARE = st.floats(min_value=0.0, max_value=1.0)
+IDS = [f"passage-{number}" for number in range(12)]
+LISTS = st.dictionaries(st.sampled_from(IDS), SHARE).map(lambda scores: list(scores.items()))
+LIMITS = st.integers(min_value=0, max_value=30)
+
+
+def test_a_hit_of_both_lists_passes_the_first_of_each() -> None:
+    found = fused([("a", 0.9), ("both", 0.8)], [("b", 1.0), ("both", 0.9)], 3)
+    assert [(hit.id, hit.lexical_rank, hit.vector_rank) for hit in found] == [("both", 2, 2), ("a", 1, None), ("b", None, 1)]
+
+
+def test_one_common_word_does_not_pass_the_nearest_by_meaning() -> None:
+    assert [hit.id for hit in fused([("by chance", 0.3)], [("near", 1.0), ("by chance", 0.2)], 2)] == ["near", "by chance"]
+
+
+def test_what_has_no_vector_counts_by_its_words_wholly() -> None:
+    lexical, vector = [("new", 0.9), ("old", 0.9)], [("old", 0.8), ("other", 0.0)]
+    assert [hit.id for hit in fused(lexical, vector, 3, unseen={"new"})] == ["new", "old", "other"]
+    assert [hit.id for hit in fused(lexical, vector, 3)] == ["old", "new", "other"]
+
+
+def test_scores_are_spread_between_the_worst_candidate_and_the_best() -> None:
+    assert spread([("a", 0.8), ("b", 0.5), ("c", 0.7)]) == [("a", 1.0), ("b", pytest.approx(1 / 4)), ("c", pytest.approx(3 / 4))]
+    assert spread([("a", 1.0), ("b", 0.0)]) == [("a", 1.0), ("b", pytest.approx(1 / 3))]
+    assert spread([("a", 0.8), ("b", 0.8)]) == [("a", 1.0), ("b", 1.0)]
+    assert spread([]) == []
+
+
+@given(LISTS, LISTS, LIMITS, st.sets(st.sampled_from(IDS)))
+def test_every_id_comes_once_best_first_with_its_ranks_and_a_score_from_0_to_1(
+    lexical: list[tuple[str, float]], vector: list[tuple[str, float]], limit: int, unseen: set[str]
+) -> None:
+    found = fused(lexical, vector, limit, unseen)
+    everything = dict(lexical).keys() | dict(vector).keys()
+    assert len({hit.id for hit in found}) == len(found) == min(limit, len(everything))
+    assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
+    assert all(0.0 <= hit.score <= 1.0 for hit in found)
+    for hit in found:
+        for rank, scored in ((hit.lexical_rank, lexical), (hit.vector_rank, vector)):
+            scores = dict(scored)
+            better = sum(score > scores[hit.id] for score in scores.values()) if hit.id in scores else None
+            assert (rank is None) == (better is None)
+            assert rank is None or better is None or rank > better
+    assert found == fused(lexical, vector, 30, unseen)[:limit]
+
+
+@given(LISTS, LISTS)
+def test_what_scores_higher_in_both_lists_comes_first(lexical: list[tuple[str, float]], vector: list[tuple[str, float]]) -> None:
+    place = {hit.id: number for number, hit in enumerate(fused(lexical, vector, 30))}
+    words, meaning = dict(lexical), dict(vector)
+    both = words.keys() & meaning.keys()
+    for one in both:
+        for other in both:
+            if words[one] > words[other] + 1e-9 and meaning[one] > meaning[other] + 1e-9:
+                assert place[one] < place[other]
+
+
+@given(LISTS)
+def test_one_list_keeps_its_order_and_its_scores(scored: list[tuple[str, float]]) -> None:
+    best_first = sorted(scored, key=lambda hit: -hit[1])
+    for found in (fused(scored, [], 30), fused([], scored, 30)):
+        assert [(hit.id, hit.score) for hit in found] == best_first
+
+
+@given(LISTS, LISTS, st.sampled_from(IDS), SHARE)
+def test_with_a_higher_score_by_words_none_stands_lower(
+    lexical: list[tuple[str, float]], vector: list[tuple[str, float]], one: str, score: float
+) -> None:
+    words = dict(lexical)
+    if one not in words:
+        return
+    raised = [(each, max(score, own) if each == one else own) for each, own in lexical]
+    before, after = ([hit.id for hit in fused(scores, vector, 30)].index(one) for scores in (lexical, raised))
+    assert after <= before

@@ -1,0 +1,53 @@
+"""What a search asks the table: as many reads for a hundred archives as for ten, but for one look at each archive's pointers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
+from hibernaut.adapters.table.sqlite import SqliteTable
+from hibernaut.schemas.passage import Archive, Passage
+from hibernaut.services.search.hybrid_search import MemorySearch, Where
+from hibernaut.services.search.index_poll_worker import IndexPump
+from hibernaut.services.search.indexing import Indexing
+from hibernaut.services.search.search_sources import MemorySources
+from hibernaut.store.stores import stores_over
+from tests.support.clocks import ManualClock
+from tests.support.hashing_embedder import OneEmbedder
+from tests.support.memories import Hooked
+from tests.support.world import TENANT, MemoryBlobs
+
+
+@pytest.mark.parametrize("archives", [10, 100])
+def test_a_search_of_many_archives_reads_their_records_at_once(tmp_path: Path, archives: int) -> None:
+    calls = Counter[str]()
+    clock = ManualClock()
+    table = SqliteTable(tmp_path / "table.db", now=lambda: clock.now().timestamp())
+    hooked = Hooked(table, lambda call: calls.update([call]))
+    stores = stores_over(hooked, MemoryBlobs(), clock, indexed=True)  # type: ignore[arg-type]
+    index, embedders = SqliteMemoryIndex(tmp_path / "index.db"), OneEmbedder()
+    sources = MemorySources(stores, embedders)
+    places = [f"archive-00000000-0000-4000-8000-{number:012d}" for number in range(archives)]
+    for number, place in enumerate(places):
+        made = Archive(id=place, name=place, embedding_config=embedders.default(), created_at=clock.now())
+        stores.writer.write(*stores.passages.make(TENANT, made))
+        passage = Passage(
+            id=f"passage-00000000-0000-4000-8000-{number:012d}",
+            text=f"the harbour of Bergen, seen from window {number}",
+            archive_id=place,
+            created_at=clock.now() + timedelta(seconds=number),
+        )
+        stores.writer.write(*stores.passages.add(TENANT, place, [passage]))
+    IndexPump(stores.unindexed, Indexing(hooked, stores, index, sources), [TENANT]).drain()  # type: ignore[arg-type]
+    calls.clear()
+    found = MemorySearch(stores, index, sources).passages(TENANT, Where("passage", tuple(places)), "harbour of Bergen", limit=5)
+    assert len(found.hits) == 5
+    assert calls["before get"] <= 2, "is an index being built, before and after"
+    assert calls["before get_many"] <= 1 + 5, "all archives' records, and one for each place of a hit"
+    assert calls["before query"] == archives, "the pointers of each archive: they are in a partition of their own"
+    index.close()
+    table.close()
