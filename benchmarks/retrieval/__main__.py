@@ -12,12 +12,11 @@ from pathlib import Path
 
 from benchmarks.retrieval import dialogue, faqs, memories
 from benchmarks.retrieval.corpora import Corpus, Places, recall
-from benchmarks.retrieval.measure import archived
-from hibernaut.adapters.embedder.catalogue import EmbedderCatalogue
+from benchmarks.retrieval.measure import Remembering, archived
 from hibernaut.adapters.memory_index.opensearch import OpenSearchMemoryIndex
 from hibernaut.adapters.memory_index.opensearch_client import connected
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
-from hibernaut.adapters.secrets.environment import EnvironmentSecrets
+from hibernaut.ports.embedder import Embedders
 from hibernaut.ports.memory_index import MemoryIndex
 from tests.support.opensearch import OpenSearchNode
 from tools.engines import OPENSEARCH
@@ -43,8 +42,9 @@ def main() -> None:
     for corpus in corpora:
         print(f"  {corpus.name}: {len(corpus.texts)} texts, {len(corpus.questions)} questions")
     print(" " * 36 + "".join(f"{corpus.name:>26}" for corpus in corpora), flush=True)
+    embedders = Remembering()
     with tempfile.TemporaryDirectory() as folder:
-        _table("SQLite", corpora, lambda name: SqliteMemoryIndex(Path(folder) / f"{name}.db"))
+        _table("SQLite", corpora, embedders, lambda name: SqliteMemoryIndex(Path(folder) / f"{name}.db"))
     if OPENSEARCH.missing_programs() or not OPENSEARCH.is_installed():
         print("OpenSearch is not installed (make engines)")
         return
@@ -52,20 +52,18 @@ def main() -> None:
     try:
         node.start()
         client = connected(node.address, seconds=60)
-        _table("OpenSearch", corpora, lambda name: OpenSearchMemoryIndex(client, prefix=f"retrieval-{name}"))
+        _table("OpenSearch", corpora, embedders, lambda name: OpenSearchMemoryIndex(client, prefix=f"retrieval-{name}"))
     finally:
         node.close()
 
 
-def _table(engine: str, corpora: Sequence[Corpus], index: Callable[[str], MemoryIndex]) -> None:
-    columns = [_column(corpus, index, f"{number}") for number, corpus in enumerate(corpora)]
+def _table(engine: str, corpora: Sequence[Corpus], embedders: Embedders, index: Callable[[str], MemoryIndex]) -> None:
+    columns = [_column(corpus, embedders, index, f"{number}") for number, corpus in enumerate(corpora)]
     for way in WAYS:
         print(f"{f'{engine}, {way}':36}" + "".join(f"{column[way]:>26}" for column in columns), flush=True)
 
 
-def _column(corpus: Corpus, index: Callable[[str], MemoryIndex], name: str) -> dict[str, str]:
-    embedders = EmbedderCatalogue(EnvironmentSecrets({}))
-
+def _column(corpus: Corpus, embedders: Embedders, index: Callable[[str], MemoryIndex], name: str) -> dict[str, str]:
     def cell(found: Places) -> str:
         return " / ".join(f"{recall(corpus, found, at):.1f}" for at in AT)
 

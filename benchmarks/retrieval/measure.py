@@ -10,10 +10,14 @@ from pathlib import Path
 from benchmarks.retrieval.corpora import Places, Question
 from hibernaut.adapters.blobs.disk import DiskBlobs
 from hibernaut.adapters.clock import SystemClock
+from hibernaut.adapters.embedder.cached import CachedEmbedder
+from hibernaut.adapters.embedder.catalogue import EmbedderCatalogue
+from hibernaut.adapters.secrets.environment import EnvironmentSecrets
 from hibernaut.adapters.table.sqlite import SqliteTable
-from hibernaut.ports.embedder import Embedders
+from hibernaut.ports.embedder import Embedder, Embedders
 from hibernaut.ports.memory_index import MemoryIndex
 from hibernaut.schemas.ids import DEFAULT_TENANT
+from hibernaut.schemas.llm_config import EmbeddingConfig
 from hibernaut.schemas.passage import Archive, Passage
 from hibernaut.schemas.search import SearchMode
 from hibernaut.services.search.hybrid_search import MemorySearch, Where
@@ -24,9 +28,27 @@ from hibernaut.store.stores import Stores, stores_over
 
 ARCHIVE = "archive-00000000-0000-4000-8000-000000000001"
 DEEPEST = 10
+MOST_REMEMBERED = 100_000
 RECIPROCAL_RANK_CONSTANT = 60
 OF_EACH_LIST = 50
 START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Remembering:
+    """The embedders of this machine, each of which embeds a text once, in however many archives and engines it stands."""
+
+    def __init__(self) -> None:
+        self._inner = EmbedderCatalogue(EnvironmentSecrets({}))
+        self._made: dict[str, CachedEmbedder] = {}
+
+    def of(self, config: EmbeddingConfig | None) -> Embedder | None:
+        inner = self._inner.of(config)
+        if inner is None:
+            return None
+        return self._made.setdefault(inner.space, CachedEmbedder(inner, most=MOST_REMEMBERED, most_texts=MOST_REMEMBERED))
+
+    def default(self) -> EmbeddingConfig | None:
+        return self._inner.default()
 
 
 @dataclass(frozen=True, slots=True)

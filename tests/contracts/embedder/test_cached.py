@@ -1,4 +1,4 @@
-"""Queries are embedded once while they are remembered; texts always."""
+"""Queries and texts are embedded once while they are remembered."""
 
 from __future__ import annotations
 
@@ -25,13 +25,24 @@ def test_of_many_queries_the_new_ones_are_embedded_each_once() -> None:
     assert found == HashingEmbedder().embed(["two", "one", "two", "three"])
 
 
-def test_texts_pass_through_and_are_not_remembered() -> None:
+def test_texts_are_remembered_apart_from_queries() -> None:
     inner = HashingEmbedder()
     cached = CachedEmbedder(inner)
     for _ in range(2):
         cached.embed(["one"])
     cached.embed(["one"], query=True)
-    assert inner.embedded == ["one"] * 3
+    assert inner.embedded == ["one"] * 2
+
+
+def test_many_texts_do_not_drive_queries_out() -> None:
+    inner = HashingEmbedder()
+    cached = CachedEmbedder(inner, most=2, most_texts=2)
+    cached.embed(["one"], query=True)
+    cached.embed([f"text {number}" for number in range(10)])
+    inner.embedded.clear()
+    cached.embed(["one"], query=True)
+    cached.embed(["text 8", "text 9", "text 0"])
+    assert inner.embedded == ["text 0"]
 
 
 def test_the_query_not_asked_for_longest_is_forgotten_first() -> None:
@@ -54,4 +65,4 @@ def test_a_failure_is_not_remembered() -> None:
 def test_a_long_query_is_kept_by_its_sum_only() -> None:
     cached = CachedEmbedder(HashingEmbedder())
     cached.embed(["x" * 1_000_000], query=True)
-    assert [len(key) for key in cached._known] == [32]
+    assert [len(key) for key in cached._known[True]] == [32]

@@ -82,8 +82,6 @@ __all__ = [
     "test_words_are_found_whatever_their_form_and_script",
 ]
 
-# What is written
-
 
 def test_what_was_put_is_found_at_once_by_words_and_by_vectors(index: MemoryIndex) -> None:
     index.put(SPACE, [document("tea", "She drinks green tea", EAST), document("bike", "He rides a bicycle", NORTH)])
@@ -135,9 +133,6 @@ def test_a_vector_may_be_taken_away(index: MemoryIndex) -> None:
     assert by_vector(index, EAST) == ["two"]
 
 
-# What is taken away
-
-
 def test_what_was_removed_is_not_found_and_does_not_come_back_in_the_same_or_an_older_version(index: MemoryIndex) -> None:
     index.put(SPACE, [document("one", "tea", EAST, version=2), document("two", "tea", NORTH)])
     assert by_vector(index, EAST) == ["one", "two"]
@@ -178,9 +173,6 @@ def test_many_of_the_nearest_may_be_removed(index: MemoryIndex) -> None:
     assert by_vector(index, EAST, limit=2) == ["000", "001"]
     index.remove(SPACE, [tombstone(f"{number:03}") for number in range(90)])
     assert by_vector(index, EAST, limit=3) == ["090", "091", "092"]
-
-
-# Spaces and vectors
 
 
 def test_spaces_are_apart_and_are_told(index: MemoryIndex) -> None:
@@ -229,18 +221,12 @@ def test_two_dimensions_in_one_write_are_refused(index: MemoryIndex) -> None:
     assert held(index) == [("two", 1, True)]
 
 
-# States
-
-
 def test_all_documents_are_told_in_the_order_of_their_ids(index: MemoryIndex) -> None:
     names = [f"m-{number * 7919 % 10_007:05}" for number in range(10_007)]
     for start in range(0, len(names), 4000):
         index.put(SPACE, [document(name, "x", EAST if name.endswith("7") else None) for name in names[start : start + 4000]])
     assert held(index) == [(name, 1, name.endswith("7")) for name in sorted(names)]
     assert held(index, "else") == []
-
-
-# Many at once
 
 
 def test_many_threads_may_write_and_read_from_the_very_first_write_on(index: MemoryIndex) -> None:

@@ -9,11 +9,9 @@ import pytest
 
 from benchmarks.retrieval import dialogue, memories
 from benchmarks.retrieval.corpora import Corpus, recall
-from benchmarks.retrieval.measure import Archived, archived
+from benchmarks.retrieval.measure import Archived, Remembering, archived
 from hibernaut.adapters.embedder import minilm_files
-from hibernaut.adapters.embedder.catalogue import EmbedderCatalogue
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
-from hibernaut.adapters.secrets.environment import EnvironmentSecrets
 
 CORPORA = [*memories.corpora(), *dialogue.corpora()]
 A_LITTLE = 3.0
@@ -29,7 +27,7 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[tuple[st
     for number, texts in enumerate(dict.fromkeys(corpus.texts for corpus in CORPORA)):
         folder: Path = tmp_path_factory.mktemp(f"retrieval-{number}")
         indexes.append(SqliteMemoryIndex(folder / "index.db"))
-        made[texts] = archived(folder, indexes[-1], EmbedderCatalogue(EnvironmentSecrets({})), texts)
+        made[texts] = archived(folder, indexes[-1], Remembering(), texts)
     yield made
     for each in made.values():
         each.table.close()
