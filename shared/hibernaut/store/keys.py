@@ -1,6 +1,7 @@
 """Every key of the table, and the access patterns they serve. Nobody else builds a key.
 
-`t` is the tenant, `c` a conversation (`conv-…`, or an agent's id for its default conversation), shards are two hex digits.
+`t` is the tenant, whose name is checked where a key is made (`store.tenants`), `c` a conversation (`conv-…`, or an agent's id for its
+default conversation), shards are two hex digits.
 
     pk                 sk                  what                                   read by
     t#AGENT#agent      AGENT               the agent                              retrieve, load of a step
@@ -67,6 +68,7 @@ from __future__ import annotations
 import hashlib
 
 from hibernaut.ports.table import Key
+from hibernaut.store.tenants import checked, is_tenant
 
 SHARDS = 8
 """Partitions of each sharded list: how many writers' worth of throughput a tenant-wide list has."""
@@ -97,7 +99,7 @@ def shards() -> list[str]:
 
 
 def agent(tenant: str, agent_id: str) -> Key:
-    return Key(f"{tenant}#AGENT#{agent_id}", "AGENT")
+    return Key(f"{checked(tenant)}#AGENT#{agent_id}", "AGENT")
 
 
 def agent_and_archives(tenant: str, agent_id: str) -> tuple[Key, str, str]:
@@ -106,133 +108,134 @@ def agent_and_archives(tenant: str, agent_id: str) -> tuple[Key, str, str]:
 
 
 def agent_row(tenant: str, agent_id: str) -> Key:
-    return Key(f"{tenant}#AGENTS", agent_id)
+    return Key(f"{checked(tenant)}#AGENTS", agent_id)
 
 
 def run_row(tenant: str, agent_id: str, run_id: str) -> Key:
-    return Key(f"{tenant}#AGENT#{agent_id}", f"RUN#{run_id}")
+    return Key(f"{checked(tenant)}#AGENT#{agent_id}", f"RUN#{run_id}")
 
 
 def block(tenant: str, block_id: str) -> Key:
-    return Key(f"{tenant}#BLOCK#{block_id}", "BLOCK")
+    return Key(f"{checked(tenant)}#BLOCK#{block_id}", "BLOCK")
 
 
 def block_agent(tenant: str, block_id: str, agent_id: str) -> Key:
-    return Key(f"{tenant}#BLOCKAGENTS", f"{block_id}#{agent_id}")
+    return Key(f"{checked(tenant)}#BLOCKAGENTS", f"{block_id}#{agent_id}")
 
 
 def block_row(tenant: str, block_id: str) -> Key:
-    return Key(f"{tenant}#BLOCKS", block_id)
+    return Key(f"{checked(tenant)}#BLOCKS", block_id)
 
 
 def tool(tenant: str, tool_id: str) -> Key:
-    return Key(f"{tenant}#TOOL#{tool_id}", "TOOL")
+    return Key(f"{checked(tenant)}#TOOL#{tool_id}", "TOOL")
 
 
 def tool_agent(tenant: str, tool_id: str, agent_id: str) -> Key:
-    return Key(f"{tenant}#TOOL#{tool_id}", f"AGENT#{agent_id}")
+    return Key(f"{checked(tenant)}#TOOL#{tool_id}", f"AGENT#{agent_id}")
 
 
 def tool_row(tenant: str, tool_id: str) -> Key:
-    return Key(f"{tenant}#TOOLS", tool_id)
+    return Key(f"{checked(tenant)}#TOOLS", tool_id)
 
 
 def tool_name(tenant: str, name: str) -> Key:
-    return Key(f"{tenant}#TOOLNAMES", name)
+    return Key(f"{checked(tenant)}#TOOLNAMES", name)
 
 
 def head(tenant: str, conversation: str) -> Key:
-    return Key(f"{tenant}#CONV#{conversation}", "HEAD")
+    return Key(f"{checked(tenant)}#CONV#{conversation}", "HEAD")
 
 
 def message(tenant: str, conversation: str, message_id: str) -> Key:
-    return Key(f"{tenant}#CONV#{conversation}", f"MSG#{message_id}")
+    return Key(f"{checked(tenant)}#CONV#{conversation}", f"MSG#{message_id}")
 
 
 def conversation(tenant: str, conversation_id: str) -> Key:
-    return Key(f"{tenant}#CONV#{conversation_id}", "RECORD")
+    return Key(f"{checked(tenant)}#CONV#{conversation_id}", "RECORD")
 
 
 def conversation_row(tenant: str, agent_id: str, conversation_id: str) -> Key:
-    return Key(f"{tenant}#AGENT#{agent_id}", f"CONV#{conversation_id}")
+    return Key(f"{checked(tenant)}#AGENT#{agent_id}", f"CONV#{conversation_id}")
 
 
 def fork(tenant: str, source: str, conversation_id: str) -> Key:
     """In the partition of the log that is shared."""
-    return Key(f"{tenant}#CONV#{source}", f"FORK#{conversation_id}")
+    return Key(f"{checked(tenant)}#CONV#{source}", f"FORK#{conversation_id}")
 
 
 def queued(tenant: str, conversation: str, run_id: str) -> Key:
-    return Key(f"{tenant}#CONV#{conversation}", f"QUEUE#{run_id}")
+    return Key(f"{checked(tenant)}#CONV#{conversation}", f"QUEUE#{run_id}")
 
 
 def fingerprint(tenant: str, conversation: str, digest: str) -> Key:
-    return Key(f"{tenant}#CONV#{conversation}", f"PRINT#{digest}")
+    return Key(f"{checked(tenant)}#CONV#{conversation}", f"PRINT#{digest}")
 
 
 def otid(tenant: str, conversation: str, value: str) -> Key:
     """A caller may send an otid of any length; a long one is kept by its hash."""
     name = value if len(value) <= LONGEST_NAME else hashlib.sha256(value.encode()).hexdigest()
-    return Key(f"{tenant}#CONV#{conversation}", f"OTID#{name}")
+    return Key(f"{checked(tenant)}#CONV#{conversation}", f"OTID#{name}")
 
 
 def run(tenant: str, run_id: str) -> Key:
-    return Key(f"{tenant}#RUN#{run_id}", "RUN")
+    return Key(f"{checked(tenant)}#RUN#{run_id}", "RUN")
 
 
 def journal(tenant: str, run_id: str) -> Key:
-    return Key(f"{tenant}#RUN#{run_id}", "JOURNAL")
+    return Key(f"{checked(tenant)}#RUN#{run_id}", "JOURNAL")
 
 
 def approval(tenant: str, run_id: str) -> Key:
-    return Key(f"{tenant}#RUN#{run_id}", PENDING)
+    return Key(f"{checked(tenant)}#RUN#{run_id}", PENDING)
 
 
 def claim(tenant: str, run_id: str, step: int, call_id: str) -> Key:
     """`step` counts the run's committed steps. A call's id is whatever its provider made up, of any length: its hash stands for it."""
     return Key(
-        f"{tenant}#RUN#{run_id}", f"CLAIM#{step}#{hashlib.sha256(call_id.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+        f"{checked(tenant)}#RUN#{run_id}",
+        f"CLAIM#{step}#{hashlib.sha256(call_id.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}",
     )
 
 
 def step(tenant: str, run_id: str, step_id: str) -> Key:
-    return Key(f"{tenant}#RUN#{run_id}", f"STEP#{step_id}")
+    return Key(f"{checked(tenant)}#RUN#{run_id}", f"STEP#{step_id}")
 
 
 def events(tenant: str, run_id: str, first_seq: int) -> Key:
-    return Key(f"{tenant}#RUN#{run_id}", f"EV#{first_seq:010d}")
+    return Key(f"{checked(tenant)}#RUN#{run_id}", f"EV#{first_seq:010d}")
 
 
 def archive(tenant: str, archive_id: str) -> Key:
-    return Key(f"{tenant}#ARCH#{archive_id}", "ARCHIVE")
+    return Key(f"{checked(tenant)}#ARCH#{archive_id}", "ARCHIVE")
 
 
 def archive_row(tenant: str, archive_id: str) -> Key:
-    return Key(f"{tenant}#ARCHIVES", archive_id)
+    return Key(f"{checked(tenant)}#ARCHIVES", archive_id)
 
 
 def archive_agent(tenant: str, archive_id: str, agent_id: str) -> Key:
-    return Key(f"{tenant}#ARCH#{archive_id}", f"AGENT#{agent_id}")
+    return Key(f"{checked(tenant)}#ARCH#{archive_id}", f"AGENT#{agent_id}")
 
 
 def archive_tag(tenant: str, archive_id: str, tag: str) -> Key:
-    return Key(f"{tenant}#ARCH#{archive_id}", f"TAG#{tag}")
+    return Key(f"{checked(tenant)}#ARCH#{archive_id}", f"TAG#{tag}")
 
 
 def agent_archive(tenant: str, agent_id: str, archive_id: str) -> Key:
-    return Key(f"{tenant}#AGENT#{agent_id}", f"ARCH#{archive_id}")
+    return Key(f"{checked(tenant)}#AGENT#{agent_id}", f"ARCH#{archive_id}")
 
 
 def passage(tenant: str, archive_id: str, passage_id: str) -> Key:
-    return Key(f"{tenant}#ARCH#{archive_id}", f"PASSAGE#{passage_id}")
+    return Key(f"{checked(tenant)}#ARCH#{archive_id}", f"PASSAGE#{passage_id}")
 
 
 def piece(tenant: str, file_id: str, passage_id: str) -> Key:
-    return Key(f"{tenant}#FILE#{file_id}", f"PASSAGE#{passage_id}")
+    return Key(f"{checked(tenant)}#FILE#{file_id}", f"PASSAGE#{passage_id}")
 
 
 def file(tenant: str, file_id: str) -> Key:
-    return Key(f"{tenant}#FILE#{file_id}", FILE)
+    return Key(f"{checked(tenant)}#FILE#{file_id}", FILE)
 
 
 def body_blob(owner: Key, name: str, *, ephemeral: bool = False) -> str:
@@ -242,22 +245,23 @@ def body_blob(owner: Key, name: str, *, ephemeral: bool = False) -> str:
 
 def blob_owner(blob: str) -> Key | None:
     """The item that names a blob, if any does: of a body its own, of a file's bytes and texts the file. None: the key is none of ours."""
-    parts = blob.split("/")
+    prefixed = blob.startswith((RECORDS, EPHEMERAL, FILES, UPLOADS, TEXTS))
+    parts = blob.split("/")[1 if prefixed else 0 :]
+    if not is_tenant(parts[0]):
+        return None
     if blob.startswith((FILES, UPLOADS, TEXTS)):
-        return file(parts[1], parts[2]) if len(parts) > 2 else None
-    if blob.startswith((RECORDS, EPHEMERAL)):
-        parts = parts[1:]
+        return file(parts[0], parts[1]) if len(parts) > 1 else None
     return Key("#".join(parts[:3]), "#".join(parts[3:-1])) if len(parts) > 4 else None
 
 
 def file_blob(tenant: str, file_id: str) -> str:
     """Where the bytes of a file lie, as they were sent to the API."""
-    return f"{FILES}{tenant}/{file_id}"
+    return f"{FILES}{checked(tenant)}/{file_id}"
 
 
 def upload_blob(tenant: str, file_id: str) -> str:
     """Where the bytes of a file lie that its sender put into the bucket himself. What appears here is told to ingestion."""
-    return f"{UPLOADS}{tenant}/{file_id}"
+    return f"{UPLOADS}{checked(tenant)}/{file_id}"
 
 
 def of_upload_blob(key: str) -> tuple[str, str]:
@@ -268,7 +272,7 @@ def of_upload_blob(key: str) -> tuple[str, str]:
 
 def text_blob(tenant: str, file_id: str, part: int) -> str:
     """Where a part of the text of a file lies."""
-    return f"{TEXTS}{tenant}/{file_id}/{part:06d}"
+    return f"{TEXTS}{checked(tenant)}/{file_id}/{part:06d}"
 
 
 def of_text_blob(key: str) -> int:
@@ -277,44 +281,44 @@ def of_text_blob(key: str) -> int:
 
 
 def folder(tenant: str, folder_id: str) -> Key:
-    return Key(f"{tenant}#FOLDER#{folder_id}", "FOLDER")
+    return Key(f"{checked(tenant)}#FOLDER#{folder_id}", "FOLDER")
 
 
 def folder_row(tenant: str, folder_id: str) -> Key:
-    return Key(f"{tenant}#FOLDERS", folder_id)
+    return Key(f"{checked(tenant)}#FOLDERS", folder_id)
 
 
 def folder_name(tenant: str, name: str) -> Key:
-    return Key(f"{tenant}#FOLDERNAMES", name)
+    return Key(f"{checked(tenant)}#FOLDERNAMES", name)
 
 
 def folder_file(tenant: str, folder_id: str, file_id: str) -> Key:
-    return Key(f"{tenant}#FOLDER#{folder_id}", f"FILE#{file_id}")
+    return Key(f"{checked(tenant)}#FOLDER#{folder_id}", f"FILE#{file_id}")
 
 
 def folder_file_name(tenant: str, folder_id: str, name: str) -> Key:
-    return Key(f"{tenant}#FOLDER#{folder_id}", f"NAME#{name}")
+    return Key(f"{checked(tenant)}#FOLDER#{folder_id}", f"NAME#{name}")
 
 
 def folder_agent(tenant: str, folder_id: str, agent_id: str) -> Key:
-    return Key(f"{tenant}#FOLDER#{folder_id}", f"AGENT#{agent_id}")
+    return Key(f"{checked(tenant)}#FOLDER#{folder_id}", f"AGENT#{agent_id}")
 
 
 def desk(tenant: str, agent_id: str) -> Key:
-    return Key(f"{tenant}#AGENT#{agent_id}", "DESK")
+    return Key(f"{checked(tenant)}#AGENT#{agent_id}", "DESK")
 
 
 def unindexed(tenant: str, place: str, state: str, first_id: str, *, anew: bool = False) -> Key:
     """`place`: an archive, a folder, or the agent whose log it is. `state`: as in `unindexed.State`. `anew`: for an index that was emptied."""
-    return Key(f"{tenant}#TAIL#{place}", f"{state}#{first_id}{'#ANEW' if anew else ''}")
+    return Key(f"{checked(tenant)}#TAIL#{place}", f"{state}#{first_id}{'#ANEW' if anew else ''}")
 
 
 def gone(tenant: str, identifier: str) -> Key:
-    return Key(f"{tenant}#GONE#{identifier}", GONE)
+    return Key(f"{checked(tenant)}#GONE#{identifier}", GONE)
 
 
 def reindexing(tenant: str) -> Key:
-    return Key(f"{tenant}#REINDEX", "STATE")
+    return Key(f"{checked(tenant)}#REINDEX", "STATE")
 
 
 def blob_collection() -> Key:
@@ -346,7 +350,7 @@ def listed(tenant: str, noun: str, identifier: str) -> dict[str, str]:
 
 
 def list_partition(tenant: str, noun: str, shard: str) -> str:
-    return f"{tenant}#{noun}#{shard}"
+    return f"{checked(tenant)}#{noun}#{shard}"
 
 
 def tenant_of(pk: str) -> str:

@@ -1,0 +1,31 @@
+"""Which names a tenant may have. They stand in the keys of items and blobs, so a name must not be able to mean another place."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from hibernaut.schemas.errors import InvalidArgument
+
+LONGEST = 40
+"""Characters of a tenant's name."""
+RESERVED = frozenset({"ephemeral", "files", "records", "texts", "uploads"})
+"""What the keys of blobs begin with."""
+_FORM = re.compile(rf"[a-z0-9](?:[a-z0-9-]{{0,{LONGEST - 2}}}[a-z0-9])?")
+
+
+def is_tenant(name: str) -> bool:
+    """Whether a tenant may be called so: 1 to 40 of a-z, 0-9 and inner hyphens, and no reserved word."""
+    return _FORM.fullmatch(name) is not None and name not in RESERVED
+
+
+@lru_cache(maxsize=1024)
+def checked(name: str) -> str:
+    """The name. Raises: InvalidArgument where no tenant may be called so."""
+    if is_tenant(name):
+        return name
+    reserved = ", ".join(sorted(RESERVED))
+    raise InvalidArgument(
+        f"INVALID_ARGUMENT: {name[: 2 * LONGEST]!r} cannot name a tenant. Use 1 to {LONGEST} of the characters a-z, 0-9 and -, the first and "
+        f"the last no hyphen, and none of the reserved words {reserved}."
+    )
