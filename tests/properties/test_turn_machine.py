@@ -18,8 +18,8 @@ from hibernaut.domain.tools.builtin_tools import builtin_tools
 from hibernaut.domain.turn import turn_machine
 from hibernaut.domain.turn.actor import Actor, Call, CallResult
 from hibernaut.domain.turn.approvals import to_run
-from hibernaut.domain.turn.turn_machine import (
-    TRANSITIONS,
+from hibernaut.domain.turn.turn_machine import TRANSITIONS, absorb, decide
+from hibernaut.domain.turn.turn_values import (
     Action,
     Asked,
     AwaitApproval,
@@ -43,8 +43,6 @@ from hibernaut.domain.turn.turn_machine import (
     Stepped,
     ToolsReturned,
     Turn,
-    absorb,
-    decide,
 )
 from hibernaut.ports.model import ModelReply
 from hibernaut.schemas.agent import AgentType
@@ -238,7 +236,7 @@ def test_no_module_but_the_machine_makes_a_state() -> None:
     made = {
         f"{file.relative_to(root)}:{node.lineno}"
         for file in root.rglob("*.py")
-        if file != Path(turn_machine.__file__)
+        if file.name not in {"turn_machine.py", "turn_values.py"}
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") in {"Asked", "Resolving", "Stepped", "Ready"}
     }

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from hibernaut.domain.models import retries
 from hibernaut.domain.models.model_settings import standing_in
 from hibernaut.domain.turn import model_requests
-from hibernaut.domain.turn.turn_machine import Asked, CallModel, Failed, Replied, Turn
+from hibernaut.domain.turn.turn_values import Asked, CallModel, Failed, Replied, Turn
 from hibernaut.domain.wire.deltas import Telling, as_kept
 from hibernaut.domain.wire.letta_messages import Rendering
 from hibernaut.ports.clock import Clock

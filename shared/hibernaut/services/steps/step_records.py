@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from hibernaut.domain.turn import window
-from hibernaut.domain.turn.turn_machine import Stepped, Turn
+from hibernaut.domain.turn.turn_values import Stepped, Turn
 from hibernaut.domain.wire.letta_messages import Rendering, render
 from hibernaut.domain.wire.run_trace import trace_id
 from hibernaut.ports.clock import Ids

@@ -10,7 +10,7 @@ from hibernaut.domain.memory.system_prompt import skills_section
 from hibernaut.domain.models.tokens import count
 from hibernaut.domain.turn import approvals, model_requests, window
 from hibernaut.domain.turn.actor import Actor
-from hibernaut.domain.turn.turn_machine import Turn
+from hibernaut.domain.turn.turn_values import Turn
 from hibernaut.ports.model import Models
 from hibernaut.schemas.agent import StoredAgent
 from hibernaut.schemas.block import Block, StoredBlock

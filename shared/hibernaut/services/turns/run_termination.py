@@ -18,7 +18,8 @@ from hibernaut.domain.turn import step_rows
 from hibernaut.domain.turn.actor import Call, CallResult
 from hibernaut.domain.turn.approvals import CANCELLED, answer_row, denial, refusals, results_of, to_run
 from hibernaut.domain.turn.open_calls import INTERRUPTED, Closing, OpenCall, closed
-from hibernaut.domain.turn.turn_machine import Asked, Interrupted, Replayed, Turn, absorb
+from hibernaut.domain.turn.turn_machine import absorb
+from hibernaut.domain.turn.turn_values import Asked, Interrupted, Replayed, Turn
 from hibernaut.ports.table import MAX_CHANGES, Change, ConditionFailed
 from hibernaut.ports.workflow import RunRef
 from hibernaut.schemas.conversation import Head

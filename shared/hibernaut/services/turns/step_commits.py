@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from hibernaut.domain.turn.turn_machine import IllegalOutcome, Stepped, Turn
+from hibernaut.domain.turn.turn_values import IllegalOutcome, Stepped, Turn
 from hibernaut.ports.table import Change
 from hibernaut.schemas.approval import PendingApproval
 from hibernaut.services.host import Host

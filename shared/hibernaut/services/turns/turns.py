@@ -11,7 +11,8 @@ from typing import assert_never
 
 from hibernaut.domain.turn import window
 from hibernaut.domain.turn.actor import Call
-from hibernaut.domain.turn.turn_machine import (
+from hibernaut.domain.turn.turn_machine import absorb, decide
+from hibernaut.domain.turn.turn_values import (
     Asked,
     AwaitApproval,
     Awaited,
@@ -25,8 +26,6 @@ from hibernaut.domain.turn.turn_machine import (
     RunTools,
     ToolsReturned,
     Turn,
-    absorb,
-    decide,
 )
 from hibernaut.ports.table import ConditionFailed, TooLarge
 from hibernaut.schemas.conversation import Head
