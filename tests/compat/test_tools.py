@@ -9,6 +9,39 @@ import httpx
 import pytest
 from letta_client import BadRequestError, Letta, NotFoundError, UnprocessableEntityError
 
+from tests.compat.conftest import HANDLE, Said, calls
+
+V1_TOOLS = sorted(
+    [
+        "send_message",
+        "conversation_search",
+        "archival_memory_insert",
+        "archival_memory_search",
+        "core_memory_append",
+        "core_memory_replace",
+        "memory",
+        "memory_apply_patch",
+        "memory_replace",
+        "memory_insert",
+        "memory_rethink",
+        "memory_finish_edits",
+        "send_message_to_agent_and_wait_for_reply",
+        "send_message_to_agents_matching_tags",
+        "send_message_to_agent_async",
+        "store_memories",
+        "rethink_user_memory",
+        "finish_rethinking_memory",
+        "search_memory",
+        "run_code",
+        "run_code_with_tools",
+        "web_search",
+        "fetch_webpage",
+        "open_files",
+        "grep_files",
+        "semantic_search_files",
+    ]
+)
+"""The names of V1's built-in tools."""
 MISSING = "tool-00000000-0000-4000-8000-000000000000"
 
 
@@ -77,10 +110,13 @@ def test_tools_are_listed_by_what_they_are(client: Letta, http: httpx.Client) ->
     assert [one.id for one in client.tools.list(search="LISTED_")] == [tool.id]
     assert tool.id in {one.id for one in client.tools.list(tool_types=["custom"], limit=3)}
     assert {one.tool_type for one in client.tools.list(exclude_tool_types=["custom"])} == {
+        "letta_builtin",
         "letta_core",
         "letta_files_core",
         "letta_memory_core",
+        "letta_multi_agent_core",
         "letta_sleeptime_core",
+        "letta_voice_sleeptime_core",
     }
     assert "conversation_search" in {one.name for one in client.tools.list(return_only_letta_tools=True)}
     assert len(http.get("/v1/tools/", params={"names": "listed_here,memory"}).json()) == 2
@@ -108,8 +144,48 @@ def test_built_in_tools_are_there_and_stay(client: Letta, http: httpx.Client) ->
     for refused in (lambda: client.tools.delete(tool.id), lambda: client.tools.update(tool.id, source_code="def f(): ...")):
         with pytest.raises(BadRequestError, match="built-in"):
             refused()
-    added = http.post("/v1/tools/add-base-tools").json()
-    assert tool.id in {one["id"] for one in added}
+    added = {one["name"]: one for one in http.post("/v1/tools/add-base-tools").json()}
+    assert added["memory_insert"]["id"] == tool.id
+    assert sorted(added) == V1_TOOLS
+    assert {one["name"] for one in added.values() if one["tool_type"] == "letta_builtin"} == {
+        "fetch_webpage",
+        "run_code",
+        "run_code_with_tools",
+        "web_search",
+    }
+
+
+@pytest.mark.manifest("tools.online", "tools.fetch_webpage")
+def test_the_program_of_the_sdks_readme_runs(client: Letta, http: httpx.Client, said: Said) -> None:
+    agent = client.agents.create(
+        model=HANDLE,
+        memory_blocks=[{"label": "human", "value": "Name: Ann"}, {"label": "persona", "value": "I like to help."}],
+        tools=["web_search", "run_code", "fetch_webpage"],
+    )
+    tools = {tool.name: tool for tool in client.agents.tools.list(agent.id)}
+    assert {tools[name].tool_type for name in ("web_search", "run_code", "fetch_webpage")} == {"letta_builtin"}
+    said.next(
+        calls(("web_search", {"query": "parrots"}), ("run_code", {"code": "1", "language": "python"})),
+        calls(("fetch_webpage", {"url": "http://127.0.0.1:9/"})),
+        {"content": "I could not."},
+    )
+    response = client.agents.messages.create(agent_id=agent.id, messages=[{"role": "user", "content": "Look it up."}])
+    returns = [
+        one for message in response.messages if message.message_type == "tool_return_message" for one in message.tool_returns
+    ]
+    assert [one.status for one in returns] == ["error", "error", "error"]
+    told = ["No search engine is configured", "runs code only as custom tools", "could not be read"]
+    assert [text in str(one.tool_return) for text, one in zip(told, returns, strict=True)] == [True, True, True]
+    assert (response.messages[-1].content, response.stop_reason.stop_reason) == ("I could not.", "end_turn")
+    tried = client.agents.tools.run("web_search", agent_id=agent.id, args={"query": "x"})
+    assert (tried.status, "fetch_webpage" in "".join(tried.stderr or [])) == ("error", True)
+
+
+@pytest.mark.manifest("agents.create.multi_agent_tools")
+def test_tools_between_agents_are_attached(client: Letta) -> None:
+    agent = client.agents.create(model=HANDLE, include_base_tools=False, extra_body={"include_multi_agent_tools": True})
+    assert {tool.tool_type for tool in agent.tools} == {"letta_multi_agent_core"}
+    assert len(agent.tools) == 3
 
 
 @pytest.mark.manifest("tools.run")

@@ -19,6 +19,7 @@ from hibernaut.services.steps.step_work import Loader
 from hibernaut.services.tool_calls.file_tools import FileTools
 from hibernaut.services.tool_calls.memory_changes import MemoryChanges
 from hibernaut.services.tool_calls.memory_tools import Recall
+from hibernaut.services.tool_calls.online_tools import OnlineTools
 from hibernaut.services.tool_calls.tool_execution import Calls, Lookups, ToolLimits
 from hibernaut.services.turns.approvals import Approvals
 from hibernaut.services.turns.compaction import Compactions
@@ -58,7 +59,7 @@ def chain_over(
     commits = Commits(stores, host)
     approvals = Approvals(stores, host)
     endings = Endings(stores, host, loader=loader, commits=commits, approvals=approvals)
-    lookups = Lookups(Recall(stores, host, search), FileTools(stores, host, search))
+    lookups = Lookups(Recall(stores, host, search), FileTools(stores, host, search), OnlineTools(host))
     calls = Calls(stores, host, lookups, runner, limits)
     attempts = Attempts(stores, host)
     parts = Parts(

@@ -41,7 +41,7 @@ ROWS = (
         "we in one.",
     ),
     todo("agents.create.sleeptime", "API 2.2", "`enable_sleeptime` makes a partner that edits memory; it is stored now.", LATER),
-    todo("agents.create.multi_agent_tools", "RT 1.1", "`include_multi_agent_tools` attaches the tools between agents.", LATER),
+    done("agents.create.multi_agent_tools", "RT 1.1", "`include_multi_agent_tools` attaches the tools between agents."),
     done("agents.create.folders", "API 2.2", "`folder_ids` (or `source_ids`) gives folders with their tools, also on an update."),
     todo("agents.create.identities", "API 2.2", "`identity_ids` names identities; the ids are stored and shown now.", LATER),
     todo(

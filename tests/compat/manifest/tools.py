@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.compat.manifest.form import LATER, diverging, done, todo
+from tests.compat.manifest.form import LATER, diverging, done, out_of_reach, todo
 
 ROWS = (
     done("tools.create", "API 2.9", "Makes a tool from its source; one of the same name is changed.", "POST /v1/tools/"),
@@ -49,6 +49,26 @@ ROWS = (
         "POST /v1/tools/search",
     ),
     todo("tools.search.hybrid", "API 2.9", "Finds tools by words and meaning.", LATER),
+    done(
+        "tools.online",
+        "RT 5.7",
+        "`web_search`, `fetch_webpage`, `run_code` and V1's other built-in tools are there by their names.",
+    ),
+    diverging(
+        "tools.fetch_webpage",
+        "RT 5.7",
+        "`fetch_webpage` reads pages of the public internet: HTML, text, PDF and DOCX, at most 10 MB within 20 seconds.",
+        "V1 asks a service where it has a key for it, and reads addresses of its own network too.",
+    ),
+    todo("tools.web_search", "RT 5.7", "`web_search` asks a search engine; its return says now that none is configured.", LATER),
+    todo("tools.run_code", "RT 5.7", "`run_code` runs code in a sandbox; its return says now what to do instead.", LATER),
+    todo("tools.multi_agent", "RT 5.6", "The tools between agents send messages; their returns say now that they do not.", LATER),
+    out_of_reach(
+        "tools.voice",
+        "RT 5.4",
+        "The voice tools do something.",
+        "They are dead in V1 too; their returns name what to use instead.",
+    ),
     done("tools.run", "API 3", "POST /v1/tools/run runs a source once; nothing is stored.", "POST /v1/tools/run"),
     done(
         "tools.generate_schema",

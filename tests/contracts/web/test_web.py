@@ -42,6 +42,8 @@ class Other:
 
     status: int = 200
     hangs: bool = False
+    body: bytes = b""
+    leads_to: str | None = None
     heard: list[tuple[str, str, Any]] = field(default_factory=list)
     over: threading.Event = field(default_factory=threading.Event)
     url: str = ""
@@ -60,6 +62,17 @@ def listening(other: Other) -> Iterator[Other]:
             self.send_header("location", other.url + "/elsewhere")
             self.send_header("content-length", "0")
             self.end_headers()
+
+        def do_GET(self) -> None:
+            other.heard.append((self.path, self.headers["accept"], None))
+            at = int(self.path.removeprefix("/hop/")) if self.path.startswith("/hop/") else 0
+            self.send_response(302 if at else other.status)
+            self.send_header("content-type", "text/plain")
+            self.send_header("location", f"/hop/{at - 1}" if other.leads_to is None else other.leads_to)
+            self.send_header("content-length", str(len(other.body)))
+            self.end_headers()
+            with suppress(OSError):
+                self.wfile.write(other.body)
 
         def log_message(self, format: str, *args: Any) -> None:
             """Quiet."""
@@ -147,3 +160,42 @@ def test_what_is_no_address_is_a_failure(url: str) -> None:
 def test_where_nothing_is_connected_every_post_fails() -> None:
     with pytest.raises(WebFailure):
         NO_WEB.post("http://127.0.0.1", {}, seconds=1)
+
+
+def test_a_page_is_read_over_a_few_redirects() -> None:
+    with listening(Other(body=b"text")) as other:
+        page = HttpWeb(private_pages=True).page(other.url + "/hop/5", seconds=5, most=100)
+        assert (page.status, page.content_type, page.data, page.url) == (200, "text/plain", b"text", other.url + "/hop/0")
+        with pytest.raises(WebFailure, match="more than 5 redirects"):
+            HttpWeb(private_pages=True).page(other.url + "/hop/6", seconds=5, most=100)
+
+
+def test_no_more_of_a_page_is_read_than_was_asked_for() -> None:
+    with listening(Other(body=b"x" * 1_000_000)) as other:
+        assert HttpWeb(private_pages=True).page(other.url, seconds=5, most=1000).data == b"x" * 1000
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+@pytest.mark.parametrize("web", [HttpWeb(), HttpWeb(public=True)])
+def test_a_page_of_this_machine_is_never_read(web: HttpWeb, host: str) -> None:
+    with listening(Other()) as other, pytest.raises(WebFailure, match="not one of the public internet"):
+        web.page(other.url.replace("127.0.0.1", host), seconds=5, most=100)
+    assert other.heard == []
+
+
+@pytest.mark.parametrize("address", ["file:///etc/passwd", "ftp://127.0.0.1/x", "data:text/plain,x", "//127.0.0.1/"])
+def test_other_schemes_are_not_read_nor_led_to(address: str) -> None:
+    with pytest.raises(WebFailure):
+        HttpWeb(private_pages=True).page(address, seconds=1, most=100)
+    with listening(Other(leads_to=address)) as other, pytest.raises(WebFailure):
+        HttpWeb(private_pages=True).page(other.url + "/hop/1", seconds=5, most=100)
+
+
+def test_a_page_that_never_ends_is_none() -> None:
+    with trickling() as url, pytest.raises(WebFailure, match="no answer within"):
+        HttpWeb(private_pages=True).page(url, seconds=0.1, most=100)
+
+
+def test_where_nothing_is_connected_no_page_is_read() -> None:
+    with pytest.raises(WebFailure):
+        NO_WEB.page("http://127.0.0.1", seconds=1, most=1)

@@ -3,71 +3,124 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from ipaddress import IPv6Address, ip_address
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
-from hibernaut.ports.web import WebFailure
+from hibernaut.ports.web import WebFailure, WebPage
 from hibernaut.schemas.base import JsonObject
 
 CONNECTED = "connection.connect_tcp.complete"
 """The step of a request (httpcore's name) after which it is known who is on the other side, and nothing was sent yet."""
+MOST_REDIRECTS = 5
+READER = {"user-agent": "hibernaut", "accept": "text/html, text/plain, application/pdf, */*;q=0.5"}
+NOT_PUBLIC = "the address is not one of the public internet"
+Told = TypeVar("Told")
 
 
 class HttpWeb:
-    """Each post has a connection of its own: they are rare, and go to strangers.
+    """Each request has a connection of its own: they are rare, and go to strangers.
 
-    `public`: only to addresses of the public internet. A name that leads to this machine, its metadata or its network is refused.
+    `public`: posts go to addresses of the public internet only. A name that leads to this machine, its metadata or its network is refused.
+    Pages, whose addresses a model writes, are read from the public internet alone; `private_pages` is for tests of that.
     """
 
-    def __init__(self, *, public: bool = False) -> None:
+    def __init__(self, *, public: bool = False, private_pages: bool = False) -> None:
         self._public = public
+        self._private_pages = private_pages
 
     def post(self, url: str, body: JsonObject, *, seconds: float) -> int:
         """`seconds` bounds the whole: looking the name up, connecting, and all that the other side takes to answer."""
-        import httpx2
 
-        client = httpx2.Client(timeout=seconds, follow_redirects=False)
-        outcome: SimpleQueue[int | BaseException] = SimpleQueue()
+        def sent(client: Any) -> int:
+            with client.stream("POST", url, json=body, extensions=_watched(self._public)) as answer:
+                status: int = answer.status_code
+                return status
 
-        def work() -> None:
-            try:
-                outcome.put(self._sent(client, url, body))
-            except BaseException as error:  # noqa: BLE001  the thread's outermost line: told to whoever waits
-                outcome.put(error)
+        return _within(seconds, sent)
 
-        # A thread, because neither the look-up of a name nor an answer that trickles in has an end of its own.
-        threading.Thread(target=work, name="web", daemon=True).start()
+    def page(self, url: str, *, seconds: float, most: int) -> WebPage:
+        """`seconds` bounds all redirects together."""
+
+        def read(client: Any) -> WebPage:
+            address = url
+            for _ in range(MOST_REDIRECTS + 1):
+                _refuse_other_schemes(address)
+                watched = _watched(not self._private_pages)
+                with client.stream("GET", address, headers=READER, extensions=watched) as answer:
+                    if not answer.has_redirect_location:
+                        return WebPage(
+                            answer.status_code, answer.headers.get("content-type", ""), _first(answer, most), str(answer.url)
+                        )
+                    address = str(answer.url.join(answer.headers["location"]))
+            raise WebFailure(f"more than {MOST_REDIRECTS} redirects")
+
+        return _within(seconds, read)
+
+
+def _refuse_other_schemes(url: str) -> None:
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise WebFailure("only http and https addresses are read")
+
+
+def _first(answer: Any, most: int) -> bytes:
+    """The first `most` bytes of a body."""
+    data = b""
+    for piece in answer.iter_bytes():
+        data += piece
+        if len(data) >= most:
+            break
+    return data[:most]
+
+
+def _within(seconds: float, work: Callable[[Any], Told]) -> Told:
+    """What `work` gives with a client of its own. Raises: WebFailure."""
+    import httpx2
+
+    # Without the environment's proxies: one would stand between us and the address that is looked at.
+    client = httpx2.Client(timeout=seconds, follow_redirects=False, trust_env=False)
+    outcome: SimpleQueue[tuple[Told] | BaseException] = SimpleQueue()
+
+    def run() -> None:
         try:
-            got = outcome.get(timeout=seconds)
-        except Empty:
-            got = httpx2.ReadTimeout("")
-        finally:
-            client.close()
-        match got:
-            case int():
-                return got
-            case httpx2.TimeoutException():
-                raise WebFailure(f"no answer within {seconds:g} seconds") from got
-            case httpx2.HTTPError() | httpx2.InvalidURL() | UnicodeError():  # the last: what is no name of a host
-                raise WebFailure(f"no connection ({type(got).__name__})") from got
-            case _:
-                raise got
+            outcome.put((work(client),))
+        except BaseException as error:  # noqa: BLE001  the thread's outermost line: told to whoever waits
+            outcome.put(error)
 
-    def _sent(self, client: Any, url: str, body: JsonObject) -> int:
-        with client.stream("POST", url, json=body, extensions={"trace": self._looked_at}) as answer:
-            status: int = answer.status_code
-            return status
+    # A thread, because neither the look-up of a name nor an answer that trickles in has an end of its own.
+    threading.Thread(target=run, name="web", daemon=True).start()
+    try:
+        got = outcome.get(timeout=seconds)
+    except Empty:
+        got = httpx2.ReadTimeout("")
+    finally:
+        client.close()
+    match got:
+        case (told,):
+            return told
+        case httpx2.TimeoutException():
+            raise WebFailure(f"no answer within {seconds:g} seconds") from got
+        case httpx2.HTTPError() | httpx2.InvalidURL() | UnicodeError():  # the last: what is no name of a host
+            raise WebFailure(f"no connection ({type(got).__name__})") from got
+        case _:
+            raise got
 
-    def _looked_at(self, step: str, told: Mapping[str, Any]) -> None:
+
+def _watched(public: bool) -> dict[str, Any]:
+    """The extensions of a request that goes to the public internet only, if `public`."""
+
+    def looked_at(step: str, told: Mapping[str, Any]) -> None:
         """Raises: WebFailure where this must not be sent to who is on the other side."""
-        if not self._public or step != CONNECTED:
+        if not public or step != CONNECTED:
             return
         connection = told["return_value"]
         if not is_public(connection.get_extra_info("server_addr")[0]):
             connection.close()
-            raise WebFailure("the address is not one of the public internet")
+            raise WebFailure(NOT_PUBLIC)
+
+    return {"trace": looked_at}
 
 
 def is_public(address: str) -> bool:

@@ -1,7 +1,4 @@
-"""The built-in tools as records. They are made from the code, not stored, so that every deployment has the same ones with the same ids.
-
-Tools for other agents, running code and the web are not among them.
-"""
+"""The built-in tools as records. They are made from the code, not stored, so that every deployment has the same ones with the same ids."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ import hashlib
 from datetime import UTC, datetime
 
 from hibernaut.domain.tools.builtin_file_schemas import FILE_DEFINITIONS
+from hibernaut.domain.tools.builtin_online_schemas import ONLINE_DEFINITIONS
 from hibernaut.domain.tools.builtin_schemas import DEFINITIONS, Definition
 from hibernaut.schemas.ids import compose
 from hibernaut.schemas.tool import Tool
@@ -21,7 +19,7 @@ CREATED_AT = datetime(2026, 1, 1, tzinfo=UTC)
 @functools.cache
 def builtin_tools() -> dict[str, Tool]:
     """All built-in tools by name. Shared by everyone: copy one before changing it."""
-    return {definition.name: _tool(definition) for definition in (*DEFINITIONS, *FILE_DEFINITIONS)}
+    return {definition.name: _tool(definition) for definition in (*DEFINITIONS, *FILE_DEFINITIONS, *ONLINE_DEFINITIONS)}
 
 
 @functools.cache

@@ -23,6 +23,7 @@ from hibernaut.services.steps.step_lease import Stopped
 from hibernaut.services.steps.step_work import Effects, Work
 from hibernaut.services.tool_calls.file_tools import FileTools
 from hibernaut.services.tool_calls.memory_tools import Recall
+from hibernaut.services.tool_calls.online_tools import ONLINE_TYPES, OnlineTools
 from hibernaut.store.stores import Stores
 
 MARGIN = timedelta(seconds=15)
@@ -36,6 +37,8 @@ NOT_STARTED = "The tool could not be started, so nothing of it was done."
 SENT = "The message was sent."
 logger = logging.getLogger(__name__)
 _IN_OUR_STORES = (ToolType.LETTA_CORE, ToolType.LETTA_FILES_CORE)
+_UNCLAIMED = (*_IN_OUR_STORES, *ONLINE_TYPES)
+"""The types of tools that change nothing outside of our own transaction."""
 _MEMORY_TYPES = (ToolType.LETTA_CORE, ToolType.LETTA_MEMORY_CORE, ToolType.LETTA_SLEEPTIME_CORE)
 
 
@@ -57,10 +60,11 @@ class ToolLimits:
 
 @dataclass(frozen=True, slots=True)
 class Lookups:
-    """The tools that look things up in our own stores."""
+    """The tools that look things up: in our own stores, and on the web."""
 
     recall: Recall
     files: FileTools
+    online: OnlineTools
 
 
 class Calls:
@@ -77,6 +81,7 @@ class Calls:
         self._writer = stores.writer
         self._recall = lookups.recall
         self._files = lookups.files
+        self._online = lookups.online
         self._runner = runner
         self._host = host
         self._clock = host.clock
@@ -115,6 +120,8 @@ class Calls:
             return self._outside(work, call, tool, effects)
         if call.name in memory_edits.MEMORY_TOOLS and tool.tool_type in _MEMORY_TYPES:
             return self._memory(call, effects)
+        if tool.tool_type in ONLINE_TYPES:
+            return self._online.call(call), effects
         if tool.tool_type == ToolType.LETTA_FILES_CORE:
             return self._in_files(replace(work, effects=effects), call)
         return self._core(work, call, effects)
@@ -234,7 +241,7 @@ def snapshot(work: Work, effects: Effects) -> JsonObject:
 def is_outside(work: Work, call: Call) -> bool:
     """Whether running the call does something outside of our own transaction, so that it is claimed first."""
     tool = work.turn.actor.tool(call.name)
-    if tool is None or call.refusal is not None or call.needs_approval or tool.tool_type in _IN_OUR_STORES:
+    if tool is None or call.refusal is not None or call.needs_approval or tool.tool_type in _UNCLAIMED:
         return False
     return call.name not in memory_edits.MEMORY_TOOLS or tool.tool_type not in _MEMORY_TYPES
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hibernaut.domain.memory.memory_edits import MEMORY_TOOLS
+from hibernaut.domain.tools.builtin_online_schemas import ONLINE_DEFINITIONS
 from hibernaut.domain.tools.builtin_tools import CREATED_AT, builtin_by_id, builtin_id, builtin_tools
 from hibernaut.schemas.ids import is_id, made_at
 from hibernaut.schemas.tool import ToolType
@@ -10,15 +11,18 @@ from hibernaut.schemas.tool import ToolType
 SEARCHING = {"conversation_search", "archival_memory_search"}
 IN_FILES = {"grep_files", "semantic_search_files"}
 
+BEYOND = {definition.name: definition for definition in ONLINE_DEFINITIONS}
 
-def test_there_are_the_memory_tools_the_file_tools_and_four_more() -> None:
+
+def test_there_are_the_tools_of_memory_files_and_what_lies_beyond() -> None:
     others = {"send_message", "archival_memory_insert", "open_files"}
-    assert builtin_tools().keys() == MEMORY_TOOLS | SEARCHING | IN_FILES | others
+    assert builtin_tools().keys() == MEMORY_TOOLS | SEARCHING | IN_FILES | others | BEYOND.keys()
 
 
 def test_their_types_are_lettas() -> None:
     sleeptime = {"memory_replace", "memory_insert", "memory_rethink", "memory_finish_edits"}
     types = {name: ToolType.LETTA_SLEEPTIME_CORE if name in sleeptime else ToolType.LETTA_MEMORY_CORE for name in MEMORY_TOOLS}
+    types |= {name: definition.tool_type for name, definition in BEYOND.items()}
     types |= dict.fromkeys((*IN_FILES, "open_files"), ToolType.LETTA_FILES_CORE)
     for name, tool in builtin_tools().items():
         assert tool.tool_type is types.get(name, ToolType.LETTA_CORE)
@@ -52,8 +56,12 @@ def test_schemas_are_complete() -> None:
         assert "request_heartbeat" not in parameters["properties"]
 
 
-def test_only_searches_may_run_at_once() -> None:
-    assert {name for name, tool in builtin_tools().items() if tool.enable_parallel_execution} == SEARCHING | IN_FILES
+def test_only_what_edits_no_memory_may_run_at_once() -> None:
+    assert {name for name, tool in builtin_tools().items() if tool.enable_parallel_execution} == SEARCHING | IN_FILES | {
+        "web_search",
+        "fetch_webpage",
+        "run_code",
+    }
 
 
 def test_parameters_are_lettas() -> None:
