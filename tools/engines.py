@@ -21,6 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / ".engines"
+PYTHON_CLIENTS = ROOT / "tests" / "clients" / "python"
 TYPESCRIPT = ROOT / "tests" / "clients" / "typescript"
 TYPESCRIPT_SDK = "@letta-ai/letta-client"
 STAMP = "installed"
@@ -133,6 +134,13 @@ def _install_typescript_client(folder: Path, version: str) -> None:
         raise InstallFailed(f"npm ended well, but installed {found}")
 
 
+def _install_python_client(folder: Path, version: str) -> None:
+    """What the lock beside the test pins, into a virtual environment `venv/` of its own: its releases exclude one another."""
+    _run(sys.executable, "-m", "venv", "venv", inside=folder)
+    options = ["--quiet", "--disable-pip-version-check", "--no-cache-dir", "--require-hashes"]
+    _run("venv/bin/python", "-m", "pip", "install", *options, "-r", str(PYTHON_CLIENTS / f"{version}.lock"), inside=folder)
+
+
 def _run(*command: str, inside: Path) -> None:
     try:
         done = subprocess.run(command, cwd=inside, capture_output=True, text=True, timeout=SECONDS_TO_FETCH, check=False)
@@ -167,7 +175,18 @@ TYPESCRIPT_CLIENT = Engine(
     serves="the tests of the TypeScript client",
 )
 
-ENGINES = (DYNAMODB_LOCAL, OPENSEARCH, TYPESCRIPT_CLIENT)
+OLDER_PYTHON_CLIENTS = tuple(
+    Engine(
+        name=f"python-client-{version}",
+        version=version,
+        needs=(),
+        install=_install_python_client,
+        serves="the story of a user of an older Python SDK",
+    )
+    for version in ("0.1.324", "1.11.0", "1.12.0")
+)
+
+ENGINES = (DYNAMODB_LOCAL, OPENSEARCH, TYPESCRIPT_CLIENT, *OLDER_PYTHON_CLIENTS)
 
 
 def provide(engine: Engine) -> bool:

@@ -8,17 +8,22 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
+from tools.engines import OLDER_PYTHON_CLIENTS, Engine
+
 ROOT = Path(__file__).parents[2]
 GUARD = Path(__file__).parent / "guard"
 ADDRESS = "http://127.0.0.1:8283"
 PATIENCE = 60.0
+HOME = Path(tempfile.mkdtemp(prefix="hibernaut-quickstart-"))
 
 
 def code_block(language: str, containing: str) -> str:
@@ -29,8 +34,13 @@ def code_block(language: str, containing: str) -> str:
 
 def closed_network() -> dict[str, str]:
     """An environment without keys, in which Python processes reach this machine only."""
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-    return {**kept, "PYTHONPATH": str(GUARD)}
+    kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+    return {**kept, "PYTHONPATH": str(GUARD), **own_home()}
+
+
+def own_home() -> dict[str, str]:
+    """A home of the tests: what the command keeps for its user does not mix with that of the person who runs them."""
+    return {"XDG_STATE_HOME": str(HOME / "state"), "XDG_DATA_HOME": str(HOME / "data"), "HOME": str(HOME)}
 
 
 @pytest.fixture(scope="module")
@@ -89,10 +99,40 @@ def running(clone: Path, tmp_path: Path) -> Iterator[tuple[Running, int, Path]]:
     server.stop()
 
 
+def recommended_client() -> Engine:
+    """The release of the client that the README tells its reader to install, in the environment that `make engines` made."""
+    (version,) = set(re.findall(r"letta-client==(\S+)", (ROOT / "README.md").read_text()))
+    (client,) = (engine for engine in OLDER_PYTHON_CLIENTS if engine.version == version)
+    assert client.is_installed(), f"letta-client {version} is not installed: run `make engines`"
+    return client
+
+
 def run_code(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], env=closed_network(), capture_output=True, text=True, timeout=PATIENCE)
+    python = recommended_client().folder / "venv" / "bin" / "python"
+    done = subprocess.run([python, "-c", code], env=closed_network(), capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def shown_in_the_picture() -> list[str]:
+    """The words of the program's output in the README's picture, which breaks lines."""
+    picture = ElementTree.parse(ROOT / "docs" / "quickstart.svg")
+    texts = picture.iterfind(".//{http://www.w3.org/2000/svg}text[@class='out']")
+    return " ".join(text.text or "" for text in texts).split()
+
+
+def test_after_make_install_the_printed_command_starts_as_it_is_printed(clone: Path, tmp_path: Path) -> None:
+    printed = subprocess.run(
+        ["make", "install"], cwd=clone, env=closed_network(), capture_output=True, text=True, check=True
+    ).stdout
+    (command,) = re.findall(r"by its command: +(\S+) dev", printed)
+    done = subprocess.run([command, "version"], cwd=tmp_path, env=closed_network(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (activate,) = re.findall(r"source (\S+)", printed)
+    words = f". {activate} && hibernaut version"
+    assert (
+        subprocess.run(["sh", "-c", words], cwd=clone, env=closed_network(), capture_output=True, text=True).stdout == done.stdout
+    )
 
 
 def test_the_readmes_code_talks_to_an_agent_that_edits_its_memory(running: tuple[Running, int, Path]) -> None:
@@ -100,6 +140,7 @@ def test_the_readmes_code_talks_to_an_agent_that_edits_its_memory(running: tuple
     printed = run_code(code_block("python", "agents.create").replace(ADDRESS, f"http://127.0.0.1:{port}"))
     assert "tool_call_message" in printed
     assert "Rex" in printed.splitlines()[-1]
+    assert shown_in_the_picture() == printed.split()
 
 
 def test_the_agent_still_knows_it_after_a_restart(clone: Path, tmp_path: Path) -> None:
