@@ -12,6 +12,7 @@ import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import httpx
@@ -23,7 +24,6 @@ ROOT = Path(__file__).parents[2]
 GUARD = Path(__file__).parent / "guard"
 ADDRESS = "http://127.0.0.1:8283"
 PATIENCE = 60.0
-HOME = Path(tempfile.mkdtemp(prefix="hibernaut-quickstart-"))
 
 
 def code_block(language: str, containing: str) -> str:
@@ -40,7 +40,13 @@ def closed_network() -> dict[str, str]:
 
 def own_home() -> dict[str, str]:
     """A home of the tests: what the command keeps for its user does not mix with that of the person who runs them."""
-    return {"XDG_STATE_HOME": str(HOME / "state"), "XDG_DATA_HOME": str(HOME / "data"), "HOME": str(HOME)}
+    home = _home()
+    return {"XDG_STATE_HOME": f"{home}/state", "XDG_DATA_HOME": f"{home}/data", "HOME": home}
+
+
+@cache
+def _home() -> str:
+    return tempfile.mkdtemp(prefix="hibernaut-quickstart-")
 
 
 @pytest.fixture(scope="module")
