@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator
 
 from hibernaut.domain.tools import google_docstring
+from hibernaut.domain.tools.google_docstring import Docstring
 from hibernaut.domain.tools.step_budget import BudgetSpent, StepBudget
 from hibernaut.domain.tools.tool_annotations import AnnotationReader, is_optional, models_of, parsed
 from hibernaut.domain.tools.tool_returns import storable
@@ -44,7 +45,7 @@ def derive_schema(source_code: str, name: str | None = None) -> JsonObject:
     if not read.description:
         raise InvalidToolSource(f"The docstring of {function.name} does not say what the function does", function.lineno)
     try:
-        parameters = _parameters(function, AnnotationReader(models_of(tree)), read.parameters)
+        parameters = _parameters(function, AnnotationReader(models_of(tree)), read)
     except RecursionError as error:
         raise InvalidToolSource(f"The annotations of {function.name} are nested too deeply", function.lineno) from error
     schema = {"name": function.name, "description": read.description, "parameters": parameters}
@@ -89,18 +90,19 @@ def _function(tree: ast.Module, name: str | None) -> Function:
     return functions[-1]
 
 
-def _parameters(function: Function, annotations: AnnotationReader, texts: dict[str, str]) -> JsonObject:
+def _parameters(function: Function, annotations: AnnotationReader, read: Docstring) -> JsonObject:
     properties: JsonObject = {}
     required = []
     for parameter, has_default in _signature(function):
         name = parameter.arg
         if parameter.annotation is None:
             raise InvalidToolSource(f"Parameter {name} of {function.name} needs a type annotation", parameter.lineno)
-        if not texts.get(name):
+        if not read.parameters.get(name):
+            why = f": {read.problem}" if read.problem else ""
             raise InvalidToolSource(
-                f"Parameter {name} of {function.name} is not described in its docstring's Args", parameter.lineno
+                f"Parameter {name} of {function.name} is not described in its docstring's Args{why}", parameter.lineno
             )
-        properties[name] = annotations.schema_of(parameter.annotation) | {"description": texts[name]}
+        properties[name] = annotations.schema_of(parameter.annotation) | {"description": read.parameters[name]}
         if not has_default and not is_optional(parameter.annotation):
             required.append(name)
     return {"type": "object", "properties": properties, "required": required}

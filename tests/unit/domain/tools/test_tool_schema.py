@@ -194,7 +194,8 @@ def test_models_that_would_fill_the_memory_when_written_inline_are_refused() -> 
         ('def f(x: int):\n    "Do."\n', "not described", 1),
         ('\ndef f(x):\n    """Do.\n\n    Args:\n        x: X.\n    """\n', "type annotation", 2),
         ("def f():\n    pass\n", "needs a docstring", 1),
-        ('def f():\n    """Args:\n        x: X.\n    """\n', "does not say", 1),
+        ('def f():\n    """Returns:\n        X.\n    """\n', "does not say", 1),
+        ('def f(x: int):\n    """Do.\n\n    Args:\n        x without a colon\n    """\n', "Expected a colon", 1),
         ('def f(*args: int):\n    "Do."\n', "args", 1),
         ("x = '\0'\ndef f(): 'Do.'", "Python", None),
         ("x = '\ud800'\ndef f(): 'Do.'", "Python", None),
@@ -219,6 +220,11 @@ def test_the_last_top_level_function_is_the_tool() -> None:
 def test_what_a_function_returns_and_raises_is_not_part_of_its_description() -> None:
     source = 'def f():\n    """Do it.\n\n    Returns:\n        Something.\n\n    Raises:\n        E: It failed.\n    """\n'
     assert derive_schema(source)["description"] == "Do it."
+
+
+@pytest.mark.parametrize("args", ["None", "", "no colon here"])
+def test_a_function_without_parameters_may_say_so_in_any_words(args: str) -> None:
+    assert derive_schema(f'def f():\n    """Do it.\n\n    Args:\n        {args}\n    """\n')["description"].startswith("Do it.")
 
 
 def test_what_the_server_fills_in_is_not_asked_of_the_model() -> None:
