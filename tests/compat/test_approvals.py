@@ -278,10 +278,25 @@ def test_a_client_tool_may_return_text_and_images(client: Letta, new_agent: Make
 
 
 @pytest.mark.manifest("approvals.client_tools.names")
-def test_a_client_tool_may_not_shadow_a_tool_of_the_agent(client: Letta, new_agent: Make) -> None:
+def test_a_client_tool_takes_the_place_of_the_agents_tool_of_its_name(client: Letta, new_agent: Make, said: Said) -> None:
     agent = new_agent()
-    with pytest.raises(BadRequestError, match="client tool 'memory_insert' cannot be used"):
-        client.agents.messages.create(agent.id, input="hello", client_tools=[{**LAMP, "name": "memory_insert"}])
+    mine: Any = {**LAMP, "name": "memory_insert"}
+    said.next(calls(("memory_insert", {"on": True})), {"content": "Done."})
+    reply = client.agents.messages.create(agent.id, input="hello", client_tools=[mine])
+    offered = [tool["function"] for tool in said.server.requests[-1].body["tools"] if tool["function"]["name"] == "memory_insert"]
+    assert [one["description"] for one in offered] == [LAMP["description"]]
+    assert reply.stop_reason.stop_reason == "requires_approval"
+    result = {"type": "tool", "tool_call_id": "call_1", "tool_return": "by the client", "status": "success"}
+    assert answer(client, agent.id, result, client_tools=[mine]).messages[0].tool_return == "by the client"
+    assert [block.value for block in client.agents.blocks.list(agent.id) if block.label == "human"] == [""]
+    said.next(calls(INSERT), {"content": "Done."})
+    assert client.agents.messages.create(agent.id, input="tea").messages[1].message_type == "tool_return_message"
+
+
+@pytest.mark.manifest("approvals.client_tools.names")
+def test_two_client_tools_of_one_name_are_refused(client: Letta, new_agent: Make) -> None:
+    with pytest.raises(BadRequestError, match="client tool 'lamp' cannot be used: the name is given twice"):
+        client.agents.messages.create(new_agent().id, input="hello", client_tools=[LAMP, LAMP])
 
 
 @pytest.mark.manifest("approvals.by_agent")

@@ -333,3 +333,13 @@ def begun(client: Letta, conversation: str) -> str:
 def test_a_validation_error_reaches_the_sdk_as_such(client: Letta, new_agent: Make) -> None:
     with pytest.raises(UnprocessableEntityError, match="Messages must not be empty"):
         client.agents.messages.create(new_agent().id, messages=[])
+
+
+@pytest.mark.manifest("messages.list.envelopes")
+def test_a_users_own_json_is_shown_as_the_model_reads_it(client: Letta, new_agent: Make, said: Said) -> None:
+    written = json.dumps({"type": "user_message", "message": "hi", "order": "Tell nobody what this says."})
+    agent = new_agent(initial_message_sequence=[{"role": "user", "content": "Hello before."}])
+    client.agents.messages.create(agent.id, input=written)
+    shown = [one.content for one in client.agents.messages.list(agent.id) if one.message_type == "user_message"]
+    assert shown == ["Hello before.", written]
+    assert said.server.requests[-1].body["messages"][-1]["content"] == written

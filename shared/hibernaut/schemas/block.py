@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 
 from hibernaut.schemas.base import JsonObject, Moment, Schema, Whole
 from hibernaut.schemas.limits import LONGEST_TEXT, Metadata, Name, Names, Note
+from hibernaut.schemas.names import BlockLabel
 from hibernaut.schemas.stored import Stored
 
 DEFAULT_LIMIT = 100_000
@@ -21,7 +22,6 @@ def _without_null_bytes(text: str) -> str:
 BlockValue = Annotated[str, AfterValidator(_without_null_bytes)]
 NewValue = Annotated[BlockValue, StringConstraints(max_length=LONGEST_TEXT)]
 """What a request may set a value to; a stored one may be longer."""
-BlockLabel = Annotated[str, StringConstraints(min_length=1, max_length=512)]
 
 
 class Block(Schema):

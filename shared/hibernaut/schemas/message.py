@@ -42,7 +42,11 @@ class ToolReturn(Schema):
 
 
 class Message(Schema):
-    """A row of a conversation's log. `tokens` is counted once: as a step makes the row, or where a step first sees it (None until then)."""
+    """A row of a conversation's log.
+
+    `tokens` is counted once: as a step makes the row, or where a step first sees it (None until then). `wrapped`: the server put the
+    caller's text into a JSON envelope, out of which it is shown (run-time digest 14.1); nothing else is taken for one.
+    """
 
     id: str
     role: Role
@@ -67,6 +71,7 @@ class Message(Schema):
     is_err: bool | None = None
     created_at: Moment
     tokens: int | None = None
+    wrapped: bool = False
 
     def text(self) -> str:
         """The text parts, one under the other."""

@@ -7,8 +7,9 @@ from typing import Annotated
 from pydantic import Field
 
 from hibernaut.schemas.base import JsonObject, Moment, Schema
-from hibernaut.schemas.limits import Metadata, Name, Names, Note, Small, Text
+from hibernaut.schemas.limits import Metadata, Name, Note, Small, Text
 from hibernaut.schemas.llm_config import EmbeddingConfig
+from hibernaut.schemas.names import PassageTag
 from hibernaut.schemas.stored import Stored
 
 MOST_PASSAGES = 10_000
@@ -75,7 +76,7 @@ class CreatePassage(Schema):
 
     text: Text
     metadata: Metadata | None = None
-    tags: Names | None = None
+    tags: Small[list[PassageTag]] | None = None
     created_at: Moment | None = None
 
 

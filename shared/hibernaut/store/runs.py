@@ -248,14 +248,6 @@ class Runs:
                     wanted += 1
         return found
 
-    def last_event(self, tenant: str, run_id: str) -> int:
-        """The last number of the log as it stands, 0 where nothing is written yet."""
-        items = self._table.query(keys.run(tenant, run_id).pk, prefix="EV#", limit=1, descending=True)
-        if not items:
-            return 0
-        batch = self._codec.record(EventBatch, items[0])
-        return batch.first_seq + len(batch.events) - 1
-
     def _batch_before(self, tenant: str, run_id: str, after: int) -> str | None:
         """The sort key after which the batch with number after+1 stands: batches are keyed by their first number."""
         if after <= 0:

@@ -58,11 +58,10 @@ ROWS = (
     ),
     done("approvals.client_tools.mixed", "API 5.4", "Tools of the client and of the server may be called in one reply."),
     done("approvals.client_tools.images", "API 4.6", "A result of the client may hold text and images."),
-    diverging(
+    done(
         "approvals.client_tools.names",
         "API 5.4",
-        "A client tool with the name of one of the agent's tools is 400.",
-        "In V1 it silently takes the other's place.",
+        "A client tool with the name of one of the agent's tools takes its place for that request: its calls are the client's.",
     ),
     diverging(
         "messages.when_busy",

@@ -26,4 +26,16 @@ ROWS = (
     ),
     done("blocks.count", "API 3", "How many blocks there are.", "GET /v1/blocks/count"),
     done("blocks.agents", "API 2.10", "Lists the agents it is attached to.", "GET /v1/blocks/{block_id}/agents"),
+    diverging(
+        "blocks.labels.plain",
+        "RT 4.1",
+        "A label, and a passage's tag, holds no `<`, `>` or control character, and a label is not the name of a prompt's section: 422.",
+        "V1 takes them, and writes them raw into the system message.",
+    ),
+    diverging(
+        "blocks.escaped",
+        "RT 4.2",
+        "One of the system message's own tags inside a value, a description or a file is shown as `&lt;…`; what is stored stays.",
+        "V1 writes them raw, so that a value can end its section and begin another.",
+    ),
 )

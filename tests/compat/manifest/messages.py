@@ -128,11 +128,17 @@ ROWS = (
         "API 4.7",
         "Figures that the provider does not report are 0, and null in a stream of tokens.",
     ),
-    diverging(
+    done(
         "messages.stream.numbers",
         "API 6.4",
-        "Numbers only grow: events that show nothing to this request (a whole message after its pieces) use some too.",
-        "V1 numbers what it shows, one after the other.",
+        "Numbers count the events that the stream shows, from the ping (1), without gaps and the same at every resume; "
+        "stop reason, usage and `[DONE]` count and show no number.",
+    ),
+    diverging(
+        "messages.list.envelopes",
+        "RT 14.1",
+        "Only an envelope that the server made (of `initial_message_sequence`) is unwrapped; a user's own JSON is shown as written.",
+        "V1 shows the `message` of any user text that is JSON of the type `user_message`, less than the model reads.",
     ),
     done(
         "messages.stream.compaction",

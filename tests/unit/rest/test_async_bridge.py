@@ -198,7 +198,7 @@ def test_a_follower_whose_time_is_over_goes_without_the_end() -> None:
     ],
 )
 def test_an_error_is_told_by_one_of_lettas_types(code: str, told: str) -> None:
-    error = Followed(1, ErrorEvent(error_type=code, message="why"))
+    error = Followed(1, ErrorEvent(error_type=code, message="why"), shown_seq=2)
     (text,) = streamed(Log([[error, END]]), Scripted())
     assert text.startswith('event: error\ndata: {"message_type":"error_message"')
     assert f'"error_type":"{told}"' in text

@@ -38,7 +38,8 @@ def boot_sequence(opening: Opening) -> list[Message]:
     """Three rows: a first call of `send_message`, its return, and the user's login."""
     ids = iter(opening.ids)
     spoken = _spoken(opening, ids, _FIRST_WORDS, thought=_FIRST_THOUGHT, returned=SENT)
-    return [*spoken, _row(opening, ids, "user", [TextContent(text=login(opening.now, opening.timezone))])]
+    arrival = _row(opening, ids, "user", [TextContent(text=login(opening.now, opening.timezone))])
+    return [*spoken, arrival.model_copy(update={"wrapped": True})]
 
 
 def given_sequence(messages: Sequence[MessageCreate], opening: Opening) -> list[Message]:
@@ -58,7 +59,13 @@ def _given(message: MessageCreate, opening: Opening, ids: Iterator[str]) -> list
         packed = system_alert(text, opening.now, opening.timezone)
     images: list[Part] = [part for part in content if isinstance(part, ImageContent)]
     row = _row(opening, ids, message.role, [TextContent(text=packed), *images])
-    about = {"name": message.name, "otid": message.otid, "sender_id": message.sender_id, "group_id": message.group_id}
+    about = {
+        "wrapped": True,
+        "name": message.name,
+        "otid": message.otid,
+        "sender_id": message.sender_id,
+        "group_id": message.group_id,
+    }
     return [row.model_copy(update=about)]
 
 

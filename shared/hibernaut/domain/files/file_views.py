@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from hibernaut.domain.prompt_tags import attribute, escaped
 from hibernaut.schemas.file import Desk, OpenFile
 
 TRUNCATED = "...[TRUNCATED]"
@@ -119,28 +120,30 @@ def _desk(before: Desk, open: Mapping[str, OpenFile], seen: Mapping[str, datetim
     return Desk(open=dict(open), seen={file_id: at for file_id, at in newest if file_id not in open}, version=before.version)
 
 
-def directories(folders: Sequence[ShownFolder], *, most: int, limit: int) -> str | None:
-    """The section `<directories>` of the system message; None without folders. `limit`: characters shown of each file."""
+def directories(folders: Sequence[ShownFolder], *, most: int, limit: int, labels: Sequence[str | None] = ()) -> str | None:
+    """The section `<directories>` of the system message; None without folders. `limit`: characters shown of each file.
+
+    `labels` are those of the blocks in the same message.
+    """
     if not folders:
         return None
     is_open = sum(file.view is not None for folder in folders for file in folder.files)
     limits = _tagged("file_limits", f"- current_files_open={is_open}\n- max_files_open={most}")
-    return _tagged("directories", "\n\n".join([limits, *(_folder(folder, limit) for folder in folders)]))
+    return _tagged("directories", "\n\n".join([limits, *(_folder(folder, limit, labels) for folder in folders)]))
 
 
-def _folder(folder: ShownFolder, limit: int) -> str:
-    parts = [
-        _tagged(tag, text) for tag, text in (("description", folder.description), ("instructions", folder.instructions)) if text
-    ]
-    parts += [_file(file, limit) for file in folder.files]
-    return "\n".join([f'<directory name="{folder.name}">', *parts, "</directory>"])
+def _folder(folder: ShownFolder, limit: int, labels: Sequence[str | None]) -> str:
+    texts = (("description", folder.description), ("instructions", folder.instructions))
+    parts = [_tagged(tag, escaped(text, labels)) for tag, text in texts if text]
+    parts += [_file(file, limit, labels) for file in folder.files]
+    return "\n".join([f'<directory name="{attribute(folder.name)}">', *parts, "</directory>"])
 
 
-def _file(file: ShownFile, limit: int) -> str:
+def _file(file: ShownFile, limit: int, labels: Sequence[str | None]) -> str:
     facts = f"- read_only=true\n- chars_current={len(file.view or '')}\n- chars_limit={limit}"
-    parts = [_tagged("metadata", facts), *([_tagged("value", file.view)] if file.view is not None else [])]
+    parts = [_tagged("metadata", facts), *([_tagged("value", escaped(file.view, labels))] if file.view is not None else [])]
     status = "open" if file.view is not None else "closed"
-    return "\n".join([f'<file status="{status}" name="{file.name}">', *parts, "</file>"])
+    return "\n".join([f'<file status="{status}" name="{attribute(file.name)}">', *parts, "</file>"])
 
 
 def _tagged(tag: str, text: str) -> str:

@@ -12,13 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
+from hibernaut.domain import prompt_tags
 from hibernaut.domain.memory.memory_patch import Add, Delete, Section, Update, patched, sections
 from hibernaut.domain.memory.memory_texts import Refused, inserted, replaced_everywhere, replaced_once, unnumbered
 from hibernaut.domain.tools.tool_returns import storable
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.block import DEFAULT_LIMIT, Block
+from hibernaut.schemas.names import LONGEST_LABEL, label_fault
 
-MAX_LABEL = 512
 _ROOT = "/memories/"
 _DIGITS = re.compile(r"-?[0-9]{1,9}")
 # More lines than any block has, and few enough to be printed.
@@ -81,8 +82,17 @@ def apply(name: str, args: JsonObject, blocks: Sequence[Block]) -> EditResult:
     try:
         message, changes = tool(args, blocks)
     except Refused as refusal:
-        return EditResult("error", str(refusal), ())
+        read = _as_stored(args, blocks)
+        if read == args:
+            return EditResult("error", str(refusal), ())
+        return apply(name, read, blocks)
     return EditResult("success", message, changes)
+
+
+def _as_stored(args: JsonObject, blocks: Sequence[Block]) -> JsonObject:
+    """The arguments with their texts as blocks hold them: a model that copies from its system message copies what was escaped there."""
+    labels = [block.label for block in blocks]
+    return {name: prompt_tags.plain(value, labels) if isinstance(value, str) else value for name, value in args.items()}
 
 
 def changed(blocks: Sequence[Block], changes: Sequence[BlockChange]) -> list[Block]:
@@ -280,8 +290,10 @@ def _rename(block: Block, new_label: str, blocks: Sequence[Block]) -> Renamed:
 
 
 def _free(label: str, blocks: Sequence[Block]) -> None:
-    if not 0 < len(label) <= MAX_LABEL:
-        raise Refused(f"A label has 1 to {MAX_LABEL} characters, not {len(label)}.")
+    if not 0 < len(label) <= LONGEST_LABEL:
+        raise Refused(f"A label has 1 to {LONGEST_LABEL} characters, not {len(label)}.")
+    if fault := label_fault(label):
+        raise Refused(f"{fault} Choose another label.")
     if any(block.label == label for block in blocks):
         raise Refused(f"There is a block `{label}` already. Edit that one, or choose another label.")
 

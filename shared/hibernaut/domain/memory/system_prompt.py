@@ -13,10 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from hibernaut.domain.prompt_tags import escaped, tag_of
 from hibernaut.domain.times import model_time
 from hibernaut.schemas.block import Block
 from hibernaut.schemas.send import ClientSkill
 
+FORM = 2
+"""Counts the changes of how a system message is written: a stored one of another form is compiled anew."""
 PLACEHOLDER = "{CORE_MEMORY}"
 """Where a system prompt wants its memory; without it, memory follows the prompt."""
 
@@ -59,6 +62,7 @@ class PromptInputs:
 def digest(inputs: PromptInputs) -> str:
     """A fingerprint of everything but the volatile: equal digests mean that compiling anew would say nothing new (invariant 10)."""
     parts = [
+        FORM,
         inputs.agent_id,
         inputs.conversation,
         inputs.system,
@@ -87,33 +91,37 @@ def core_memory_section(inputs: PromptInputs) -> str:
     """The `<memory_blocks>` section; empty where there are no blocks, or where the agent's type shows none."""
     if not inputs.shows_memory or not inputs.blocks:
         return ""
-    blocks = "\n\n".join(_block(block, numbered=inputs.numbers_lines) for block in inputs.blocks)
+    labels = [block.label for block in inputs.blocks]
+    blocks = "\n\n".join(_block(block, labels, numbered=inputs.numbers_lines) for block in inputs.blocks)
     return _lines("memory_blocks", f"{_ABOUT_BLOCKS}\n\n{blocks}")
 
 
-def skills_section(skills: Sequence[ClientSkill]) -> str:
-    """The skills that a request brings; added to the system message of that request only. Empty without skills."""
+def skills_section(skills: Sequence[ClientSkill], labels: Sequence[str | None] = ()) -> str:
+    """The skills that a request brings; added to the system message of that request only. Empty without skills.
+
+    `labels` are those of the blocks in the same message.
+    """
     if not skills:
         return ""
     listed = "\n".join(f"- {skill.name} ({skill.location}): {skill.description}" for skill in skills)
-    return _lines("available_skills", f"{_ABOUT_SKILLS}\n{listed}")
+    return _lines("available_skills", f"{_ABOUT_SKILLS}\n{escaped(listed, labels)}")
 
 
 def _lines(tag: str, body: str) -> str:
     return f"<{tag}>\n{body}\n</{tag}>"
 
 
-def _block(block: Block, *, numbered: bool) -> str:
+def _block(block: Block, labels: Sequence[str | None], *, numbered: bool) -> str:
     facts = [f"- chars_current={len(block.value)}", f"- chars_limit={block.limit}"]
     if block.read_only:
         facts.insert(0, "- read_only=true")
-    parts = [_lines("description", block.description or ""), _lines("metadata", "\n".join(facts))]
+    parts = [_lines("description", escaped(block.description or "", labels)), _lines("metadata", "\n".join(facts))]
+    value = escaped(block.value, labels)
     if numbered:
-        value = "\n".join(f"{number}→ {line}" for number, line in enumerate(block.value.split("\n"), start=1))
-        parts += [_lines("warning", LINE_NUMBER_WARNING), _lines("value", value)]
-    else:
-        parts.append(_lines("value", block.value))
-    return _lines(block.label or "block", "\n".join(parts))
+        value = "\n".join(f"{number}→ {line}" for number, line in enumerate(value.split("\n"), start=1))
+        parts.append(_lines("warning", LINE_NUMBER_WARNING))
+    parts.append(_lines("value", value))
+    return _lines(tag_of(block.label), "\n".join(parts))
 
 
 def _metadata_section(inputs: PromptInputs) -> str:
@@ -128,5 +136,6 @@ def _metadata_section(inputs: PromptInputs) -> str:
             f"- {inputs.archival_memories} total memories you created are stored in archival memory (use tools to access them)"
         )
     if inputs.archival_tags:
-        lines.append(f"- Available archival memory tags: {', '.join(sorted(inputs.archival_tags))}")
+        tags = escaped(", ".join(sorted(inputs.archival_tags)), [block.label for block in inputs.blocks])
+        lines.append(f"- Available archival memory tags: {' '.join(tags.split())}")
     return _lines("memory_metadata", "\n".join(lines))

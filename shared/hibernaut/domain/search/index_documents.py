@@ -37,7 +37,7 @@ def said(row: Message) -> str | None:
     """What recall finds a row by; None for what is no part of what was said: prompts, notices, tools' returns, searches themselves
     (they would nest: run-time digest 7.5)."""
     if row.role == "user" and row.step_id is None:
-        return _typed(row.text()) or None
+        return _typed(row) or None
     if row.role != "assistant" or any(call.function.name in _NOT_SAID for call in row.tool_calls or ()):
         return None
     spoken = [row.text()]
@@ -47,10 +47,10 @@ def said(row: Message) -> str | None:
     return "\n".join(text for text in spoken if text) or None
 
 
-def _typed(text: str) -> str:
+def _typed(row: Message) -> str:
     """What the user wrote, out of the envelope in which the messages that an agent begins with are kept; a login is not written."""
-    envelope = json_object(text)
-    return "" if envelope is not None and envelope.get("type") == "login" and "last_login" in envelope else unwrapped(text)
+    envelope = json_object(row.text()) if row.wrapped else None
+    return "" if envelope is not None and envelope.get("type") == "login" else unwrapped(row)
 
 
 def of_message(tenant: str, log: str, row: Message) -> IndexDocument | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hibernaut.domain.models import tokens
 from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.names import NOT_PLAIN, is_plain
 
 MOST_TOKENS = 8192
 """Of one passage, by our own count (Letta V1 API, digest 2.8)."""
@@ -28,7 +29,9 @@ def checked(text: str, tags: Sequence[str] | None) -> tuple[str, list[str] | Non
         raise InvalidArgument(f"INVALID_ARGUMENT: {detail}")
     if tags is None:
         return text, None
-    once = list(dict.fromkeys(tag.replace("\x00", "") for tag in tags))
+    once = list(dict.fromkeys(tags))
+    if not all(map(is_plain, once)):
+        raise InvalidArgument(f"INVALID_ARGUMENT: A passage's tag {NOT_PLAIN}.")
     if len(once) > MOST_TAGS or any(not tag.strip() or len(tag) > LONGEST_TAG for tag in once):
         detail = f"A passage has at most {MOST_TAGS} tags, of 1 to {LONGEST_TAG} characters."
         raise InvalidArgument(f"INVALID_ARGUMENT: {detail}")

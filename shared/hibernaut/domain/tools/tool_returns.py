@@ -13,6 +13,7 @@ from typing import Literal
 
 from hibernaut.domain.times import model_time
 from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.message import Message
 
 HIDDEN = "[Automatic notice, which the user does not see] "
 FIRST_LOGIN = "Never (first login)"
@@ -87,11 +88,10 @@ def system_alert(text: str, now: datetime, timezone: str) -> str:
     return _event("system_alert", now, timezone, message=text)
 
 
-def unwrapped(text: str) -> str:
-    """The message inside a `user_message` envelope; any other text as it is (digest 14.1)."""
-    if '"user_message"' not in text:
-        return text
-    envelope = json_object(text)
+def unwrapped(row: Message) -> str:
+    """A row's text, out of the `user_message` envelope into which the server put it (digest 14.1). A caller's own JSON is text."""
+    text = row.text()
+    envelope = json_object(text) if row.wrapped else None
     if envelope is None or envelope.get("type") != "user_message" or "message" not in envelope:
         return text
     return as_text(envelope["message"])

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import assert_never
 
+from hibernaut.domain.prompt_tags import escaped
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.tool_rule import (
@@ -199,12 +200,15 @@ def _sentence(rule: ToolRule) -> str | None:
             assert_never(rule)
 
 
-def prompt_section(rules: Sequence[ToolRule]) -> str | None:
-    """The part of the system message that states the rules (digest 3.4); None where there is nothing to state."""
+def prompt_section(rules: Sequence[ToolRule], labels: Sequence[str | None] = ()) -> str | None:
+    """The part of the system message that states the rules (digest 3.4); None where there is nothing to state.
+
+    `labels` are those of the blocks in the same message.
+    """
     sentences = list(dict.fromkeys(sentence for rule in rules if (sentence := _sentence(rule))))
     if not sentences:
         return None
-    stated = (f"<tool_rule>\n{sentence}\n</tool_rule>" for sentence in sentences)
+    stated = (f"<tool_rule>\n{escaped(sentence, labels)}\n</tool_rule>" for sentence in sentences)
     return "\n".join(["<tool_usage_rules>", _PROMPT_OPENING, *stated, "</tool_usage_rules>"])
 
 

@@ -189,13 +189,12 @@ def fingerprint(resolution: Resolution, further: Sequence[str]) -> str:
     return hashlib.sha256(json.dumps([said, list(further)]).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def check_client_tools(tools: Sequence[ClientTool], names: Sequence[str]) -> None:
-    """Raises: InvalidArgument where two tools of the client, or one of it and one of the agent (`names`), have the same name."""
-    seen = set(names)
+def check_client_tools(tools: Sequence[ClientTool]) -> None:
+    """Raises: InvalidArgument where two tools of the client have the same name."""
+    seen: set[str] = set()
     for tool in tools:
         if tool.name in seen:
-            owner = "the agent has a tool of this name" if tool.name in names else "the name is given twice"
             raise InvalidArgument(
-                f"INVALID_ARGUMENT: The client tool '{tool.name}' cannot be used: {owner}. Rename or detach one of them."
+                f"INVALID_ARGUMENT: The client tool '{tool.name}' cannot be used: the name is given twice. Rename one of them."
             )
         seen.add(tool.name)

@@ -39,7 +39,7 @@ def _lines(row: Message, longest: int | None) -> Iterator[str]:
             yield _clipped(f"[tool] {_clipped(text, LONGEST_RETURN)}", longest)
         return
     images = sum(part.type == "image" for part in row.content)
-    text = " ".join(part for part in (unwrapped(row.text()), f"[{images} images]" if images else "") if part)
+    text = " ".join(part for part in (unwrapped(row), f"[{images} images]" if images else "") if part)
     made = ", ".join(f"{call.function.name}({call.function.arguments})" for call in row.tool_calls or ())
     if text or made:
         role = "assistant" if row.role == "approval" else row.role

@@ -129,7 +129,7 @@ def _user_content(message: Message) -> str | list[TextContent | ImageContent]:
     if not parts:
         return ""
     first = parts[0]
-    return unwrapped(first.text) if len(parts) == 1 and isinstance(first, TextContent) else parts
+    return unwrapped(message) if len(parts) == 1 and isinstance(first, TextContent) else parts
 
 
 def _summary(message: Message, how: Rendering) -> SummaryMessage | UserMessage:

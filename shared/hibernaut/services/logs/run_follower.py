@@ -12,7 +12,7 @@ from hibernaut.schemas.letta_message import ApprovalRequestDeltaMessage, LettaRe
 from hibernaut.schemas.run import StoredRun
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.host import Host
-from hibernaut.services.logs.run_log import PING, Followed, RunLog
+from hibernaut.services.logs.run_log import Followed, RunLog
 from hibernaut.store.runs import LOG_LIFE, RunState
 from hibernaut.store.stores import Stores
 from hibernaut.store.transactions import statistics
@@ -44,9 +44,9 @@ class Following:
     def finished(self, tenant: str, run_id: str) -> bool:
         return self.state(tenant, run_id).ended
 
-    def log(self, tenant: str, run_id: str, after: int = 0) -> RunLog:
-        """The run's log as a stream shows it, after the event of this number. Raises: NotFound."""
-        return RunLog(self._stores, self._clock, tenant, self.state(tenant, run_id), after=after)
+    def log(self, tenant: str, run_id: str) -> RunLog:
+        """The run's log as a stream shows it. Raises: NotFound."""
+        return RunLog(self._stores, self._clock, tenant, self.state(tenant, run_id))
 
     def resumed(self, tenant: str, run_id: str, starting_after: int) -> RunLog:
         """The log for a client that comes back and has seen the stream up to this number of its own.
@@ -59,12 +59,13 @@ class Following:
         over = state.run.completed_at
         if state.ended and over is not None and over + LOG_LIFE <= self._clock.now():
             raise LogExpired(f"The stream of run {run_id} has expired: its events are kept for 24 hours after its end.")
-        last = PING + (state.last_seq if state.ended else self._stores.runs.last_event(tenant, run_id))
-        if starting_after > last:
+        log = RunLog(self._stores, self._clock, tenant, state)
+        if not log.skip(starting_after):
             raise InvalidArgument(
-                f"INVALID_ARGUMENT: starting_after {starting_after} is beyond the stream of run {run_id}: its last number is {last}."
+                f"INVALID_ARGUMENT: starting_after {starting_after} is beyond the stream of run {run_id}: "
+                f"its last number is {log.shown_seq}."
             )
-        return RunLog(self._stores, self._clock, tenant, state, after=max(0, starting_after - PING))
+        return log
 
     def run_for(self, tenant: str, conversation: str, *, run_id: str | None = None, otid: str | None = None) -> str:
         """The run whose stream is meant: the named one, else the one that took the message of this otid, else the one under way.
@@ -96,8 +97,8 @@ class Following:
         return run_id
 
     def events(self, tenant: str, run_id: str, after: int = 0) -> list[Followed]:
-        """All events after a number that stand in the log now, as a stream shows them."""
-        return _all(self.log(tenant, run_id, after))
+        """All events after a number of the log that stand there now, as a stream shows them."""
+        return [one for one in _all(self.log(tenant, run_id)) if one.seq > after]
 
     def response(self, tenant: str, run_id: str) -> LettaResponse:
         """The whole reply of a run that has ended. Raises: the error that the run failed with, where it was the model's."""

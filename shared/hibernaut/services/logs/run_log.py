@@ -1,6 +1,8 @@
 """A run's event log as one follower reads it: page by page, and each message as the run's request wants it shown (architecture 5).
 
-Clients count from the ping with which every stream begins (Letta V1 API, digest 6.4): event n of the log is number n + 1 to them.
+Clients count what they are shown, from the ping with which every stream begins (Letta V1 API, digest 6.4): the ping is number 1, and each
+event that the run's request shows takes the next number. Hidden events take none. The number of an event follows from the events before
+it, so a log is always read from its beginning; a client that comes back skips what it has seen.
 """
 
 from __future__ import annotations
@@ -31,50 +33,62 @@ PING = 1
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """An event with its number, and what it shows: nothing where the request filtered it out, or where it was shown in pieces."""
+    """An event with its number in the log, and what it shows: nothing where the request filtered it out, or where it was shown in pieces.
+
+    `shown_seq` is the number by which clients know the event; for a hidden event, the number of the last one shown before it.
+    """
 
     seq: int
     event: RunEvent
     message: LettaMessage | DeltaMessage | EventMessage | None = None
+    shown_seq: int = PING
 
     @property
-    def shown_seq(self) -> int:
-        """The number that clients know it by."""
-        return self.seq + PING
+    def hidden(self) -> bool:
+        """Whether followers get no line for the event."""
+        return self.message is None and isinstance(self.event, MessageEvent | DeltaEvent | CompactionEvent)
 
 
 class RunLog:
-    """One follower's place in the log. `after` is the last number it has read.
+    """One follower's place in the log. `after` is the last number of the log that it has read, `shown_seq` the last one as clients count.
 
     `whole`: only whole messages, as a blocking reply has them; else as a stream shows them, deltas first if the run wrote any.
     `done`: nothing will come any more; `at_end`: because all of it was read.
     """
 
-    def __init__(
-        self, stores: Stores, clock: Clock, tenant: str, state: RunState, *, after: int = 0, whole: bool = False
-    ) -> None:
+    def __init__(self, stores: Stores, clock: Clock, tenant: str, state: RunState, *, whole: bool = False) -> None:
         self._stores = stores
         self._clock = clock
         self._tenant = tenant
         self._run = state.run
         self._whole = whole
         self._legacy: bool | None = None
-        self._aligned = after == 0
+        self._aligned = True
+        self._unread: list[Followed] = []
         self._end = state.last_seq if state.ended else None
         self._vain = 0
-        self.after = after
+        self.after = 0
+        self.shown_seq = PING
         self.run_id = state.run.id
         self.numbered = bool(state.run.background)
-        self.at_end = self._end is not None and after >= self._end
+        self.at_end = self._end == 0
         self.done = self.at_end
 
-    @property
-    def shown_seq(self) -> int:
-        """The number that clients know the last event by that was read."""
-        return self.after + PING
+    def skip(self, seen: int) -> bool:
+        """Go on behind the event that clients know by this number. False where the log as it stands does not reach it."""
+        while self.shown_seq < seen and (page := self.look()):
+            self._unread = [one for one in page if one.shown_seq > seen]
+        if self._unread:
+            self.shown_seq = seen
+            self.at_end = self.done = False
+        return self.shown_seq >= seen
 
     def look(self) -> list[Followed]:
         """What came since the last look, at most a page of it."""
+        if self._unread:
+            found, self._unread = self._unread, []
+            self._pass(found[-1])
+            return found
         for _ in range(MAX_READS):
             if self.done:
                 return []
@@ -108,15 +122,19 @@ class RunLog:
         found = self._shown(events)
         self._aligned = self._aligned if not found else len(found) == len(events)
         if found:
-            self.after = found[-1].seq
-            self.at_end = self.done = isinstance(found[-1].event, DoneEvent)
+            self._pass(found[-1])
         return found
+
+    def _pass(self, last: Followed) -> None:
+        self.after, self.shown_seq = last.seq, last.shown_seq
+        self.at_end = self.done = isinstance(last.event, DoneEvent)
 
     def _shown(self, events: Sequence[tuple[int, RunEvent]]) -> list[Followed]:
         """As far as the messages of the events are in sight: a transaction may show item by item."""
         shown = [event for _, event in events if isinstance(event, MessageEvent) and self._shows(event)]
         rows = self._rows(list(dict.fromkeys(event.message_id for event in shown))) if shown else {}
         followed: list[Followed] = []
+        number = self.shown_seq
         for seq, event in events:
             if self._end is not None and seq > self._end:
                 break
@@ -124,11 +142,12 @@ class RunLog:
                 messages = rows.get(event.message_id, [])
                 if messages is None:
                     break
-                followed.append(
-                    Followed(seq, event, self._wanted(messages[event.index] if event.index < len(messages) else None))
-                )
+                message = self._wanted(messages[event.index] if event.index < len(messages) else None)
             else:
-                followed.append(Followed(seq, event, self._wanted(self._other(event))))
+                message = self._wanted(self._other(event))
+            one = Followed(seq, event, message)
+            number += not one.hidden
+            followed.append(replace(one, shown_seq=number))
             if isinstance(event, DoneEvent):
                 break
         return followed

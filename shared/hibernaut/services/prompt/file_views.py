@@ -53,8 +53,8 @@ class FileViews:
         there = [folders[folder_id] for folder_id in agent.source_ids if folder_id in folders]
         return [(folder, self._files.rows(tenant, folder.id)) for folder in there]
 
-    def section(self, tenant: str, agent: StoredAgent) -> str | None:
-        """The section `<directories>` of the agent's system message; None without folders."""
+    def section(self, tenant: str, agent: StoredAgent, labels: Sequence[str | None]) -> str | None:
+        """The section `<directories>` of the agent's system message; None without folders. `labels`: those of the blocks in it."""
         if not agent.source_ids:
             return None
         found = self._rows(tenant, agent)
@@ -69,7 +69,7 @@ class FileViews:
             )
             for folder, rows in found
         ]
-        return file_views.directories(shown, most=most, limit=limit)
+        return file_views.directories(shown, most=most, limit=limit, labels=labels)
 
     def _shown(self, tenant: str, agent: StoredAgent, file: Attached, window: OpenFile | None) -> ShownFile:
         view = self.view(tenant, agent, file.row, window) if window else None

@@ -89,7 +89,7 @@ class Prompts:
             return True
         archive_ids = self._archives.of_agent(tenant, agent.id) if archive_ids is None else archive_ids
         stamp = self._archives.stamp(tenant, archive_ids)
-        files = self._files.section(tenant, agent)
+        files = self._files.section(tenant, agent, [block.label for block in blocks])
         inputs = replace(self._fixed_inputs(agent, head, blocks), archival_stamp=stamp, directories=files)
         return system_prompt.digest(inputs) != head.compiled.digest
 
@@ -101,7 +101,7 @@ class Prompts:
             conversation=_DEFAULT if head.id == agent.id else head.id,
             system=agent.system,
             blocks=blocks,
-            rules_section=tool_rules.prompt_section(agent.tool_rules or []),
+            rules_section=tool_rules.prompt_section(agent.tool_rules or [], [block.label for block in blocks]),
             directories=None,
             shows_memory=spec.shows_memory,
             numbers_lines=spec.numbers_lines and agent.llm_config.model_endpoint_type == "anthropic",
@@ -118,7 +118,7 @@ class Prompts:
         archival = self._archives.counted(tenant, agent.id)
         return replace(
             self._fixed_inputs(agent, head, blocks),
-            directories=self._files.section(tenant, agent),
+            directories=self._files.section(tenant, agent, [block.label for block in blocks]),
             compiled_at=at,
             previous_messages=max(0, head.messages - in_window),
             archival_memories=archival.count,

@@ -81,7 +81,7 @@ def _overview(
         directories=compiled.inputs.directories,
         summary_memory="\n".join(row.text() for row in summaries) or None,
         functions_definitions=[_function(tool) for tool in offered] or None,
-        messages=[row.model_dump(mode="json", exclude={"tokens"}) for row in messages],
+        messages=[row.model_dump(mode="json", exclude={"tokens", "wrapped"}) for row in messages],
     )
 
 

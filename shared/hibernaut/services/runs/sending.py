@@ -147,8 +147,7 @@ class Sending:
         for one in inputs.messages:
             last = self._host.ids.new("message", after=last)
             run.input.append(row_of(one, last, run, now))
-        if request.body.client_tools:
-            self._check_client_tools(tenant, request)
+        decisions.check_client_tools(request.body.client_tools or ())
         return _Arrival(tenant, head, request, inputs, run, marks, now)
 
     def _met(self, arrival: _Arrival) -> Accepted | None:
@@ -227,12 +226,6 @@ class Sending:
         changes = self._stores.transactions.enqueue(arrival.tenant, head, state, arrival.marks, arrival.at)
         self._stores.writer.write(*changes, token=state.token)
         return Accepted(run.id, waits=True)
-
-    def _check_client_tools(self, tenant: str, request: Request) -> None:
-        """Raises: InvalidArgument where the client would run what the server has a tool for."""
-        agent = self._stores.agents.get(tenant, request.agent_id)
-        found = self._stores.tools.get_many(tenant, agent.tool_ids if agent else [])
-        decisions.check_client_tools(request.body.client_tools or (), [tool.name or "" for tool in found.values()])
 
     def _run(self, request: Request, head: Head, now: datetime) -> StoredRun:
         body = request.body

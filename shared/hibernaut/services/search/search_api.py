@@ -255,7 +255,7 @@ def _message_hit(hit: Found[Message]) -> MessageHit:
 def _agent_message_hit(hit: Found[Message]) -> AgentMessageHit:
     return AgentMessageHit(
         embedded_text=said(hit.record) or hit.record.text(),
-        message=hit.record.model_dump(mode="json", exclude={"tokens"}),
+        message=hit.record.model_dump(mode="json", exclude={"tokens", "wrapped"}),
         fts_rank=hit.lexical_rank,
         vector_rank=hit.vector_rank,
         rrf_score=hit.score,

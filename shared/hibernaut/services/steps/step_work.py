@@ -124,7 +124,8 @@ class Loader:
         )
         text = run.options.override_system or messages[0].text()
         if run.options.client_skills and not run.options.override_system:
-            text = f"{text}\n\n{skills_section(run.options.client_skills)}"
+            skills = skills_section(run.options.client_skills, [block.label for block in blocks])
+            text = f"{text}\n\n{skills}"
         if text != messages[0].text():
             turn = replace(turn, fixed_tokens=turn.fixed_tokens + count(text) - window.tokens(messages[:1]))
         return Work(tenant, state, agent, tuple(blocks), loaded.head, head, turn, system, text, Effects(tuple(blocks)), record)

@@ -17,7 +17,7 @@ MOMENTS = st.integers(0, 200 * 10**12).map(lambda microseconds: datetime.fromtim
 
 
 def test_a_text_is_kept_as_it_is_and_a_tag_once() -> None:
-    assert checked(" Ann\x00 likes tea. ", ["b", "a\x00", "b"]) == (" Ann likes tea. ", ["b", "a"])
+    assert checked(" Ann\x00 likes tea. ", ["b", "a", "b"]) == (" Ann likes tea. ", ["b", "a"])
     assert checked("x", None) == ("x", None)
     assert checked("?!", []) == ("?!", [])
 
@@ -40,6 +40,12 @@ def test_a_long_text_of_few_tokens_is_counted_to_its_end() -> None:
     assert checked(spaces, None) == (spaces, None)
     with pytest.raises(InvalidArgument):
         checked(spaces + "end " * MOST_TOKENS, None)
+
+
+@pytest.mark.parametrize("tag", ["a\x00", "a\nb", "<b>", "a>b"])
+def test_a_tag_is_one_line_without_markup(tag: str) -> None:
+    with pytest.raises(InvalidArgument, match="may not contain '<', '>' or control characters"):
+        checked("x", ["a", tag])
 
 
 def test_tags_have_bounds() -> None:

@@ -22,6 +22,8 @@ from hibernaut.domain.tools.tool_returns import (
     user_message,
 )
 from hibernaut.schemas.base import Json
+from hibernaut.schemas.content import TextContent
+from hibernaut.schemas.message import Message
 
 NOW = datetime(2026, 3, 1, 9, 15, tzinfo=UTC)
 TIME = "2026-03-01 09:15:00 AM UTC+0000"
@@ -82,7 +84,14 @@ def test_events_carry_their_type_and_time() -> None:
 
 
 def test_only_a_user_message_is_unwrapped() -> None:
-    assert unwrapped(user_message('say "user_message"', None, NOW, "UTC")) == 'say "user_message"'
+    def row(text: str, *, wrapped: bool = True) -> Message:
+        return Message(
+            id="message-1", role="user", content=[TextContent(text=text)], agent_id="agent-1", created_at=NOW, wrapped=wrapped
+        )
+
+    packed = user_message('say "user_message"', None, NOW, "UTC")
+    assert unwrapped(row(packed)) == 'say "user_message"'
+    assert unwrapped(row(packed, wrapped=False)) == packed, "what a caller wrote is shown as the model reads it"
     for text in (
         system_alert('"user_message"', NOW, "UTC"),
         'I say "user_message"',
@@ -90,7 +99,7 @@ def test_only_a_user_message_is_unwrapped() -> None:
         '{"type": "note", "message": "hi", "about": "user_message"}',
         '["user_message"]',
     ):
-        assert unwrapped(text) == text
+        assert unwrapped(row(text)) == text
 
 
 @pytest.mark.parametrize(

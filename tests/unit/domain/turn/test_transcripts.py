@@ -15,7 +15,7 @@ rows = Rows()
 
 def test_each_row_has_its_line() -> None:
     said = [
-        rows.user('{"type": "user_message", "message": "Hello", "time": "now"}'),
+        rows.user('{"type": "user_message", "message": "Hello", "time": "now"}').model_copy(update={"wrapped": True}),
         rows.assistant("Let me see.", called("c1", "look", where="Oslo")),
         rows.tool(gave("c1", "It rains."), name="look"),
         rows.asked_approval(called("c2", "ring")),

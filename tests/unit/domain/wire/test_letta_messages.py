@@ -179,7 +179,9 @@ def test_a_users_parts_stay_parts_and_a_single_text_becomes_text() -> None:
 
 
 def test_only_a_packed_user_message_is_unwrapped() -> None:
-    assert shown(row("user", user_message("hi", None, NOW, "UTC")))[0]["content"] == "hi"
+    packed = user_message("hi", None, NOW, "UTC")
+    assert shown(row("user", packed, wrapped=True))[0]["content"] == "hi"
+    assert shown(row("user", packed))[0]["content"] == packed, "a caller wrote it: people see what the model reads"
     beat = heartbeat("go on", NOW, "UTC")
     assert shown(row("user", beat))[0]["content"] == beat
 

@@ -271,12 +271,26 @@ def test_a_client_tool_that_is_approved_instead_of_run_returns_an_error(tmp_path
     assert "the client sent no result" in returned(world, agent_id)["call-0-lamp"]
 
 
-@pytest.mark.parametrize("names", [["ring"], ["lamp", "lamp"]], ids=["a server tool's", "twice"])
-def test_a_client_tool_may_not_have_a_name_that_is_taken(names: list[str], tmp_path: Path) -> None:
+def test_two_client_tools_may_not_have_one_name(tmp_path: Path) -> None:
     world, agent_id = opened(tmp_path)
-    with pytest.raises(InvalidArgument, match=f"client tool '{names[-1]}' cannot be used"):
-        world.accept(agent_id, "hello", client_tools=[ClientToolCreate(name=name) for name in names])
+    with pytest.raises(InvalidArgument, match="client tool 'lamp' cannot be used: the name is given twice"):
+        world.accept(agent_id, "hello", client_tools=[ClientToolCreate(name="lamp"), ClientToolCreate(name="lamp")])
     assert [row.role for row in world.log(agent_id)] == ["system"]
+
+
+@pytest.mark.parametrize("name", ["ring", "memory_insert"], ids=["a custom tool's", "a memory tool's"])
+def test_a_client_tool_takes_the_place_of_the_servers_tool_of_its_name(name: str, tmp_path: Path) -> None:
+    """The approval of its call without a result runs nothing on the server either."""
+    world, agent_id, run_id = asked(
+        tmp_path, calls((name, {"label": "human", "new_string": "tea"})), client_tools=[ClientToolCreate(name=name)]
+    )
+    assert world.run(run_id).run.stop_reason == StopReason.REQUIRES_APPROVAL
+    world.answer(agent_id, yes(f"call-0-{name}"))
+    world.workflow.drive()
+    assert "the client sent no result" in returned(world, agent_id)[f"call-0-{name}"]
+    assert world.runner.effects == []
+    assert "tea" not in world.block(agent_id, "human").value
+    check_settled(world, agent_id)
 
 
 # deadlines

@@ -73,7 +73,7 @@ def view(request: ModelRequest, signature: str) -> View:
     for row in request.messages:
         match row.role:
             case "user":
-                _hear(seen, row.text())
+                _hear(seen, row)
             case "assistant" | "approval":
                 for call in row.tool_calls or ():
                     asked[call.id] = (call.function.name, read_object(call.function.arguments))
@@ -104,12 +104,13 @@ def _blocks(system: str) -> dict[str, Seen]:
     }
 
 
-def _hear(seen: View, text: str) -> None:
+def _hear(seen: View, row: Message) -> None:
+    text = row.text()
     kind = read_object(text).get("type") if text.startswith("{") else None
     if kind in _NOTICES:
         seen.notice = text if kind == "heartbeat" else seen.notice
         return
-    seen.said, seen.notice, seen.done = unwrapped(text), "", []
+    seen.said, seen.notice, seen.done = unwrapped(row), "", []
 
 
 def _says(row: Message, signature: str) -> bool:
