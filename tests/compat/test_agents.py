@@ -99,7 +99,7 @@ def test_every_field_of_the_request_is_stored_and_shown(http: httpx.Client) -> N
     assert state["model_settings"]["temperature"] == state["llm_config"]["temperature"] == 0.3
     assert (state["embedding"], state["embedding_config"]["embedding_chunk_size"]) == ("hibernaut/minilm", 150)
     assert state["compaction_settings"]["clip_chars"] == 99
-    assert [(one["key"], one["value"]) for one in state["secrets"]] == [("KEY", "value")]
+    assert [(one["key"], one["value"]) for one in state["secrets"]] == [("KEY", None)]
     assert state["secrets"] == state["tool_exec_environment_variables"]
     assert state["blocks"] == state["memory"]["blocks"]
     assert "archival_memory_insert" in [tool["name"] for tool in state["tools"]]
@@ -180,6 +180,17 @@ def test_without_any_field_an_agent_has_a_name_and_the_default_model(client: Let
     assert project["project_id"] == "project-7"
 
 
+@pytest.mark.manifest("agents.secrets")
+def test_the_values_of_secrets_are_shown_to_who_asks_for_them(client: Letta, http: httpx.Client, new_agent: NewAgent) -> None:
+    agent = new_agent(secrets={"K": "v-planted"})
+    asked = client.agents.retrieve(agent.id, include=["agent.secrets"])
+    assert [(one.key, one.value) for one in asked.secrets or []] == [("K", "v-planted")]
+    path = f"/v1/agents/{agent.id}"
+    plain = [http.get(path), http.get("/v1/agents/"), http.patch(path, json={"description": "d"}), http.get(f"{path}/context")]
+    assert not any("v-planted" in answer.text for answer in plain)
+    assert [one["key"] for one in plain[0].json()["secrets"]] == ["K"]
+
+
 @pytest.mark.manifest("agents.include")
 def test_a_1_0_client_sees_only_the_relations_it_asks_for(client: Letta, http: httpx.Client, new_agent: NewAgent) -> None:
     agent = new_agent(tags=["seen"], secrets={"K": "v"})
@@ -201,7 +212,7 @@ def test_an_update_applies_what_is_not_null(client: Letta, new_agent: NewAgent) 
     agent = new_agent(description="old", tags=["a"], secrets={"A": "1"})
     after = client.agents.update(agent.id, name="New name", description=None, tags=["b"], hidden=True, secrets={"B": "2"})
     assert (after.name, after.description, after.tags, after.hidden) == ("New name", "old", ["b"], True)
-    assert [(one.key, one.value) for one in after.secrets or []] == [("B", "2")]
+    assert [(one.key, one.value) for one in after.secrets or []] == [("B", None)]
     assert len(after.tools) == 3
     assert agent.id not in [one.id for one in client.agents.list(name="New name")]
     with pytest.raises(BadRequestError):

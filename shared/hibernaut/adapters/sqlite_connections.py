@@ -26,6 +26,7 @@ _SETTINGS = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = NORMAL",  # a commit reaches the operating system, not yet the disk: a killed process loses nothing
     "PRAGMA wal_autocheckpoint = 4000",  # pages: the fsync of a checkpoint comes once in hundreds of transactions
+    "PRAGMA secure_delete = ON",  # what is deleted is overwritten: a secret does not stay in the file's free pages
     "PRAGMA cache_size = -2000",  # KiB of pages that one connection keeps
 )
 _SECONDS_FOR_A_LOCK = 5.0

@@ -193,4 +193,7 @@ class Table(Protocol):
         """
 
     def changes(self, after: str | None = None, limit: int = 1000) -> list[Record]:
-        """The change stream after a cursor (None: from its beginning; kept for at least 24 hours)."""
+        """The change stream after a cursor (None: from its beginning; kept for at least 24 hours).
+
+        The images of an item that has the attribute `private`, true, may lack its body: an engine need not copy secrets into its stream.
+        """

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
@@ -74,11 +75,16 @@ class Services:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls. `is_1_0_client`: a client of the stable SDK, which is shown less by default (Letta V1 API, digest 1.4)."""
+    """Who calls. `is_1_0_client`: a client of the stable SDK, which is shown less by default (Letta V1 API, digest 1.4).
+
+    `reads_secrets`: the values of secrets may be shown to it. There are no keys that tell callers apart, so that only a caller on the
+    server's own machine may read them.
+    """
 
     tenant: str
     user_id: str
     is_1_0_client: bool
+    reads_secrets: bool = False
 
 
 async def services(request: Request) -> Services:
@@ -99,7 +105,19 @@ async def caller(request: Request) -> Caller:
     user = request.headers.get("user_id")
     if user is not None and not is_id(user, "user"):
         raise InvalidArgument(f"INVALID_ARGUMENT: Invalid user ID format: {user}. Expected format: 'user-<uuid4>'")
-    return Caller(tenant=DEFAULT_TENANT, user_id=DEFAULT_USER, is_1_0_client=is_1_0_client(request))
+    return Caller(
+        tenant=DEFAULT_TENANT,
+        user_id=DEFAULT_USER,
+        is_1_0_client=is_1_0_client(request),
+        reads_secrets=_on_this_machine(request),
+    )
+
+
+def _on_this_machine(request: Request) -> bool:
+    try:
+        return request.client is not None and ip_address(request.client.host).is_loopback
+    except ValueError:
+        return False
 
 
 def is_1_0_client(request: Request) -> bool:

@@ -9,6 +9,7 @@ from fastapi import Query
 from pydantic import Field
 
 from hibernaut.domain.wire.listing import Page
+from hibernaut.rest.dependencies import Caller
 from hibernaut.schemas.base import Schema, Whole
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.agents.agent_states import shown_relations
@@ -38,8 +39,8 @@ class _Shown(Schema):
     include: list[str] | None = None
     include_relationships: list[str] | None = None
 
-    def shown(self, is_1_0_client: bool) -> frozenset[str]:
-        return shown_relations(is_1_0_client, self.include, self.include_relationships)
+    def shown(self, caller: Caller) -> frozenset[str]:
+        return shown_relations(caller.is_1_0_client, self.include, self.include_relationships, reads_secrets=caller.reads_secrets)
 
 
 class AgentShown(_Shown):

@@ -40,17 +40,23 @@ class AgentType(StrEnum):
 
 
 class AgentEnvironmentVariable(Schema):
-    """A secret of an agent, given to its tools. `value` is shown in clear, as Letta does (digest 4.11)."""
+    """A secret of an agent, given to its tools, as it is shown: `value` is null unless the caller asked for it (digest 4.11)."""
 
     id: str
     key: str
-    value: str
+    value: str | None
     description: str | None = None
     agent_id: str
     organization_id: str | None = None
     created_at: Moment | None = None
     updated_at: Moment | None = None
     value_enc: str | None = None
+
+
+class StoredSecret(AgentEnvironmentVariable):
+    """A secret with its value, as the table keeps it. `store.agents` alone reads and writes it."""
+
+    value: str
 
 
 class Memory(Schema):
@@ -112,9 +118,13 @@ class StoredAgent(Stored, _AgentFields):
     block_ids: list[str] = Field(default_factory=list)
     tool_ids: list[str] = Field(default_factory=list)
     source_ids: list[str] = Field(default_factory=list)
-    secrets: list[AgentEnvironmentVariable] = Field(default_factory=list)
+    secrets: list[StoredSecret] = Field(default_factory=list)
     explicit_model_settings: ModelSettings | None = None
     version: int = 1
+
+    def environment(self) -> dict[str, str]:
+        """The values of its secrets, as its tools are given them."""
+        return {secret.key: secret.value for secret in self.secrets}
 
 
 class AgentState(_AgentFields):

@@ -42,7 +42,7 @@ class Agents:
         """The changes that bring an agent and its list row into being."""
         key, row = keys.agent(tenant, agent.id), keys.agent_row(tenant, agent.id)
         return [
-            Put(self._codec.item(key, agent, version=agent.version, wt=token), ABSENT),
+            Put(self._codec.item(key, agent, version=agent.version, wt=token, private=True), ABSENT),
             Put({"pk": row.pk, "sk": row.sk, **_listed(agent)}),
         ]
 
@@ -53,7 +53,7 @@ class Agents:
         """
         key = keys.agent(tenant, after.id)
         kept = after.model_copy(update={**_OF_THE_ROW, "version": before.version + 1})
-        changed: dict[str, Value] = {**self._codec.body(key, kept), "version": kept.version, "wt": token}
+        changed: dict[str, Value] = {**self._codec.body(key, kept), "version": kept.version, "wt": token, "private": True}
         changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version), frees=freed(key, before))]
         old = _listed(before)
         row = {name: value for name, value in (_listed(after) | _of_last_run(after)).items() if old.get(name) != value}

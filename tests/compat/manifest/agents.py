@@ -56,6 +56,12 @@ ROWS = (
         "API 1.4",
         "A 1.0 client is shown the relations that it names in `include`, others all; `include_relationships` overrides both.",
     ),
+    diverging(
+        "agents.secrets",
+        "API 4.11",
+        "Secrets are shown by their keys; values are null, but with `include=agent.secrets` for a caller on the server's own machine.",
+        "V1 shows everybody's values to everybody.",
+    ),
     done("agents.update", "API 2.2", "Applies what is named; lists and secrets replace.", "PATCH /v1/agents/{agent_id}"),
     done("agents.update.nulls", "API 2.2", "Null changes nothing."),
     done("agents.update.model", "API 2.2", "Model fields are folded into the configuration; a new model brings its own window."),

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from hibernaut.adapters.table.sqlite import SqliteTable
-from hibernaut.ports.table import Contended, Index, Key, Put, TableError, Update, Value
+from hibernaut.ports.table import Contended, Delete, Index, Key, Put, TableError, Update, Value
 
 A = Key("T#a", "1")
 HOUR = 3600
@@ -239,6 +239,19 @@ def test_the_stream_is_kept_for_a_day_and_not_much_longer(sqlite: SqliteTable, c
     clock.now += 25 * HOUR
     busy(sqlite, 20)
     assert len(sqlite.changes(limit=10**6)) == 2000
+
+
+def test_the_body_of_a_private_item_is_in_the_table_alone(sqlite: SqliteTable, tmp_path: Path) -> None:
+    sqlite.write(Put({"pk": "T#a", "sk": "1", "private": True, "body": "planted-1"}))
+    sqlite.write(Update(A, set={"body": "planted-2"}))
+    sqlite.write(Put({"pk": "T#b", "sk": "1", "note": '"private":true', "body": "open"}))
+    assert (sqlite.get(A) or {})["body"] == "planted-2"
+    assert "planted" not in str(sqlite.changes())
+    assert "open" in str(sqlite.changes())
+    sqlite.write(Delete(A))
+    sqlite.close()
+    for file in tmp_path.iterdir():
+        assert b"planted" not in file.read_bytes(), file.name
 
 
 def test_a_cursor_is_never_given_twice(sqlite: SqliteTable, clock: Clock) -> None:

@@ -16,6 +16,7 @@ from hibernaut.adapters.embedder.minilm import DIMENSION as MINILM_DIMENSION
 from hibernaut.adapters.embedder.minilm import MiniLM
 from hibernaut.adapters.embedder.openai import OFFICIAL_URL, OpenAIEmbedder
 from hibernaut.domain.models.embedding_models import BEDROCK, BEDROCK_MODELS, MINILM, MINILM_HANDLE, OWN, description, known
+from hibernaut.domain.redaction import bare_address
 from hibernaut.ports.embedder import Embedder
 from hibernaut.ports.secrets import Secrets
 from hibernaut.schemas.llm_config import EmbeddingConfig, EmbeddingModelDescription
@@ -119,7 +120,7 @@ class EmbedderCatalogue:
     def _address(self, config: EmbeddingConfig, endpoint: str) -> tuple[str, str | None] | None:
         """Where the model answers, and with which key. One that came from a handle follows its provider to wherever that answers now."""
         follows = (config.handle or "").partition("/")[0] == OPENAI or (not endpoint and config.embedding_endpoint_type == OPENAI)
-        if self._url is not None and (follows or endpoint == self._url):
+        if self._url is not None and (follows or bare_address(endpoint) == bare_address(self._url)):
             return self._url, self._key
         if self._only_configured or endpoint == OFFICIAL_URL or config.embedding_endpoint_type in OTHER_WIRES:
             return None
@@ -140,7 +141,7 @@ class EmbedderCatalogue:
         if size is None:
             _refused(handle, "its dimension is not known: set HIBERNAUT_EMBEDDING_DIMENSION")
             return None
-        return description(provider, model, size, endpoint=self._url if provider == OPENAI else None)
+        return description(provider, model, size, endpoint=bare_address(self._url) if provider == OPENAI and self._url else None)
 
     def _unasked(self) -> str | None:
         if self._minilm:

@@ -18,8 +18,9 @@ from hibernaut.adapters.model.context_windows import ContextWindows, Place
 from hibernaut.adapters.model.default_model import PREFERRED, default_model
 from hibernaut.adapters.model.demo.demo import PROVIDER as OWN
 from hibernaut.adapters.model.demo.demo import DemoModel
-from hibernaut.adapters.model.http_stream import shown
+from hibernaut.adapters.model.redacted import RedactedModel
 from hibernaut.domain.models.model_settings import config_of_description
+from hibernaut.domain.redaction import Redaction, bare_address
 from hibernaut.ports.model import Model
 from hibernaut.ports.secrets import Secrets
 from hibernaut.schemas.errors import InvalidArgument, NotFound
@@ -36,7 +37,7 @@ _ANTHROPIC, _OPENAI = "anthropic", "openai"
 
 @dataclass(slots=True)
 class _Provider:
-    """A configured provider. `kind` is its wire format; `known` is its list as last given, asked for again at `stale_at`."""
+    """A configured provider. `kind` is its wire format; `url` its address without a password; `known` is its list as last given, asked for again at `stale_at`."""
 
     kind: str
     url: str
@@ -86,25 +87,26 @@ class Catalogue:
         self._providers = {OWN: _Provider(OWN, "in this process", DemoModel())}
         self._providers |= {name: _Provider(name, "in this process", model) for name, model in extra.items()}
         openai_key, openai_url = secrets.get("OPENAI_API_KEY"), secrets.get("OPENAI_BASE_URL")
+        anthropic_key, anthropic_url = secrets.get("ANTHROPIC_API_KEY"), secrets.get("ANTHROPIC_BASE_URL")
+        self._redaction = Redaction((openai_key, anthropic_key), (openai_url, anthropic_url))
         if openai_key or openai_url:
             self._add(_OPENAI, openai_key, openai_url)
-        if anthropic_key := secrets.get("ANTHROPIC_API_KEY"):
-            self._add(_ANTHROPIC, anthropic_key, secrets.get("ANTHROPIC_BASE_URL"))
+        if anthropic_key:
+            self._add(_ANTHROPIC, anthropic_key, anthropic_url)
 
     def _add(self, kind: str, key: str | None, url: str | None) -> None:
         from hibernaut.adapters.model.anthropic import anthropic
         from hibernaut.adapters.model.openai import chat_completions
 
         official = chat_completions.OFFICIAL_URL if kind == _OPENAI else anthropic.OFFICIAL_URL
-        self._providers[kind] = _Provider(kind, (url or official).rstrip("/"), self._adapter(kind, key, url))
+        self._providers[kind] = _Provider(kind, bare_address((url or official).rstrip("/")), self._adapter(kind, key, url))
 
     def _adapter(self, kind: str, key: str | None, url: str | None) -> Model:
         from hibernaut.adapters.model.anthropic.anthropic import AnthropicModel
         from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
 
-        if kind == _ANTHROPIC:
-            return AnthropicModel(api_key=key, base_url=url, windows=self._windows)
-        return OpenAIModel(api_key=key, base_url=url, windows=self._windows)
+        adapter: Model = (AnthropicModel if kind == _ANTHROPIC else OpenAIModel)(api_key=key, base_url=url, windows=self._windows)
+        return RedactedModel(adapter, self._redaction)
 
     def of(self, config: LLMConfig) -> Model:
         """The provider behind a configuration.
@@ -114,10 +116,11 @@ class Catalogue:
         """
         named = self._providers.get(_provider_of(config))
         endpoint = (config.model_endpoint or "").rstrip("/")
-        if named is not None and (config.handle or not endpoint or endpoint == named.url):
+        address = bare_address(endpoint)
+        if named is not None and (config.handle or not endpoint or address == named.url):
             return named.model
         for provider in self._providers.values():
-            if endpoint and (provider.kind, provider.url) == (_wire(config), endpoint):
+            if endpoint and (provider.kind, provider.url) == (_wire(config), address):
                 return provider.model
         if (
             not self._only_configured
@@ -203,7 +206,7 @@ class Catalogue:
 
     def providers(self) -> Mapping[str, str]:
         """Provider name -> its address, without keys."""
-        return {name: shown(provider.url) for name, provider in self._providers.items()}
+        return {name: provider.url for name, provider in self._providers.items()}
 
 
 def _provider_of(config: LLMConfig) -> str:

@@ -14,7 +14,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
-from urllib.parse import urlsplit
 
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import InvalidModelResponse, ModelConnection, ModelTimeout
@@ -25,12 +24,6 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 10.0
 END_SECONDS = 0.25
 """How long the end of a stream is waited for, behind its last event: a connection whose stream has ended can be used again."""
-
-
-def shown(url: str) -> str:
-    """An address without the user and password that it may hold."""
-    parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
 def limits(seconds: float) -> Timeout:

@@ -19,7 +19,7 @@ from hibernaut.adapters.table.bounds import Bounds, bounds
 from hibernaut.adapters.table.conditions import applied, holds
 from hibernaut.adapters.table.limits import check, check_stored
 from hibernaut.adapters.table.sqlite_file import SqliteFile
-from hibernaut.adapters.table.sqlite_rows import Row, Stored, flat, item, items, keyed, places, row, within
+from hibernaut.adapters.table.sqlite_rows import PRIVATE, Row, Stored, flat, item, items, keyed, places, row, within
 from hibernaut.ports.table import Change, Check, ConditionFailed, Index, Item, Key, Put, Record, TableError, Update
 
 logger = logging.getLogger(__name__)
@@ -189,13 +189,21 @@ def _store(writer: sqlite3.Connection, effects: Sequence[_Effect], now: float) -
         for start in range(0, len(gone), _KEYS_AT_ONCE):
             page = gone[start : start + _KEYS_AT_ONCE]
             writer.execute(f"DELETE FROM items WHERE (pk, sk) IN (SELECT * FROM (VALUES {places(len(page), 2)}))", flat(page))
-    told = [(now, *at, *(old or (None, None)), *(new[-2:] if new else (None, None))) for at, old, new in effects]
+    told = [(now, *at, *_image(old), *_image(new[-2:] if new else None)) for at, old, new in effects]
     for start in range(0, len(told), _KEYS_AT_ONCE):
         part = told[start : start + _KEYS_AT_ONCE]
         writer.execute(
             "INSERT INTO told (at, pk, sk, old_attributes, old_body, new_attributes, new_body) VALUES " + places(len(part), 7),
             flat(part),
         )
+
+
+def _image(stored: Stored | None) -> tuple[str | None, str | None]:
+    """What the change stream keeps of an item. A private one's body is not copied into it: it would stay there after the item is gone."""
+    if stored is None:
+        return None, None
+    attributes, body = stored
+    return attributes, None if PRIVATE in attributes else body
 
 
 def _select(count: int) -> str:

@@ -39,6 +39,8 @@ Stored = tuple[str, str | None]
 Row = tuple[str, str, str | None, str | None, str | None, str | None, int | None, str, str | None]
 """All columns of `items`."""
 
+PRIVATE = '"private":true'
+"""Stands in the attributes of an item that has `private`: true. Its body holds secrets. No text holds it, because quotes are escaped there."""
 _LARGEST_TTL = 2**63 - 1
 _APART = frozenset(("pk", "sk", "body"))
 _encode = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode

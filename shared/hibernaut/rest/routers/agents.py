@@ -30,7 +30,7 @@ def create_agent(
 @router.get("", response_model=list[AgentState])
 def list_agents(services: TheServices, caller: TheCaller, query: AgentListQuery) -> Response:
     """A page of the agents that are not hidden."""
-    shown, order_by = query.shown(caller.is_1_0_client), query.sort_by or query.order_by
+    shown, order_by = query.shown(caller), query.sort_by or query.order_by
     return replies(services.agents.list(caller.tenant, query.filter(), query.page(), order_by, shown))
 
 
@@ -43,7 +43,7 @@ def count_agents(services: TheServices, caller: TheCaller) -> Response:
 @router.get("/{agent_id}", response_model=AgentState)
 def retrieve_agent(services: TheServices, caller: TheCaller, agent_id: AgentId, query: AgentShownQuery) -> Response:
     """One agent."""
-    return reply(services.agents.retrieve(caller.tenant, agent_id, query.shown(caller.is_1_0_client)))
+    return reply(services.agents.retrieve(caller.tenant, agent_id, query.shown(caller)))
 
 
 @router.patch("/{agent_id}", response_model=AgentState)

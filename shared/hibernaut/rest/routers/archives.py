@@ -50,7 +50,7 @@ def delete_archive(services: TheServices, caller: TheCaller, archive_id: Archive
 @router.get("/archives/{archive_id}/agents", response_model=list[AgentState])
 def list_archive_agents(services: TheServices, caller: TheCaller, archive_id: ArchiveId, query: BlockAgentListQuery) -> Response:
     """A page of the agents that the archive is attached to."""
-    return replies(services.archives.agents(caller.tenant, archive_id, query.page(), query.shown(caller.is_1_0_client)))
+    return replies(services.archives.agents(caller.tenant, archive_id, query.page(), query.shown(caller)))
 
 
 @router.patch("/agents/{agent_id}/archives/attach/{archive_id}")

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from hibernaut.domain.agents import agent_types
 from hibernaut.domain.agents.first_messages import Opening
-from hibernaut.schemas.agent import AgentEnvironmentVariable, StoredAgent
+from hibernaut.schemas.agent import StoredAgent, StoredSecret
 from hibernaut.schemas.block import CreateBlock, StoredBlock
 from hibernaut.schemas.errors import Conflict, InvalidArgument
 from hibernaut.schemas.tool import Tool
@@ -25,14 +25,14 @@ def new_block(block_id: str, block: CreateBlock, now: datetime) -> StoredBlock:
 
 
 def new_secrets(
-    records: Records, agent_id: str, values: dict[str, str], before: Sequence[AgentEnvironmentVariable], now: datetime
-) -> list[AgentEnvironmentVariable]:
+    records: Records, agent_id: str, values: dict[str, str], before: Sequence[StoredSecret], now: datetime
+) -> list[StoredSecret]:
     """The secrets of an agent; a key that it had before keeps its id."""
     known = {secret.key: secret for secret in before}
     return [
         known[key].model_copy(update={"value": value, "updated_at": now})
         if key in known
-        else AgentEnvironmentVariable(
+        else StoredSecret(
             id=records.ids.new("agent-env"), key=key, value=value, agent_id=agent_id, created_at=now, updated_at=now
         )
         for key, value in values.items()

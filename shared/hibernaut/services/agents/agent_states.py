@@ -13,7 +13,7 @@ from hibernaut.domain.models.model_settings import settings_of
 from hibernaut.domain.turn.summaries import with_prompt
 from hibernaut.domain.wire.letta_messages import Rendering, render
 from hibernaut.ports.table import Item
-from hibernaut.schemas.agent import AgentState, Memory, StoredAgent
+from hibernaut.schemas.agent import AgentEnvironmentVariable, AgentState, Memory, StoredAgent
 from hibernaut.schemas.block import Block, StoredBlock
 from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.folder import StoredFolder
@@ -25,18 +25,26 @@ from hibernaut.services.records import Records
 
 RELATIONS = frozenset({"blocks", "identities", "managed_group", "pending_approval", "secrets", "sources", "tags", "tools"})
 """What `include=agent.…` may name."""
+SECRET_VALUES = "secret_values"  # noqa: S105 - a name, no secret
+"""Shown beside the relation `secrets` to a caller who asks for them by `include=agent.secrets` and may read them."""
 LOADED = RELATIONS - {"pending_approval"}
 """What is shown where nobody chooses: a pending approval is shown only when it is asked for."""
 _PLAIN_NAMES = {"memory": "blocks", "identity_ids": "identities", "multi_agent_group": "managed_group"}
 _SHARED = [name for name in AgentState.model_fields if name in StoredAgent.model_fields]
 
 
-def shown_relations(chooses: bool, include: Sequence[str] | None, include_relationships: Sequence[str] | None) -> frozenset[str]:
-    """The relations of an AgentState: a "1.0 client" chooses them by `include`; the deprecated plain names win over both."""
-    if include_relationships is not None:
-        return frozenset(_PLAIN_NAMES.get(name, name) for name in include_relationships) & RELATIONS
+def shown_relations(
+    chooses: bool, include: Sequence[str] | None, include_relationships: Sequence[str] | None, *, reads_secrets: bool = False
+) -> frozenset[str]:
+    """The relations of an AgentState: a "1.0 client" chooses them by `include`; the deprecated plain names win over both.
+
+    `reads_secrets`: the caller may be shown the values of secrets, which only `include` asks for.
+    """
     included = frozenset(name.removeprefix("agent.") for name in include or ()) & RELATIONS
-    return included if chooses else LOADED | included
+    values = frozenset({SECRET_VALUES}) if reads_secrets and "secrets" in included else frozenset()
+    if include_relationships is not None:
+        return frozenset(_PLAIN_NAMES.get(name, name) for name in include_relationships) & RELATIONS | values
+    return (included if chooses else LOADED | included) | values
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +101,7 @@ class AgentStates:
     def _state(self, tenant: str, agent: StoredAgent, found: _Found, shown: frozenset[str]) -> AgentState:
         head = found.heads.get(agent.id)
         blocks: list[Block] = [found.blocks[block_id] for block_id in agent.block_ids if block_id in found.blocks]
-        secrets = agent.secrets if "secrets" in shown else []
+        secrets = _secrets(agent, shown)
         fields = {name: getattr(agent, name) for name in _SHARED}
         fields |= _last_run(found.rows.get(agent.id, {}))
         # Every field is named: looking up a default costs more than all the others.
@@ -121,6 +129,14 @@ class AgentStates:
                 "secrets": secrets,
             }
         )
+
+
+def _secrets(agent: StoredAgent, shown: frozenset[str]) -> list[AgentEnvironmentVariable]:
+    """The agent's secrets by their keys, with their values only where those are shown."""
+    if "secrets" not in shown:
+        return []
+    hidden = {} if SECRET_VALUES in shown else {"value": None}
+    return [AgentEnvironmentVariable(**{**secret.model_dump(), **hidden}) for secret in agent.secrets]
 
 
 def handle_of(config: LLMConfig) -> str:

@@ -206,7 +206,7 @@ class Calls:
         self._writer.write(self._runs.finish_claim(work.tenant, work.state, claim, token))
 
     def _job(self, work: Work, call: Call, tool: Tool, effects: Effects) -> ToolJob:
-        environment = {secret.key: secret.value for secret in work.agent.secrets}
+        environment = work.agent.environment()
         environment |= {"LETTA_AGENT_ID": work.agent.id, "LETTA_TOOL_ID": tool.id}
         if work.agent.project_id:
             environment["LETTA_PROJECT_ID"] = work.agent.project_id

@@ -60,7 +60,7 @@ class ToolRuns:
     def _custom(self, tenant: str, agent_id: str, tool: StoredTool, args: JsonObject) -> ToolExecutionResult:
         work = self._work(tenant, agent_id)
         agent, limits = work.agent, self._calls.limits
-        environment = {secret.key: secret.value for secret in agent.secrets}
+        environment = agent.environment()
         environment |= {"LETTA_AGENT_ID": agent.id, "LETTA_TOOL_ID": tool.id}
         if agent.project_id:
             environment["LETTA_PROJECT_ID"] = agent.project_id

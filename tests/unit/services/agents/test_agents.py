@@ -86,7 +86,11 @@ def test_a_client_that_chooses_sees_no_relation_that_it_did_not_name(house: Hous
     some = house.services.agents.retrieve(TENANT, agent.id, shown_relations(True, ["agent.tags", "agent.blocks"], None))
     assert (some.tags, len(some.blocks), len(some.memory.blocks), some.tools) == (["a"], 1, 1, [])
     full = house.services.agents.retrieve(TENANT, agent.id)
-    assert (len(full.tools), full.tool_exec_environment_variables[0].value) == (3, "v")
+    assert (len(full.tools), full.tool_exec_environment_variables[0].value) == (3, None)
+    asked = house.services.agents.retrieve(TENANT, agent.id, shown_relations(True, ["agent.secrets"], None, reads_secrets=True))
+    assert [(one.key, one.value) for one in asked.secrets] == [("K", "v")]
+    stranger = shown_relations(True, ["agent.secrets"], None)
+    assert [one.value for one in house.services.agents.retrieve(TENANT, agent.id, stranger).secrets] == [None]
     assert shown_relations(False, None, None) == LOADED
     assert shown_relations(True, ["agent.tools"], ["memory", "tags"]) == {"blocks", "tags"}
 
@@ -170,3 +174,13 @@ def test_a_run_that_ends_after_its_agent_is_gone_brings_no_agent_back(house: Hou
     ended(house, agent, 1, StopReason.CANCELLED)
     assert (house.services.agents.count(TENANT), names(house)) == (0, [])
     assert house.table.get(Key(*keys.agent_row(TENANT, agent.id))) is not None
+
+
+def test_a_deleted_agents_secrets_stand_nowhere_in_the_database(tmp_path: Path) -> None:
+    with house_in(tmp_path) as house:
+        agent = house.agent(secrets={"KEY": "planted-secret"})
+        house.services.agents.updates.update(TENANT, agent.id, UpdateAgent(secrets={"KEY": "planted-later"}))
+        house.services.agents.delete(TENANT, agent.id)
+        assert "planted" not in str(house.table.changes())
+    for file in tmp_path.rglob("*"):
+        assert not file.is_file() or b"planted" not in file.read_bytes(), file.name

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, cast
 from hibernaut.adapters.model.anthropic import anthropic_messages, anthropic_replies
 from hibernaut.adapters.model.connections import Call, Lines
 from hibernaut.adapters.model.context_windows import ContextWindows, Limits, Place
-from hibernaut.adapters.model.http_stream import Answer, limits, shown
+from hibernaut.adapters.model.http_stream import Answer, limits
 from hibernaut.adapters.model.provider_errors import model_error, read_refusal
+from hibernaut.domain.redaction import bare_address
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import ModelConnection, ModelError, ModelTimeout
@@ -41,7 +42,7 @@ class AnthropicModel:
         self._key = api_key
         self._url = (base_url or OFFICIAL_URL).rstrip("/")
         self._windows = windows
-        self._place = Place(name, "anthropic", self._url)
+        self._place = Place(name, "anthropic", bare_address(self._url))
         self._lines = Lines(self._dial)
 
     def complete(
@@ -114,7 +115,7 @@ class AnthropicModel:
         except APITimeoutError as error:
             raise ModelTimeout(f"{name}: no answer in time") from error
         except APIConnectionError as error:
-            raise ModelConnection(f"{name}: no connection to {shown(self._url)}") from error
+            raise ModelConnection(f"{name}: no connection to {bare_address(self._url)}") from error
         except APIStatusError as error:
             raise model_error(read_refusal(name, error.status_code, error.body, error.response.headers)) from None
         return Answer(name, cast("Response", sent), deadline, call.hang_up)

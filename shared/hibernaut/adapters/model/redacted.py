@@ -1,0 +1,43 @@
+"""A provider whose words are shown without the deployment's secrets: some repeat a key, or an address with its password, in an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hibernaut.domain.redaction import Redaction
+from hibernaut.ports.model import Delta, Model, ModelReply, ModelRequest, OnOpen
+from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.errors import HibernautError
+from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
+
+
+class RedactedModel:
+    """`model`, with the secrets struck out of its errors and of what is kept of an exchange. What it says itself passes as it is."""
+
+    def __init__(self, model: Model, redaction: Redaction) -> None:
+        self._model = model
+        self._redaction = redaction
+
+    def complete(
+        self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None, on_open: OnOpen | None = None
+    ) -> ModelReply:
+        """As the port says."""
+        try:
+            return self._model.complete(request, on_delta, on_open)
+        except HibernautError as error:
+            error.detail = self._redaction.text(error.detail)
+            error.args = (error.detail,)
+            raise
+
+    def payload(self, request: ModelRequest) -> JsonObject:
+        """As the port says, without secrets."""
+        shown: JsonObject = self._redaction.json(self._model.payload(request))
+        return shown
+
+    def models(self) -> list[ModelDescription]:
+        """As the port says."""
+        return self._model.models()
+
+    def embedding_models(self) -> list[EmbeddingModelDescription]:
+        """As the port says."""
+        return self._model.embedding_models()

@@ -1,0 +1,50 @@
+"""Configured secrets are struck out of whatever is shown, logged or stored of an exchange with a provider. Knows values, not where they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from urllib.parse import quote, unquote, urlsplit
+
+from hibernaut.schemas.base import Json
+
+MARK = "***"
+SHORTEST = 6
+"""Characters. A shorter value is no secret, and would be struck out of words."""
+
+
+class Redaction:
+    """The secrets of one deployment: keys, and addresses that may hold a password. Missing ones are None."""
+
+    def __init__(self, keys: Iterable[str | None] = (), addresses: Iterable[str | None] = ()) -> None:
+        found = [*(key for key in keys if key), *(word for address in addresses if address for word in _password(address))]
+        forms = {form for value in found for form in (value, quote(value, safe=""))}
+        self._values = sorted((form for form in forms if len(form) >= SHORTEST), key=len, reverse=True)
+
+    def text(self, text: str) -> str:
+        """The text without any of the secrets."""
+        for value in self._values:
+            text = text.replace(value, MARK)
+        return text
+
+    def json(self, value: Json) -> Json:
+        """A JSON value without any of the secrets, in its texts and in the names of its members."""
+        match value:
+            case str():
+                return self.text(value)
+            case list() | tuple():
+                return [self.json(each) for each in value]
+            case dict():
+                return {self.text(str(name)): self.json(each) for name, each in value.items()}
+            case _:
+                return value
+
+
+def bare_address(url: str) -> str:
+    """An address without the user and password that it may hold."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+
+
+def _password(address: str) -> list[str]:
+    written = urlsplit(address).password
+    return [written, unquote(written)] if written else []

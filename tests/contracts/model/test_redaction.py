@@ -1,0 +1,64 @@
+"""No configured secret comes out of the catalogue: neither with a provider's error, nor with an address, nor with what would be sent."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hibernaut.adapters.embedder.catalogue import DefaultEmbedding, EmbedderCatalogue
+from hibernaut.adapters.model.catalogue import Catalogue
+from hibernaut.adapters.secrets.environment import EnvironmentSecrets
+from hibernaut.domain.redaction import MARK, SHORTEST, Redaction, bare_address
+from hibernaut.ports.model import ModelRequest
+from hibernaut.schemas.errors import ModelBadRequest
+from tests.support.provider_servers import ScriptedOpenAI
+from tests.support.rows import Rows
+
+KEY, PASSWORD = "pk_live_9f8e7d6c", "hush/hush!"
+secret = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=SHORTEST, max_size=20)
+
+
+def test_an_error_that_repeats_the_key_or_the_addresss_password_does_not_show_them() -> None:
+    with ScriptedOpenAI(models=[{"id": "gpt-9"}]) as server:
+        url = server.url.replace("://", "://ann:hush%2Fhush%21@")
+        catalogue = Catalogue(EnvironmentSecrets({"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": url}))
+        config = catalogue.config("openai/gpt-9")
+        message = f"Incorrect: {KEY} at {url} ({PASSWORD})"
+        server.says(status=400, body={"error": {"message": message}})
+        with pytest.raises(ModelBadRequest) as raised:
+            catalogue.of(config).complete(ModelRequest(config, "", [Rows().user(f"My key is {KEY}.")]))
+        assert raised.value.detail.count(MARK) == 3
+        assert not any(value in f"{raised.value} {raised.value.detail}" for value in (KEY, PASSWORD, "hush%2F"))
+        asked = catalogue.of(config).payload(ModelRequest(config, "", [Rows().user(f"My key is {KEY}.")]))
+        assert KEY not in str(asked)
+
+
+def test_an_address_is_shown_without_its_password_and_still_found_by_it() -> None:
+    with ScriptedOpenAI(models=[{"id": "gpt-9"}, {"id": "text-embedding-3-small"}]) as server:
+        url = server.url.replace("://", "://ann:hush%2Fhush%21@")
+        secrets = EnvironmentSecrets({"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": url})
+        catalogue = Catalogue(secrets)
+        offered = EmbedderCatalogue(secrets, default=DefaultEmbedding("openai/text-embedding-3-small"))
+        shown = [*catalogue.list(), *catalogue.list_embeddings(), *offered.descriptions()]
+        assert server.url in str(shown)
+        assert "hush" not in f"{shown} {catalogue.providers()} {offered.default()}"
+        config = catalogue.config("openai/gpt-9").model_copy(update={"handle": None, "provider_name": None})
+        assert catalogue.of(config) is catalogue.of(catalogue.config("openai/gpt-9"))
+
+
+@given(secret, st.text(max_size=20), st.text(max_size=20))
+def test_a_secret_is_in_no_text_of_a_json_value(value: str, before: str, behind: str) -> None:
+    redaction = Redaction([value], [None])
+    text = f"{before}{value}{behind}"
+    shown = redaction.json({text: [text, 1, None, {"a": text}]})
+    if value not in MARK * 3:
+        assert value not in str(shown).replace("\\\\", "\\") or value in f"{before}{MARK}{behind}"
+    assert redaction.json({"a": ["b", 1.5, True]}) == {"a": ["b", 1.5, True]}
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"), [("http://a:b@h:1/v1", "http://h:1/v1"), ("https://h/v1", "https://h/v1"), ("", "")]
+)
+def test_a_bare_address_has_neither_user_nor_password(address: str, shown: str) -> None:
+    assert bare_address(address) == shown
