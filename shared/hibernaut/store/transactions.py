@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
-from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Delete, Op, Put, Term, Update, Value, eq
+from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Condition, Delete, Op, Put, Term, Update, Value, eq
 from hibernaut.schemas.approval import PendingApproval
 from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.events import DoneEvent, ErrorEvent, RunEvent, StopEvent, UsageEvent
@@ -29,6 +29,10 @@ from hibernaut.store.codec import Codec
 from hibernaut.store.conversation_records import message_sent, run_ended
 from hibernaut.store.conversations import Conversations
 from hibernaut.store.runs import OPEN_FOR_MS, Runs, RunState, running, unchanged
+
+INPUT_PAGE = 40
+"""Messages of a run's input that one transaction brings into the log: so many that they fit beside what else belongs into it. What a
+request holds more waits on the run, and the run's first step appends it page by page before the model is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +194,16 @@ class Transactions:
         return [
             self._runs.put_claim(tenant, state, claim, token, now),
             Check(keys.run(tenant, state.run.id), running(state.attempt)),
+        ]
+
+    def append_input(
+        self, tenant: str, before: Head, state: RunState, when: Condition, rows: Sequence[Message], now: datetime
+    ) -> list[Change]:
+        """The next page of a running run's input comes into the log; `state` is the run with what is left of it."""
+        return [
+            self._conversations.change_head(tenant, before, grown(before, rows, owner=state.run.id), state.token),
+            self._runs.change(tenant, state, when, max(_ms(now), state.lease) + OPEN_FOR_MS),
+            *self._conversations.put_rows(tenant, before, rows),
         ]
 
     def step(

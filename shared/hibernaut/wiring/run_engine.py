@@ -69,6 +69,7 @@ def chain_over(
         calls=calls,
         landing=StepCommits(stores, host, memory=MemoryChanges(stores, host), commits=commits),
         endings=endings,
+        commits=commits,
     )
     turns = Turns(stores, host, parts)
     sending = Sending(stores, host, models, endings=endings, approvals=approvals)

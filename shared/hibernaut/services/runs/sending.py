@@ -34,7 +34,7 @@ from hibernaut.services.turns.run_termination import Endings
 from hibernaut.store.idempotency import Known
 from hibernaut.store.runs import RunState
 from hibernaut.store.stores import Stores
-from hibernaut.store.transactions import Print, grown
+from hibernaut.store.transactions import INPUT_PAGE, Print, grown
 
 TRIES = 50
 MOST_WAITING = 100
@@ -186,7 +186,7 @@ class Sending:
         """The conversation is free: the run owns it, and its messages stand in the log."""
         tenant, run, now = arrival.tenant, arrival.run, arrival.at
         mended = self._mended(arrival)
-        rows, run.input = [*mended, *run.input], []
+        rows, run.input = [*mended, *run.input[:INPUT_PAGE]], run.input[INPUT_PAGE:]
         last = arrival.head.last_message
         for row in rows:
             row.id = last = self._host.ids.new("message", after=last) if mended else row.id

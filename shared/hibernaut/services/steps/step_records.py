@@ -20,6 +20,7 @@ from hibernaut.schemas.turn import Stamp
 from hibernaut.schemas.usage import CompletionTokensDetails, PromptTokensDetails
 from hibernaut.services.steps.model_step import Timing
 from hibernaut.services.steps.step_work import Work
+from hibernaut.store.transactions import INPUT_PAGE
 
 
 def events_of(work: Work, rows: Sequence[Message], stamp: Stamp | None = None) -> list[RunEvent]:
@@ -48,7 +49,7 @@ def progressed(work: Work, stepped: Stepped, now: datetime) -> StoredRun:
     run.tool_history = [*run.tool_history, *stepped.called]
     run.last_return = stepped.last_return if stepped.called else run.last_return
     run.compactions, run.compact_for, run.resolve = 0, None, None
-    run.input = []
+    run.input = run.input[INPUT_PAGE:]
     used = [tool.id for tool in work.turn.actor.tools if tool.name in stepped.called]
     run.tools_used = sorted({*run.tools_used, *used})
     if stepped.rows:

@@ -12,9 +12,10 @@ from hibernaut.schemas.errors import InvalidArgument, Unprocessable
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.run import StoredRun
 from hibernaut.schemas.send import ApprovalCreate, LettaRequest, MessageCreate, ToolReturnCreate
+from hibernaut.store.transactions import INPUT_PAGE
 
-MOST_MESSAGES = 40
-"""Messages of one request: so many that they fit, with what else belongs into it, into the transaction that brings them into the log."""
+MOST_MESSAGES = 1_000
+"""Messages of one request."""
 _ONE_ANSWER_FIRST = "The answer to an approval must be the first message of its request, and the only answer in it."
 
 
@@ -27,8 +28,10 @@ class Inputs:
 
     @property
     def otids(self) -> list[str | None]:
-        """The otids that recognise a request which is sent again: one for each message that has one, else None."""
-        return [*([self.answer.otid] if self.answer else []), *(one.otid for one in self.messages)]
+        """The otids that recognise a request which is sent again: one for each message that has one, else None. Of a long request its
+        first messages' are enough.
+        """
+        return [*([self.answer.otid] if self.answer else []), *(one.otid for one in self.messages)][:INPUT_PAGE]
 
 
 def inputs_of(body: LettaRequest, now: datetime) -> Inputs:
@@ -51,6 +54,8 @@ def inputs_of(body: LettaRequest, now: datetime) -> Inputs:
     plain = [one for one in rest if isinstance(one, MessageCreate)]
     if len(plain) < len(rest):
         raise InvalidArgument(_ONE_ANSWER_FIRST)
+    if answer is not None and len(plain) >= INPUT_PAGE:
+        raise Unprocessable(f"At most {INPUT_PAGE - 1} messages can be sent together with the answer to an approval")
     return Inputs(plain, answer)
 
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from hibernaut.ports.table import Change, ConditionFailed, TableError
+from hibernaut.ports.table import Change, Condition, ConditionFailed, TableError
 from hibernaut.ports.workflow import RunRef
 from hibernaut.schemas.approval import PendingApproval
 from hibernaut.schemas.conversation import Head
@@ -24,7 +24,7 @@ from hibernaut.services.logs.callbacks import Callbacks
 from hibernaut.services.steps.step_lease import Stopped
 from hibernaut.store.runs import RunState
 from hibernaut.store.stores import Stores
-from hibernaut.store.transactions import Ending, Print, Succession, Written
+from hibernaut.store.transactions import INPUT_PAGE, Ending, Print, Succession, Written
 
 MAX_READS = 20
 """How often a queue is read again before it is given up that it and its head's count agree."""
@@ -112,6 +112,27 @@ class Commits:
                 self._workflow.start(RunRef(tenant, run.id))
         self.call_back(tenant, state.run)
 
+    def append_input(self, tenant: str, state: RunState, when: Callable[[RunState], Condition]) -> RunState:
+        """Bring what still waits on a running run into the log, a page a transaction. `when` is the condition on the run as it was last
+        read or written. Raises: Stopped where somebody else has the run, or ended it.
+        """
+        token, pages = state.token, 0
+        while state.run.input:
+            head, now = self._conversations.head(tenant, state.run.conversation_id or state.run.agent_id), self._clock.now()
+            if head is None or head.owner != state.run.id:
+                raise Stopped
+            rows, run = self.input_rows(state.run, head.last_message, now), state.run.model_copy()
+            run.input = run.input[INPUT_PAGE:]
+            run.first_message, run.last_message = run.first_message or rows[0].id, rows[-1].id
+            written = replace(state, run=run, token=f"{token}.input{pages}")
+            changes = self._transactions.append_input(tenant, head, written, when(state), rows, now)
+            try:
+                self._writer.write(*changes, token=written.token)
+            except ConditionFailed as failure:
+                raise Stopped from failure
+            state, pages = written, pages + 1
+        return replace(state, token=token)
+
     def call_back(self, tenant: str, run: StoredRun) -> None:
         """Call who asked for it at the run's end; where this fails, the sweep does it."""
         if run.callback_url:
@@ -193,14 +214,14 @@ class Commits:
         """The run as the owner of its conversation, and the rows of its input."""
         run, rows = state.run.model_copy(deep=True), self.input_rows(state.run, last_message, now)
         run.status = RunStatus.RUNNING
-        run.input = []
+        run.input = run.input[INPUT_PAGE:]
         run.first_message, run.last_message = (rows[0].id, rows[-1].id) if rows else (None, None)
         return Succession(replace(state, run=run), rows)
 
     def input_rows(self, run: StoredRun, last_message: str | None, now: datetime) -> list[Message]:
-        """The messages that wait on a run, with ids behind everything that stands in the log."""
+        """The first page of the messages that wait on a run, with ids behind everything that stands in the log."""
         rows = []
-        for message in run.input:
+        for message in run.input[:INPUT_PAGE]:
             last_message = self._ids.new("message", after=last_message)
             rows.append(message.model_copy(update={"id": last_message, "created_at": now}))
         return rows

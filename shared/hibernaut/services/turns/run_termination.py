@@ -37,11 +37,10 @@ from hibernaut.services.steps.step_work import Loader, Work, answered_by
 from hibernaut.services.tool_calls.memory_changes import MemoryChanges
 from hibernaut.services.tool_calls.tool_execution import given, is_outside
 from hibernaut.services.turns.approvals import Approvals
-from hibernaut.services.turns.inputs import MOST_MESSAGES
 from hibernaut.services.turns.run_commits import Commits, MemoryMoved, Newcomer
-from hibernaut.store.runs import RunState
+from hibernaut.store.runs import RunState, unchanged
 from hibernaut.store.stores import Stores
-from hibernaut.store.transactions import Consumed, Ending, Written
+from hibernaut.store.transactions import INPUT_PAGE, Consumed, Ending, Written
 
 TRIES = 20
 AROUND = 14
@@ -147,6 +146,9 @@ class Endings:
         error: RunError | None,
         newcomer: Newcomer | None = None,
     ) -> None:
+        if head is not None and before.run.status is RunStatus.RUNNING and before.run.input and before.run.resolve is None:
+            self._commits.append_input(tenant, before, unchanged)
+            raise Stopped  # what was said stands in the log now: the run and its conversation are read again
         run = before.run.model_copy(deep=True)
         now = self._clock.now()
         ended(run, reason, now)
@@ -257,7 +259,7 @@ class Endings:
 
 def _room(newcomer: Newcomer | None) -> int:
     """For how many conditions the ending transaction has room beside what the run that comes next brings."""
-    theirs = MOST_MESSAGES if newcomer is None else len(newcomer.state.run.input) + len(newcomer.marks)
+    theirs = INPUT_PAGE if newcomer is None else min(INPUT_PAGE, len(newcomer.state.run.input)) + len(newcomer.marks)
     return MAX_CHANGES - AROUND - theirs
 
 

@@ -38,7 +38,7 @@ from hibernaut.services.steps.model_step import Asking, Timing, journal_of, repl
 from hibernaut.services.steps.step_lease import Advanced, Attempts, Stopped
 from hibernaut.services.steps.step_work import Loader, Work, answered_by
 from hibernaut.services.tool_calls.tool_execution import Calls, ClaimHeld
-from hibernaut.services.turns.run_commits import MemoryMoved
+from hibernaut.services.turns.run_commits import Commits, MemoryMoved
 from hibernaut.services.turns.run_termination import Endings
 from hibernaut.services.turns.step_commits import StepCommits
 from hibernaut.store.runs import OPEN_FOR_MS, RunState, running
@@ -62,6 +62,7 @@ class Parts:
     calls: Calls
     landing: StepCommits
     endings: Endings
+    commits: Commits
 
 
 class Turns:
@@ -78,6 +79,7 @@ class Turns:
         self._calls = parts.calls
         self._landing = parts.landing
         self._endings = parts.endings
+        self._commits = parts.commits
         self._clock = host.clock
         self._ids = host.ids
 
@@ -123,6 +125,8 @@ class Turns:
             return Advanced("busy", state.run.steps)
         try:
             with self._attempts.taken(tenant, state, left()) as taken:
+                if taken.run.input and taken.run.resolve is None:
+                    taken, head = self._commits.append_input(tenant, taken, lambda state: running(state.attempt)), None
                 work = self._loader.load(tenant, taken, head)
                 if work.head.owner != state.run.id:
                     raise Stopped  # it has ended, or it was handed the conversation by a transaction that is not all in sight

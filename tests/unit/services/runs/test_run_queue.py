@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from hibernaut.ports.table import Change, OutcomeUnknown, Table
-from hibernaut.schemas.errors import Busy, Conflict, InvalidArgument, Unprocessable
+from hibernaut.schemas.errors import Busy, Conflict, InvalidArgument
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.runs.sending import MOST_WAITING
-from hibernaut.services.turns.inputs import MOST_MESSAGES
+from hibernaut.store.transactions import INPUT_PAGE
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.settled import check_settled
 from tests.support.tables import CountingTable, LosesResponses, PassesOn, RevealsSlowly
@@ -246,13 +246,11 @@ def test_an_otid_is_taken_once(tmp_path: Path, otid: str) -> None:
     check_settled(world, agent_id)
 
 
-def test_a_request_larger_than_a_transaction_is_refused_and_the_largest_gets_its_turn_behind_another(tmp_path: Path) -> None:
+def test_a_full_page_of_large_messages_gets_its_turn_behind_another(tmp_path: Path) -> None:
     world, agent_id = opened(tmp_path, RING)
-    with pytest.raises(Unprocessable):
-        world.accept(agent_id, *(["text"] * (MOST_MESSAGES + 1)))
-    otids = [f"otid-{number}" for number in range(MOST_MESSAGES)]
+    otids = [f"otid-{number}" for number in range(INPUT_PAGE)]
     world.begin(agent_id, "hello")
-    world.begin(agent_id, *(["x" * 70_000] * 2), *(["y" * 60_000] * (MOST_MESSAGES - 2)), otids=otids)
+    world.begin(agent_id, *(["x" * 70_000] * 2), *(["y" * 60_000] * (INPUT_PAGE - 2)), otids=otids)
     world.workflow.drive()
-    assert sum(row.role == "user" for row in world.log(agent_id)) == MOST_MESSAGES + 1
+    assert sum(row.role == "user" for row in world.log(agent_id)) == INPUT_PAGE + 1
     check_settled(world, agent_id)

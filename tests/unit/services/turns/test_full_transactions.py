@@ -6,8 +6,8 @@ from pathlib import Path
 
 from hibernaut.domain.turn.open_calls import INTERRUPTED
 from hibernaut.schemas.stop import RunStatus, StopReason
-from hibernaut.services.turns.inputs import MOST_MESSAGES
 from hibernaut.services.turns.run_termination import NOT_RUN
+from hibernaut.store.transactions import INPUT_PAGE
 from tests.protocol.staged import meanwhile, opened, returns
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.settled import check_settled
@@ -40,30 +40,30 @@ def told(world: World, agent_id: str) -> set[str]:
 def test_an_answer_with_all_its_messages_is_cancelled_while_as_many_wait(tmp_path: Path) -> None:
     world, agent_id = rings(tmp_path, held=True)
     world.send(agent_id, "hello")
-    run_id = answered(world, agent_id, *(f"more {number}" for number in range(MOST_MESSAGES - 1)))
-    world.accept(agent_id, *(f"later {number}" for number in range(MOST_MESSAGES)))
+    run_id = answered(world, agent_id, *(f"more {number}" for number in range(INPUT_PAGE - 1)))
+    world.accept(agent_id, *(f"later {number}" for number in range(INPUT_PAGE)))
     world.chain.endings.end(TENANT, run_id, StopReason.CANCELLED)
     assert told(world, agent_id) <= {NOT_RUN, INTERRUPTED}
     world.workflow.drive()
     said = [row.text() for row in world.log(agent_id) if row.role == "user"]
-    assert len(said) == 2 * MOST_MESSAGES
+    assert len(said) == 2 * INPUT_PAGE
     check_settled(world, agent_id)
 
 
 def test_an_answer_with_large_messages_is_cancelled_while_as_many_wait(tmp_path: Path) -> None:
     world, agent_id = rings(tmp_path, held=True)
     world.send(agent_id, "hello")
-    run_id = answered(world, agent_id, *[LARGE] * (MOST_MESSAGES - 1))
-    world.accept(agent_id, *[LARGE] * MOST_MESSAGES)
+    run_id = answered(world, agent_id, *[LARGE] * (INPUT_PAGE - 1))
+    world.accept(agent_id, *[LARGE] * INPUT_PAGE)
     world.chain.endings.end(TENANT, run_id, StopReason.CANCELLED)
     assert world.run(run_id).run.status is RunStatus.CANCELLED
-    assert [row.text() for row in world.log(agent_id) if row.role == "user"][1:] == [LARGE] * (2 * MOST_MESSAGES - 1)
+    assert [row.text() for row in world.log(agent_id) if row.role == "user"][1:] == [LARGE] * (2 * INPUT_PAGE - 1)
 
 
 def test_a_run_with_many_calls_is_interrupted_by_as_many_messages_as_a_request_may_have(tmp_path: Path) -> None:
     plain, agent_id = rings(tmp_path)
     run_id = plain.accept(agent_id, "hello").run_id
-    texts = [f"now {number}" for number in range(MOST_MESSAGES)]
+    texts = [f"now {number}" for number in range(INPUT_PAGE)]
 
     def interrupts() -> None:
         plain.accept(agent_id, *texts, otids=[plain.ids.token() for _ in texts], when_busy="interrupt")
