@@ -16,7 +16,7 @@ from hibernaut.services.steps.step_lease import Advanced
 class Heartbeat(Schema):
     """What the state machine passes: which run; to `close_run` the name of the error that ended its steps; to `request_approval` the
     name of the wait; to `advance_turn` whether old turns are to be dropped, the approval denied whose deadline has passed, or the
-    step gone on with whose worker has died."""
+    step gone on with that a dead worker holds: one of the step's, or one that made a summary."""
 
     tenant: str
     run_id: str
@@ -25,6 +25,7 @@ class Heartbeat(Schema):
     drop: bool = False
     deny: bool = False
     died: bool = False
+    summary_died: bool = False
 
 
 class Receipt(TypedDict):

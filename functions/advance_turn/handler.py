@@ -24,7 +24,7 @@ def handler(event: JsonObject, context: LambdaContext, chain: Chain | None = Non
             beat.run_id,
             time_left=lambda: context.get_remaining_time_in_millis() / 1000,
             drop=beat.drop,
-            takes_over=beat.died,
+            takes_over=beat.died or beat.summary_died,
         )
     log().info(
         "turn advanced",

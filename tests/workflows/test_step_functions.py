@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple, NoReturn, cast
 
 import pytest
 
@@ -50,7 +50,7 @@ class ScriptedTurns:
 class ScriptedCompactions:
     """Answers each call as it was told to, the last answer again and again."""
 
-    def __init__(self, *answers: Advanced | Exception) -> None:
+    def __init__(self, *answers: Advanced | Exception | Callable[[], NoReturn]) -> None:
         self.answers = list(answers) or [Advanced("advance", 1)]
         self.calls: list[tuple[str, str]] = []
         self.seconds: list[float] = []
@@ -61,7 +61,7 @@ class ScriptedCompactions:
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Exception):
             raise answer
-        return answer
+        return answer if isinstance(answer, Advanced) else answer()
 
 
 class NotedApprovals:
@@ -205,6 +205,14 @@ def test_old_turns_are_dropped_also_where_the_dead_summary_still_holds_the_step(
     compactions = ScriptedCompactions(MemoryError("too much"))
     _, turns, _ = compacted(offline, compactions, "compact", "busy", "busy", "advance", "finished")
     assert turns.dropped == [False, True, True, True, False]
+
+
+def test_whoever_follows_a_dead_summary_takes_the_step_over_and_does_not_wait_for_its_lease(offline: OfflineAws) -> None:
+    compactions = ScriptedCompactions(abandon)
+    status, turns, endings = compacted(offline, compactions, "compact", abandon, "advance", "finished")
+    assert (status, endings.ended, len(compactions.calls)) == ("SUCCEEDED", [], 1)
+    assert turns.dropped == [False, True, True, False]
+    assert turns.took_over == [False, True, True, False]
 
 
 def test_a_summary_that_time_cures_is_tried_again(offline: OfflineAws) -> None:
