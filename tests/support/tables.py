@@ -44,6 +44,9 @@ class PassesOn:
             pk, index=index, after=after, before=before, prefix=prefix, limit=limit, descending=descending, names=names
         )
 
+    def count(self, pk: str, *, prefix: str = "", having: str = "pk") -> int:
+        return self._table.count(pk, prefix=prefix, having=having)
+
     def write(self, *changes: Change) -> None:
         self._table.write(*changes)
 
@@ -87,6 +90,9 @@ class CountingTable(PassesOn):
 
     def query(self, pk: str, **asked: object) -> list[Item]:
         return self._told("query", lambda: super(CountingTable, self).query(pk, **asked))  # type: ignore[arg-type]
+
+    def count(self, pk: str, *, prefix: str = "", having: str = "pk") -> int:
+        return self._told("count", lambda: super(CountingTable, self).count(pk, prefix=prefix, having=having))
 
     def write(self, *changes: Change) -> None:
         self._told("write", lambda: super(CountingTable, self).write(*changes))
@@ -171,6 +177,9 @@ class RevealsSlowly(PassesOn):
             {name: value for name, value in item.items() if kept is None or name in kept or (index is None and name in names)}
             for item in found[:limit]
         ]
+
+    def count(self, pk: str, *, prefix: str = "", having: str = "pk") -> int:
+        return sum(having in item for item in self.query(pk, prefix=prefix))
 
     def _reveal(self, order: Iterable[Key]) -> None:
         self._here.revealing = True

@@ -186,6 +186,10 @@ class Table(Protocol):
         table is consistent, of an index is not.
         """
 
+    def count(self, pk: str, *, prefix: str = "", having: str = "pk") -> int:
+        """How many items of one partition there are whose sk begins with `prefix` and which have the attribute `having`. The engine counts:
+        no item is sent. Consistent as a query of the table is."""
+
     def write(self, *changes: Change) -> None:
         """All changes or none. A single change is a plain conditional write, more are a transaction.
 

@@ -15,6 +15,7 @@ from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.stop import StopReason
 from hibernaut.store import keys
 from hibernaut.store.codec import Codec, freed
+from hibernaut.store.row_lists import RowList
 
 _OF_THE_ROW = {"last_run_completion": None, "last_run_duration_ms": None, "last_stop_reason": None}
 
@@ -68,10 +69,13 @@ class Agents:
         }
         return Update(keys.agent_row(tenant, agent_id), set=row)
 
+    def listed(self, tenant: str) -> RowList:
+        """The list rows of all agents."""
+        return RowList(self._table, keys.agent_row(tenant, "agent").pk, mark="name")
+
     def rows(self, tenant: str) -> list[Item]:
         """The list rows of all agents, oldest first."""
-        found = self._table.query(keys.agent_row(tenant, "agent").pk)
-        return [row for row in found if "name" in row]
+        return self.listed(tenant).all()
 
     def row(self, tenant: str, agent_id: str) -> Item | None:
         return self._table.get(keys.agent_row(tenant, agent_id))

@@ -21,6 +21,7 @@ from hibernaut.schemas.passage import Passage, StoredArchive, default_archive_id
 from hibernaut.store import keys
 from hibernaut.store.codec import Codec, freed
 from hibernaut.store.passages import OPEN, Passages
+from hibernaut.store.row_lists import RowList
 
 CLOSED = "closed"
 REMEMBERED = timedelta(days=7)
@@ -132,6 +133,10 @@ class Archives:
         """The ids of the agents that the archive is attached to, oldest first."""
         links = self._table.query(keys.archive(tenant, archive_id).pk, prefix="AGENT#")
         return [keys.last_part(str(link["sk"])) for link in links]
+
+    def links(self, tenant: str, archive_id: str) -> RowList:
+        """The agents that the archive is attached to."""
+        return RowList(self._table, keys.archive(tenant, archive_id).pk, "AGENT#")
 
     def attach(self, tenant: str, archive_id: str, agent_id: str, at: datetime) -> list[Change]:
         """The link, both ways."""

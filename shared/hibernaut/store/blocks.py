@@ -15,6 +15,7 @@ from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.block import StoredBlock
 from hibernaut.store import keys
 from hibernaut.store.codec import Codec, freed
+from hibernaut.store.row_lists import RowList
 
 
 class Blocks:
@@ -76,14 +77,18 @@ class Blocks:
         links = self._table.query(keys.block_agent(tenant, block_id, "").pk, prefix=f"{block_id}#")
         return [keys.last_part(str(link["sk"])) for link in links]
 
+    def links(self, tenant: str, block_id: str) -> RowList:
+        """The agents that the block is attached to."""
+        return RowList(self._table, keys.block_agent(tenant, block_id, "").pk, f"{block_id}#")
+
     def counts(self, tenant: str) -> Mapping[str, int]:
         """To how many agents each block is attached; 0 for those that are not named."""
         links = self._table.query(keys.block_agent(tenant, "block", "").pk)
         return Counter(str(link["sk"]).split("#", 1)[0] for link in links)
 
-    def rows(self, tenant: str) -> list[Item]:
-        """The list rows of all blocks, oldest first."""
-        return self._table.query(keys.block_row(tenant, "block").pk)
+    def listed(self, tenant: str) -> RowList:
+        """The list rows of all blocks."""
+        return RowList(self._table, keys.block_row(tenant, "block").pk)
 
 
 def _listed(block: StoredBlock) -> dict[str, Value]:

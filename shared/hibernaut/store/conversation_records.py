@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
-from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Delete, Index, Item, Key, Put, Table, Update, Value, eq
+from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Delete, Item, Put, Table, Update, Value, eq
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.conversation_record import StoredConversation
 from hibernaut.schemas.run import Run
-from hibernaut.store import keys
+from hibernaut.store import keys, lists
 from hibernaut.store.codec import Codec, freed
+from hibernaut.store.logs import Span
+from hibernaut.store.row_lists import RowList
 
 NOUN = "CONVS"
 
@@ -87,17 +89,18 @@ class ConversationRecords:
             yield [keys.last_part(str(row["sk"])) for row in found if "created_at" in row]
             after = str(found[-1]["sk"])
 
-    def rows(self, tenant: str, agent_id: str | None) -> list[Item]:
-        """The list rows of an agent's conversations; of all agents' through the index, which may lag."""
-        if agent_id is not None:
-            found = self._table.query(keys.agent(tenant, agent_id).pk, prefix="CONV#")
-            return [row for row in found if "created_at" in row]
-        places = [
-            Key(str(item["pk"]), str(item["sk"]))
-            for shard in keys.shards()
-            for item in self._table.query(keys.list_partition(tenant, NOUN, shard), index=Index.LISTS)
-        ]
-        return [row for row in self._table.get_many(places).values() if "created_at" in row]
+    def listed(self, tenant: str, agent_id: str) -> RowList:
+        """The list rows of an agent's conversations beside its own one."""
+        return RowList(self._table, keys.agent(tenant, agent_id).pk, "CONV#", mark="created_at")
+
+    def walked(self, tenant: str, span: Span, *, chunk: int, descending: bool = False) -> Iterator[Item]:
+        """The list rows of all agents' conversations in the order of their ids, through the index, which may lag."""
+        found = lists.walked(self._table, tenant, NOUN, span, chunk=chunk, descending=descending)
+        return (row for row in found if "created_at" in row)
+
+    def is_listed(self, tenant: str, conversation_id: str) -> bool:
+        """Whether the index of all agents' conversations has it."""
+        return lists.find(self._table, tenant, NOUN, conversation_id) is not None
 
     def row(self, tenant: str, record: StoredConversation) -> Item:
         """A record's list row; empty where it is not in sight yet."""

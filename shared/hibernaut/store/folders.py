@@ -13,6 +13,7 @@ from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.folder import StoredFolder
 from hibernaut.store import keys
 from hibernaut.store.codec import Codec, freed
+from hibernaut.store.row_lists import RowList
 
 
 class Folders:
@@ -87,9 +88,17 @@ class Folders:
         links = self._table.query(keys.folder(tenant, folder_id).pk, prefix="AGENT#", names=("sk",))
         return [keys.last_part(str(link["sk"])) for link in links]
 
+    def links(self, tenant: str, folder_id: str) -> RowList:
+        """The agents that the folder is attached to."""
+        return RowList(self._table, keys.folder(tenant, folder_id).pk, "AGENT#")
+
+    def listed(self, tenant: str) -> RowList:
+        """The list rows of all folders."""
+        return RowList(self._table, keys.folder_row(tenant, "source").pk)
+
     def rows(self, tenant: str) -> list[Item]:
         """The list rows of all folders, oldest first."""
-        return self._table.query(keys.folder_row(tenant, "source").pk)
+        return self.listed(tenant).all()
 
     def _name(self, tenant: str, folder: StoredFolder) -> Put:
         key = keys.folder_name(tenant, folder.name)

@@ -80,6 +80,9 @@ class RetryingTable:
             )
         )
 
+    def count(self, pk: str, *, prefix: str = "", having: str = "pk") -> int:
+        return self._policy.run(lambda: self._table.count(pk, prefix=prefix, having=having))
+
     def write(self, *changes: Change) -> None:
         self._table.write(*changes)
 

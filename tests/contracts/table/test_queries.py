@@ -139,3 +139,16 @@ def test_what_was_read_is_the_reader_s_own(table: Table) -> None:
         assert isinstance(found, dict)
         found["n"] = 99
     assert table.query("T#a") == [{"pk": "T#a", "sk": "1", "n": 0}]
+
+
+def test_items_are_counted_without_being_read(table: Table) -> None:
+    for number in range(5):
+        table.write(Put({"pk": "T#counted", "sk": f"A#{number}", "body": "x"}))
+    table.write(Put({"pk": "T#counted", "sk": "A#shell"}), Put({"pk": "T#counted", "sk": "B#1", "name": "b", "size": 1}))
+    assert table.count("T#counted") == 7
+    assert table.count("T#counted", prefix="A#") == 6
+    assert table.count("T#counted", prefix="A#", having="body") == 5
+    assert table.count("T#counted", having="name") == 1
+    assert table.count("T#counted", having="size") == 1
+    assert table.count("T#counted", having="sk") == 7
+    assert table.count("T#counted", prefix="C#") == table.count("T#elsewhere") == 0

@@ -97,6 +97,26 @@ class DynamoDbTable:
                 request["ProjectionExpression"] = ", ".join(expression.name(name) for name in dict.fromkeys(("pk", "sk", *names)))
         return self._pages(request | expression.attributes(), lambda item: asked.admits(str(item[f"{place}sk"])), limit)
 
+    def count(self, pk: str, *, prefix: str = "", having: str = "pk") -> int:
+        expression = Expression()
+        request: Wire = {
+            "TableName": self._name,
+            "KeyConditionExpression": expression.key_condition("", pk, bounds(None, None, prefix)),
+            "ConsistentRead": True,
+            "Select": "COUNT",
+        }
+        if having not in ("pk", "sk"):  # DynamoDB takes no filter on a key, which every item has
+            request["FilterExpression"] = f"attribute_exists({expression.name(having)})"
+        request |= expression.attributes()
+        found = 0
+        while True:
+            with translated(writing=False):
+                page = self._dynamodb().query(**request)
+            found += int(page["Count"])
+            if "LastEvaluatedKey" not in page:
+                return found
+            request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+
     def write(self, *changes: Change) -> None:
         check(changes)
         client = self._dynamodb()

@@ -81,6 +81,15 @@ class SqliteTable:
             pk, self._file.read(f"SELECT sk, attributes, {body} FROM items WHERE {where} ORDER BY sk {end}", values), names
         )
 
+    def count(self, pk: str, *, prefix: str = "", having: str = "pk") -> int:
+        asked = bounds(None, None, prefix)
+        where, values = within(("pk", "sk"), pk, asked)
+        if having not in ("pk", "sk"):
+            where += " AND (json_type(attributes, ?) IS NOT NULL" + (" OR body IS NOT NULL)" if having == "body" else ")")
+            values.append(f'$."{having}"')
+        ((found,),) = self._file.read(f"SELECT count(*) FROM items WHERE {where}", values)
+        return int(found)
+
     def write(self, *changes: Change) -> None:
         check(changes)
         with self._file.transaction() as writer:

@@ -71,6 +71,11 @@ def page(rows: Sequence[Row], asked: Page, *, id_of: Callable[[Row], str], place
     return found[: asked.limit]
 
 
+def no_entry(cursor: str) -> NotFound:
+    """The error of a cursor that is no row's id."""
+    return NotFound(f"There is no entry with the id {cursor} in this list.")
+
+
 def in_order(rows: Sequence[Row], *, id_of: Callable[[Row], str], place: Callable[[Row], Place], descending: bool) -> list[Row]:
     """The rows by place and id; rows without a place stand last in either direction, as in V1."""
     placed = [row for row in rows if place(row) not in (None, "")]
@@ -87,4 +92,4 @@ def _index(ids: Sequence[str], cursor: str | None, asked: Page, *, missing: int)
         return ids.index(cursor)
     if asked.lost == "ignored":
         return missing
-    raise NotFound(f"There is no entry with the id {cursor} in this list.")
+    raise no_entry(cursor)

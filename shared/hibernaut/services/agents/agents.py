@@ -20,6 +20,10 @@ from hibernaut.services.conversations.conversation_deletion import ConversationE
 from hibernaut.services.records import Records
 from hibernaut.services.turns.run_termination import Endings
 from hibernaut.store.deletion import Tombstone
+from hibernaut.store.row_lists import RowList
+
+MADE = "created_at"
+"""The order in which ids are made too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,16 @@ def tags_match(row: Item, wanted: Sequence[str], *, every: bool) -> bool:
     return set(wanted) <= tags if every else not tags.isdisjoint(wanted)
 
 
+def linked(records: Records, tenant: str, links: RowList, asked: Page) -> list[str]:
+    """The ids of a page of the agents that links lead to. A link whose agent is gone shows nobody."""
+
+    def those_there(found: Sequence[Item]) -> list[Item]:
+        rows = records.agents.rows_of(tenant, [links.id_of(link) for link in found])
+        return [link for link in found if "name" in rows.get(links.id_of(link), {})]
+
+    return [links.id_of(link) for link in links.page(asked, those_there)]
+
+
 class Agents:
     """The way in to everything that is asked of agents; `creation`, `updates` and `windows` are the parts that change them."""
 
@@ -89,8 +103,14 @@ class Agents:
 
     def list(self, tenant: str, wanted: AgentFilter, asked: Page, order_by: str, shown: frozenset[str]) -> Sequence[AgentState]:
         """`order_by` is a field of the list row: created_at, updated_at, last_run_completion."""
-        rows = [row for row in self._records.agents.rows(tenant) if wanted.admits(row)]
-        found = page(rows, asked, id_of=_id, place=lambda row: str(row.get(order_by, "")))
+
+        def select(rows: Sequence[Item]) -> Sequence[Item]:
+            return [row for row in rows if wanted.admits(row)]
+
+        listed = self._records.agents.listed(tenant)
+        if order_by == MADE:
+            return self.some(tenant, [_id(row) for row in listed.page(asked, select)], shown)
+        found = page(select(listed.all()), asked, id_of=_id, place=lambda row: str(row.get(order_by, "")))
         return self.some(tenant, [_id(row) for row in found], shown)
 
     def some(self, tenant: str, agent_ids: Sequence[str], shown: frozenset[str]) -> Sequence[AgentState]:
@@ -101,17 +121,14 @@ class Agents:
     def using_block(self, tenant: str, block_id: str, asked: Page, shown: frozenset[str]) -> Sequence[AgentState]:
         """The agents that a block is attached to. Raises: NotFound."""
         self._records.block(tenant, block_id)
-        return self.among(tenant, self._records.blocks.agents_of(tenant, block_id), asked, shown)
+        return self.among(tenant, self._records.blocks.links(tenant, block_id), asked, shown)
 
-    def among(self, tenant: str, agent_ids: Sequence[str], asked: Page, shown: frozenset[str]) -> Sequence[AgentState]:
-        """A page of those of these agents that exist, by the time of their making."""
-        rows = self._records.agents.rows_of(tenant, agent_ids)
-        visible = [row for row in rows.values() if "name" in row]
-        found = page(visible, asked, id_of=_id, place=lambda row: str(row["created_at"]))
-        return self.some(tenant, [_id(row) for row in found], shown)
+    def among(self, tenant: str, links: RowList, asked: Page, shown: frozenset[str]) -> Sequence[AgentState]:
+        """A page of those agents that links lead to and that exist, by the time of their making."""
+        return self.some(tenant, linked(self._records, tenant, links, asked), shown)
 
     def count(self, tenant: str) -> int:
-        return len(self._records.agents.rows(tenant))
+        return self._records.agents.listed(tenant).count()
 
     def tags(self, tenant: str, text: str | None, asked: Page) -> Sequence[str]:
         """The tags of all agents that contain `text`; the tag is its own cursor."""

@@ -5,9 +5,10 @@ Letta V1 API, digest 2.16; run-time digest 15. Making one is `services.conversat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Literal
 
 from hibernaut.domain.wire.listing import in_order
@@ -23,8 +24,12 @@ from hibernaut.services.prompt.recompilation import Recompiling, Seen
 from hibernaut.services.prompt.system_messages import Prompts
 from hibernaut.services.records import Records, no_conversation
 from hibernaut.store import keys
+from hibernaut.store.logs import Span
+from hibernaut.store.row_lists import MOST_AT_ONCE
 
 DEFAULT = "default"
+MADE = "created_at"
+"""The order in which ids are made too."""
 _SHARED = [name for name in Conversation.model_fields if name in StoredConversation.model_fields]
 
 
@@ -88,32 +93,63 @@ class Conversations:
         """As it is shown."""
         row = self._records.conversation_records.row(tenant, record)
         head = self._records.conversations.head(tenant, record.id)
-        return self._shown(tenant, record, row, head)
+        return self._shown(tenant, record, row, head, self._copies(tenant, [record]))
 
-    def _shown(self, tenant: str, record: StoredConversation, row: Item, head: Head | None) -> Conversation:
+    def _shown(
+        self, tenant: str, record: StoredConversation, row: Item, head: Head | None, copies: Container[str]
+    ) -> Conversation:
+        """`copies`: the private blocks that exist."""
         fields = {name: getattr(record, name) for name in _SHARED}
-        last, copies = str(row.get("last_message_at", "")), record.isolated_block_ids
-        found = self._records.blocks.get_many(tenant, copies) if copies else {}
+        last = str(row.get("last_message_at", ""))
         return Conversation.model_construct(
             **fields,
             in_context_message_ids=self._records.window_ids.of(tenant, head) if head else [],
-            isolated_block_ids=[copy for copy in copies if copy in found],
+            isolated_block_ids=[copy for copy in record.isolated_block_ids if copy in copies],
             last_message_at=datetime.fromisoformat(last) if last else None,
         )
 
     def list(self, tenant: str, query: ConversationQuery) -> Sequence[Conversation]:
         """Conversations that were never written to, or never ran, stand last where that is the order. Raises: NotFound for the cursor."""
-        rows = self._records.conversation_records.rows(tenant, query.agent_id)
-        ordered = in_order(rows, id_of=_id, place=lambda row: str(row.get(query.order_by, "")), descending=query.descending)
-        if query.after is not None:
-            ids = [_id(row) for row in ordered]
-            if query.after not in ids:
-                raise no_conversation(query.after)
-            ordered = ordered[ids.index(query.after) + 1 :]
-        page = [row for row in ordered if query.admits(row)][: query.limit]
+        rows = self._by_making(tenant, query) if query.order_by == MADE else self._by_time(tenant, query)
+        page = list(islice(filter(query.admits, rows), query.limit))
         found = self._records.conversation_records.get_many(tenant, [_id(row) for row in page])
         heads = self._records.conversations.heads(tenant, list(found))
-        return [self._shown(tenant, found[_id(row)], row, heads.get(_id(row))) for row in page if _id(row) in found]
+        copies = self._copies(tenant, list(found.values()))
+        return [self._shown(tenant, found[_id(row)], row, heads.get(_id(row)), copies) for row in page if _id(row) in found]
+
+    def _by_making(self, tenant: str, query: ConversationQuery) -> Iterator[Item]:
+        """The rows behind the cursor in the order of their ids, read as far as they are asked for. Raises: NotFound."""
+        records = self._records.conversation_records
+        if query.agent_id is not None:
+            rows = records.listed(tenant, query.agent_id)
+            if query.after is not None and not rows.has(query.after):
+                raise no_conversation(query.after)
+            return rows.walk(query.after, descending=query.descending, first=query.limit)
+        if query.after is not None and not records.is_listed(tenant, query.after):
+            raise no_conversation(query.after)
+        span = Span(None, query.after) if query.descending else Span(query.after, None)
+        return records.walked(tenant, span, chunk=max(query.limit, 1), descending=query.descending)
+
+    def _by_time(self, tenant: str, query: ConversationQuery) -> Iterator[Item]:
+        """The rows behind the cursor in an order that no key serves: all are read. Raises: NotFound."""
+        records = self._records.conversation_records
+        rows = (
+            list(records.walked(tenant, Span(), chunk=MOST_AT_ONCE))
+            if query.agent_id is None
+            else records.listed(tenant, query.agent_id).all()
+        )
+        ordered = in_order(rows, id_of=_id, place=lambda row: str(row.get(query.order_by, "")), descending=query.descending)
+        if query.after is None:
+            return iter(ordered)
+        ids = [_id(row) for row in ordered]
+        if query.after not in ids:
+            raise no_conversation(query.after)
+        return iter(ordered[ids.index(query.after) + 1 :])
+
+    def _copies(self, tenant: str, records: Sequence[StoredConversation]) -> Container[str]:
+        """The private blocks of conversations that exist."""
+        ids = [copy for record in records for copy in record.isolated_block_ids]
+        return self._records.blocks.get_many(tenant, ids) if ids else ()
 
     def update(self, tenant: str, conversation_id: str, request: UpdateConversation, *, user: str | None = None) -> Conversation:
         """Set what is named; null clears it. Raises: NotFound for it or a model's handle, InvalidArgument."""

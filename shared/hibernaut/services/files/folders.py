@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from hibernaut.domain.files.file_texts import LONGEST_NAME
 from hibernaut.domain.wire.listing import Page, page
 from hibernaut.ports.model import Models
-from hibernaut.ports.table import ConditionFailed, Item
+from hibernaut.ports.table import ConditionFailed
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
 from hibernaut.schemas.folder import CreateFolder, StoredFolder, UpdateFolder
 from hibernaut.schemas.llm_config import EmbeddingConfig
 from hibernaut.services.agents.agent_models import embedding_of
 from hibernaut.services.agents.agent_updates import AgentUpdates
+from hibernaut.services.agents.agents import linked
 from hibernaut.services.files.files import Files
 from hibernaut.services.records import Records
 
@@ -70,13 +71,15 @@ class Folders:
 
     def list(self, tenant: str, name: str | None, asked: Page) -> Sequence[StoredFolder]:
         """Ordered by the time of making."""
-        rows = [row for row in self._records.folders.rows(tenant) if name is None or row["name"] == name]
-        ids = [_id(row) for row in page(rows, asked, id_of=_id, place=lambda row: str(row["created_at"]))]
+        rows = self._records.folders.listed(tenant).page(
+            asked, lambda rows: [row for row in rows if name is None or row["name"] == name]
+        )
+        ids = [str(row["sk"]) for row in rows]
         found = self._records.folders.get_many(tenant, ids)
         return [found[folder_id] for folder_id in ids if folder_id in found]
 
     def count(self, tenant: str) -> int:
-        return len(self._records.folders.rows(tenant))
+        return self._records.folders.listed(tenant).count()
 
     def of_agent(self, tenant: str, agent_id: str, asked: Page) -> Sequence[StoredFolder]:
         """The folders that an agent has. Raises: NotFound."""
@@ -87,9 +90,7 @@ class Folders:
     def agents(self, tenant: str, folder_id: str, asked: Page) -> Sequence[str]:
         """The ids of the agents that have the folder. Raises: NotFound."""
         self._records.folder(tenant, folder_id)
-        rows = self._records.agents.rows_of(tenant, self._records.folders.agents_of(tenant, folder_id))
-        visible = [row for row in rows.values() if "name" in row]
-        return [_id(row) for row in page(visible, asked, id_of=_id, place=lambda row: str(row["created_at"]))]
+        return linked(self._records, tenant, self._records.folders.links(tenant, folder_id), asked)
 
     def update(self, tenant: str, folder_id: str, request: UpdateFolder, *, user: str | None = None) -> StoredFolder:
         """Apply what is not null. Raises: NotFound, InvalidArgument, Conflict where the new name is taken, or where the model that its
@@ -149,7 +150,3 @@ def _checked(name: str) -> str:
 
 def _taken(name: str) -> Conflict:
     return Conflict(f"CONFLICT: A folder called '{name}' already exists.")
-
-
-def _id(row: Item) -> str:
-    return str(row["sk"])

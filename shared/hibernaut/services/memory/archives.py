@@ -94,7 +94,7 @@ class Archives:
     def agents(self, tenant: str, archive_id: str, asked: Page, shown: frozenset[str]) -> Sequence[AgentState]:
         """The agents that it is attached to. Raises: NotFound for the archive or a cursor."""
         self.retrieve(tenant, archive_id)
-        return self._agents.among(tenant, self._archives.agents_of(tenant, archive_id), asked, shown)
+        return self._agents.among(tenant, self._archives.links(tenant, archive_id), asked, shown)
 
     def attach(self, tenant: str, agent_id: str, archive_id: str) -> None:
         """Give an agent an archive; one that it has stays where it stands. Raises: NotFound, InvalidArgument for too many, Conflict."""

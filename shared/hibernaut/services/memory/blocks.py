@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hibernaut.domain.wire.listing import Page, page
+from hibernaut.domain.wire.listing import Page
 from hibernaut.ports.table import Item
 from hibernaut.schemas.agent import StoredAgent
 from hibernaut.schemas.base import JsonObject
@@ -87,22 +87,25 @@ class Blocks:
 
     def list(self, tenant: str, wanted: BlockFilter, asked: Page) -> Sequence[StoredBlock]:
         """Ordered by the time of making."""
-        rows = [row for row in self._records.blocks.rows(tenant) if wanted.admits(row)]
-        if wanted.counts_agents:
-            counts: Mapping[str, int] = self._records.blocks.counts(tenant)
-            rows = [row for row in rows if wanted.admits_count(counts.get(str(row["sk"]), 0))]
-        if wanted.value_search:
-            found = self._records.blocks.get_many(tenant, [str(row["sk"]) for row in rows])
-            rows = [row for row in rows if str(row["sk"]) in found and contains(found[str(row["sk"])].value, wanted.value_search)]
-        ids = [
-            str(row["sk"])
-            for row in page(rows, asked, id_of=lambda row: str(row["sk"]), place=lambda row: str(row["created_at"]))
-        ]
+        counts: Mapping[str, int] = self._records.blocks.counts(tenant) if wanted.counts_agents else {}
+
+        def select(rows: Sequence[Item]) -> Sequence[Item]:
+            rows = [row for row in rows if wanted.admits(row)]
+            if wanted.counts_agents:
+                rows = [row for row in rows if wanted.admits_count(counts.get(str(row["sk"]), 0))]
+            return self._with_value(tenant, rows, wanted.value_search) if wanted.value_search else rows
+
+        ids = [str(row["sk"]) for row in self._records.blocks.listed(tenant).page(asked, select)]
         blocks = self._records.blocks.get_many(tenant, ids)
         return [blocks[block_id] for block_id in ids if block_id in blocks]
 
     def count(self, tenant: str) -> int:
-        return len(self._records.blocks.rows(tenant))
+        return self._records.blocks.listed(tenant).count()
+
+    def _with_value(self, tenant: str, rows: Sequence[Item], part: str) -> Sequence[Item]:
+        """The rows of blocks in whose values the text stands."""
+        found = self._records.blocks.get_many(tenant, [str(row["sk"]) for row in rows])
+        return [row for row in rows if str(row["sk"]) in found and contains(found[str(row["sk"])].value, part)]
 
     def update(self, tenant: str, block_id: str, request: BlockUpdate, *, user: str | None = None) -> StoredBlock:
         """Apply what is not null. Raises: NotFound, Conflict where an agent has another block with the new label."""

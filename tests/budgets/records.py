@@ -1,0 +1,162 @@
+"""A house with as many agents, blocks, tools, archives, folders, conversations and runs as are asked for, written straight to the table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hibernaut.ports.table import Change, Table
+from hibernaut.rest.dependencies import Services
+from hibernaut.schemas.agent import CreateAgentRequest
+from hibernaut.schemas.block import CreateBlock
+from hibernaut.schemas.content import TextContent
+from hibernaut.schemas.conversation import Head
+from hibernaut.schemas.conversation_record import CreateConversation
+from hibernaut.schemas.folder import CreateFolder
+from hibernaut.schemas.message import Message
+from hibernaut.schemas.passage import CreateArchive
+from hibernaut.schemas.run import RunOptions, StoredRun
+from hibernaut.schemas.stop import RunStatus
+from hibernaut.schemas.tool import ToolCreate
+from hibernaut.store.runs import RunState
+from hibernaut.wiring.api_services import services_over
+from hibernaut.wiring.embedded import Embedded, Overrides
+from hibernaut.wiring.settings import EmbeddedSettings
+
+TENANT = "default"
+SOURCE = 'def knock(door: str) -> str:\n    """Knock.\n\n    Args:\n        door: Which.\n    """\n    return door\n'
+AT_ONCE = 90
+"""Changes of one transaction."""
+
+
+@dataclass
+class Records:
+    """`ids` fill the places in routes: `{agent_id}`, and `$agent` for a cursor in the middle of a list."""
+
+    embedded: Embedded
+    services: Services
+    ids: dict[str, str]
+
+    def path(self, route: str) -> str:
+        """The route with ids in its places."""
+        return re.sub(r"\{(\w+)\}|\$(\w+)", lambda place: self.ids[place.group(1) or f"middle {place.group(2)}"], route)
+
+    def forget(self) -> None:
+        """What a warm process keeps of windows, as if it had just begun."""
+        self.embedded.stores.window_ids._kept._things.clear()
+
+    def fill(self, size: int) -> None:
+        """`size` of everything; the first agent has all conversations and runs, the first block and folder all agents."""
+        services, stores = self.services, self.embedded.stores
+        agent_id = services.agents.creation.create(TENANT, CreateAgentRequest(name="first")).id
+        agent = stores.agents.get(TENANT, agent_id)
+        head = stores.conversations.head(TENANT, agent_id)
+        block = services.blocks.create(TENANT, CreateBlock(label="human", value="Ann"))
+        tool = services.tools.save(TENANT, ToolCreate(source_code=SOURCE))
+        folder = services.folders.create(TENANT, CreateFolder(name="first"))
+        archive = services.archives.create(TENANT, CreateArchive(name="first"))
+        thread = services.conversations.openings.create(TENANT, agent_id, CreateConversation())
+        record = stores.conversation_records.get(TENANT, thread.id)
+        thread_head = stores.conversations.head(TENANT, thread.id)
+        stored_archive = stores.archives.get(TENANT, archive.id)
+        assert agent is not None
+        assert head is not None
+        assert record is not None
+        assert thread_head is not None
+        assert stored_archive is not None
+        made: dict[str, list[str]] = {name: [] for name in ("agent", "block", "conversation", "folder", "archive", "run")}
+        changes: list[Change] = []
+        for number in range(size - 1):
+            ids = {name: self._new(prefix) for name, prefix in PREFIXES.items()}
+            for name in made:
+                made[name].append(ids[name])
+            changes += [
+                *stores.agents.create(TENANT, copied(agent, ids["agent"], self._now(), name=f"agent {number}"), "t"),
+                stores.conversations.create_head(
+                    TENANT, head.model_copy(update={"id": ids["agent"], "agent_id": ids["agent"]}), "t"
+                ),
+                *stores.blocks.create(TENANT, copied(block, ids["block"], self._now()), "t"),
+                *stores.tools.create(TENANT, copied(tool, ids["tool"], self._now(), name=f"knock_{number}"), "t"),
+                *stores.folders.create(TENANT, copied(folder, ids["folder"], self._now(), name=f"folder {number}"), "t"),
+                *stores.passages.make(TENANT, copied(stored_archive, ids["archive"], self._now(), name=f"archive {number}")),
+                *stores.conversation_records.create(TENANT, copied(record, ids["conversation"], self._now()), "t")[:2],
+                *self._log(thread_head, ids["conversation"]),
+                stores.blocks.attach(TENANT, block.id, ids["agent"]),
+                stores.folders.attach(TENANT, folder.id, ids["agent"]),
+                *stores.archives.attach(TENANT, archive.id, ids["agent"], self._now()),
+                *stores.runs.create(TENANT, RunState(self._run(ids["run"], agent_id)), None),
+            ]
+            if len(changes) > AT_ONCE - 25:
+                stores.writer.write(*changes)
+                changes = []
+        if changes:
+            stores.writer.write(*changes)
+        run_id = made["run"][0]
+        unknown = "00000000-0000-4000-8000-000000000000"
+        self.ids = {
+            "agent_id": agent_id,
+            "block_id": block.id,
+            "block_label": "human",
+            "tool_id": tool.id,
+            "folder_id": folder.id,
+            "source_id": folder.id,
+            "folder_name": "first",
+            "source_name": "first",
+            "file_id": f"file-{unknown}",
+            "archive_id": archive.id,
+            "conversation_id": thread.id,
+            "run_id": run_id,
+            "job_id": run_id,
+            "step_id": f"step-{unknown}",
+            "message_id": f"message-{unknown}",
+            **{f"middle {name}": ids[len(ids) // 2] for name, ids in made.items()},
+        }
+
+    def _log(self, head: Head, conversation: str) -> list[Change]:
+        """A conversation in which one thing was said."""
+        text = [TextContent(text="Hello")]
+        row = Message(id=self._new("message"), role="user", content=text, agent_id=head.agent_id, created_at=self._now())
+        after = head.model_copy(update={"id": conversation, "last_message": row.id, "newest": [row.id]})
+        store = self.embedded.stores.conversations
+        return [store.create_head(TENANT, after, "t"), store.put_message(TENANT, conversation, row)]
+
+    def _run(self, run_id: str, agent_id: str) -> StoredRun:
+        options = RunOptions(max_steps=1)
+        return StoredRun(id=run_id, agent_id=agent_id, status=RunStatus.COMPLETED, created_at=self._now(), options=options)
+
+    def _new(self, prefix: str) -> str:
+        return self.embedded.host.ids.new(prefix)
+
+    def _now(self) -> Any:
+        return self.embedded.host.clock.now()
+
+
+PREFIXES = {
+    "agent": "agent",
+    "block": "block",
+    "tool": "tool",
+    "folder": "source",
+    "archive": "archive",
+    "conversation": "conv",
+    "run": "run",
+}
+
+
+def copied(record: Any, identifier: str, now: Any, **fields: object) -> Any:
+    return record.model_copy(update={"id": identifier, "created_at": now, **fields})
+
+
+@contextmanager
+def records_in(folder: Path, size: int, wrap: Callable[[Table], Table]) -> Iterator[Records]:
+    """`wrap` stands between the house and its table."""
+    embedded = Embedded(EmbeddedSettings(data=folder), Overrides(table=wrap))
+    try:
+        records = Records(embedded, services_over(embedded.stores, embedded.host, embedded.models, embedded.chain), {})
+        records.fill(size)
+        yield records
+    finally:
+        embedded.close()

@@ -1,0 +1,101 @@
+"""What each GET route asks of the table, counted in calls and in items read, at ten records of everything and at a thousand.
+
+`get_budgets.json` holds the budget of each: [calls, items] at ten records, and at a thousand. A route without a line fails.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from hibernaut.ports.table import Item, Key
+from hibernaut.rest.app import create_app
+from tests.budgets.records import Records, records_in
+from tests.support.tables import PassesOn
+
+BUDGETS: dict[str, dict[str, list[int]]] = json.loads((Path(__file__).parent / "get_budgets.json").read_text(encoding="utf-8"))
+SIZES = (10, 1000)
+ANSWERED = {200, 400, 404}
+"""A route may refuse, such as by the id of a file that is not there."""
+
+
+class Meter(PassesOn):
+    """Counts calls, and the items that were read by them."""
+
+    calls = items = 0
+
+    def reset(self) -> None:
+        self.calls = self.items = 0
+
+    def get(self, key: Key) -> Item | None:
+        found = super().get(key)
+        self._count(int(found is not None))
+        return found
+
+    def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
+        found = super().get_many(keys)
+        self._count(len(found))
+        return found
+
+    def query(self, pk: str, **asked: object) -> list[Item]:  # type: ignore[override]
+        found = super().query(pk, **asked)  # type: ignore[arg-type]
+        self._count(len(found))
+        return found
+
+    def count(self, pk: str, *, prefix: str = "", having: str = "pk") -> int:
+        self._count(0)
+        return super().count(pk, prefix=prefix, having=having)
+
+    def _count(self, items: int) -> None:
+        self.calls += 1
+        self.items += items
+
+
+@dataclass(frozen=True)
+class Face:
+    """The API over so many records of everything."""
+
+    client: TestClient
+    meter: Meter
+    records: Records
+
+    def asked(self, route: str) -> tuple[int, int]:
+        """The calls and items that one request takes in a process that knows nothing yet."""
+        self.records.forget()
+        self.meter.reset()
+        reply = self.client.get(self.records.path(route))
+        assert reply.status_code in ANSWERED, (route, reply.status_code, reply.text[:300])
+        return self.meter.calls, self.meter.items
+
+
+@pytest.fixture(scope="module", params=SIZES)
+def face(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Face]]:
+    meters: list[Meter] = []
+
+    def metered(table: object) -> Meter:
+        meters.append(Meter(table))  # type: ignore[arg-type]
+        return meters[-1]
+
+    with records_in(tmp_path_factory.mktemp("data"), request.param, metered) as records:
+        app = create_app(records.services)
+        with TestClient(app, base_url="http://localhost") as client:
+            yield request.param, Face(client, meters[0], records)
+
+
+def test_every_read_of_the_api_has_a_budget() -> None:
+    app = create_app(None)  # type: ignore[arg-type]
+    routes = {path for path, operations in app.openapi()["paths"].items() if "get" in operations}
+    assert {route.split("?")[0] for route in BUDGETS} == routes
+
+
+@pytest.mark.parametrize("route", BUDGETS)
+def test_a_read_keeps_its_budget(face: tuple[int, Face], route: str) -> None:
+    size, over = face
+    calls, items = over.asked(route)
+    most_calls, most_items = BUDGETS[route][str(size)]
+    assert (calls <= most_calls, items <= most_items) == (True, True), f"{calls} calls, {items} items"
