@@ -43,7 +43,7 @@ class Records:
 
     def path(self, route: str) -> str:
         """The route with ids in its places."""
-        return re.sub(r"\{(\w+)\}|\$(\w+)", lambda place: self.ids[place.group(1) or f"middle {place.group(2)}"], route)
+        return re.sub(r"\{(\w+)\}|\$(\w+)", lambda place: self.ids.get(place.group(1) or f"middle {place.group(2)}", "x"), route)
 
     def forget(self) -> None:
         """What a warm process keeps of windows, as if it had just begun."""
