@@ -5,20 +5,35 @@ Knows uvicorn. Must not know: which profile is served, or what is printed about 
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
+import logging
 import socket
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 
+import h11
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+logger = logging.getLogger(__name__)
 
 BACKLOG = 2048
 KEEP_ALIVE = 75
 """Seconds that an idle connection is kept: longer than clients keep theirs, so that none is closed under a request."""
 GRACE = 5
 """Seconds that requests under way have to end after the stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Seconds that a request may take to arrive: its `head` in all, and each next piece of its `body`."""
+
+    head: float = 20.0
+    body: float = 60.0
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -67,10 +82,16 @@ class LocalServer:
         *,
         ready: Callable[[], None] | None = None,
         stopping: Callable[[], None] | None = None,
+        patience: Patience = Patience(),
     ) -> None:
         """`ready` is called when the first request can be answered, `stopping` in a thread when the stop begins: it lets runs end."""
+
+        class Connection(_Connection):
+            limits = patience
+
         config = uvicorn.Config(
             app,
+            http=Connection,
             log_config=None,
             access_log=False,
             server_header=False,
@@ -91,6 +112,62 @@ class LocalServer:
     def stop(self) -> None:
         """Answer what is under way, and return from `serve`."""
         self._server.should_exit = True
+
+
+class _Connection(H11Protocol):
+    """A connection whose requests arrive in time, or which is closed: uvicorn waits for the rest of a request for ever."""
+
+    limits: Patience
+    _timer: asyncio.TimerHandle | None = None
+    _waits_for_head = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._expect_head()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._look()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._look()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._expect_nothing()
+        super().connection_lost(exc)
+
+    def _look(self) -> None:
+        match self.conn.their_state:
+            case h11.SEND_BODY:
+                self._expect(self.limits.body)
+            case h11.IDLE if self.conn.trailing_data[0]:
+                self._expect_head()
+            case _:  # The request is whole. Between requests, uvicorn's own limit holds.
+                self._expect_nothing()
+
+    def _expect_head(self) -> None:
+        """A head has its time from its first byte on, however its bytes come."""
+        if not self._waits_for_head:
+            self._expect(self.limits.head)
+            self._waits_for_head = True
+
+    def _expect(self, seconds: float) -> None:
+        self._expect_nothing()
+        self._timer = self.loop.call_later(seconds, self._give_up)
+
+    def _expect_nothing(self) -> None:
+        self._waits_for_head = False
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _give_up(self) -> None:
+        if self.flow.read_paused:  # The app has not read what has come: the client is not to blame.
+            self._expect(self.limits.body)
+        else:
+            logger.info("half a request was dropped", extra={"part": "head" if self._waits_for_head else "body"})
+            self.transport.close()
 
 
 class _Server(uvicorn.Server):

@@ -41,6 +41,13 @@ def test_a_request_carries_the_model_the_texts_and_the_key(server: ScriptedOpenA
     assert request.headers["authorization"] == f"Bearer {KEY}"
 
 
+def test_a_redirect_takes_no_text_and_no_key_elsewhere(server: ScriptedOpenAI) -> None:
+    with ScriptedOpenAI() as elsewhere:
+        server.embeds = lambda _: {"status": 307, "body": b"", "headers": {"location": f"{elsewhere.url}/embeddings"}}
+        failure(server)
+        assert elsewhere.embedded == []
+
+
 def test_without_a_key_none_is_sent(server: ScriptedOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     OpenAIEmbedder(model="m", dimension=8, url=server.url).embed(["one"])

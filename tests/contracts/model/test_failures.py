@@ -22,6 +22,7 @@ from hibernaut.schemas.errors import (
     ModelTimeout,
 )
 from tests.contracts.model.spoken import KEY, Spoken
+from tests.support.provider_servers import ScriptedOpenAI
 from tests.support.rows import Rows
 
 CALLS = [{"id": "call_a", "name": "memory_insert", "arguments": {"label": "human", "new_string": "Lives in Oslo."}}]
@@ -61,6 +62,16 @@ def test_a_refusal_becomes_one_of_our_errors(spoken: Spoken, status: int, error:
     with pytest.raises(ModelError) as raised:
         spoken.model.complete(hello(spoken))
     assert type(raised.value) is kind
+    assert len(spoken.server.requests) == 1
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_takes_no_prompt_and_no_key_elsewhere(spoken: Spoken, status: int) -> None:
+    with ScriptedOpenAI() as elsewhere:
+        spoken.server.says(status=status, body=b"", headers={"location": f"{elsewhere.url}/chat/completions"})
+        with pytest.raises(ModelError):
+            spoken.model.complete(hello(spoken))
+        assert (elsewhere.requests, elsewhere.listings) == ([], [])
     assert len(spoken.server.requests) == 1
 
 

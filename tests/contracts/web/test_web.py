@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from hibernaut.adapters.web.http import HttpWeb, is_public
+from hibernaut.adapters.web.addresses import is_public
+from hibernaut.adapters.web.http import HttpWeb
 from hibernaut.ports.web import NO_WEB, WebFailure
 
 
@@ -45,6 +46,7 @@ class Other:
     body: bytes = b""
     leads_to: str | None = None
     heard: list[tuple[str, str, Any]] = field(default_factory=list)
+    hosts: list[str] = field(default_factory=list)
     over: threading.Event = field(default_factory=threading.Event)
     url: str = ""
 
@@ -54,6 +56,7 @@ def listening(other: Other) -> Iterator[Other]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            other.hosts.append(self.headers["host"])
             other.heard.append((self.path, self.headers["content-type"], body))
             if other.hangs:
                 other.over.wait()
@@ -102,8 +105,43 @@ def test_an_answer_that_never_ends_is_none() -> None:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_who_calls_strangers_only_sends_nothing_to_this_machine(host: str) -> None:
-    with listening(Other()) as other, pytest.raises(WebFailure, match="not one of the public internet"):
-        HttpWeb(public=True).post(other.url.replace("127.0.0.1", host), {}, seconds=5)
+    with listening(Other()) as other, pytest.raises(WebFailure):
+        HttpWeb.public().post(other.url.replace("127.0.0.1", host), {}, seconds=5)
+    assert other.heard == []
+
+
+def test_nobody_hears_from_a_refusal_which_ports_of_this_network_are_open() -> None:
+    def reason(url: str) -> str:
+        with pytest.raises(WebFailure) as failure:
+            HttpWeb.public().post(url, {}, seconds=5)
+        return str(failure.value)
+
+    with listening(Other()) as other, socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        urls = [other.url, f"http://127.0.0.1:{closed.getsockname()[1]}", "http://[::1]:1/", "http://a..b/"]
+        assert {reason(url) for url in urls} == {"no answer from a public address within 5 seconds"}
+    assert other.heard == []
+
+
+def test_a_name_is_looked_up_once_and_the_connection_goes_to_the_address_that_was_checked() -> None:
+    asked: list[tuple[str, int]] = []
+
+    def resolve(host: str, port: int) -> list[str]:
+        asked.append((host, port))
+        return ["127.0.0.1"] if len(asked) == 1 else ["10.0.0.1"]
+
+    with listening(Other()) as other:
+        port = int(other.url.rpartition(":")[2])
+        web = HttpWeb(lambda address: address == "127.0.0.1", resolve=resolve)
+        assert web.post(f"http://callback.test:{port}/done", {}, seconds=5) == 200
+    assert asked == [("callback.test", port)]
+    assert other.hosts == [f"callback.test:{port}"]
+
+
+def test_a_name_that_stands_for_any_address_of_this_network_is_refused() -> None:
+    web = HttpWeb(lambda address: address == "127.0.0.1", resolve=lambda *_: ["127.0.0.1", "10.0.0.1"])
+    with listening(Other()) as other, pytest.raises(WebFailure):
+        web.post(other.url.replace("127.0.0.1", "callback.test"), {}, seconds=5)
     assert other.heard == []
 
 
@@ -117,17 +155,45 @@ def test_who_calls_strangers_only_sends_nothing_to_this_machine(host: str) -> No
         "169.254.169.254",
         "100.64.0.1",
         "0.0.0.0",
+        "192.0.0.170",
+        "192.88.99.1",
+        "198.18.0.1",
+        "224.0.0.251",
+        "239.1.2.3",
+        "240.0.0.1",
+        "255.255.255.255",
+        "::",
         "::1",
-        "fd00::1",
-        "fe80::1%lo",
+        "::127.0.0.1",
         "::ffff:127.0.0.1",
+        "::ffff:93.184.215.14",
+        "fd00::1",
+        "fe80::1",
+        "fe80::1%lo",
+        "2606:2800:21f::1%lo",
+        "fec0::1",
+        "ff02::1",
+        "ff0e::1",
+        "64:ff9b::7f00:1",
+        "64:ff9b::a9fe:a9fe",
+        "64:ff9b:1::a00:1",
+        "100::1",
+        "2001::1",
+        "2001:0:4136:e378:8000:63bf:3fff:fdd2",
+        "2001:db8::1",
+        "2002:7f00:1::",
+        "2002:a9fe:a9fe::1",
+        "3fff::1",
+        "5f00::1",
     ],
 )
-def test_what_lies_in_ones_own_network_is_not_public(address: str) -> None:
+def test_what_lies_in_ones_own_network_or_leads_there_is_not_public(address: str) -> None:
     assert not is_public(address)
 
 
-@pytest.mark.parametrize("address", ["93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c", "::ffff:93.184.215.14"])
+@pytest.mark.parametrize(
+    "address", ["93.184.215.14", "1.1.1.1", "223.255.255.254", "2606:2800:21f:cb07:6820:80da:af6b:8b2c", "2a00:1450:4001::1"]
+)
 def test_what_anybody_can_reach_is_public(address: str) -> None:
     assert is_public(address)
 
@@ -164,21 +230,21 @@ def test_where_nothing_is_connected_every_post_fails() -> None:
 
 def test_a_page_is_read_over_a_few_redirects() -> None:
     with listening(Other(body=b"text")) as other:
-        page = HttpWeb(private_pages=True).page(other.url + "/hop/5", seconds=5, most=100)
+        page = HttpWeb(pages=None).page(other.url + "/hop/5", seconds=5, most=100)
         assert (page.status, page.content_type, page.data, page.url) == (200, "text/plain", b"text", other.url + "/hop/0")
         with pytest.raises(WebFailure, match="more than 5 redirects"):
-            HttpWeb(private_pages=True).page(other.url + "/hop/6", seconds=5, most=100)
+            HttpWeb(pages=None).page(other.url + "/hop/6", seconds=5, most=100)
 
 
 def test_no_more_of_a_page_is_read_than_was_asked_for() -> None:
     with listening(Other(body=b"x" * 1_000_000)) as other:
-        assert HttpWeb(private_pages=True).page(other.url, seconds=5, most=1000).data == b"x" * 1000
+        assert HttpWeb(pages=None).page(other.url, seconds=5, most=1000).data == b"x" * 1000
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-@pytest.mark.parametrize("web", [HttpWeb(), HttpWeb(public=True)])
+@pytest.mark.parametrize("web", [HttpWeb(), HttpWeb.public()])
 def test_a_page_of_this_machine_is_never_read(web: HttpWeb, host: str) -> None:
-    with listening(Other()) as other, pytest.raises(WebFailure, match="not one of the public internet"):
+    with listening(Other()) as other, pytest.raises(WebFailure, match="no answer from a public address"):
         web.page(other.url.replace("127.0.0.1", host), seconds=5, most=100)
     assert other.heard == []
 
@@ -186,14 +252,14 @@ def test_a_page_of_this_machine_is_never_read(web: HttpWeb, host: str) -> None:
 @pytest.mark.parametrize("address", ["file:///etc/passwd", "ftp://127.0.0.1/x", "data:text/plain,x", "//127.0.0.1/"])
 def test_other_schemes_are_not_read_nor_led_to(address: str) -> None:
     with pytest.raises(WebFailure):
-        HttpWeb(private_pages=True).page(address, seconds=1, most=100)
+        HttpWeb(pages=None).page(address, seconds=1, most=100)
     with listening(Other(leads_to=address)) as other, pytest.raises(WebFailure):
-        HttpWeb(private_pages=True).page(other.url + "/hop/1", seconds=5, most=100)
+        HttpWeb(pages=None).page(other.url + "/hop/1", seconds=5, most=100)
 
 
 def test_a_page_that_never_ends_is_none() -> None:
     with trickling() as url, pytest.raises(WebFailure, match="no answer within"):
-        HttpWeb(private_pages=True).page(url, seconds=0.1, most=100)
+        HttpWeb(pages=None).page(url, seconds=0.1, most=100)
 
 
 def test_where_nothing_is_connected_no_page_is_read() -> None:

@@ -3,69 +3,113 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
-from ipaddress import IPv6Address, ip_address
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from hibernaut.adapters.web.addresses import addresses_of, is_public
 from hibernaut.ports.web import WebFailure, WebPage
 from hibernaut.schemas.base import JsonObject
 
-CONNECTED = "connection.connect_tcp.complete"
-"""The step of a request (httpcore's name) after which it is known who is on the other side, and nothing was sent yet."""
+if TYPE_CHECKING:
+    from httpx2 import URL, Client, Response
+
+PORTS = {"http": 80, "https": 443}
 MOST_REDIRECTS = 5
 READER = {"user-agent": "hibernaut", "accept": "text/html, text/plain, application/pdf, */*;q=0.5"}
-NOT_PUBLIC = "the address is not one of the public internet"
+Resolve = Callable[[str, int], list[str]]
+Allowed = Callable[[str], bool]
 Told = TypeVar("Told")
 
 
 class HttpWeb:
     """Each request has a connection of its own: they are rare, and go to strangers.
 
-    `public`: posts go to addresses of the public internet only. A name that leads to this machine, its metadata or its network is refused.
-    Pages, whose addresses a model writes, are read from the public internet alone; `private_pages` is for tests of that.
+    `posts` and `pages` say which addresses each may go to (None: to all). Pages, whose addresses a model writes, are read from the public
+    internet alone. A name is resolved once, and the connection goes to the address that was checked, so that a name which changes in between
+    leads nowhere else. No connection is attempted to any other address, and every failure reads the same, so that a request tells nobody
+    which names and ports exist in this machine's network.
     """
 
-    def __init__(self, *, public: bool = False, private_pages: bool = False) -> None:
-        self._public = public
-        self._private_pages = private_pages
+    def __init__(
+        self, posts: Allowed | None = None, *, pages: Allowed | None = is_public, resolve: Resolve = addresses_of
+    ) -> None:
+        self._posts = posts
+        self._pages = pages
+        self._resolve = resolve
+
+    @classmethod
+    def public(cls) -> HttpWeb:
+        """To the public internet only."""
+        return cls(is_public)
 
     def post(self, url: str, body: JsonObject, *, seconds: float) -> int:
         """`seconds` bounds the whole: looking the name up, connecting, and all that the other side takes to answer."""
 
-        def sent(client: Any) -> int:
-            with client.stream("POST", url, json=body, extensions=_watched(self._public)) as answer:
+        def sent(client: Client) -> int:
+            with self._answer(client, self._posts, "POST", url, json=body) as answer:
                 status: int = answer.status_code
                 return status
 
-        return _within(seconds, sent)
+        return _within(seconds, sent, guarded=self._posts is not None)
 
     def page(self, url: str, *, seconds: float, most: int) -> WebPage:
         """`seconds` bounds all redirects together."""
 
-        def read(client: Any) -> WebPage:
+        def read(client: Client) -> WebPage:
             address = url
             for _ in range(MOST_REDIRECTS + 1):
-                _refuse_other_schemes(address)
-                watched = _watched(not self._private_pages)
-                with client.stream("GET", address, headers=READER, extensions=watched) as answer:
+                with self._answer(client, self._pages, "GET", address, headers=READER) as answer:
                     if not answer.has_redirect_location:
-                        return WebPage(
-                            answer.status_code, answer.headers.get("content-type", ""), _first(answer, most), str(answer.url)
-                        )
-                    address = str(answer.url.join(answer.headers["location"]))
+                        kind = answer.headers.get("content-type", "")
+                        return WebPage(answer.status_code, kind, _first(answer, most), address)
+                    address = str(_url(address).join(answer.headers["location"]))
             raise WebFailure(f"more than {MOST_REDIRECTS} redirects")
 
-        return _within(seconds, read)
+        return _within(seconds, read, guarded=self._pages is not None)
+
+    @contextmanager
+    def _answer(self, client: Client, allowed: Allowed | None, method: str, address: str, **sent: Any) -> Iterator[Response]:
+        """The answer, of which only the head is read. Raises: WebFailure, httpx2.HTTPError, OSError."""
+        import httpx2
+
+        url = _url(address)
+        with ExitStack() as opened:
+            if allowed is None:
+                yield opened.enter_context(client.stream(method, url, **sent))
+                return
+            # The connection goes to the address; name and certificate stay those of the URL.
+            headers = {**sent.pop("headers", {}), "host": url.netloc.decode("ascii")}
+            named = {**sent, "headers": headers, "extensions": {"sni_hostname": url.host}}
+            answer, failure = None, OSError("no allowed address")
+            for number in self._checked(url, allowed):
+                try:
+                    answer = opened.enter_context(client.stream(method, url.copy_with(host=number), **named))
+                    break
+                except httpx2.ConnectError as error:
+                    failure = OSError(str(error))
+            if answer is None:
+                raise failure
+            yield answer
+
+    def _checked(self, url: URL, allowed: Allowed) -> list[str]:
+        """The addresses of the URL's host, if all of them are allowed. Raises: OSError."""
+        found = self._resolve(url.host, url.port or PORTS[url.scheme])
+        return found if all(map(allowed, found)) else []
 
 
-def _refuse_other_schemes(url: str) -> None:
-    if urlsplit(url).scheme not in ("http", "https"):
+def _url(address: str) -> URL:
+    """Raises: WebFailure, httpx2.InvalidURL."""
+    import httpx2
+
+    url = httpx2.URL(address)
+    if url.scheme not in PORTS:
         raise WebFailure("only http and https addresses are read")
+    return url
 
 
-def _first(answer: Any, most: int) -> bytes:
+def _first(answer: Response, most: int) -> bytes:
     """The first `most` bytes of a body."""
     data = b""
     for piece in answer.iter_bytes():
@@ -75,7 +119,7 @@ def _first(answer: Any, most: int) -> bytes:
     return data[:most]
 
 
-def _within(seconds: float, work: Callable[[Any], Told]) -> Told:
+def _within(seconds: float, work: Callable[[Client], Told], *, guarded: bool) -> Told:
     """What `work` gives with a client of its own. Raises: WebFailure."""
     import httpx2
 
@@ -100,31 +144,17 @@ def _within(seconds: float, work: Callable[[Any], Told]) -> Told:
     match got:
         case (told,):
             return told
-        case httpx2.TimeoutException():
-            raise WebFailure(f"no answer within {seconds:g} seconds") from got
-        case httpx2.HTTPError() | httpx2.InvalidURL() | UnicodeError():  # the last: what is no name of a host
-            raise WebFailure(f"no connection ({type(got).__name__})") from got
+        case httpx2.HTTPError() | httpx2.InvalidURL() | OSError() | UnicodeError():  # the last: what is no name of a host
+            raise WebFailure(_reason(got, seconds, guarded=guarded)) from got
         case _:
             raise got
 
 
-def _watched(public: bool) -> dict[str, Any]:
-    """The extensions of a request that goes to the public internet only, if `public`."""
+def _reason(error: Exception, seconds: float, *, guarded: bool) -> str:
+    import httpx2
 
-    def looked_at(step: str, told: Mapping[str, Any]) -> None:
-        """Raises: WebFailure where this must not be sent to who is on the other side."""
-        if not public or step != CONNECTED:
-            return
-        connection = told["return_value"]
-        if not is_public(connection.get_extra_info("server_addr")[0]):
-            connection.close()
-            raise WebFailure(NOT_PUBLIC)
-
-    return {"trace": looked_at}
-
-
-def is_public(address: str) -> bool:
-    """Whether anybody may be sent there: neither this machine, nor its network, nor what its provider keeps on it."""
-    ip = ip_address(address.partition("%")[0])
-    mapped = ip.ipv4_mapped if isinstance(ip, IPv6Address) else None
-    return (mapped or ip).is_global
+    if guarded:
+        return f"no answer from a public address within {seconds:g} seconds"
+    if isinstance(error, httpx2.TimeoutException):
+        return f"no answer within {seconds:g} seconds"
+    return f"no connection ({type(error).__name__})"

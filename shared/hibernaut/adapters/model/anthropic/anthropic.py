@@ -131,5 +131,5 @@ class AnthropicModel:
             open_telemetry=False,
             # Named here, they cannot come from ANTHROPIC_CUSTOM_HEADERS.
             default_headers={"X-Api-Key": key},
-            http_client=DefaultHttpxClient(verify=tls, event_hooks={"request": [watch]}),
+            http_client=DefaultHttpxClient(verify=tls, follow_redirects=False, event_hooks={"request": [watch]}),
         )

@@ -158,5 +158,5 @@ class OpenAIModel:
             base_url=self._url,
             max_retries=0,
             default_headers=cast("dict[str, str]", headers),
-            http_client=DefaultHttpxClient(verify=tls, event_hooks={"request": [watch]}),
+            http_client=DefaultHttpxClient(verify=tls, follow_redirects=False, event_hooks={"request": [watch]}),
         )

@@ -1,0 +1,61 @@
+"""Which addresses are of the public internet: what a stranger may name for this machine to connect to.
+
+The lists are IANA's registries of special-purpose addresses (RFC 6890 and its successors), written out, because Python's own answer
+differs between its versions and takes addresses for global that lead back into a network (NAT64, 6to4, Teredo, multicast).
+"""
+
+from __future__ import annotations
+
+import socket
+from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_address
+
+_SPECIAL_V4 = tuple(
+    map(
+        IPv4Network,
+        (
+            "0.0.0.0/8",
+            "10.0.0.0/8",
+            "100.64.0.0/10",
+            "127.0.0.0/8",
+            "169.254.0.0/16",
+            "172.16.0.0/12",
+            "192.0.0.0/24",
+            "192.0.2.0/24",
+            "192.88.99.0/24",  # relays to 6to4
+            "192.168.0.0/16",
+            "198.18.0.0/15",
+            "198.51.100.0/24",
+            "203.0.113.0/24",
+            "224.0.0.0/4",  # multicast
+            "240.0.0.0/4",  # reserved, and broadcast
+        ),
+    )
+)
+_GLOBAL_V6 = IPv6Network("2000::/3")
+"""All else is none of a public host's: NAT64 (64:ff9b::/96), IPv4-mapped, unique local, link-local, site-local (fec0::/10), multicast."""
+_SPECIAL_V6 = tuple(
+    map(
+        IPv6Network,
+        (
+            "2001::/23",  # protocol assignments, Teredo (2001::/32) among them
+            "2001:db8::/32",
+            "2002::/16",  # 6to4: an IPv4 address is inside
+            "3fff::/20",
+        ),
+    )
+)
+
+
+def is_public(address: str) -> bool:
+    """Whether the address is a public host's: neither this machine, nor its network, nor what its provider keeps on it."""
+    if "%" in address:  # A zone is one of this machine's own links.
+        return False
+    ip = ip_address(address)
+    if isinstance(ip, IPv4Address):
+        return not any(ip in network for network in _SPECIAL_V4)
+    return ip in _GLOBAL_V6 and not any(ip in network for network in _SPECIAL_V6)
+
+
+def addresses_of(host: str, port: int) -> list[str]:
+    """The addresses that a name stands for now, in the order in which to try them. Raises: OSError."""
+    return list(dict.fromkeys(str(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)))
