@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+from hashlib import sha256
 from typing import Any
 
 import httpx
@@ -16,9 +18,10 @@ WEB = {"origin": "https://app.letta.com"}
 
 
 @pytest.mark.manifest("health.check")
-def test_health_tells_the_version(client: Letta) -> None:
+def test_health_tells_the_version_that_clients_compare_and_our_own(client: Letta) -> None:
     health = client.health()
-    assert (health.version, health.status) == (hibernaut.__version__, "ok")
+    assert (health.version, health.status) == ("0.16.8", "ok")
+    assert health.hibernaut_version == hibernaut.__version__
 
 
 @pytest.mark.manifest("health.ready")
@@ -53,6 +56,10 @@ def test_the_root_leads_to_a_page_that_loads_nothing(http: httpx.Client) -> None
     assert answer.headers["content-type"].startswith("text/html")
     assert "/v1/agents/{agent_id}/messages" in answer.text
     assert "://" not in answer.text.replace("http://www.w3.org", "")
+    policy = answer.headers["content-security-policy"]
+    style = answer.text.partition("<style>")[2].partition("</style>")[0]
+    assert f"'sha256-{b64encode(sha256(style.encode()).digest()).decode()}'" in policy
+    assert {"default-src 'none'", "frame-ancestors 'none'"} <= set(policy.split("; "))
 
 
 @pytest.mark.manifest("frame.not_found", "frame.method")

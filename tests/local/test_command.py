@@ -21,6 +21,7 @@ import hibernaut
 from hibernaut.local.server import listening, loopback
 from tests.support.provider_servers import ScriptedOpenAI
 
+REQUEST = re.compile(r"^\d\d:\d\d:\d\d (?:INFO|WARNING) request method=\w+ path=\S+ status=\d+ ms=\d+")
 COMMAND = [sys.executable, "-c", "import sys; from hibernaut.local.command import main; sys.exit(main())"]
 
 
@@ -59,10 +60,10 @@ def serving(
 
 
 def ended(process: subprocess.Popen[str], by: int = signal.SIGINT) -> tuple[int, str, str]:
-    """The exit code, and what was printed after the ready lines."""
+    """The exit code, and what was printed after the ready lines, without the lines of requests."""
     process.send_signal(by)
     out, error = process.communicate(timeout=60)
-    return process.returncode, out, error
+    return process.returncode, out, "".join(line for line in error.splitlines(keepends=True) if not REQUEST.search(line))
 
 
 def sorry(done: subprocess.CompletedProcess[str]) -> str:
@@ -231,3 +232,19 @@ def test_which_addresses_only_this_machine_reaches(host: str, only: bool, monkey
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_: [(family, 0, 0, "", (host, 0))])
     assert loopback(host) is only
+
+
+def test_each_request_has_a_line_and_a_refusal_its_reason(tmp_path: Path) -> None:
+    with serving(tmp_path) as (process, url, _):
+        httpx.get(f"{url}/v1/agents/?name=planted", timeout=60)
+        httpx.get(f"{url}/v1/nowhere/%1b%0aforged", timeout=60)
+        httpx.get(f"{url}/v1/agents/", headers={"host": "evil.test"}, timeout=60)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=60)
+    lines = [line for line in error.splitlines() if "request" in line]
+    assert [bool(REQUEST.search(line)) for line in lines] == [True, True, False, True]
+    assert "path=/v1/agents/ status=200" in lines[0]
+    assert "path=/v1/nowhere/%1B%0Aforged status=404" in lines[1]
+    assert "WARNING request refused error=foreign_host reason=" in lines[2]
+    assert lines[3].endswith("error=foreign_host")
+    assert "planted" not in error

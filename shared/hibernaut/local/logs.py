@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import logging
+import re
 
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+_STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""Characters that end a line, steer a terminal, or turn the direction of writing: who is quoted could forge lines with them."""
 
 
 class Fields(logging.Formatter):
     """`10:02:03 WARNING step failed run_id=run-…`"""
 
-    def format(self, record: logging.LogRecord) -> str:
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging names it
         fields = "".join(f" {name}={value}" for name, value in vars(record).items() if name not in _OWN)
-        line, _, trace = super().format(record).partition("\n")
-        return f"{line}{fields}" + (f"\n{trace}" if trace else "")
+        return _STEERING.sub(lambda found: ascii(found[0])[1:-1], super().formatMessage(record) + fields)
 
 
-SAID = ("hibernaut.adapters.embedder.minilm",)
-"""Whose news are shown too: that a model of 90 MB is loaded is said once, when it happens."""
+SAID = ("hibernaut.adapters.embedder.minilm", "hibernaut.rest.request_log")
+"""Whose news are shown too: that a model of 90 MB is loaded is said once, when it happens; and each request has its line."""
 
 
 def to_terminal(level: int = logging.WARNING) -> None:

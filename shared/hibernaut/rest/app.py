@@ -16,8 +16,9 @@ from hibernaut import __version__
 from hibernaut.rest import docs, errors, unserved_routes
 from hibernaut.rest.async_bridge import USUAL_WAITS, Lanes, Waits
 from hibernaut.rest.dependencies import Services
-from hibernaut.rest.middleware import MEBIBYTE, BodyLimit, OneSpelling, Unforeseen
+from hibernaut.rest.middleware import MEBIBYTE, BodyLimit, OneSpelling, UncachedReplies, Unforeseen
 from hibernaut.rest.origin_policy import OriginGuard, OriginPolicy
+from hibernaut.rest.request_log import RequestLog
 from hibernaut.rest.routers import (
     agent_blocks,
     agent_files,
@@ -120,6 +121,8 @@ def create_app(
         allow_headers=["*"],
     )
     app.add_middleware(OriginGuard, policy=policy)
+    app.add_middleware(UncachedReplies)
+    app.add_middleware(RequestLog)
     return app
 
 
@@ -129,4 +132,4 @@ async def _root() -> RedirectResponse:
 
 async def _documentation(request: Request) -> HTMLResponse:
     # Asks the request for its app: FastAPI remembers the functions of its routes for ever, and all that they hold.
-    return HTMLResponse(docs.page(request.app.openapi()))
+    return HTMLResponse(docs.page(request.app.openapi()), headers={"content-security-policy": docs.POLICY})

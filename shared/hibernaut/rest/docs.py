@@ -5,7 +5,9 @@ Knows the shape of an OpenAPI document; must not know any route.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterator
+from hashlib import sha256
 from html import escape
 
 from hibernaut.schemas.base import Json, JsonObject
@@ -22,6 +24,10 @@ summary { cursor: pointer; }
 table { border-collapse: collapse; margin: .5rem 0 .5rem 1rem; }
 td { padding: .1rem 1rem .1rem 0; vertical-align: top; }
 """
+
+_STYLE_HASH = b64encode(sha256(_STYLE.encode()).digest()).decode()
+POLICY = f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+"""The page's Content-Security-Policy: its own style and nothing else, whatever a description may hold."""
 
 
 def page(document: JsonObject) -> str:

@@ -18,6 +18,7 @@ from pydantic_core import PydanticSerializationError
 
 from hibernaut.ports.table import ConditionFailed, Contended, OutcomeUnknown, TableError, TooLarge
 from hibernaut.rest.async_bridge import ServerStops
+from hibernaut.rest.request_log import ERROR, shown
 from hibernaut.schemas import errors
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import HibernautError, ModelError
@@ -155,7 +156,7 @@ def unknown_error(error: Exception, path: str) -> JSONResponse:
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next
     place = f"{frame.tb_frame.f_code.co_filename}:{frame.tb_lineno}" if frame is not None else ""
-    logger.error("request failed", extra={"error": type(error).__qualname__, "place": place, "path": path})
+    logger.error("request failed", extra={"error": type(error).__qualname__, "place": place, "path": shown(path)})
     return JSONResponse({"detail": UNKNOWN_ERROR}, 500)
 
 
@@ -167,6 +168,7 @@ async def _ours(request: Request, error: Exception) -> JSONResponse:
         reply = unknown_error(error, request.url.path)
         reply.headers.update(NO_RETRY)
         return reply
+    setattr(request.state, ERROR, error.code)
     return JSONResponse(body_of(error), status_of(error), headers_of(error))
 
 

@@ -6,6 +6,7 @@ Plain ASGI. Knows paths, sizes and exceptions; must not know any route.
 from __future__ import annotations
 
 from fastapi import HTTPException
+from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hibernaut.rest.errors import unknown_error
@@ -102,3 +103,20 @@ class Unforeseen:
             response = unknown_error(error, scope["path"])
             if not begun:
                 await response(scope, receive, send)
+
+
+class UncachedReplies:
+    """Replies hold what agents know: nothing between server and client keeps one, and no browser guesses at its type."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def marked(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.setdefault("cache-control", "no-store")
+                headers.setdefault("x-content-type-options", "nosniff")
+            await send(message)
+
+        await self._app(scope, receive, marked if scope["type"] == "http" else send)

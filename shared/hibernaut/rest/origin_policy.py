@@ -17,6 +17,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hibernaut.rest.errors import body_of, status_of
+from hibernaut.rest.request_log import ERROR
 from hibernaut.schemas.errors import Forbidden, ForeignHost, ForeignOrigin
 
 logger = logging.getLogger(__name__)
@@ -93,6 +94,7 @@ class OriginGuard:
         try:
             self._policy.check(scope)
         except Forbidden as error:
+            scope.setdefault("state", {})[ERROR] = error.code
             logger.warning("request refused", extra={"error": error.code, "reason": error.detail})
             return await JSONResponse(body_of(error), status_of(error))(scope, receive, send)
         return await self._app(scope, receive, send)

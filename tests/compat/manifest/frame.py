@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.compat.manifest.form import LATER, diverging, done, out_of_reach, todo
 
 ROWS = (
-    done("health.check", "API 2.1", "Answers the version and the status `ok`.", "GET /v1/health/"),
+    done("health.check", "API 2.1", "Answers the version of Letta that is stood in for, and the status `ok`.", "GET /v1/health/"),
     done("health.ready", "API 1.7", "GET /v1/ready/ answers 200 when requests can be served.", "GET /v1/ready/"),
     diverging(
         "frame.slashes",

@@ -14,9 +14,9 @@ from starlette.types import Message, Receive, Scope, Send
 from hibernaut.ports.table import ConditionFailed, Contended, OutcomeUnknown, TooLarge
 from hibernaut.rest.app import LOOPBACK_ONLY, create_app
 from hibernaut.rest.dependencies import is_1_0_client
-from hibernaut.rest.middleware import BodyLimit, Unforeseen, spelled
+from hibernaut.rest.middleware import BodyLimit, UncachedReplies, Unforeseen, spelled
 from hibernaut.rest.origin_policy import OriginPolicy
-from hibernaut.schemas.errors import HibernautError, StoreUnavailable
+from hibernaut.schemas.errors import HibernautError, NotFound, StoreUnavailable
 
 SECRET = "the user's dearest secret"
 
@@ -178,3 +178,18 @@ def test_an_uploaded_file_has_a_limit_of_its_own_with_room_for_its_form(path: st
 
     ask(BodyLimit(reads, limit=10, uploads=15), {**scope(), "path": path, "method": "POST"}, [b"x" * size])
     assert (read == [b"x" * size]) is fits
+
+
+@pytest.mark.parametrize("error", [NotFound("x"), ValueError()])
+def test_no_reply_is_kept_on_its_way(error: Exception) -> None:
+    for path in ("/fails", "/nowhere", "/openapi.json"):
+        _, headers, _ = ask(failing(error), scope(path))
+        assert (headers["cache-control"], headers["x-content-type-options"]) == ("no-store", "nosniff")
+
+
+def test_a_reply_may_say_itself_how_long_it_may_be_kept() -> None:
+    async def says(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"cache-control", b"no-cache")]})
+        await send({"type": "http.response.body", "body": b"1"})
+
+    assert ask(UncachedReplies(says), scope())[1]["cache-control"] == "no-cache"

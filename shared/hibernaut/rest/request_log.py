@@ -1,0 +1,51 @@
+"""One log line for each request: what was asked, how it was answered, how long it took. Never a query, a header or a body.
+
+Plain ASGI. Knows paths and statuses; must not know any route.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from urllib.parse import quote
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+logger = logging.getLogger(__name__)
+
+LONGEST_PATH = 200
+"""Characters of a path that are logged."""
+PLAIN = "/:@!$&'()*+,;=~"
+ERROR = "error_code"
+"""Where a request's state holds the code of the error that it was answered with."""
+
+
+def shown(path: str) -> str:
+    """A path as it may stand in a log: whatever could break a line or steer a terminal is percent-encoded."""
+    return quote(path[:LONGEST_PATH], safe=PLAIN, errors="replace")
+
+
+class RequestLog:
+    """Logs each request when its reply ends: as a warning where the server failed, with the error's code where there was one."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        begun, status = time.monotonic(), 0
+        state = scope.setdefault("state", {})
+
+        async def watched(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        finally:
+            error = {"error": state[ERROR]} if ERROR in state else {}
+            fields = {"method": shown(scope["method"]), "path": shown(scope["path"]), "status": status or "none"}
+            took = {"ms": round((time.monotonic() - begun) * 1000)}
+            logger.log(logging.INFO if 0 < status < 500 else logging.WARNING, "request", extra={**fields, **took, **error})
