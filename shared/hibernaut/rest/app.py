@@ -17,6 +17,7 @@ from hibernaut.rest import docs, errors, unserved_routes
 from hibernaut.rest.async_bridge import USUAL_WAITS, Lanes, Waits
 from hibernaut.rest.dependencies import Services
 from hibernaut.rest.middleware import MEBIBYTE, BodyLimit, OneSpelling, UncachedReplies, Unforeseen
+from hibernaut.rest.openapi import DescribedApi
 from hibernaut.rest.origin_policy import OriginGuard, OriginPolicy
 from hibernaut.rest.request_log import RequestLog
 from hibernaut.rest.routers import (
@@ -88,7 +89,7 @@ def create_app(
     """
     # FastAPI names its body fields by an alias and silences pydantic's remark on that while it makes them; ours are built later.
     warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
-    app = FastAPI(
+    app = DescribedApi(
         # Not by `include_router`, which examines every route of a router before it takes one.
         routes=[
             *(

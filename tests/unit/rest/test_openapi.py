@@ -1,0 +1,79 @@
+"""The description tells how the API refuses, as the table of errors really does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from hibernaut.rest.app import create_app
+from hibernaut.rest.errors import body_of, status_of, validation_body
+from hibernaut.schemas import errors
+from hibernaut.schemas.errors import HibernautError, ModelError
+from tests.support.faces import no_services
+from tests.support.json_schema import fits
+from tests.unit.rest.test_errors import made, tree
+
+DOCUMENT = create_app(no_services()).openapi()
+SENDING, PLAIN, RESUMING, UPLOADING = (
+    DOCUMENT["paths"][path]["post"]
+    for path in (
+        "/v1/agents/{agent_id}/messages",
+        "/v1/blocks",
+        "/v1/runs/{run_id}/stream",
+        "/v1/folders/{folder_id}/upload",
+    )
+)
+ELSEWHERE = {errors.LogExpired: RESUMING, errors.UnsupportedMedia: UPLOADING, errors.Unauthenticated: SENDING}
+
+
+def operations() -> Iterator[tuple[str, Any]]:
+    for path, item in DOCUMENT["paths"].items():
+        for method, operation in item.items():
+            yield f"{method} {path}", operation
+
+
+def described(operation: Any, status: int) -> Any:
+    return operation["responses"][str(status)]["content"]["application/json"]["schema"]
+
+
+@pytest.mark.parametrize("kind", list(tree()), ids=lambda kind: kind.__name__)
+def test_every_error_is_described_as_it_is_answered(kind: type[HibernautError]) -> None:
+    error = made(kind)
+    operation = SENDING if issubclass(kind, ModelError) else ELSEWHERE.get(kind, PLAIN)
+    body = body_of(error) if kind is not HibernautError else {"detail": "An unknown error occurred"}
+    assert fits(DOCUMENT, described(operation, status_of(error)), body)
+
+
+def test_a_pending_approval_is_a_conflict_that_names_it() -> None:
+    assert fits(DOCUMENT, described(SENDING, 409), body_of(errors.PendingApproval("x", "message-1")))
+
+
+def test_a_422_has_one_text_as_its_detail() -> None:
+    found = [{"type": "string_pattern_mismatch", "ctx": {"pattern": "^agent-[0-9a-f]{8}"}}]
+    for name, operation in operations():
+        if "422" in operation["responses"]:
+            assert fits(DOCUMENT, described(operation, 422), validation_body(found)), name
+    assert "HTTPValidationError" not in str(DOCUMENT)
+
+
+def test_every_operation_tells_of_the_refusals_that_any_request_may_meet() -> None:
+    for name, operation in operations():
+        assert {"400", "403", "404", "500", "503"} <= operation["responses"].keys(), name
+        assert ("409" in operation["responses"]) is not name.startswith("get "), name
+
+
+def test_streams_of_events_are_described_as_such() -> None:
+    streams = {
+        name
+        for name, operation in operations()
+        if "text/event-stream" in operation["responses"].get("200", {"content": {}}).get("content", {})
+    }
+    assert streams == {
+        "post /v1/agents/{agent_id}/messages",
+        "post /v1/agents/{agent_id}/messages/stream",
+        "post /v1/conversations/{conversation_id}/messages",
+        "post /v1/conversations/{conversation_id}/stream",
+        "post /v1/runs/{run_id}/stream",
+    }
