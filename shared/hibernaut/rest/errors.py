@@ -17,7 +17,7 @@ from fastapi.responses import JSONResponse
 from pydantic_core import PydanticSerializationError
 
 from hibernaut.ports.table import ConditionFailed, Contended, OutcomeUnknown, TableError, TooLarge
-from hibernaut.rest.async_bridge import ServerStops
+from hibernaut.rest.async_bridge import RETRY_AFTER, ServerStops
 from hibernaut.rest.request_log import ERROR, shown
 from hibernaut.schemas import errors
 from hibernaut.schemas.base import Json, JsonObject
@@ -173,15 +173,15 @@ async def _ours(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _table(request: Request, error: Exception) -> JSONResponse:
+    """The table's own errors, where no use case has made one of ours of them."""
     match error:
         case ConditionFailed():
+            setattr(request.state, ERROR, errors.Conflict.code)
             return JSONResponse({"detail": "CONFLICT: The record was changed by another request at the same time."}, 409)
-        case Contended():
-            detail = "CONFLICT: Another request is writing the same records; try again."
-            return JSONResponse({"detail": detail}, 409, {"retry-after": "1"})
-        case OutcomeUnknown():
-            return JSONResponse({"detail": "The table does not answer; try again."}, 503, {"retry-after": "1"})
+        case Contended() | OutcomeUnknown():
+            return await _ours(request, errors.StoreUnavailable("The table is busy or does not answer; try again.", RETRY_AFTER))
         case TooLarge():
+            setattr(request.state, ERROR, errors.PayloadTooLarge.code)
             return JSONResponse(
                 {"detail": "The request is larger than one transaction of the table can hold (4 MB, 100 records)."}, 413
             )
@@ -196,6 +196,7 @@ async def _stopping(_request: Request, _error: Exception) -> JSONResponse:
 async def _validation(request: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, RequestValidationError):
         return unknown_error(error, request.url.path)
+    setattr(request.state, ERROR, errors.Unprocessable.code)
     return JSONResponse(validation_body(list(error.errors())), 422)
 
 

@@ -120,7 +120,7 @@ def test_a_run_that_failed_for_reasons_of_ours_is_not_sent_again() -> None:
 
 @pytest.mark.parametrize(
     ("error", "status", "again"),
-    [(ConditionFailed({}), 409, None), (Contended(), 409, "1"), (OutcomeUnknown(), 503, "1"), (TooLarge(), 413, None)],
+    [(ConditionFailed({}), 409, None), (Contended(), 503, "1"), (OutcomeUnknown(), 503, "1"), (TooLarge(), 413, None)],
     ids=lambda value: type(value).__name__,
 )
 def test_what_the_table_cannot_do_is_an_answer(error: Exception, status: int, again: str | None) -> None:
