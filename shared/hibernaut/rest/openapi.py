@@ -40,6 +40,13 @@ SCHEMAS: dict[str, JsonObject] = {
             "run_id": {"anyOf": [TEXT, {"type": "null"}]},
         },
     },
+    "NotServed": {
+        "title": "NotServed",
+        "description": "`code` and `route` name a route of Letta V1 that this server does not serve.",
+        "type": "object",
+        "required": ["detail"],
+        "properties": {"detail": TEXT, "code": TEXT, "route": TEXT},
+    },
     "ProviderFailure": {
         "title": "ProviderFailure",
         "description": "The model's provider failed or refused.",
@@ -127,7 +134,7 @@ def _asks_a_model(path: str, method: str) -> bool:
 
 
 def _refusal(status: int, text: str, path: str, method: str) -> JsonObject:
-    name = {409: "Conflict", 422: "InvalidRequest"}.get(status, "Refusal")
+    name = {409: "Conflict", 422: "InvalidRequest", 501: "NotServed"}.get(status, "Refusal")
     schema: JsonObject = {"$ref": f"#/components/schemas/{name}"}
     if _asks_a_model(path, method) and status in PROVIDERS:
         schema = {"anyOf": [schema, {"$ref": "#/components/schemas/ProviderFailure"}]}

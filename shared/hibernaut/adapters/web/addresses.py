@@ -57,5 +57,5 @@ def is_public(address: str) -> bool:
 
 
 def addresses_of(host: str, port: int) -> list[str]:
-    """The addresses that a name stands for now, in the order in which to try them. Raises: OSError."""
+    """The addresses of a name, in the order in which to try them. Raises: OSError."""
     return list(dict.fromkeys(str(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)))
