@@ -71,6 +71,16 @@ class Passages:
         """The pieces of a file that exist among these, in the order asked for."""
         return self._read([keys.piece(tenant, file_id, passage_id) for passage_id in passage_ids])
 
+    def before(self, tenant: str, archive_id: str, passage_id: str) -> Passage | None:
+        """The passage that stands before another in its archive."""
+        return next(iter(self.page(tenant, archive_id, Span(None, passage_id), limit=1, descending=True)), None)
+
+    def piece_before(self, tenant: str, file_id: str, passage_id: str) -> Passage | None:
+        """The piece that stands before another in its file."""
+        pk = keys.file(tenant, file_id).pk
+        items = self._table.query(pk, prefix="PASSAGE#", before=f"PASSAGE#{passage_id}", limit=1, descending=True)
+        return self._codec.record(Passage, items[0]) if items else None
+
     def there(self, tenant: str, archive_id: str, passage_ids: Sequence[str]) -> set[str]:
         """Which of these the archive has."""
         return self._there([keys.passage(tenant, archive_id, passage_id) for passage_id in passage_ids])

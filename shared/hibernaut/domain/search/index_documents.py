@@ -5,6 +5,7 @@ A document's name says where its record lies: "<log>/<message>", "<archive>/<pas
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 
 from hibernaut.domain.tools.tool_returns import as_text, json_object, unwrapped
@@ -15,6 +16,8 @@ from hibernaut.schemas.search import IndexDocument, Reach, Stretch, Tombstone
 
 BY_WORDS, EMBEDDED, GONE = 1, 2, 3
 """The versions that a document goes through: found by its words, then by its meaning too, then not at all."""
+OF_WHAT_STANDS_BEFORE = 0.25
+"""The weight of the vector of the text before, beside a text's own."""
 SPEAKING = "send_message"
 _NOT_SAID = ("conversation_search",)
 
@@ -103,6 +106,18 @@ def of_passage(tenant: str, place: str, within: str, passage: Passage) -> IndexD
 
 def embedded(document: IndexDocument, vector: tuple[float, ...]) -> IndexDocument:
     return document.model_copy(update={"vector": vector, "version": EMBEDDED})
+
+
+def in_context(document: IndexDocument, before: tuple[float, ...] | None) -> IndexDocument:
+    """An embedded document with a little of the meaning of what stands before it. `before`: the vector of that text, of unit norm.
+
+    A question often names what the line before the answer says. Figures: `benchmarks/README.md`, "Finding memory again".
+    """
+    if document.vector is None or before is None:
+        return document
+    mixed = [own + OF_WHAT_STANDS_BEFORE * other for own, other in zip(document.vector, before, strict=True)]
+    length = math.sqrt(sum(number * number for number in mixed))
+    return document.model_copy(update={"vector": tuple(number / length for number in mixed)})
 
 
 def gone(tenant: str, within: str, ids: Collection[str]) -> list[Tombstone]:

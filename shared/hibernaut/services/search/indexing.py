@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from hibernaut.domain.search import index_documents
+from hibernaut.domain.search.index_documents import in_context, place_of
 from hibernaut.ports.embedder import Embedder, EmbedderFailed, Vector
 from hibernaut.ports.memory_index import IndexAsleep, MemoryIndex
 from hibernaut.ports.table import Change, ConditionFailed, Item, Key, Table
@@ -126,7 +127,7 @@ class Indexing:
             self._forget_deleted(pointer, read.documents)
             return unindexed.worded(pointer)
         try:
-            self._put(read.documents, space)
+            self._put(pointer, read.documents, space)
             changes: list[Change] = [unindexed.forget(pointer)]
         except EmbedderFailed as error:
             if error.retryable or pointer.state == "AGAIN":
@@ -150,18 +151,30 @@ class Indexing:
         if written:
             self.remove(pointer.tenant, pointer.within, self._sources.gone(pointer))
 
-    def _put(self, documents: Sequence[IndexDocument], space: Space) -> None:
-        """Write documents, embedded where somebody can.
+    def _put(self, pointer: Pointer, documents: Sequence[IndexDocument], space: Space) -> None:
+        """Write documents, embedded where somebody can, each with a little of what stands before it.
 
         Raises: IndexAsleep, EmbedderFailed.
         """
         if space.embedder is None:
             self._index.put(space.name, documents)
             return
-        for start in range(0, len(documents), EMBEDDED_AT_ONCE):
-            some = documents[start : start + EMBEDDED_AT_ONCE]
-            self._index.put(space.name, self._embedded(space.embedder, some))
+        ordered = self._from_before(pointer, documents)
+        before: Vector | None = None
+        for start in range(0, len(ordered), EMBEDDED_AT_ONCE):
+            fresh = list[IndexDocument]()
+            for document in self._embedded(space.embedder, ordered[start : start + EMBEDDED_AT_ONCE]):
+                if document.id:
+                    fresh.append(in_context(document, before))
+                before = document.vector
+            self._index.put(space.name, fresh)
             self._refusing.discard(space.name)
+
+    def _from_before(self, pointer: Pointer, documents: Sequence[IndexDocument]) -> list[IndexDocument]:
+        """In the order in which they stand, behind the text before the first, which has no id here and is embedded with them."""
+        ordered = sorted(documents, key=lambda document: document.id)
+        text = self._sources.text_before(pointer, place_of(ordered[0].id)[1]) if ordered else None
+        return [ordered[0].model_copy(update={"id": "", "text": text}), *ordered] if text else ordered
 
     def _embedded(self, embedder: Embedder, documents: Sequence[IndexDocument]) -> Sequence[IndexDocument]:
         """With their vectors; as they are, to be found by words, where these texts can never be embedded.

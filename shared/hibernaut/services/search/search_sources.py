@@ -17,6 +17,8 @@ from hibernaut.store.search_outbox import Pointer
 from hibernaut.store.stores import Stores
 
 Record = Message | Passage
+LOOK_BACK = 8
+"""Rows of a log before a message among which the one before it is looked for: calls and returns stand between."""
 MOST_PLACES_READ = 4
 """Times the limit of one place that are read of all together, where there is no index to ask."""
 
@@ -95,6 +97,17 @@ class MemorySources:
         documents = [self.document(pointer.tenant, pointer.place, pointer.within, record) for record in records.values()]
         gone = [record_id for record_id in pointer.ids if record_id not in records]
         return Read([document for document in documents if document is not None], gone)
+
+    def text_before(self, pointer: Pointer, record_id: str) -> str | None:
+        """The text that stands before a record where it lies; None where there is none, or nobody looks for it."""
+        tenant, within = pointer.tenant, pointer.within
+        if pointer.kind == "message":
+            span = Span(None, record_id)
+            rows = self._stores.conversations.logs.rows(tenant, within, (), span, limit=LOOK_BACK, descending=True)
+            return next((text for row in rows if (text := index_documents.said(row)) is not None), None)
+        before = self._stores.passages.before if pointer.kind == "passage" else self._stores.passages.piece_before
+        found = before(tenant, within, record_id)
+        return found.text if found else None
 
     def gone(self, pointer: Pointer) -> list[str]:
         """The ids of which there is no record, as `read` tells them, without making documents of the others."""

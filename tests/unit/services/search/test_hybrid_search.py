@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hibernaut.adapters.embedder.cached import CachedEmbedder
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.ports.embedder import EmbedderFailed
@@ -250,3 +251,30 @@ def test_what_can_never_be_embedded_is_indexed_by_its_words(memory: Memory) -> N
     assert memory.pump.drain()
     assert memory.stores.unindexed.of(TENANT, ARCHIVE, 10) == []
     assert memory.found("harbour") == ["a harbour"]
+
+
+def test_a_large_tail_costs_a_search_no_embedding_and_a_small_one_each_text_once(memory: Memory) -> None:
+    if not memory.embedders.there:
+        pytest.skip("nobody embeds")
+    inner = memory.embedders.embedder
+    memory.embedders.embedder = CachedEmbedder(inner)  # type: ignore[assignment]  # as every embedder of a server is
+    memory.insert(*(f"harbour {number}" for number in range(EMBEDDED_TAIL)))
+    memory.found("a port")
+    assert len(inner.embedded) == EMBEDDED_TAIL + 1
+    memory.found("a port")
+    assert len(inner.embedded) == EMBEDDED_TAIL + 1
+    memory.insert("another harbour")
+    assert memory.found("harbour")
+    assert inner.embedded[EMBEDDED_TAIL + 1 :] == ["harbour"]
+
+
+def test_what_waits_is_scored_as_it_is_when_the_index_knows_it(memory: Memory) -> None:
+    """By words: the same scores before and after, of what waits and of what does not."""
+    memory.insert("the ferry to Bergen", "a boat in the harbour", "rain in Bergen", "tea for two")
+    memory.pump.drain()
+    memory.insert("the harbour of Bergen", "boats and ferries", "Bergen in the rain")
+    before = {hit.record.text: hit.score for hit in memory.search.passages(TENANT, WHERE, "ferries of Bergen", mode="fts").hits}
+    memory.pump.drain()
+    after = {hit.record.text: hit.score for hit in memory.search.passages(TENANT, WHERE, "ferries of Bergen", mode="fts").hits}
+    assert before == pytest.approx(after, rel=0.1)
+    assert list(before) == list(after)

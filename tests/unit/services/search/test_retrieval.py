@@ -23,11 +23,11 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[tuple[st
     if not minilm_files.installed():
         pytest.skip("the weights of MiniLM are not installed")
     made: dict[tuple[str, ...], Archived] = {}
-    indexes = []
+    indexes, embedders = [], Remembering()
     for number, texts in enumerate(dict.fromkeys(corpus.texts for corpus in CORPORA)):
         folder: Path = tmp_path_factory.mktemp(f"retrieval-{number}")
         indexes.append(SqliteMemoryIndex(folder / "index.db"))
-        made[texts] = archived(folder, indexes[-1], Remembering(), texts)
+        made[texts] = archived(folder, indexes[-1], embedders, texts)
     yield made
     for each in made.values():
         each.table.close()

@@ -1,0 +1,64 @@
+"""A text's vector holds a little of what stands before it: in an archive, in a file, and in a log, across writings and batches."""
+
+from __future__ import annotations
+
+import math
+from operator import mul
+from pathlib import Path
+
+import pytest
+
+from hibernaut.domain.search.index_documents import OF_WHAT_STANDS_BEFORE, in_context, of_passage
+from hibernaut.schemas.passage import Passage
+from hibernaut.services.search import indexing
+from hibernaut.services.search.hybrid_search import Where
+from tests.support.clocks import ManualClock
+from tests.support.hashing_embedder import HashingEmbedder
+from tests.support.memories import ARCHIVE, FOLDER, Kind, memories
+from tests.support.world import TENANT
+
+
+def cosine(one: tuple[float, ...], other: tuple[float, ...]) -> float:
+    return sum(map(mul, one, other)) / math.hypot(*one) / math.hypot(*other)
+
+
+def test_a_vector_in_context_has_unit_norm_and_is_nearest_to_its_own_text() -> None:
+    passage = Passage(id="passage-1", text="x", created_at=ManualClock().now())
+    document = of_passage("t", "archive-1", "archive-1", passage).model_copy(update={"vector": (1.0, 0.0)})
+    mixed = in_context(document, (0.0, 1.0)).vector
+    assert mixed == pytest.approx(
+        (1 / math.hypot(1, OF_WHAT_STANDS_BEFORE), OF_WHAT_STANDS_BEFORE / math.hypot(1, OF_WHAT_STANDS_BEFORE))
+    )
+    assert in_context(document, None) == document
+    assert in_context(document.model_copy(update={"vector": None}), (0.0, 1.0)).vector is None
+
+
+@pytest.mark.parametrize("kind", ["passage", "file"])
+@pytest.mark.parametrize("at_once", [1, 2, 32])
+def test_the_order_of_texts_decides_what_stands_before_however_they_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Kind, at_once: int
+) -> None:
+    monkeypatch.setattr(indexing, "EMBEDDED_AT_ONCE", at_once)
+    memory = memories(tmp_path)
+    texts = ["which ferry sails", "the blue one at noon", "who told you", "a man in the harbour"]
+    memory.write(kind, *texts[:1])
+    memory.worker().drain()
+    memory.write(kind, *texts[1:])
+    memory.worker().drain()
+    own = HashingEmbedder().embed(texts)
+    found = memory.search.passages(TENANT, Where(kind, (ARCHIVE if kind == "passage" else FOLDER,)), texts[0], mode="vector").hits
+    assert {hit.record.text for hit in found} == set(texts)
+    query = own[0]
+    plain = {text: cosine(query, vector) for text, vector in zip(texts, own, strict=True)}
+    coloured = {
+        text: cosine(query, mixed(vector, before)) for text, vector, before in zip(texts, own, [None, *own[:-1]], strict=True)
+    }
+    assert [hit.record.text for hit in found][:2] == sorted(texts, key=lambda text: -coloured[text])[:2] == texts[:2]
+    assert coloured[texts[1]] > plain[texts[1]] + 0.1
+    memory.close()
+
+
+def mixed(own: tuple[float, ...], before: tuple[float, ...] | None) -> tuple[float, ...]:
+    if before is None:
+        return own
+    return tuple(one + OF_WHAT_STANDS_BEFORE * other for one, other in zip(own, before, strict=True))
