@@ -87,10 +87,12 @@ def calls(*named: tuple[str, dict[str, Any]], content: str | None = None) -> dic
 
 
 @contextmanager
-def serving_embedded(data: Path, provider: ScriptedOpenAI, waits: Waits = USUAL_WAITS) -> Iterator[Served]:
-    """The embedded profile on a free port. `waits`: how long who asks is kept waiting there."""
+def serving_embedded(
+    data: Path, provider: ScriptedOpenAI, waits: Waits = USUAL_WAITS, *, embedding: str | None = None
+) -> Iterator[Served]:
+    """The embedded profile on a free port. `waits`: how long who asks is kept waiting there; `embedding`: its default ("none": none)."""
     keys = {"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": provider.url}
-    settings = EmbeddedSettings(data=data, default_model=DEMO, providers=keys)
+    settings = EmbeddedSettings(data=data, default_model=DEMO, providers=keys, default_embedding=embedding)
     with Embedded(settings) as house, ExitStack() as running:
         app = create_app(services_over(house.stores, house.host, house.models, house.chain), waits=waits)
         listener = listening("127.0.0.1", 0)

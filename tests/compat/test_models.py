@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from letta_client import Letta
 
-from tests.compat.conftest import HANDLE
+from tests.compat.conftest import HANDLE, serving_embedded
+from tests.support.provider_servers import ScriptedOpenAI
 
 
 @pytest.mark.manifest("models.list")
@@ -24,6 +27,17 @@ def test_models_are_found_by_their_provider(client: Letta) -> None:
     assert [model.handle for model in client.models.list(provider_name="openai")] == [HANDLE]
     assert [model.handle for model in client.models.list(provider_type="hibernaut")] == ["hibernaut/demo"]
     assert client.models.list(provider_category=["byok"]) == []
+
+
+@pytest.mark.manifest("models.list.limits")
+def test_a_model_is_listed_with_the_window_that_its_provider_reports(tmp_path: Path) -> None:
+    reported = [{"id": "wide", "context_length": 1_000_000}, {"id": "gpt-4.1-mini"}]
+    with ScriptedOpenAI(models=reported) as wide, serving_embedded(tmp_path, wide) as server, Letta(base_url=server.url) as sdk:
+        rows = {model.handle: model for model in sdk.models.list(provider_name="openai")}
+        agents = [sdk.agents.create(model="openai/wide", **limit) for limit in ({}, {"context_window_limit": 500_000})]
+    assert (rows["openai/wide"].context_window, rows["openai/wide"].max_context_window) == (1_000_000, 1_000_000)
+    assert (rows["openai/gpt-4.1-mini"].context_window, rows["openai/gpt-4.1-mini"].max_tokens) == (1_047_576, 32_768)
+    assert [agent.llm_config.context_window for agent in agents] == [128_000, 500_000]
 
 
 @pytest.mark.manifest("models.embedding")

@@ -47,7 +47,7 @@ class Models(Protocol):
         """The provider behind a configuration. Raises: NotFound where its provider is not configured."""
 
     def config(self, handle: str) -> LLMConfig:
-        """The configuration of a handle `provider/model`. Raises: InvalidArgument (no slash), NotFound (with the handles that exist)."""
+        """The configuration of a handle `provider/model`, with the window that an agent has unless it asks for more. Raises: InvalidArgument (no slash), NotFound (with the handles that exist)."""
 
     def list_embeddings(self) -> list[EmbeddingModelDescription]:
         """All embedding models, the default first."""

@@ -12,6 +12,13 @@ ROWS = (
         "Every field of the request is taken and shown again where AgentState has a place for it.",
     ),
     done("agents.create.configs", "API 2.2", "`llm_config` and `embedding_config` are taken instead of handles."),
+    diverging(
+        "agents.create.embedding",
+        "API 2.2",
+        "An agent that names no embedding has the deployment's default; null means none. With HIBERNAUT_DEFAULT_EMBEDDING=none there is "
+        "no default.",
+        "V1 has no default unless one is configured, so that memory is found by its words alone; here a model comes with the server.",
+    ),
     done("agents.create.defaults", "API 2.2", "Without fields: a two-word name, the deployment's models, time zone UTC."),
     done(
         "agents.create.base_tools", "API 2.2", "Each agent type starts with its base tools, unless `include_base_tools` is false."
@@ -65,6 +72,11 @@ ROWS = (
     done("agents.update", "API 2.2", "Applies what is named; lists and secrets replace.", "PATCH /v1/agents/{agent_id}"),
     done("agents.update.nulls", "API 2.2", "Null changes nothing."),
     done("agents.update.model", "API 2.2", "Model fields are folded into the configuration; a new model brings its own window."),
+    done(
+        "agents.update.model.fresh",
+        "RT 1.5",
+        "A new model brings its fresh configuration: thoughts are asked for as an argument only where `reasoning` is named.",
+    ),
     diverging(
         "agents.fallback_model",
         "API 4.1",

@@ -7,5 +7,11 @@ from tests.compat.manifest.form import done
 ROWS = (
     done("models.list", "API 2.13", "The models of all configured providers, the default first.", "GET /v1/models/"),
     done("models.list.filters", "API 2.13", "By category, provider name and provider type."),
+    done(
+        "models.list.limits",
+        "API 2.13",
+        "Each model is listed with the window that its provider reports, and V1's default limit of replies; an agent sees 128,000 tokens "
+        "unless it asks for more.",
+    ),
     done("models.embedding", "API 2.13", "The embedding models.", "GET /v1/models/embedding"),
 )

@@ -216,13 +216,13 @@ def test_the_list_believes_the_limits_that_the_provider_reports(anthropic: Spoke
     anthropic.server.models = [
         {"id": "claude-a", "max_input_tokens": 90_000, "max_tokens": 5000, "display_name": "Claude A"},
         {"id": "claude-3-5-haiku-20241022"},
-        {"id": "claude-b", "max_input_tokens": 1_000_000, "max_tokens": 128_000},
+        {"id": "claude-sonnet-4-6", "max_input_tokens": 1_000_000, "max_tokens": 128_000},
     ]
     rows = {row.handle: row for row in anthropic.model.models()}
     assert [(row.context_window, row.max_context_window, row.max_tokens) for row in rows.values()] == [
-        (128_000, 200_000, 8192),
+        (200_000, 200_000, 8192),
         (90_000, 90_000, 5000),
-        (128_000, 1_000_000, 32_000),
+        (1_000_000, 1_000_000, 21_000),
     ]
     assert rows["anthropic/claude-a"].display_name == "Claude A"
     assert "limit=1000" in anthropic.server.listings[0].path

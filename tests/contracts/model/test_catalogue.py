@@ -67,6 +67,14 @@ def test_a_handle_becomes_the_configuration_of_its_model(server: ScriptedOpenAI)
     assert (config.context_window, config.max_tokens, config.model_endpoint) == (128_000, 16384, server.url)
 
 
+def test_an_agent_sees_less_of_a_wide_window_than_the_list_names(server: ScriptedOpenAI) -> None:
+    server.models = [{"id": "wide", "context_length": 1_000_000}]
+    catalogue = Catalogue(over(server))
+    [row] = [row for row in catalogue.list() if row.provider_name == "openai"]
+    assert (row.context_window, row.max_context_window) == (1_000_000, 1_000_000)
+    assert catalogue.config("openai/wide").context_window == 128_000
+
+
 @pytest.mark.parametrize("handle", ["gpt-4o", "/gpt-4o", "openai/", ""])
 def test_a_handle_without_its_two_halves_is_refused(handle: str) -> None:
     with pytest.raises(InvalidArgument, match="should be in the format provider/model-name"):

@@ -27,6 +27,8 @@ from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.llm_config import EmbeddingModelDescription, LLMConfig, ModelDescription
 
 DEFAULT_HANDLE = f"{OWN}/demo"
+DEFAULT_WINDOW_CAP = 128_000
+"""Tokens that an agent sees at most, unless it asks for more: a larger window costs more with every step (run-time digest 1.5)."""
 LIST_SECONDS, RETRY_SECONDS = 300.0, 30.0
 MOST_FOREIGN = 64
 # Inside the class, `list` is the port's method.
@@ -143,7 +145,7 @@ class Catalogue:
     def config(self, handle: str) -> LLMConfig:
         """The configuration of a handle.
 
-        While a provider's list cannot be had, any model of it is taken at its word, with the limits of the data file.
+        Its window is capped, unlike that of the list. While a provider's list cannot be had, any model of it is taken at its word, with the limits of the data file.
         Raises: InvalidArgument, NotFound.
         """
         name, slash, model = handle.partition("/")
@@ -156,7 +158,8 @@ class Catalogue:
             if row is None and not provider.known:
                 row = Place(name, provider.kind, provider.url).model(model, self._windows.of(model))
             if row is not None:
-                return config_of_description(row)
+                config = config_of_description(row)
+                return config.model_copy(update={"context_window": min(config.context_window, DEFAULT_WINDOW_CAP)})
         handles = ", ".join(f"'{row.handle}'" for row in self.list())
         raise NotFound(f"NOT_FOUND: Handle {handle} not found, must be one of [{handles}]")
 

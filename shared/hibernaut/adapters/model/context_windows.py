@@ -9,8 +9,6 @@ from importlib.resources import files
 from hibernaut.schemas.llm_config import ModelDescription
 
 UNKNOWN_WINDOW = 32_000
-DEFAULT_WINDOW_CAP = 128_000
-"""An agent sees at most this much, unless it asks for more (run-time digest 1.5)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +53,7 @@ class Place:
             provider_name=self.name,
             provider_type=self.kind,
             provider_category="base",
-            context_window=min(limits.window, DEFAULT_WINDOW_CAP),
+            context_window=limits.window,
             max_context_window=limits.window,
             max_tokens=limits.output,
             parallel_tool_calls=None,

@@ -177,15 +177,16 @@ def _distinct(settings: ModelSettings) -> JsonObject:
             assert_never(settings)
 
 
-def reasoning_defaults(config: LLMConfig, agent_type: AgentType) -> LLMConfig:
+def reasoning_defaults(config: LLMConfig, agent_type: AgentType, *, simulated: bool = True) -> LLMConfig:
     """The configuration with its reasoning made possible for the model (run-time digest 1.5, *Reasoning normalisation*).
 
     `enable_reasoner` says what is wished. Only `letta_v1_agent` uses the models' own reasoning as the rules below say; the other types
-    ask a model without reasoning for its thoughts as an argument of each call (`put_inner_thoughts_in_kwargs`).
+    ask a model without reasoning for its thoughts as an argument of each call (`put_inner_thoughts_in_kwargs`), if it is `simulated`:
+    a new agent does so, one whose model is changed only where the request names `reasoning`.
     """
     native = _has_reasoning(config)
     if agent_type is not AgentType.LETTA_V1:
-        if config.enable_reasoner and not native:
+        if simulated and config.enable_reasoner and not native:
             return _without_reasoning(config).model_copy(update={"put_inner_thoughts_in_kwargs": True})
         return _with_native(config, native=native)
     return _with_native(config.model_copy(update={"put_inner_thoughts_in_kwargs": False}), native=native)

@@ -16,9 +16,6 @@ from hibernaut.schemas.llm_config import EmbeddingConfig, LLMConfig
 from hibernaut.schemas.model_settings import CompactionSettings, ModelSettings
 from hibernaut.services.agents.agent_states import handle_of
 
-LARGEST_DEFAULT_WINDOW = 128_000
-"""Tokens. A larger window costs more with every step, so it must be asked for (run-time digest 1.5)."""
-
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
@@ -33,7 +30,7 @@ def chosen_model(request: CreateAgentRequest, models: Models) -> ModelChoice:
     if request.llm_config is not None and request.model is None:
         base = request.llm_config
     else:
-        base = _from_catalogue(request.model or models.default_handle(), models)
+        base = models.config(request.model or models.default_handle())
     reasoning = request.enable_reasoner if request.reasoning is None else request.reasoning
     changes: JsonObject = {} if reasoning is None else {"enable_reasoner": reasoning}
     if request.max_reasoning_tokens is not None:
@@ -45,7 +42,7 @@ def changed_model(agent: StoredAgent, request: UpdateAgent, models: Models) -> M
     """The model after an update; what the request leaves out stays, but a new model brings its own window."""
     base = agent.llm_config if request.llm_config is None else request.llm_config
     if request.model is not None:
-        base = _taken_over(_from_catalogue(request.model, models), agent.llm_config)
+        base = _taken_over(models.config(request.model), agent.llm_config)
     if request.reasoning is not None:
         base = base.model_copy(update={"enable_reasoner": request.reasoning})
     if base is agent.llm_config and not _folds(request):
@@ -56,11 +53,6 @@ def changed_model(agent: StoredAgent, request: UpdateAgent, models: Models) -> M
 def checked_fallback(handle: str | None, models: Models) -> str | None:
     """The handle of the model that answers when the agent's own cannot. Raises: InvalidArgument and NotFound for the handle."""
     return None if handle is None else models.config(handle).handle or handle
-
-
-def _from_catalogue(handle: str, models: Models) -> LLMConfig:
-    config = models.config(handle)
-    return config.model_copy(update={"context_window": min(config.context_window, LARGEST_DEFAULT_WINDOW)})
 
 
 def _taken_over(new: LLMConfig, old: LLMConfig) -> LLMConfig:
@@ -89,14 +81,16 @@ def _folded(base: LLMConfig, request: CreateAgentRequest | UpdateAgent, agent_ty
         "parallel_tool_calls": request.parallel_tool_calls,
     }
     config = config.model_copy(update={name: value for name, value in changes.items() if value is not None})
-    return ModelChoice(reasoning_defaults(config, agent_type), request.model_settings)
+    simulated = isinstance(request, CreateAgentRequest) or request.reasoning is not None
+    return ModelChoice(reasoning_defaults(config, agent_type, simulated=simulated), request.model_settings)
 
 
 def chosen_embedding(request: CreateAgentRequest, models: Models) -> EmbeddingConfig | None:
-    """The embedding of a new agent; None where the deployment has none. Raises: NotFound for its handle."""
+    """The embedding of a new agent; None where the request says null, or the deployment has none. Raises: NotFound for its handle."""
     if request.embedding_config is not None and request.embedding is None:
         return request.embedding_config
-    handle = request.embedding or models.default_embedding_handle()
+    refused = "embedding" in request.model_fields_set or "embedding_config" in request.model_fields_set
+    handle = request.embedding or (None if refused else models.default_embedding_handle())
     if handle is None:
         return None
     config = embedding_of(handle, models)

@@ -6,28 +6,32 @@ from collections.abc import Mapping
 
 import pytest
 
+from hibernaut.domain.models.embedding_models import description
 from hibernaut.ports.model import Model
 from hibernaut.schemas.agent import CreateAgentRequest, UpdateAgent
 from hibernaut.schemas.errors import NotFound
-from hibernaut.schemas.llm_config import EmbeddingModelDescription, LLMConfig, ModelDescription
+from hibernaut.schemas.llm_config import EmbeddingConfig, EmbeddingModelDescription, LLMConfig, ModelDescription
 from hibernaut.services.agents.agent_models import changed_model, chosen_compaction, chosen_embedding, chosen_model
 from tests.support.house import House
 
-WIDE = {"model": "gpt-4o-mini", "model_endpoint_type": "openai", "context_window": 1_000_000, "max_tokens": 16_384}
+CAPPED = {"model": "gpt-4o-mini", "model_endpoint_type": "openai", "context_window": 128_000, "max_tokens": 16_384}
 
 
 class Offered:
-    """A catalogue of two models, one with a wide window and one with short replies; no embeddings."""
+    """A catalogue of two models, one with short replies, and of one embedding, which is the default."""
 
     def of(self, config: LLMConfig) -> Model:
         raise NotFound(config.model)
 
     def config(self, handle: str) -> LLMConfig:
         short = {"max_tokens": 100} if handle == "openai/short" else {}
-        return LLMConfig.model_validate({**WIDE, "handle": handle, **short})
+        return LLMConfig.model_validate({**CAPPED, "handle": handle, **short})
+
+    def __init__(self, embedding: str | None = None) -> None:
+        self._embedding = embedding
 
     def list_embeddings(self) -> list[EmbeddingModelDescription]:
-        return []
+        return [description("hibernaut", "minilm", 384, kind="hibernaut", endpoint=None)] if self._embedding else []
 
     def list(self) -> list[ModelDescription]:
         return []
@@ -36,7 +40,7 @@ class Offered:
         return "openai/wide"
 
     def default_embedding_handle(self) -> str | None:
-        return None
+        return self._embedding
 
     def providers(self) -> Mapping[str, str]:
         return {}
@@ -64,6 +68,36 @@ def test_without_embeddings_an_agent_has_none_and_an_unknown_one_is_refused() ->
     assert chosen_embedding(CreateAgentRequest(), Offered()) is None
     with pytest.raises(NotFound, match="hibernaut/minilm"):
         chosen_embedding(CreateAgentRequest(embedding="hibernaut/minilm"), Offered())
+
+
+def test_null_is_no_embedding_and_nothing_is_the_default() -> None:
+    offered = Offered("hibernaut/minilm")
+
+    def embedding(**fields: object) -> EmbeddingConfig | None:
+        return chosen_embedding(CreateAgentRequest.model_validate(fields), offered)
+
+    assert embedding() == embedding(embedding="hibernaut/minilm")
+    assert embedding() is not None
+    for said in ({"embedding": None}, {"embedding_config": None}, {"embedding": None, "embedding_config": None}):
+        assert embedding(**said) is None
+    assert embedding(embedding=None, embedding_config=embedding()) == embedding()
+
+
+def test_thoughts_are_simulated_for_a_new_agent_and_not_for_a_changed_model(house: House) -> None:
+    legacy = {"agent_type": "memgpt_agent", "include_base_tools": False}
+    agent = house.agent(**legacy)
+    made = chosen_model(CreateAgentRequest.model_validate(legacy), Offered()).config
+    assert made.put_inner_thoughts_in_kwargs
+    settings = {"provider_type": "openai", "temperature": 0.2}
+    before = agent.model_copy(update={"llm_config": made})
+
+    def changed(**fields: object) -> LLMConfig:
+        return changed_model(before, UpdateAgent.model_validate(fields), Offered()).config
+
+    assert not changed(model="openai/wide").put_inner_thoughts_in_kwargs
+    assert not changed(model="openai/wide", model_settings=settings).put_inner_thoughts_in_kwargs
+    assert changed(model="openai/wide", reasoning=True).put_inner_thoughts_in_kwargs
+    assert changed(model_settings=settings).put_inner_thoughts_in_kwargs, "without a model its configuration stays"
 
 
 def test_the_providers_cheap_model_summarises(house: House) -> None:

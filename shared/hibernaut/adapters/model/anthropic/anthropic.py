@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 OFFICIAL_URL = "https://api.anthropic.com"
 LIST_SECONDS = 5.0
-LONGEST_OUTPUT = 32_000
-"""What an agent writes at most unless it asks for more: with the default window it fits into the smallest of Claude's."""
+USUAL_OUTPUT = (("opus-4-6", 21_000), ("sonnet-4-6", 21_000), ("opus", 16_384), ("sonnet", 16_384), ("", 8192))
+"""Part of a model's name -> tokens that an agent writes at most unless it asks for more; the first part that fits counts. As in V1."""
 
 
 class AnthropicModel:
@@ -88,10 +88,11 @@ class AnthropicModel:
     def _described(self, row: JsonObject) -> ModelDescription:
         known = self._windows.of(row["id"])
         window, output = row.get("max_input_tokens"), row.get("max_tokens")
-        largest = output if isinstance(output, int) and output > 0 else known.output or LONGEST_OUTPUT
+        usual = next(tokens for part, tokens in USUAL_OUTPUT if part in row["id"])
+        largest = output if isinstance(output, int) and output > 0 else known.output or usual
         seen = window if isinstance(window, int) and window > 0 else known.window
         display = row.get("display_name")
-        limits_of = Limits(seen, min(largest, LONGEST_OUTPUT))
+        limits_of = Limits(seen, min(largest, usual))
         return self._place.model(row["id"], limits_of, display if isinstance(display, str) else None)
 
     def _ask(self, call: Call[Anthropic], path: str, body: JsonObject | None, seconds: float) -> Answer:
