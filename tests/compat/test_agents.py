@@ -373,3 +373,16 @@ def test_the_asynchronous_sdk_does_the_same(url: str) -> None:
             await client.agents.delete(agent.id)
 
     asyncio.run(session())
+
+
+@pytest.mark.manifest("agents.create.sequence", "agents.rules.once")
+def test_given_words_of_the_assistant_are_its_text_and_equal_rules_are_stored_once(client: Letta, new_agent: NewAgent) -> None:
+    given = [{"role": "assistant", "content": "Hello, Ann."}, {"role": "user", "content": "Hello."}]
+    rule = {"type": "exit_loop", "tool_name": "memory_insert"}
+    agent = new_agent(initial_message_sequence=given, tool_rules=[rule, rule])
+    shown = client.agents.messages.list(agent.id).items
+    assert [one.message_type for one in shown] == ["system_message", "assistant_message", "user_message"]
+    assert [one.content for one in shown[1:]] == ["Hello, Ann.", "Hello."]
+    kinds = [(one.type, one.tool_name) for one in agent.tool_rules or []]
+    assert kinds.count(("exit_loop", "memory_insert")) == 1
+    assert len(client.agents.update(agent.id, tool_rules=[rule, rule]).tool_rules or []) == 1

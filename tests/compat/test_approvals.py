@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import httpx
@@ -225,11 +226,11 @@ def test_cancelling_withdraws_the_request(client: Letta, asking: tuple[str, Any]
 
 @pytest.mark.manifest("approvals.response_in_lists")
 def test_the_answer_stands_in_the_log(client: Letta, asking: tuple[str, Any]) -> None:
-    agent_id, reply = asking
+    agent_id, _ = asking
     answer(client, agent_id, says("call_1", approve=False, reason=NOPE))
     listed = list(client.agents.messages.list(agent_id, order="asc"))
     response = next(message for message in listed if message.message_type == "approval_response_message")
-    assert (response.approve, response.reason, response.approval_request_id) == (False, NOPE, reply.messages[-1].id)
+    assert (response.approve, response.reason, response.approval_request_id) == (False, NOPE, "call_1")
     assert [item.tool_call_id for item in response.approvals] == ["call_1"]
     assert response.otid is None
 
@@ -351,3 +352,29 @@ def test_a_repair_of_what_is_in_order_says_so(http: httpx.Client, client: Letta,
     assert http.post("/v1/agents/agent-00000000-0000-4000-8000-000000000000/messages/repair").status_code == 404
     with pytest.raises(NotFoundError):
         client.post(f"/v1/agents/{agent_id}/messages/repair", cast_to=object, options={"params": {"conversation_id": "conv-x"}})
+
+
+@pytest.mark.manifest("approvals.cancelled_answer", "approvals.response_in_lists")
+def test_an_answer_again_after_its_run_was_cancelled_goes_on(client: Letta, asking: tuple[str, Any], said: Said) -> None:
+    agent_id, _ = asking
+    yes = says("call_1", approve=True)
+    reached, go_on = threading.Event(), threading.Event()
+
+    def waits(_number: int) -> None:
+        reached.set()
+        go_on.wait(20)
+
+    said.next({"content": "Never said.", "before": waits})
+    first = threading.Thread(target=lambda: answer(client, agent_id, yes))
+    first.start()
+    assert reached.wait(20)
+    client.agents.messages.cancel(agent_id)
+    go_on.set()
+    first.join()
+    said.next({"content": "Going on."})
+    again = answer(client, agent_id, yes)
+    assert [one.content for one in again.messages] == ["Going on."]
+    assert again.stop_reason.stop_reason == "end_turn"
+    assert "was cancelled. Go on from here." in said.server.requests[-1].body["messages"][-1]["content"]
+    listed = client.agents.messages.list(agent_id).items
+    assert [one.approval_request_id for one in listed if one.message_type == "approval_response_message"] == ["call_1"]

@@ -335,6 +335,23 @@ def test_a_validation_error_reaches_the_sdk_as_such(client: Letta, new_agent: Ma
         client.agents.messages.create(new_agent().id, messages=[])
 
 
+@pytest.mark.manifest("messages.send.resend")
+def test_a_used_otid_with_other_content_is_a_new_message(client: Letta, new_agent: Make) -> None:
+    agent = new_agent()
+
+    def say(text: str) -> Any:
+        message: Any = {"role": "user", "content": text, "otid": "once"}
+        return client.agents.messages.create(agent.id, messages=[message])
+
+    first = say("one").messages[-1].id
+    assert say("one").messages[-1].id == first
+    second = say("two").messages[-1].id
+    assert second != first
+    assert say("two").messages[-1].id == second
+    shown = [one.content for one in client.agents.messages.list(agent.id) if one.message_type == "user_message"]
+    assert shown == ["one", "two"]
+
+
 @pytest.mark.manifest("messages.list.envelopes")
 def test_a_users_own_json_is_shown_as_the_model_reads_it(client: Letta, new_agent: Make, said: Said) -> None:
     written = json.dumps({"type": "user_message", "message": "hi", "order": "Tell nobody what this says."})

@@ -319,3 +319,14 @@ def test_what_makes_no_sense_is_refused(client: Letta, http: httpx.Client, new_a
         assert http.get(f"/v1/runs/{UNKNOWN}{path}").status_code == 404, path
     assert http.delete("/v1/runs/nonsense").status_code == 400
     assert http.delete(f"/v1/runs/{UNKNOWN}").status_code == 404
+
+
+@pytest.mark.manifest("runs.messages.types")
+def test_a_runs_messages_are_of_the_types_that_its_request_wanted(client: Letta, new_agent: Make) -> None:
+    agent = new_agent()
+    wanted: Any = ["assistant_message"]
+    client.agents.messages.create(agent.id, input="hi", include_return_message_types=wanted)
+    client.agents.messages.create(agent.id, input="hi")
+    whole, filtered = client.runs.list(agent_id=agent.id).items
+    assert [one.message_type for one in client.runs.messages.list(filtered.id)] == ["assistant_message"]
+    assert [one.message_type for one in client.runs.messages.list(whole.id)] == ["user_message", "assistant_message"]

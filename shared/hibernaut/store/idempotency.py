@@ -27,12 +27,14 @@ _PARTLY = (
 class Known:
     """The run of an earlier sending, or None with the marks that the new run's transaction writes.
 
+    `otids`: the run is known by the otids of the request's messages, whose content was not looked at.
     `arrived`: the change that must be written before a late original may attach to the run of its own retry, once.
     """
 
     run_id: str | None
     marks: tuple[Print, ...] = ()
     arrived: Update | None = None
+    otids: bool = False
 
 
 class Resends:
@@ -42,12 +44,12 @@ class Resends:
         self._conversations = conversations
 
     def look(
-        self, tenant: str, conversation: str, digest: str, otids: Sequence[str | None], retry: int
+        self, tenant: str, conversation: str, digest: str, otids: Sequence[str | None], retry: int, *, anew: bool = False
     ) -> tuple[Head | None, Known]:
         """The conversation's head, and whether this request was accepted before, in one read.
 
         The conditions of the head and of the marks make look-up and write one (architecture 5). `otids` has one for each message of the
-        request. Raises: InvalidArgument where one of them was accepted and another is new.
+        request. `anew`: what the otids name is another request, whose place this one takes. Raises: InvalidArgument where one of them was accepted and another is new.
         """
         now = self._clock.now().timestamp()
         given = [otid for otid in dict.fromkeys(otids) if otid]
@@ -61,9 +63,10 @@ class Resends:
         taken = {otid: str(found[key]["run"]) for otid, key in places.items() if key in found and not _over(found[key], now)}
         earlier = found.get(print_key)
         same = earlier if earlier is not None and not _over(earlier, now) else None
-        if taken and (all(otid in taken for otid in otids) or (same is not None and str(same["run"]) in taken.values())):
-            return head, Known(next(iter(taken.values())))
-        for otid, run_id in taken.items():
+        exact = same is not None and str(same["run"]) in taken.values()
+        if exact or (taken and not anew and all(otid in taken for otid in otids)):
+            return head, Known(next(iter(taken.values())), otids=not exact)
+        for otid, run_id in taken.items() if not anew else ():
             raise InvalidArgument(_PARTLY.format(otid=otid, run_id=run_id))
         if same is not None and retry > 0:
             return head, Known(str(same["run"]))

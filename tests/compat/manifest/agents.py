@@ -63,6 +63,12 @@ ROWS = (
         "API 1.4",
         "A 1.0 client is shown the relations that it names in `include`, others all; `include_relationships` overrides both.",
     ),
+    done(
+        "agents.create.sequence",
+        "API 2.2",
+        "An assistant's message of `initial_message_sequence` is text of an agent that speaks by text, else a call of `send_message`.",
+    ),
+    done("agents.rules.once", "RT 3.1", "Of equal `tool_rules` one is stored."),
     diverging(
         "agents.secrets",
         "API 4.11",

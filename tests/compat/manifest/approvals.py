@@ -30,6 +30,11 @@ ROWS = (
         "The same answer again attaches to the run that the first one started; the model is not asked again.",
         "V1 stores a keep-alive message and asks the model once more.",
     ),
+    done(
+        "approvals.cancelled_answer",
+        "API 5.4",
+        "The same answer again after the run that took it was cancelled goes on in a new run; the model reads that it may.",
+    ),
     done("approvals.refused_message", "API 5.4", "A plain message while an approval waits is 409 with `PENDING_APPROVAL`."),
     done("approvals.refused_stream", "API 5.4", "On streaming routes it is a stream of a ping, the stop reason and the error."),
     diverging(

@@ -85,8 +85,9 @@ ROWS = (
     diverging(
         "messages.send.resend",
         "API 7",
-        "A request that the SDK sends again attaches to the run of the first; so does one with the same otids. Some old, some new: 400.",
-        "V1 processes it twice.",
+        "A request that the SDK sends again attaches to the run of the first; so does one with the same otids and the same content, also "
+        "after a changed setting. A used otid with other content is a new message. Some otids old, some new: 400.",
+        "V1 processes it twice. A client that lost the reply gets it here instead of a second turn.",
     ),
     diverging(
         "messages.send.slow",

@@ -25,6 +25,7 @@ ROWS = (
         "`after` is further along in the order asked for, so that the SDK's paging shows every run once.",
         "V1 turns the cursors round, and paging through it repeats and misses runs.",
     ),
+    done("runs.messages.types", "API 5.5", "A run's messages are of the types that its request wanted."),
     diverging(
         "runs.messages",
         "API 2.15",

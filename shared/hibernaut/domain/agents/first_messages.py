@@ -25,13 +25,17 @@ _FIRST_WORDS = "Hello, I am here and ready to talk."
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """For whom and when. `ids` gives fresh message ids in order; as many are taken as there are rows."""
+    """For whom and when. `ids` gives fresh message ids in order; as many are taken as there are rows.
+
+    `speaks_by_tool`: the agent's words are calls of `send_message`; else they are its text.
+    """
 
     agent_id: str
     ids: Iterable[str]
     now: datetime
     timezone: str
     model: str | None = None
+    speaks_by_tool: bool = True
 
 
 def boot_sequence(opening: Opening) -> list[Message]:
@@ -43,7 +47,7 @@ def boot_sequence(opening: Opening) -> list[Message]:
 
 
 def given_sequence(messages: Sequence[MessageCreate], opening: Opening) -> list[Message]:
-    """The rows of an `initial_message_sequence`: users and the system are packed, the assistant's words become calls of `send_message`."""
+    """The rows of an `initial_message_sequence`: users and the system are packed, the assistant's words are as the agent speaks."""
     ids = iter(opening.ids)
     return [row for message in messages for row in _given(message, opening, ids)]
 
@@ -51,6 +55,8 @@ def given_sequence(messages: Sequence[MessageCreate], opening: Opening) -> list[
 def _given(message: MessageCreate, opening: Opening, ids: Iterator[str]) -> list[Message]:
     content = [TextContent(text=message.content)] if isinstance(message.content, str) else message.content
     text = "\n".join(part.text for part in content if part.type == "text")
+    if message.role == "assistant" and not opening.speaks_by_tool:
+        return [_row(opening, ids, "assistant", [TextContent(text=text)])]
     if message.role == "assistant":
         return _spoken(opening, ids, text, thought=None, returned=None)
     if message.role == "user":

@@ -48,10 +48,10 @@ def unpack(text: str) -> str:
 
 
 def clip(text: str, limit: int) -> str:
-    """The first `limit` characters, and a note that there was more (digest 10.6)."""
+    """The first `limit` characters, and a note that there was more (digest 10.6). Clients find it by `function output was truncated `."""
     if len(text) <= limit:
         return text
-    return f"{text[:limit]}... [cut off here: this tool may return {limit} characters, and it returned {len(text)}]"
+    return f"{text[:limit]}... [function output was truncated after {limit} characters, the tool's limit, of {len(text)}]"
 
 
 def cut_off(packed: str, limit: int) -> str:

@@ -25,6 +25,8 @@ from hibernaut.schemas.send import ApprovalCreate, ClientTool, ToolReturnCreate
 INTERRUPTED = "Nobody approved the call before another message came."
 OVERDUE = "Nobody answered in time."
 CANCELLED = "The user cancelled the request, so the tool call was denied."
+KEEP_ALIVE = "<system-alert>The tool calls were answered before, and that run was cancelled. Go on from here.</system-alert>"
+"""What the model reads where the same answer comes again after its run was cancelled, without a message (API digest 5.4)."""
 NO_RESULT = "This tool is run by the client, and the client sent no result of it."
 
 

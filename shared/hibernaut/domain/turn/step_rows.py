@@ -16,7 +16,8 @@ from hibernaut.schemas.model_call import ModelReply
 from hibernaut.schemas.tool import DEFAULT_RETURN_LIMIT
 from hibernaut.schemas.turn import Stamp
 
-WANTED = "You asked for another step with request_heartbeat; go on."
+WANTED = "You asked for another step with request_heartbeat=true; go on."
+"""Clients find heartbeats by the words `request_heartbeat=true` (run-time digest 14.3)."""
 FAILED = "The call failed; you have another step to put it right."
 REFUSED = "The call was refused by a rule; you have another step."
 CHILD_RULE = "A tool rule asks for a further call."

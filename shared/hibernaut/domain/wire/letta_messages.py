@@ -265,7 +265,7 @@ def _approval(message: Message, how: Rendering) -> list[LettaMessage]:
     answer = ApprovalResponseMessage(
         approvals=items,
         approve=first.approve if first else message.approve,
-        approval_request_id=message.approval_request_id,
+        approval_request_id=(first or items[0]).tool_call_id if items else message.approval_request_id,
         reason=first.reason if first else message.denial_reason,
         **_common(message),
     )

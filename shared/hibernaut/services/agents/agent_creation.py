@@ -29,6 +29,7 @@ from hibernaut.services.agents.agent_models import checked_fallback, chosen_comp
 from hibernaut.services.agents.agent_parts import (
     approval_rules,
     checked_files_open,
+    each_once,
     new_block,
     new_secrets,
     opening_of,
@@ -209,4 +210,4 @@ def _rules(request: CreateAgentRequest, tools: Sequence[StoredTool], model: str)
     rules = [*given, *(rule for rule in defaults if (rule.type, rule.tool_name) not in ruled)]
     rules += approval_rules(tools, rules)
     tool_rules.check(rules, model)
-    return rules
+    return each_once(rules)

@@ -49,6 +49,11 @@ def approval_rules(tools: Sequence[Tool], rules: Sequence[ToolRule]) -> list[Too
     ]
 
 
+def each_once(rules: Sequence[ToolRule]) -> list[ToolRule]:
+    """The rules in their order, of equal ones the first: a rule said twice says nothing more."""
+    return list({rule.model_dump_json(): rule for rule in rules}.values())
+
+
 def refuse_equal_labels(blocks: Sequence[StoredBlock]) -> None:
     """Raises: Conflict where two blocks of one agent bear the same label."""
     labels = [block.label for block in blocks]
@@ -73,4 +78,11 @@ def opening_of(records: Records, agent: StoredAgent, after: str) -> Opening:
             last = records.ids.new("message", after=last)
             yield last
 
-    return Opening(agent_id=agent.id, ids=ids(), now=records.clock.now(), timezone=agent.timezone, model=agent.llm_config.model)
+    return Opening(
+        agent_id=agent.id,
+        ids=ids(),
+        now=records.clock.now(),
+        timezone=agent.timezone,
+        model=agent.llm_config.model,
+        speaks_by_tool=not agent_types.spec_of(agent.agent_type).text_ends_turn,
+    )

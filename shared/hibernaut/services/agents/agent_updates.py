@@ -18,7 +18,7 @@ from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.tool_rule import RequiresApprovalToolRule, ToolRule
 from hibernaut.services.agents.agent_folders import filled_desk, folder_links, tools_with, wanted_folders
 from hibernaut.services.agents.agent_models import changed_compaction, changed_model, checked_fallback, embedding_of
-from hibernaut.services.agents.agent_parts import approval_rules, checked_files_open, new_secrets, refuse_equal_labels
+from hibernaut.services.agents.agent_parts import approval_rules, checked_files_open, each_once, new_secrets, refuse_equal_labels
 from hibernaut.services.agents.agent_windows import AgentWindows
 from hibernaut.services.records import Records
 
@@ -57,7 +57,8 @@ class AgentUpdates:
         def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
             changes = self._changes(tenant, agent, request)
             after = agent.model_copy(update=changes)
-            tool_rules.check(after.tool_rules or [], after.llm_config.model)
+            after.tool_rules = each_once(after.tool_rules or [])
+            tool_rules.check(after.tool_rules, after.llm_config.model)
             beside = [*self._links(tenant, agent, after), *self._desk(tenant, agent, after)]
             if request.message_ids is not None:
                 beside += self._windows.set_window(tenant, agent, request.message_ids)

@@ -16,6 +16,7 @@ from hibernaut.ports.web import WebFailure
 from hibernaut.schemas.base import JsonObject, wire_time
 from hibernaut.schemas.run import StoredRun
 from hibernaut.services.host import Host
+from hibernaut.services.logs.messages import MessageQuery, Messages
 from hibernaut.services.logs.run_follower import Following
 from hibernaut.store.runs import RunState, unchanged
 from hibernaut.store.stores import Stores
@@ -34,6 +35,9 @@ class Callbacks:
         self._runs = stores.runs
         self._writer = stores.writer
         self._following = Following(stores, host)
+        self._messages = Messages(
+            agents=stores.agents, conversations=stores.conversations, agent_logs=stores.agent_logs, log=stores.messages
+        )
         self._clock = host.clock
         self._ids = host.ids
         self._web = host.web
@@ -62,7 +66,9 @@ class Callbacks:
         logger.info("callback sent", extra={"run_id": run.id, "status": run.callback_status_code, "error": run.callback_error})
 
     def _body(self, tenant: str, run: StoredRun) -> JsonObject:
-        result = self._following.outcome(tenant, run.id).model_dump(mode="json", include={"messages", "stop_reason", "usage"})
+        result = self._following.outcome(tenant, run.id).model_dump(mode="json", include={"stop_reason", "usage"})
+        said = self._messages.of_run(tenant, run, MessageQuery(limit=None))
+        result["messages"] = [message.model_dump(mode="json") for message in said]
         return {
             "run_id": run.id,
             "status": run.status.value,

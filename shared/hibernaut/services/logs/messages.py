@@ -7,7 +7,7 @@ only chooses the newest rows. Cursors are chronological whatever the order: `aft
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from hibernaut.domain.agents.agent_types import spec_of
@@ -16,6 +16,7 @@ from hibernaut.schemas.agent import AgentType
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.letta_message import LettaMessage
 from hibernaut.schemas.message import Message
+from hibernaut.schemas.run import StoredRun
 from hibernaut.store.agent_logs import AgentLogs
 from hibernaut.store.agents import Agents
 from hibernaut.store.conversations import Conversations
@@ -129,6 +130,13 @@ class Messages:
         limit = len(rows) if query.limit is None else query.limit
         chosen = rows[max(0, len(rows) - limit) :] if query.descending else rows[:limit]
         return self.shown(tenant, chosen, query)
+
+    def of_run(self, tenant: str, run: StoredRun, query: MessageQuery) -> list[LettaMessage]:
+        """A page of what was said in a run, its input among it, of the types that its request wanted. Raises: NotFound for a cursor."""
+        wanted = run.request_config.include_return_message_types if run.request_config else None
+        if query.types is None and wanted is not None:
+            query = replace(query, types=frozenset(wanted))
+        return self.range(tenant, run.conversation_id or run.agent_id, run.first_message, run.last_message, query)
 
     def shown(self, tenant: str, rows: Sequence[Message], query: MessageQuery) -> list[LettaMessage]:
         """Rows of any agents, as they are shown; an agent that is gone is taken for one of the default type."""

@@ -78,10 +78,8 @@ class Runs:
         return Sought([states[run_id].run.wire() for run_id in ids if run_id in states], found.rest)
 
     def messages(self, tenant: str, run_id: str, query: MessageQuery) -> list[LettaMessage]:
-        """A page of the run's messages, its input among them. Raises: InvalidArgument, NotFound."""
-        run = self._stored(tenant, run_id)
-        conversation = run.conversation_id or run.agent_id
-        return self._messages.range(tenant, conversation, run.first_message, run.last_message, query)
+        """A page of the run's messages, its input among them, of the types that its request wanted. Raises: InvalidArgument, NotFound."""
+        return self._messages.of_run(tenant, self._stored(tenant, run_id), query)
 
     def steps(self, tenant: str, run_id: str, asked: Page) -> list[Step]:
         """A page of the run's steps. Raises: InvalidArgument, NotFound."""

@@ -23,7 +23,7 @@ from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.errors import Busy, Conflict, NotFound, PendingApproval
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.run import RunOptions, StoredRun
-from hibernaut.schemas.send import LettaRequest, RequestConfig, WhenBusy
+from hibernaut.schemas.send import LettaRequest, MessageCreate, RequestConfig, WhenBusy
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.host import Host
 from hibernaut.services.records import no_conversation
@@ -107,6 +107,12 @@ class Sending:
                 raise no_conversation(request.conversation_id)
             if head is None:
                 raise NotFound(f"Agent with ID {request.agent_id} not found")
+            if known.otids and known.run_id is not None and not self._same(tenant, known.run_id, inputs):
+                head, known = self._stores.resends.look(
+                    tenant, conversation, request.digest, inputs.otids, request.retry, anew=True
+                )
+                if head is None:
+                    continue
             if known.run_id is not None and self._attached(known):
                 return Accepted(known.run_id, attached=True)
             if known.run_id is not None:
@@ -119,6 +125,20 @@ class Sending:
             if accepted := accepted or self._made(arrival):
                 return accepted
         raise Conflict("The conversation is too busy to take the message; try again.")
+
+    def _same(self, tenant: str, run_id: str, inputs: Inputs) -> bool:
+        """Whether the run took messages of these otids with the same content. What nobody can compare any more counts as the same."""
+        state = self._stores.runs.get(tenant, run_id)
+        if state is None:
+            return True
+        run, rows = state.run, state.run.input
+        if not rows and run.first_message:
+            log = run.conversation_id or run.agent_id
+            rows = self._stores.conversations.page(tenant, log, after=run.first_message[:-1], limit=len(inputs.otids))
+        taken = {row.otid: row.content for row in rows}
+        return all(
+            row_of(one, run.id, run, run.created_at).content == taken[one.otid] for one in inputs.messages if one.otid in taken
+        )
 
     def _attached(self, known: Known) -> bool:
         """Whether the request may attach to the run that is known of it. False: something moved."""
@@ -156,7 +176,9 @@ class Sending:
         wanted = arrival.request.body.when_busy
         if answer is not None:
             answered = self._approvals.answer(arrival.tenant, head, answer, arrival.run, arrival.marks)
-            return Accepted(answered.run_id, attached=answered.attached)
+            if answered is not None:
+                return Accepted(answered.run_id, attached=answered.attached)
+            self._keep_alive(arrival)
         if head.pending:
             return self._while_pending(arrival, wanted)
         if head.owner is None:
@@ -169,6 +191,13 @@ class Sending:
                 return Accepted(arrival.run.id) if self._endings.interrupt(arrival.tenant, head, newcomer) else None
             case "reject":
                 raise Busy(_BUSY.format(run_id=head.owner), head.owner)
+
+    def _keep_alive(self, arrival: _Arrival) -> None:
+        """A request that only answers what was answered before brings a message all the same: a run begins with one."""
+        if not arrival.run.input:
+            message_id = self._host.ids.new("message", after=arrival.head.last_message)
+            alert = MessageCreate(role="user", content=decisions.KEEP_ALIVE)
+            arrival.run.input.append(row_of(alert, message_id, arrival.run, arrival.at))
 
     def _while_pending(self, arrival: _Arrival, wanted: WhenBusy | None) -> Accepted:
         """Nobody has answered what the agent asked: a plain message is refused, unless it asks to wait or to interrupt (digest 5.4)."""

@@ -53,8 +53,9 @@ class Approvals:
         self._writer = stores.writer
         self._host = host
 
-    def answer(self, tenant: str, head: Head, given: Answer, run: StoredRun, marks: Sequence[Print]) -> Answered:
-        """The answer of a caller; further messages wait on `run` as its input.
+    def answer(self, tenant: str, head: Head, given: Answer, run: StoredRun, marks: Sequence[Print]) -> Answered | None:
+        """The answer of a caller; further messages wait on `run` as its input. None: the same answer was taken by a run that was
+        cancelled since, so that nothing is left to be answered and the caller wants the agent to go on.
 
         Raises: InvalidArgument where it fits nothing that is pending, ConditionFailed where something moved meanwhile.
         """
@@ -64,15 +65,15 @@ class Approvals:
         further = [message.text() for message in run.input]
         earlier = self._earlier(tenant, head, given, further)
         if record is None:
-            if earlier is not None:
-                return earlier
-            raise InvalidArgument(NOTHING_PENDING)
+            if earlier is None:
+                raise InvalidArgument(NOTHING_PENDING)
+            return None if self._cancelled(tenant, earlier.run_id) else earlier
         try:
             resolution = decisions.answered(record, given)
         except InvalidArgument:
-            if earlier is not None:
-                return earlier
-            raise
+            if earlier is None or self._cancelled(tenant, earlier.run_id):
+                raise
+            return earlier
         message_id = self._host.ids.new("message", after=head.last_message)
         row = decisions.answer_row(record, given, run, message_id, self._host.clock.now())
         taken = _taken(record, run.id, "answered", decisions.fingerprint(resolution, further))
@@ -155,6 +156,10 @@ class Approvals:
             return None
         same = decisions.fingerprint(resolution, further) == state.record.answer
         return Answered(state.record.consumed_by, attached=True) if same else None
+
+    def _cancelled(self, tenant: str, run_id: str) -> bool:
+        state = self._runs.get(tenant, run_id)
+        return state is not None and state.run.status is RunStatus.CANCELLED
 
     def _consume(
         self, tenant: str, head: Head, consumed: Consumed, resolution: Resolution, run: StoredRun, marks: Sequence[Print]

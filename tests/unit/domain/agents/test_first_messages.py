@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from hibernaut.domain.agents.first_messages import Opening, boot_sequence, given_sequence
@@ -45,6 +46,13 @@ def test_a_given_sequence_is_packed_and_the_agents_words_are_spoken() -> None:
     assert "hallå" in asked.tool_calls[0].function.arguments
     assert asked.content == []
     assert unpack(returned.tool_returns[0].func_response or "") == "None"
+
+
+def test_an_agent_that_speaks_by_its_text_has_its_given_words_as_text() -> None:
+    given = [MessageCreate(role="assistant", content="hallå"), MessageCreate(role="user", content="hi")]
+    spoken, user = given_sequence(given, replace(opening(), speaks_by_tool=False))
+    assert (spoken.role, spoken.text(), spoken.tool_calls) == ("assistant", "hallå", None)
+    assert user.role == "user"
 
 
 def test_the_calls_of_a_given_sequence_have_different_ids() -> None:

@@ -64,7 +64,7 @@ def test_half_a_surrogate_pair_in_a_return_becomes_a_question_mark() -> None:
 
 def test_a_long_return_is_cut_and_says_so() -> None:
     assert clip("12345", 5) == "12345"
-    assert clip("123456", 5) == "12345... [cut off here: this tool may return 5 characters, and it returned 6]"
+    assert clip("123456", 5) == "12345... [function output was truncated after 5 characters, the tool's limit, of 6]"
 
 
 def test_events_carry_their_type_and_time() -> None:

@@ -220,7 +220,7 @@ def test_an_answer_shows_its_items_and_the_first_at_the_top() -> None:
     ]
     (answer,) = shown(row("approval", approvals=items, approval_request_id=ID))
     assert [item["type"] for item in answer["approvals"]] == ["tool", "approval"]
-    assert (answer["approve"], answer["reason"], answer["approval_request_id"]) == (False, "nope", ID)
+    assert (answer["approve"], answer["reason"], answer["approval_request_id"]) == (False, "nope", "call_1")
     assert answer["otid"] is None
     assert shown(row("approval", approvals=[], otid="mine"))[0]["otid"] == "mine"
 

@@ -80,7 +80,7 @@ def test_the_end_is_told_once_and_the_answer_is_kept(tmp_path: Path) -> None:
     assert body["metadata"]["run_type"] == "send_message_async"
     result = body["metadata"]["result"]
     assert result.keys() == {"messages", "stop_reason", "usage"}
-    assert [one["content"] for one in result["messages"]] == ["done"]
+    assert [one["content"] for one in result["messages"]] == ["hello", "done"], "the user's message is among them"
     assert result["stop_reason"]["stop_reason"] == "end_turn"
     assert outcome(run) == (True, 204, None)
     assert not is_due(world)
