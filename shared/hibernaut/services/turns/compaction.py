@@ -35,7 +35,7 @@ from hibernaut.services.prompt.recompilation import Seen
 from hibernaut.services.prompt.system_messages import Prompts, system_row
 from hibernaut.services.steps.step_lease import Advanced, Attempts, Stopped, check_held
 from hibernaut.services.steps.step_work import Loader, Work
-from hibernaut.services.turns.run_commits import Commits
+from hibernaut.services.turns.run_commits import Commits, UnitOfWork
 from hibernaut.services.turns.window_reduction import Made, Sight, SmallerWindows
 from hibernaut.store.conversations import Loaded
 from hibernaut.store.stores import Stores
@@ -127,7 +127,7 @@ class Compactions:
         state = replace(work.state, run=run, lease=0, token=f"{work.state.token}.compact")
         if made is None:
             logger.warning("window cannot be made smaller", extra={"run_id": run.id})
-            self._parts.commits.step(work.tenant, (work.head, work.head), state, Written(), list)
+            self._parts.commits.step(UnitOfWork(work.tenant, work.head, work.head, state, Written()))
             return Advanced("advance", run.steps)
         seen = Seen(agent_in(work.agent, work.record, self._models), work.blocks)
         after, system = self._compiled(work.tenant, seen, work.head, work.turn.messages, made)
@@ -143,7 +143,7 @@ class Compactions:
             written = Written([row], None, [event, MessageEvent(message_id=row.id, index=0)])
             run.first_message, run.last_message = run.first_message or row.id, row.id
         rewrite = self._stores.conversations.put_message(work.tenant, work.head.id, system, rewrite=True)
-        self._parts.commits.step(work.tenant, (work.head, after), state, written, lambda: [rewrite])
+        self._parts.commits.step(UnitOfWork(work.tenant, work.head, after, state, written, [rewrite]))
         logger.info("window compacted", extra={"run_id": run.id, "summary": made.summary is not None})
         return Advanced("advance", run.steps)
 

@@ -44,6 +44,26 @@ class Newcomer:
     marks: Sequence[Print] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class UnitOfWork:
+    """Everything that one transaction of a run writes: the step, or the end, of the run `state` as it stands afterwards.
+
+    `before` and `after` are the head as it was read and as it becomes; `edits` are the changes beside the log (memory, passages, the
+    system message), each with its own condition. Of an end: `outside` is the run as it was read by whoever ends it from outside, `asks`
+    the approval that the run ends with, and `newcomer` the run that takes the conversation instead of the first of the queue.
+    """
+
+    tenant: str
+    before: Head
+    after: Head
+    state: RunState
+    written: Written
+    edits: Sequence[Change] = ()
+    outside: RunState | None = None
+    asks: PendingApproval | None = None
+    newcomer: Newcomer | None = None
+
+
 class Commits:
     def __init__(
         self,
@@ -60,57 +80,37 @@ class Commits:
         self._ids = host.ids
         self._callbacks = Callbacks(stores, host)
 
-    def step(
-        self,
-        tenant: str,
-        heads: tuple[Head, Head],
-        state: RunState,
-        written: Written,
-        memory: Callable[[], list[Change]],
-    ) -> None:
+    def step(self, unit: UnitOfWork) -> None:
         """Commit a step that leads to another. Raises: Stopped, MemoryMoved."""
 
-        def build(heads: tuple[Head, Head], state: RunState) -> list[Change]:
-            return self._transactions.step(tenant, *heads, state, written, self._clock.now())
-
-        self._write(tenant, heads, state, build, memory)
-        self._conversations.appended(tenant, *heads, written.rows, written.system)
-        self._signal.notify(state.run.id)
-
-    def last_step(
-        self,
-        tenant: str,
-        heads: tuple[Head, Head],
-        state: RunState,
-        written: Written,
-        memory: Callable[[], list[Change]],
-        *,
-        outside: RunState | None = None,
-        asks: PendingApproval | None = None,
-        newcomer: Newcomer | None = None,
-    ) -> None:
-        """Commit the end of a run, and start the run that owns the conversation next: `newcomer`, or else the first of the queue;
-        nobody where the run `asks` for an approval. Raises: Stopped, MemoryMoved, ConditionFailed where the newcomer came before.
-        """
-        next_run: list[StoredRun] = []
-        rows: list[Message] = []
-
-        def build(heads: tuple[Head, Head], state: RunState) -> list[Change]:
+        def build(unit: UnitOfWork) -> list[Change]:
             now = self._clock.now()
-            before, after = heads
-            succession = Succession() if asks else self.succession(tenant, before, written.rows, now, newcomer)
-            next_run[:] = [succession.run.run] if succession.run else []
-            rows[:] = [*written.rows, *succession.rows]
-            ending = Ending(state, succession, outside, asks)
-            return self._transactions.last_step(tenant, before, after, ending, written, now)
+            return self._transactions.step(unit.tenant, unit.before, unit.after, unit.state, unit.written, now)
 
-        self._write(tenant, heads, state, build, memory, outside=outside)
-        self._conversations.appended(tenant, *heads, rows, written.system)
-        self._signal.notify(state.run.id)
-        for run in next_run:
-            if newcomer is None:
-                self._workflow.start(RunRef(tenant, run.id))
-        self.call_back(tenant, state.run)
+        self._write(unit, build)
+        self._conversations.appended(unit.tenant, unit.before, unit.after, unit.written.rows, unit.written.system)
+        self._signal.notify(unit.state.run.id)
+
+    def last_step(self, unit: UnitOfWork) -> None:
+        """Commit the end of a run, and start the run that owns the conversation next: the newcomer, or else the first of the queue;
+        nobody where the run asks for an approval. Raises: Stopped, MemoryMoved, ConditionFailed where the newcomer came before.
+        """
+        tenant, chosen = unit.tenant, [Succession()]
+
+        def build(unit: UnitOfWork) -> list[Change]:
+            now = self._clock.now()
+            if unit.asks is None:
+                chosen[0] = self.succession(tenant, unit.before, unit.written.rows, now, unit.newcomer)
+            ending = Ending(unit.state, chosen[0], unit.outside, unit.asks)
+            return self._transactions.last_step(tenant, unit.before, unit.after, ending, unit.written, now)
+
+        self._write(unit, build)
+        rows = [*unit.written.rows, *chosen[0].rows]
+        self._conversations.appended(tenant, unit.before, unit.after, rows, unit.written.system)
+        self._signal.notify(unit.state.run.id)
+        if chosen[0].run and unit.newcomer is None:
+            self._workflow.start(RunRef(tenant, chosen[0].run.run.id))
+        self.call_back(tenant, unit.state.run)
 
     def append_input(self, tenant: str, state: RunState, when: Callable[[RunState], Condition]) -> RunState:
         """Bring what still waits on a running run into the log, a page a transaction. `when` is the condition on the run as it was last
@@ -139,42 +139,31 @@ class Commits:
             with suppress(HibernautError, TableError):
                 self._callbacks.send(tenant, run.id)
 
-    def _write(
-        self,
-        tenant: str,
-        heads: tuple[Head, Head],
-        state: RunState,
-        build: Callable[[tuple[Head, Head], RunState], list[Change]],
-        memory: Callable[[], list[Change]],
-        *,
-        outside: RunState | None = None,
-    ) -> None:
-        edits = memory()
+    def _write(self, unit: UnitOfWork, build: Callable[[UnitOfWork], list[Change]]) -> None:
+        """Write what `build` makes of the unit, on what stands in the table now, until it holds or has no right to any more."""
         for _ in range(TRIES):
-            changes = build(heads, state)
+            changes = build(unit)
             try:
-                return self._writer.write(*changes, *edits, token=state.token)
+                return self._writer.write(*changes, *unit.edits, token=unit.state.token)
             except ConditionFailed as failure:
                 if any(place >= len(changes) for place in failure.failed):
                     raise MemoryMoved from failure
                 seen = failure
-            again = self._again(tenant, heads, state, outside)
+            again = self._again(unit)
             if again is None:
                 return None
-            if again == (heads, state):
+            if again == unit:
                 raise seen
-            heads, state = again
-        raise Conflict(f"The end of run {state.run.id} cannot be written: the conversation is too busy.")
+            unit = again
+        raise Conflict(f"The end of run {unit.state.run.id} cannot be written: the conversation is too busy.")
 
-    def _again(
-        self, tenant: str, heads: tuple[Head, Head], state: RunState, outside: RunState | None
-    ) -> tuple[tuple[Head, Head], RunState] | None:
+    def _again(self, unit: UnitOfWork) -> UnitOfWork | None:
         """What the transaction is built on next; None: it was written after all, and only its answer was lost.
 
         Raises: Stopped where this worker has no right to write any more.
         """
-        before, after = heads
-        run, head = self._runs.get(tenant, state.run.id), self._conversations.head(tenant, before.id)
+        before, state, outside = unit.before, unit.state, unit.outside
+        run, head = self._runs.get(unit.tenant, state.run.id), self._conversations.head(unit.tenant, before.id)
         if run is not None and run.token == state.token:
             return None
         if run is None or head is None or run.ended or head.owner != before.owner or head.version != before.version:
@@ -183,10 +172,14 @@ class Commits:
             raise Stopped
         if outside is not None and run.token != outside.token:
             raise Stopped
-        written = self._runs.events(tenant, state.run.id, state.next_seq - 1, self._clock.now())
+        events = self._runs.events(unit.tenant, state.run.id, state.next_seq - 1, self._clock.now())
         moved = {"waiting": head.waiting}
-        heads = before.model_copy(update=moved), after.model_copy(update=moved)
-        return heads, replace(state, next_seq=written[-1][0] + 1 if written else state.next_seq)
+        return replace(
+            unit,
+            before=before.model_copy(update=moved),
+            after=unit.after.model_copy(update=moved),
+            state=replace(state, next_seq=events[-1][0] + 1 if events else state.next_seq),
+        )
 
     def succession(
         self, tenant: str, before: Head, rows: Sequence[Message], now: datetime, newcomer: Newcomer | None = None

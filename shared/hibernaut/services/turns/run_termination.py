@@ -37,7 +37,7 @@ from hibernaut.services.steps.step_work import Loader, Work, answered_by
 from hibernaut.services.tool_calls.memory_changes import MemoryChanges
 from hibernaut.services.tool_calls.tool_execution import given, is_outside
 from hibernaut.services.turns.approvals import Approvals
-from hibernaut.services.turns.run_commits import Commits, MemoryMoved, Newcomer
+from hibernaut.services.turns.run_commits import Commits, MemoryMoved, Newcomer, UnitOfWork
 from hibernaut.store.runs import RunState, unchanged
 from hibernaut.store.stores import Stores
 from hibernaut.store.transactions import INPUT_PAGE, Consumed, Ending, Written
@@ -177,7 +177,7 @@ class Endings:
             after.run.last_message = rows[-1].id
             after.run.steps += 1
             after.run.usage = after.run.usage.plus(journal.usage)
-        self._commits.last_step(tenant, (head, head), after, written, lambda: beside, outside=before, newcomer=newcomer)
+        self._commits.last_step(UnitOfWork(tenant, head, head, after, written, beside, before, newcomer=newcomer))
 
     def _end_resolving(self, tenant: str, before: RunState, after: RunState, head: Head, newcomer: Newcomer | None) -> None:
         """The calls of an earlier run still stand open: their returns come first, then the messages that wait on the run."""
@@ -200,7 +200,7 @@ class Endings:
         after.run.resolve, after.run.input = None, []
         after.run.last_message = rows[-1].id if rows else after.run.last_message
         written = Written(rows, None, events)
-        self._commits.last_step(tenant, (head, head), after, written, lambda: beside, outside=before, newcomer=newcomer)
+        self._commits.last_step(UnitOfWork(tenant, head, head, after, written, beside, before, newcomer=newcomer))
 
     def _journaled(
         self, tenant: str, state: RunState, after: StoredRun, room: int, token: str

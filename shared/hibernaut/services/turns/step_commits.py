@@ -14,7 +14,7 @@ from hibernaut.services.steps.step_lease import Advanced
 from hibernaut.services.steps.step_records import events_of, measured, progressed, step_record
 from hibernaut.services.steps.step_work import Work
 from hibernaut.services.tool_calls.memory_changes import MemoryChanges
-from hibernaut.services.turns.run_commits import Commits
+from hibernaut.services.turns.run_commits import Commits, UnitOfWork
 from hibernaut.store.stores import Stores
 from hibernaut.store.transactions import Written
 
@@ -38,16 +38,13 @@ class StepCommits:
         written = self._written(work, stepped, timing, now)
         if written.rows:
             state.run.last_message = written.rows[-1].id
-        heads = (work.head, measured(work, turn))
-
-        def memory() -> list[Change]:
-            return self._edits(work, state.token)
-
+        edits = self._edits(work, state.token)
+        unit = UnitOfWork(work.tenant, work.head, measured(work, turn), state, written, edits)
         if stepped.stop is None:
-            self._commits.step(work.tenant, heads, state, written, memory)
+            self._commits.step(unit)
             return Advanced("advance", state.run.steps)
         asks = approval_of(work, stepped, now) if stepped.waiting else None
-        self._commits.last_step(work.tenant, heads, state, written, memory, asks=asks)
+        self._commits.last_step(replace(unit, asks=asks))
         if asks is None or asks.deadline is None:
             return Advanced("finished", state.run.steps)
         return Advanced("approval", state.run.steps, int((asks.deadline - now).total_seconds()))
