@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from hibernaut.domain.models.embedding_models import BEDROCK, BEDROCK_MODELS
-from hibernaut.wiring.settings import PROVIDER_NAMES, hosts_in, origins_in
+from hibernaut.services.host import TraceMode
+from hibernaut.wiring.settings import PROVIDER_NAMES, hosts_in, origins_in, traces_in
 
 EnvironmentName = Literal["dev", "staging", "prod"]
 SearchKind = Literal["none", "domain"]
@@ -82,7 +83,8 @@ class Settings:
     `rate`, `burst`: requests per second that the gateway lets through. `callers`: the address ranges (CIDR) that may call the
     API; empty: nobody, so that a fresh deployment is not open to the world. `hosts`: the custom domains of the API, beside the name that
     the gateway has by itself. `origins`: the foreign origins whose web pages may call it. `secrets`: the parameters that functions may read.
-    `embedding`: the handle of what memory is embedded by (empty: OpenAI's, where its key is). `dashboard`: there is a page of graphs,
+    `embedding`: the handle of what memory is embedded by (empty: OpenAI's, where its key is). `traces`: what is kept of model
+    calls for a day. `dashboard`: there is a page of graphs,
     which costs while everything sleeps.
     """
 
@@ -98,6 +100,7 @@ class Settings:
     secrets: tuple[str, ...] = PROVIDER_NAMES
     search: Search = field(default_factory=Search)
     embedding: str = ""
+    traces: TraceMode = "off"
     dashboard: bool = False
     sizes: Sizes = field(default_factory=Sizes)
 
@@ -125,6 +128,7 @@ def settings_in(context: Mapping[str, str]) -> Settings:
         made,
         search=search_in(context),
         embedding=embedding,
+        traces=traces_in({"HIBERNAUT_TRACES": context.get("traces", "")}, "off"),
         hosts=hosts_in({"HIBERNAUT_ALLOWED_HOSTS": context.get("hosts", "")}),
         origins=origins_in({"HIBERNAUT_CORS_ORIGINS": context.get("origins", "")}),
         dashboard=_wished(context, "dashboard"),

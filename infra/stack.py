@@ -148,6 +148,7 @@ class HibernautStack(cdk.Stack):
             "HIBERNAUT_RUN_TOOL": run_tool.function.function_name,
             "HIBERNAUT_PARAMETERS": settings.parameters,
             **({"HIBERNAUT_DEFAULT_EMBEDDING": settings.embedding} if settings.embedding else {}),
+            **({"HIBERNAUT_TRACES": settings.traces} if settings.traces != "off" else {}),
         }
 
     def _index(self, functions: Functions) -> None:

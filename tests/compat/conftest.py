@@ -110,7 +110,7 @@ def serving_offline(provider: ScriptedOpenAI) -> Iterator[Served]:
     from hibernaut.local.aws_offline.offline import OfflineAws
 
     keys = {"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": provider.url}
-    with OfflineAws(secrets=keys, variables={"HIBERNAUT_DEFAULT_MODEL": DEMO}) as aws:
+    with OfflineAws(secrets=keys, variables={"HIBERNAUT_DEFAULT_MODEL": DEMO, "HIBERNAUT_TRACES": "on"}) as aws:
         yield Served(aws.url, aws.table, aws.tell_by_itself)
 
 

@@ -18,7 +18,7 @@ def talk(client: Letta, agent_id: str) -> str:
     return client.agents.messages.create(agent_id, input="Hello").messages[-1].step_id or ""
 
 
-@pytest.mark.manifest("steps.retrieve", "steps.retrieve.missing", "steps.metrics", "steps.trace", "steps.telemetry")
+@pytest.mark.manifest("steps.retrieve", "steps.retrieve.missing", "steps.metrics")
 def test_a_step_tells_what_it_cost(client: Letta, http: httpx.Client, new_agent: Make) -> None:
     agent = new_agent()
     step = client.steps.retrieve(talk(client, agent.id))
@@ -29,9 +29,6 @@ def test_a_step_tells_what_it_cost(client: Letta, http: httpx.Client, new_agent:
     assert metrics.llm_request_ns is not None
     assert metrics.step_ns is not None
     assert metrics.step_ns >= metrics.llm_request_ns > 0
-    assert client.steps.trace.retrieve(step.id) is None
-    older = http.get(f"/v1/telemetry/{step.id}")
-    assert (older.status_code, older.json()) == (200, None)
     for unknown, status in ((UNKNOWN, 404), ("step-1", 422)):
         assert http.get(f"/v1/telemetry/{unknown}").status_code == http.get(f"/v1/steps/{unknown}/trace").status_code == status
     for ask in (client.steps.retrieve, client.steps.metrics.retrieve, client.steps.messages.list):
@@ -148,3 +145,25 @@ def test_what_makes_no_sense_is_refused(client: Letta, http: httpx.Client, new_a
     foreign = client.steps.messages.list(second).items[0].id
     with pytest.raises(NotFoundError, match=foreign):
         client.steps.messages.list(first, after=foreign)
+
+
+@pytest.mark.manifest("steps.trace", "steps.telemetry")
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_trace_shows_what_was_sent_and_received(
+    client: Letta, http: httpx.Client, new_agent: Make, said: Said, streamed: bool
+) -> None:
+    agent = new_agent(tags=["seen"])
+    said.next(calls(("memory_insert", {"label": "human", "new_string": "tea"}), content="Noting."), {"content": "Noted."})
+    list(client.agents.messages.create(agent.id, input="I like tea", streaming=True, stream_tokens=streamed))
+    steps = client.steps.list(agent_id=agent.id, order="asc").items
+    traces: list[Any] = [http.get(f"/v1/steps/{step.id}/trace").json() for step in steps]
+    assert [trace["request_json"] for trace in traces] == [request.body for request in said.server.requests[-2:]]
+    message = traces[0]["response_json"]["choices"][0]["message"]
+    assert (message["content"], message["tool_calls"][0]["function"]["name"]) == ("Noting.", "memory_insert")
+    assert traces[1]["response_json"]["choices"][0]["message"]["content"] == "Noted."
+    assert traces[1]["response_json"]["usage"]["total_tokens"] == 17
+    about = [(trace["step_id"], trace["run_id"], trace["agent_id"], trace["agent_tags"]) for trace in traces]
+    assert about == [(step.id, step.run_id, agent.id, ["seen"]) for step in steps]
+    assert traces[0]["id"].startswith("provider_trace-")
+    assert http.get(f"/v1/telemetry/{steps[0].id}").json() == traces[0]
+    assert "sk-test" not in str(traces)

@@ -28,7 +28,7 @@ from hibernaut.schemas.send import LettaRequest, MessageCreate
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.tool import StoredTool
 from hibernaut.schemas.tool_rule import ToolRule
-from hibernaut.services.host import Host
+from hibernaut.services.host import Host, TraceMode
 from hibernaut.services.logs.run_follower import Following
 from hibernaut.services.prompt.system_messages import system_row
 from hibernaut.services.runs.sending import Accepted, Request
@@ -123,11 +123,12 @@ class World:
         look: float = NEVER,
         web: Web = NO_WEB,
         indexed: bool = False,
+        traces: TraceMode = "off",
     ) -> None:
         self.data, self.clock, self.models, self.runner = data, data.clock, data.models, data.runner
         self.ids = TimeOrderedIds(data.clock)
         self.workflow = workflow or Inline()
-        self.host = Host(data.clock, self.ids, self.workflow, ProcessSignal(), holder, alone, look=look, web=web)
+        self.host = Host(data.clock, self.ids, self.workflow, ProcessSignal(), holder, alone, look=look, web=web, traces=traces)
         self.stores = stores_over(wrap(data.table), data.blobs, data.clock, indexed=indexed)
         self.chain = chain_over(self.stores, self.host, data.models, data.runner, ToolLimits())
         self.sending = self.chain.sending

@@ -123,6 +123,7 @@ def _offline(asked: Dev, settings: EmbeddedSettings) -> None:
         "HIBERNAUT_DEFAULT_MODEL": settings.default_model,
         "HIBERNAUT_DEFAULT_EMBEDDING": settings.default_embedding,
         "HIBERNAUT_EMBEDDING_DIMENSION": settings.embedding_dimension,
+        "HIBERNAUT_TRACES": settings.traces,
         "HIBERNAUT_OPENSEARCH": index_node(),
         "HIBERNAUT_ALLOWED_HOSTS": ",".join(
             (asked.host if ":" not in asked.host else f"[{asked.host}]", *settings.allowed_hosts)

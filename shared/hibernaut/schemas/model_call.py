@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.content import ReasoningPart
 from hibernaut.schemas.llm_config import LLMConfig
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.usage import Usage
 
 FinishReason = Literal["stop", "tool_calls", "length", "refusal", "other"]
+
+
+def as_it_is(body: Json) -> Json:
+    """The body, of which nothing is a secret."""
+    return body
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +67,18 @@ class ModelToolCall:
 
 
 @dataclass(frozen=True, slots=True)
+class Exchange:
+    """The bodies of a call, as they were sent and received. `shown` strikes the deployment's secrets out of one."""
+
+    sent: JsonObject
+    received: JsonObject
+    shown: Callable[[Json], Json] = as_it_is
+
+
+@dataclass(frozen=True, slots=True)
 class ModelReply:
-    """What came back, in order: reasoning, text, calls. `usage` is all zero where the provider reports none."""
+    """What came back, in order: reasoning, text, calls. `usage` is all zero where the provider reports none; `exchange` are the bodies, where
+    the adapter has them."""
 
     text: str = ""
     reasoning: tuple[ReasoningPart, ...] = ()
@@ -72,6 +87,7 @@ class ModelReply:
     usage: Usage = field(default_factory=Usage)
     model: str = ""
     request_id: str | None = None
+    exchange: Exchange | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

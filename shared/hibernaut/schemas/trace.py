@@ -1,4 +1,5 @@
-"""A span of a run's trace, in the words of OpenTelemetry as its exporter to ClickHouse writes them (Letta V1 API, digest 2.15)."""
+"""Traces: a run's spans, in the words of OpenTelemetry as its exporter to ClickHouse writes them (Letta V1 API, digest 2.15), and what a
+step sent to its provider and received (digest 4.8)."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from hibernaut.schemas.base import Moment, Schema
+from hibernaut.schemas.base import JsonObject, Moment, Schema
 
 StatusCode = Literal["Unset", "Ok", "Error"]
 
@@ -25,3 +26,27 @@ class Span(Schema):
     StatusCode: StatusCode = "Ok"
     StatusMessage: str = ""
     SpanAttributes: dict[str, str] = Field(default_factory=dict)
+
+
+class ProviderTrace(Schema):
+    """One model call as its provider saw it: the bodies of the request and of the answer, without headers and configured secrets.
+
+    An answer that came in pieces is put together.
+    """
+
+    id: str
+    request_json: JsonObject
+    response_json: JsonObject
+    step_id: str
+    agent_id: str
+    agent_tags: list[str] = Field(default_factory=list)
+    call_type: Literal["agent_step"] = "agent_step"
+    run_id: str
+    source: str | None = None
+    org_id: str | None = None
+    user_id: str | None = None
+    compaction_settings: JsonObject | None = None
+    llm_config: JsonObject | None = None
+    billing_context: JsonObject | None = None
+    latency_ms: int | None = None
+    created_at: Moment

@@ -243,6 +243,11 @@ def body_blob(owner: Key, name: str, *, ephemeral: bool = False) -> str:
     return f"{EPHEMERAL if ephemeral else RECORDS}{owner.pk}/{owner.sk}/{name}".replace("#", "/")
 
 
+def trace(tenant: str, run_id: str, step_id: str) -> str:
+    """Where the trace of a step lies. Its step does not name it, so that the collector deletes it after a day."""
+    return body_blob(step(tenant, run_id, step_id), "trace", ephemeral=True)
+
+
 def blob_owner(blob: str) -> Key | None:
     """The item that names a blob, if any does: of a body its own, of a file's bytes and texts the file. None: the key is none of ours."""
     prefixed = blob.startswith((RECORDS, EPHEMERAL, FILES, UPLOADS, TEXTS))

@@ -29,6 +29,7 @@ from hibernaut.store.search_outbox import Unindexed
 from hibernaut.store.step_reads import StepReads
 from hibernaut.store.steps import Steps
 from hibernaut.store.tools import Tools
+from hibernaut.store.traces import Traces
 from hibernaut.store.transactions import Transactions
 from hibernaut.store.window_ids import WindowIds
 from hibernaut.store.writer import Writer
@@ -46,6 +47,7 @@ class Stores:
     runs: Runs
     step_reads: StepReads
     steps: Steps
+    traces: Traces
     passages: Passages
     archives: Archives
     resends: Resends
@@ -84,6 +86,7 @@ def stores_over(engine: Table, blobs: Blobs, clock: Clock, *, indexed: bool = Fa
             table, agents=agents, blocks=blocks, tools=tools, conversations=conversations, records=conversation_records
         ),
         steps=Steps(table, codec),
+        traces=Traces(blobs),
         passages=passages,
         archives=Archives(table, codec, passages),
         resends=Resends(table, clock, conversations),

@@ -100,5 +100,5 @@ def services_over(
         runs=runs,
         jobs=Jobs(runs=runs, endings=chain.endings),
         compactions=chain.compactions,
-        steps=Steps(steps=stores.steps, messages=messages, writer=stores.writer),
+        steps=Steps(steps=stores.steps, messages=messages, writer=stores.writer, traces=stores.traces),
     )

@@ -160,6 +160,7 @@ def _base(settings: AwsSettings, overrides: Overrides, *, in_execution: bool) ->
         PollingSignal(),
         holder=f"lambda:{ids.token()}",
         gather=GATHER_SECONDS,
+        traces=settings.traces,
         web=HttpWeb() if settings.private_callbacks else HttpWeb.public(),
         reader=ChildFileReader(),
         ingest=LambdaIngest(settings.ingest_file) if settings.ingest_file else NO_INGEST,

@@ -92,6 +92,7 @@ class Embedded:
             ProcessSignal(),
             holder=f"host:{ids.token()}",
             alone=True,
+            traces=settings.traces,
             web=HttpWeb(),
             reader=ChildFileReader(),
             ingest=self.ingest,

@@ -6,6 +6,7 @@
     HIBERNAUT_EMBEDDING_DIMENSION  its dimension, where that is not known or shall be shorter
     HIBERNAUT_TOOL_TIMEOUT    seconds that one call of a custom tool may take (default: 60)
     HIBERNAUT_UPLOAD_LIMIT    megabytes of one uploaded file (default: 50); on AWS the API takes no more than some 4
+    HIBERNAUT_TRACES          on, redacted or off: what is kept of model calls for a day (default: on at home, off on AWS)
     HIBERNAUT_ALLOWED_HOSTS   host names that the API answers to beside 127.0.0.1, localhost and [::1], separated by commas
     HIBERNAUT_CORS_ORIGINS    foreign origins whose pages may call the API, separated by commas (default: none)
     OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL   the providers
@@ -31,6 +32,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from hibernaut.services.host import TraceMode
 
 PROVIDER_NAMES = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
 APPLICATION = "hibernaut"
@@ -69,6 +72,7 @@ class EmbeddedSettings:
     default_embedding: str | None = None
     embedding_dimension: int | None = None
     tool_timeout: float = DEFAULT_TOOL_TIMEOUT
+    traces: TraceMode = "on"
     allowed_hosts: tuple[str, ...] = ()
     cors_origins: tuple[str, ...] = ()
     upload_limit: int = UPLOAD_LIMIT
@@ -85,6 +89,7 @@ class EmbeddedSettings:
             default_embedding=_embedding(variables),
             embedding_dimension=_dimension(variables),
             tool_timeout=_seconds(variables, "HIBERNAUT_TOOL_TIMEOUT", DEFAULT_TOOL_TIMEOUT),
+            traces=traces_in(variables, "on"),
             allowed_hosts=hosts_in(variables),
             cors_origins=origins_in(variables),
             upload_limit=_megabytes(variables, "HIBERNAUT_UPLOAD_LIMIT"),
@@ -110,6 +115,7 @@ class AwsSettings:
     default_embedding: str | None = None
     embedding_dimension: int | None = None
     tool_timeout: float = DEFAULT_TOOL_TIMEOUT
+    traces: TraceMode = "off"
     allowed_hosts: tuple[str, ...] = ()
     cors_origins: tuple[str, ...] = ()
     private_callbacks: bool = False
@@ -135,6 +141,7 @@ class AwsSettings:
             default_embedding=_embedding(variables),
             embedding_dimension=_dimension(variables),
             tool_timeout=_seconds(variables, "HIBERNAUT_TOOL_TIMEOUT", DEFAULT_TOOL_TIMEOUT),
+            traces=traces_in(variables, "off"),
             allowed_hosts=hosts_in(variables),
             cors_origins=origins_in(variables),
             private_callbacks=_yes(variables, "HIBERNAUT_PRIVATE_CALLBACKS"),
@@ -171,6 +178,15 @@ def _seconds(variables: Mapping[str, str], name: str, default: float) -> float:
     if not 0 < seconds <= 900:
         raise BadSetting(f"{name} must be a number of seconds from 0 to 900, not {text!r}")
     return seconds
+
+
+def traces_in(variables: Mapping[str, str], default: TraceMode) -> TraceMode:
+    """What is kept of model calls. Raises: BadSetting."""
+    match variables.get("HIBERNAUT_TRACES") or default:
+        case "on" | "redacted" | "off" as mode:
+            return mode
+        case text:
+            raise BadSetting(f"HIBERNAUT_TRACES must be on, redacted or off, not {text!r}")
 
 
 def _yes(variables: Mapping[str, str], name: str) -> bool:

@@ -16,21 +16,13 @@ ROWS = (
         "V1 looks through all steps in one request.",
     ),
     done("steps.metrics", "API 2.15", "Its times in nanoseconds.", "GET /v1/steps/{step_id}/metrics"),
-    diverging(
+    done(
         "steps.trace",
-        "API 2.15",
-        "Null: no trace of the provider's bodies is kept beside the log.",
-        "V1 keeps the request and the reply of every model call once more, which is the whole window per step; null is what it "
-        "answers where it has none.",
+        "API 2.15, 4.8",
+        "What a step sent to its provider and received, with the agent, its tags and the run; kept for a day, null where it is off.",
         "GET /v1/steps/{step_id}/trace",
     ),
-    diverging(
-        "steps.telemetry",
-        "API 3",
-        "GET /v1/telemetry/{step_id} answers as the step's trace does: null for a step, else 404.",
-        "The same: V1 shows the provider's bodies there.",
-        "GET /v1/telemetry/{step_id}",
-    ),
+    done("steps.telemetry", "API 3", "Answers as the step's trace does.", "GET /v1/telemetry/{step_id}"),
     done(
         "steps.trace_id",
         "RT 13.2",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from hibernaut.domain.redaction import Redaction
 from hibernaut.ports.model import Delta, Model, ModelReply, ModelRequest, OnOpen
@@ -23,11 +24,14 @@ class RedactedModel:
     ) -> ModelReply:
         """As the port says."""
         try:
-            return self._model.complete(request, on_delta, on_open)
+            reply = self._model.complete(request, on_delta, on_open)
         except HibernautError as error:
             error.detail = self._redaction.text(error.detail)
             error.args = (error.detail,)
             raise
+        if reply.exchange is None:
+            return reply
+        return replace(reply, exchange=replace(reply.exchange, shown=self._redaction.json))
 
     def payload(self, request: ModelRequest) -> JsonObject:
         """As the port says, without secrets."""

@@ -11,6 +11,7 @@ from hibernaut.rest.queries import PartListQuery, StepListQuery
 from hibernaut.schemas.ids import StepId
 from hibernaut.schemas.letta_message import LettaMessage
 from hibernaut.schemas.step import ModifyFeedback, Step, StepMetrics
+from hibernaut.schemas.trace import ProviderTrace
 
 router = APIRouter(prefix="/v1/steps", tags=["steps"], route_class=LateRoute)
 telemetry = APIRouter(prefix="/v1/telemetry", tags=["steps"], route_class=LateRoute)
@@ -34,12 +35,12 @@ def retrieve_step_metrics(services: TheServices, caller: TheCaller, step_id: Ste
     return reply(services.steps.metrics(caller.tenant, step_id))
 
 
-@telemetry.get("/{step_id}", deprecated=True)
-@router.get("/{step_id}/trace")
+@telemetry.get("/{step_id}", response_model=ProviderTrace | None, deprecated=True)
+@router.get("/{step_id}/trace", response_model=ProviderTrace | None)
 def retrieve_step_trace(services: TheServices, caller: TheCaller, step_id: StepId) -> Response:
-    """Null: what was sent to providers and came back is kept in the log only, not a second time as a trace."""
-    services.steps.get(caller.tenant, step_id)
-    return plain(None)
+    """What the step sent to its provider and received; null where traces are off, or after a day."""
+    found = services.steps.trace(caller.tenant, step_id)
+    return plain(None) if found is None else reply(found)
 
 
 @router.get("/{step_id}/messages", response_model=list[LettaMessage])

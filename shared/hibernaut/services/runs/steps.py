@@ -11,9 +11,11 @@ from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.ids import compose
 from hibernaut.schemas.letta_message import LettaMessage
 from hibernaut.schemas.step import ModifyFeedback, Step, StepMetrics, StoredStep
+from hibernaut.schemas.trace import ProviderTrace
 from hibernaut.services.logs.messages import MessageQuery, Messages
 from hibernaut.store.logs import Span
 from hibernaut.store.steps import Steps as StoredSteps
+from hibernaut.store.traces import Traces
 from hibernaut.store.writer import Writer
 
 CHUNK = 200
@@ -42,8 +44,9 @@ class StepQuery:
 
 
 class Steps:
-    def __init__(self, *, steps: StoredSteps, messages: Messages, writer: Writer) -> None:
+    def __init__(self, *, steps: StoredSteps, messages: Messages, writer: Writer, traces: Traces) -> None:
         self._steps = steps
+        self._traces = traces
         self._messages = messages
         self._writer = writer
 
@@ -83,6 +86,11 @@ class Steps:
             step_ns=step.step_ns,
             project_id=step.project_id,
         )
+
+    def trace(self, tenant: str, step_id: str) -> ProviderTrace | None:
+        """What the step sent to its provider and received; None where that was not kept, or is kept no longer. Raises: NotFound."""
+        step = self._stored(tenant, step_id)
+        return self._traces.get(tenant, step.run_id or "", step.id)
 
     def messages(self, tenant: str, step_id: str, query: MessageQuery) -> list[LettaMessage]:
         """A page of the step's messages. Raises: NotFound."""

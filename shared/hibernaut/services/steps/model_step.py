@@ -33,6 +33,7 @@ from hibernaut.services.host import Host
 from hibernaut.services.models.model_retry import SHORTEST_CALL, Attending
 from hibernaut.services.steps.step_work import Work, answered_by
 from hibernaut.services.steps.token_stream import Hearing
+from hibernaut.services.steps.trace_recorder import TraceRecorder
 from hibernaut.store.stores import Stores
 
 LONGEST_CALL = 720.0
@@ -65,6 +66,7 @@ class Asking:
         self._host = host
         self._clock = host.clock
         self._ids = host.ids
+        self._traces = TraceRecorder(stores, models, host)
 
     def ask(self, work: Work, turn: Turn, action: CallModel, timing: Timing, seconds: float) -> tuple[Work, Replied | Failed]:
         """The model's reply with the ids of its rows, or why there is none; and the work, with the log's next number and who answered.
@@ -82,6 +84,8 @@ class Asking:
             logger.warning("model call failed", extra={"run_id": turn.actor.run_id, "code": error.code})
             return answered_by(replace(work, state=hearing.state), hearing.speaker), failure_of(error)
         timing.llm_ns = int((self._clock.monotonic() - began) * 1e9)
+        asked = turn if hearing.speaker is None else replace(turn, actor=replace(turn.actor, config=hearing.speaker))
+        self._traces.keep(work, stamp.step_id, _request(work, asked, action), reply, seconds=timing.llm_ns / 1e9)
         shown = sorted(hearing.telling.shown) if hearing.telling else []
         stamp = stamp.model_copy(update={"streamed": bool(shown), "shown": shown, "fallback": hearing.speaker})
         return answered_by(replace(work, state=hearing.state), hearing.speaker), Replied(as_kept(turn.actor, reply), stamp)

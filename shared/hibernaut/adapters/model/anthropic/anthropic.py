@@ -62,8 +62,8 @@ class AnthropicModel:
         with self._ask(call, "/v1/messages", body, seconds) as answer:
             request_id = answer.response.headers.get("request-id") or answer.response.headers.get("x-request-id")
             if on_delta is None or not answer.streams:
-                return anthropic_replies.whole(self._place.name, answer.body(), request_id)
-            return anthropic_replies.streamed(self._place.name, answer.events(), on_delta, request_id)
+                return anthropic_replies.whole(self._place.name, answer.body(), request_id, sent=body)
+            return anthropic_replies.streamed(self._place.name, answer.events(), on_delta, request_id, sent=body)
 
     def payload(self, request: ModelRequest) -> JsonObject:
         return anthropic_messages.payload(request)

@@ -11,7 +11,7 @@ from hibernaut.ports.model import Delta, ModelReply, ModelToolCall
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.content import OmittedReasoningContent, ReasoningContent, ReasoningPart, RedactedReasoningContent
 from hibernaut.schemas.errors import InvalidModelResponse, ModelConnection
-from hibernaut.schemas.model_call import FinishReason
+from hibernaut.schemas.model_call import Exchange, FinishReason
 from hibernaut.schemas.usage import Usage
 
 _FINISH: dict[str, FinishReason] = {
@@ -97,7 +97,20 @@ class _Gathered:
     def _place(self, index: int) -> int:
         return sum(1 for at, block in self.blocks.items() if at < index and block.get("type") == "tool_use")
 
-    def reply(self, request_id: str | None) -> ModelReply:
+    def body(self) -> JsonObject:
+        """The pieces of a stream, put together as the API answers that is not asked for one."""
+        content = [_whole_block(self.blocks[index]) for index in sorted(self.blocks)]
+        return {
+            "id": self.answer_id,
+            "type": "message",
+            "role": "assistant",
+            "model": self.model,
+            "content": content,
+            "stop_reason": self.stop,
+            "usage": self.usage,
+        }
+
+    def reply(self, request_id: str | None, exchange: Exchange) -> ModelReply:
         """The whole. Raises: InvalidModelResponse where nothing was said, or a call has no name."""
         blocks = [self.blocks[index] for index in sorted(self.blocks)]
         text = "".join(_text(block, "text") for block in blocks if block.get("type") == "text")
@@ -113,6 +126,7 @@ class _Gathered:
             usage=_usage(self.usage),
             model=self.model,
             request_id=request_id or self.answer_id or None,
+            exchange=exchange,
         )
 
     def _call(self, block: JsonObject) -> ModelToolCall:
@@ -122,16 +136,18 @@ class _Gathered:
         return ModelToolCall(call_id, name, _text(block, "written") or json.dumps(block.get("input") or {}, ensure_ascii=False))
 
 
-def whole(provider: str, body: JsonObject, request_id: str | None) -> ModelReply:
-    """The reply in a body. Raises: InvalidModelResponse; the error that the body tells of."""
+def whole(provider: str, body: JsonObject, request_id: str | None, *, sent: JsonObject) -> ModelReply:
+    """The reply in a body, the answer to what was `sent`. Raises: InvalidModelResponse; the error that the body tells of."""
     if body.get("error"):
         raise model_error(read_refusal(provider, 200, body, {}))
     gathered = _Gathered(provider)
     gathered.take_message(body)
-    return gathered.reply(request_id)
+    return gathered.reply(request_id, Exchange(sent, body))
 
 
-def streamed(provider: str, events: Iterable[JsonObject], say: Callable[[Delta], None], request_id: str | None) -> ModelReply:
+def streamed(
+    provider: str, events: Iterable[JsonObject], say: Callable[[Delta], None], request_id: str | None, *, sent: JsonObject
+) -> ModelReply:
     """The reply that the events make up, each piece passed on as it comes. Raises: as `whole`; ModelConnection for a stream that ends
     before its reply does."""
     gathered = _Gathered(provider, say)
@@ -157,7 +173,19 @@ def streamed(provider: str, events: Iterable[JsonObject], say: Callable[[Delta],
         raise ModelConnection(f"{provider}: the reply was cut off")
     if gathered.stop is None:
         raise gathered.invalid("the stream holds no reply")
-    return gathered.reply(request_id)
+    return gathered.reply(request_id, Exchange(sent, gathered.body()))
+
+
+def _whole_block(block: JsonObject) -> JsonObject:
+    """A content block as it is in a whole answer: the pieces of a call's arguments are its `input`, as far as they are JSON."""
+    if "written" not in block:
+        return block
+    written = _text(block, "written")
+    try:
+        values = json.loads(written)
+    except (ValueError, RecursionError):
+        values = written
+    return {**{name: value for name, value in block.items() if name != "written"}, "input": values}
 
 
 def _thought(block: JsonObject) -> ReasoningPart | None:

@@ -85,8 +85,8 @@ class OpenAIModel:
         with self._ask(call, "/chat/completions", body, seconds) as answer:
             request_id = answer.response.headers.get("x-request-id")
             if on_delta is None or not answer.streams:
-                return openai_replies.whole(self._place.name, answer.body(), request_id)
-            return openai_replies.streamed(self._place.name, answer.events(), on_delta, request_id)
+                return openai_replies.whole(self._place.name, answer.body(), request_id, sent=body)
+            return openai_replies.streamed(self._place.name, answer.events(), on_delta, request_id, sent=body)
 
     def payload(self, request: ModelRequest) -> JsonObject:
         return openai_messages.payload(request, official=self._official)

@@ -16,7 +16,7 @@ from hibernaut.ports.model import Delta, ModelReply, ModelToolCall
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.content import ReasoningContent
 from hibernaut.schemas.errors import InvalidModelResponse, ModelConnection
-from hibernaut.schemas.model_call import FinishReason
+from hibernaut.schemas.model_call import Exchange, FinishReason
 from hibernaut.schemas.usage import Usage
 
 _FINISH: dict[str, FinishReason] = {
@@ -49,6 +49,7 @@ class _Gathered:
     usage: Usage = field(default_factory=Usage)
     model: str = ""
     answer_id: str = ""
+    used: JsonObject | None = None
 
     def tell(self, delta: Delta) -> None:
         if self.say is not None and delta.text:
@@ -69,7 +70,7 @@ class _Gathered:
         self.model = _text(body.get("model")) or self.model
         self.answer_id = _text(body.get("id")) or self.answer_id
         if isinstance(used := body.get("usage"), dict):
-            self.usage = _usage(used)
+            self.usage, self.used = _usage(used), used
 
     def take_message(self, message: JsonObject) -> None:
         """A message or a delta of one."""
@@ -110,7 +111,22 @@ class _Gathered:
         seed = f"{self.answer_id}/{at}/{len(self.text)}"
         return f"call_{hashlib.sha256(seed.encode(errors='replace')).hexdigest()[:24]}"
 
-    def reply(self, request_id: str | None) -> ModelReply:
+    def body(self) -> JsonObject:
+        """The pieces of a stream, put together as a server answers that is not asked for one."""
+        message: JsonObject = {"role": "assistant", "content": self.text or None}
+        if self.reasoning:
+            message["reasoning_content"] = self.reasoning
+        if self.calls:
+            message["tool_calls"] = [
+                {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+                for call in self.calls
+            ]
+        choice = {"index": 0, "message": message, "finish_reason": self.finish}
+        return {
+            "id": self.answer_id, "object": "chat.completion", "model": self.model, "choices": [choice], "usage": self.used
+        }  # fmt: skip
+
+    def reply(self, request_id: str | None, exchange: Exchange) -> ModelReply:
         """The whole. Raises: InvalidModelResponse where nothing was said, or a call has no name."""
         if any(not call.name for call in self.calls):
             raise self.invalid("a tool call without a name")
@@ -129,11 +145,12 @@ class _Gathered:
             usage=self.usage,
             model=self.model,
             request_id=request_id or self.answer_id or None,
+            exchange=exchange,
         )
 
 
-def whole(provider: str, body: JsonObject, request_id: str | None) -> ModelReply:
-    """The reply in a body. Raises: InvalidModelResponse; the error that the body tells of."""
+def whole(provider: str, body: JsonObject, request_id: str | None, *, sent: JsonObject) -> ModelReply:
+    """The reply in a body, the answer to what was `sent`. Raises: InvalidModelResponse; the error that the body tells of."""
     gathered = _Gathered(provider)
     gathered.take_head(body)
     choice = next(iter(_list(body.get("choices"))), None)
@@ -142,10 +159,12 @@ def whole(provider: str, body: JsonObject, request_id: str | None) -> ModelReply
         raise gathered.invalid("the answer holds no message")
     gathered.finish = _text(choice.get("finish_reason")) or None
     gathered.take_message(message)
-    return gathered.reply(request_id)
+    return gathered.reply(request_id, Exchange(sent, body))
 
 
-def streamed(provider: str, chunks: Iterable[JsonObject], say: Callable[[Delta], None], request_id: str | None) -> ModelReply:
+def streamed(
+    provider: str, chunks: Iterable[JsonObject], say: Callable[[Delta], None], request_id: str | None, *, sent: JsonObject
+) -> ModelReply:
     """The reply that the chunks make up, each piece passed on as it comes. Raises: as `whole`; ModelConnection for a stream that ends
     before its reply does."""
     gathered = _Gathered(provider, say)
@@ -161,7 +180,7 @@ def streamed(provider: str, chunks: Iterable[JsonObject], say: Callable[[Delta],
         raise ModelConnection(f"{provider}: the reply was cut off")
     if gathered.finish is None:
         raise gathered.invalid("the stream holds no reply")
-    return gathered.reply(request_id)
+    return gathered.reply(request_id, Exchange(sent, gathered.body()))
 
 
 def _usage(used: JsonObject) -> Usage:

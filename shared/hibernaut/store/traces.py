@@ -1,0 +1,25 @@
+"""Traces of steps: each is a blob that expires, kept beside the table. No transaction knows of it."""
+
+from __future__ import annotations
+
+from hibernaut.ports.blobs import Blobs
+from hibernaut.schemas.trace import ProviderTrace
+from hibernaut.store import keys
+
+
+class Traces:
+    """Thread-safe. A trace is kept for at least a day."""
+
+    def __init__(self, blobs: Blobs) -> None:
+        self._blobs = blobs
+
+    def put(self, tenant: str, trace: ProviderTrace) -> None:
+        """Raises: OSError."""
+        self._blobs.put(keys.trace(tenant, trace.run_id, trace.step_id), trace.model_dump_json().encode())
+
+    def get(self, tenant: str, run_id: str, step_id: str) -> ProviderTrace | None:
+        """Raises: OSError."""
+        try:
+            return ProviderTrace.model_validate_json(self._blobs.get(keys.trace(tenant, run_id, step_id)))
+        except KeyError:
+            return None

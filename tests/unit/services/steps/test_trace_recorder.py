@@ -1,0 +1,72 @@
+"""What is kept of a model call, and what keeping it may cost and break: one blob, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hibernaut.domain.redaction import without_words
+from hibernaut.services.host import TraceMode
+from hibernaut.store.steps import Steps
+from tests.support.scripted_model import calls, in_turn, says
+from tests.support.tables import CountingTable
+from tests.support.world import TENANT, World, data_in
+
+INSERT = ("memory_insert", {"label": "human", "new_string": "planted-argument"})
+
+
+def talked(folder: Path, mode: TraceMode) -> tuple[World, str, int]:
+    """A world in which something was said, the run, and the calls of the table that it took."""
+    count = [0]
+
+    def counted(number: int, _kind: str) -> None:
+        count[0] = number
+
+    data = data_in(folder, in_turn(calls(INSERT, text="planted-thought"), says("planted-reply")))
+    world = World(data, wrap=lambda table: CountingTable(table, counted), traces=mode)
+    agent_id = world.make_agent(blocks={"human": "planted-memory"})
+    before = count[0]
+    return world, world.send(agent_id, "planted-question"), count[0] - before
+
+
+def traces(world: World, run_id: str) -> list[str]:
+    steps: Steps = world.stores.steps
+    found = [world.stores.traces.get(TENANT, run_id, step.id) for step in steps.of_run(TENANT, run_id)]
+    return [trace.model_dump_json() for trace in found if trace is not None]
+
+
+def test_a_trace_costs_one_blob_and_no_call_of_the_table(tmp_path: Path) -> None:
+    off, quiet_run, cheap = talked(tmp_path / "off", "off")
+    on, run_id, dear = talked(tmp_path / "on", "on")
+    assert dear == cheap
+    assert traces(off, quiet_run) == []
+    first, second = traces(on, run_id)
+    assert "planted-question" in first
+    assert "planted-thought" in first
+    assert "planted-reply" in second
+
+
+def test_a_redacted_trace_has_the_form_and_none_of_the_words(tmp_path: Path) -> None:
+    world, run_id, _ = talked(tmp_path, "redacted")
+    found = traces(world, run_id)
+    assert len(found) == 2
+    assert not any("planted" in trace for trace in found)
+    assert all(" characters>" in trace for trace in found)
+    body = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "stream": True, "stop": ["a"]}
+    assert without_words(body) == {
+        "model": "m",
+        "messages": [{"role": "user", "content": "<2 characters>"}],
+        "stream": True,
+        "stop": ["<1 characters>"],
+    }
+
+
+def test_a_trace_that_cannot_be_kept_fails_no_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr("hibernaut.store.traces.Traces.put", full)
+    world, run_id, _ = talked(tmp_path, "on")
+    assert world.response(run_id).messages[-1].content == "planted-reply"  # type: ignore[union-attr]
+    assert traces(world, run_id) == []
