@@ -129,6 +129,25 @@ def test_an_agents_files_are_listed_in_pages(client: Letta, http: httpx.Client, 
     assert [one["file_id"] for one in cursor["files"]] == files[2:]
 
 
+@pytest.mark.manifest("agent_files.memory")
+def test_files_stand_in_the_agents_memory_as_blocks(client: Letta, http: httpx.Client, new_agent: Make) -> None:
+    folder, files = folder_with(client, "remembered", birds=BIRDS, bees="Bees hum.")
+    agent = new_agent(folder_ids=[folder], max_files_open=1, per_file_view_window_char_limit=1000)
+    memory = http.get(f"/v1/agents/{agent.id}").json()["memory"]
+    first, second = memory["file_blocks"]
+    assert ([first["label"], second["label"]], [first["file_id"], second["file_id"]]) == (
+        ["remembered/birds.txt", "remembered/bees.txt"],
+        files,
+    )
+    assert (first["is_open"], first["read_only"], first["limit"], first["source_id"]) == (True, True, 1000, folder)
+    assert "1: Parrots are green." in first["value"]
+    assert (second["is_open"], second["value"], second["last_accessed_at"]) == (False, "", None)
+    client.agents.files.open(files[1], agent_id=agent.id)
+    shown = client.agents.retrieve(agent.id, include=["agent.blocks"]).memory.file_blocks
+    assert [one.is_open for one in shown] == [False, True]
+    assert client.agents.retrieve(agent.id).memory.file_blocks == [], "a 1.0 client names what it wants"
+
+
 @pytest.mark.manifest("agent_files.prompt")
 def test_the_model_sees_open_files_and_every_change_in_the_next_run(
     client: Letta, http: httpx.Client, said: Said, new_agent: Make
@@ -137,12 +156,12 @@ def test_the_model_sees_open_files_and_every_change_in_the_next_run(
     client.folders.update(folder, description="About animals.", instructions="Quote them.")
     agent = new_agent(max_files_open=1, per_file_view_window_char_limit=1000)
     client.agents.messages.create(agent.id, input="hi")
-    assert "<directories>\n" not in system_of(said)
+    assert "<directories>" not in system_of(said), "nor do the base instructions hold the tag"
     client.agents.folders.attach(folder, agent_id=agent.id)
     client.agents.messages.create(agent.id, input="hi")
     system = system_of(said)
     assert "<file_limits>\n- current_files_open=1\n- max_files_open=1\n</file_limits>" in system
-    assert '<directory name="seen">\n<description>\nAbout animals.\n</description>' in system
+    assert '</file_limits>\n<directory name="seen">\n<description>About animals.</description>\n<instructions>Quote' in system
     assert '<file status="open" name="seen/birds.txt">' in system
     assert '<file status="closed" name="seen/bees.txt">' in system
     assert "1: Parrots are green." in system

@@ -354,6 +354,20 @@ def test_the_context_window_is_measured(http: httpx.Client, new_agent: NewAgent)
     assert len(view["functions_definitions"]) == 3
 
 
+@pytest.mark.manifest("agents.count", "agents.list.hidden")
+def test_hidden_agents_are_counted_and_listed_where_they_are_asked_for(http: httpx.Client, new_agent: NewAgent) -> None:
+    marked = {"tags": ["counted here"]}
+    new_agent(**marked)
+    hidden = new_agent(**marked, hidden=True)
+    for shown, expected in ({}, 1), ({"show_hidden_agents": True}, 2):
+        query = {"tags": "counted here", **shown}
+        assert http.get("/v1/agents/count", params=query).json() == expected
+        assert len(http.get("/v1/agents/", params=query).json()) == expected
+    every = http.get("/v1/agents/count", params={"show_hidden_agents": True}).json()
+    assert every > http.get("/v1/agents/count").json()
+    assert hidden.id not in http.get("/v1/agents/").text
+
+
 @pytest.mark.manifest("agents.core_memory", "agents.count")
 def test_core_memory_and_the_count_have_routes_of_their_own(http: httpx.Client, new_agent: NewAgent) -> None:
     before = http.get("/v1/agents/count").json()

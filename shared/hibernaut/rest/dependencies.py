@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hibernaut.services.models.model_list import Models
     from hibernaut.services.prompt.system_messages import Prompts
     from hibernaut.services.runs.cancellation import Cancelling
+    from hibernaut.services.runs.direct_calls import DirectCalls
     from hibernaut.services.runs.jobs import Jobs
     from hibernaut.services.runs.repairs import Repairs
     from hibernaut.services.runs.runs import Runs
@@ -58,6 +59,7 @@ class Services:
     messages: Messages
     runs: Runs
     jobs: Jobs
+    direct_calls: DirectCalls
     steps: Steps
     endings: Endings
     repairs: Repairs

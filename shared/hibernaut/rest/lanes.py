@@ -44,6 +44,7 @@ BY_ENDING = {
     "/upload": UPLOADS,
     "/summarize": SUMMARIES,
     "/compact": SUMMARIES,
+    "/generate": SUMMARIES,
     "/search": SEARCHES,
     "/run": TOOL_RUNS,
 }

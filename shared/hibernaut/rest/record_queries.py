@@ -47,8 +47,8 @@ class AgentShown(_Shown):
     """The query of one agent."""
 
 
-class AgentList(_List, _Shown):
-    """A page of agents. `ascending` and `sort_by` are deprecated forms of `order` and `order_by`."""
+class _AgentChoice(Schema):
+    """Which agents are wanted. `show_hidden_agents`: also those that are hidden."""
 
     name: str | None = None
     tags: list[str] | None = None
@@ -61,14 +61,7 @@ class AgentList(_List, _Shown):
     identifier_keys: list[str] | None = None
     last_stop_reason: StopReason | None = None
     created_by_id: str | None = None
-    order_by: AgentOrder = "created_at"
-    ascending: bool | None = None
-    sort_by: AgentOrder | None = None
-
-    def page(self) -> Page:
-        """An unknown cursor counts as none, in this list alone (digest 1.5)."""
-        descending = self.order == "desc" if self.ascending is None else not self.ascending
-        return Page(limit=self.limit, before=self.before, after=self.after, descending=descending, lost="ignored")
+    show_hidden_agents: bool = False
 
     def filter(self) -> AgentFilter:
         return AgentFilter(
@@ -83,7 +76,25 @@ class AgentList(_List, _Shown):
             identifier_keys=self.identifier_keys or (),
             last_stop_reason=self.last_stop_reason,
             created_by_id=self.created_by_id,
+            hidden=self.show_hidden_agents,
         )
+
+
+class AgentCount(_AgentChoice):
+    """Which agents are counted."""
+
+
+class AgentList(_List, _Shown, _AgentChoice):
+    """A page of agents. `ascending` and `sort_by` are deprecated forms of `order` and `order_by`."""
+
+    order_by: AgentOrder = "created_at"
+    ascending: bool | None = None
+    sort_by: AgentOrder | None = None
+
+    def page(self) -> Page:
+        """An unknown cursor counts as none, in this list alone (digest 1.5)."""
+        descending = self.order == "desc" if self.ascending is None else not self.ascending
+        return Page(limit=self.limit, before=self.before, after=self.after, descending=descending, lost="ignored")
 
 
 class BlockAgentList(_List, _Shown):
@@ -202,6 +213,7 @@ def _parts(values: Sequence[str] | None) -> list[str]:
 
 
 AgentShownQuery = Annotated[AgentShown, Query()]
+AgentCountQuery = Annotated[AgentCount, Query()]
 AgentListQuery = Annotated[AgentList, Query()]
 BlockAgentListQuery = Annotated[BlockAgentList, Query()]
 BlockListQuery = Annotated[BlockList, Query()]

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from functools import partial
 
 from fastapi import Response
 from fastapi.responses import StreamingResponse
+from pydantic import BaseModel
 
 from hibernaut.ports.table import TableError
 from hibernaut.rest import async_bridge
@@ -33,14 +35,30 @@ PAUSE = 0.05
 """Seconds between two looks for a message that has not arrived yet."""
 
 
-async def whole(services: Services, lanes: Lanes, tenant: str, asked: Request) -> Response:
-    """The whole reply, when the run has ended. Raises: why the request is refused, and how the run failed."""
+@dataclass(frozen=True, slots=True)
+class RunPlace:
+    """Where a run is found."""
+
+    tenant: str
+    run_id: str
+
+
+Shape = Callable[[str, LettaResponse], BaseModel]
+"""What a reply of a run (by its id) is shown as."""
+
+
+def _as_it_is(_run_id: str, whole: LettaResponse) -> BaseModel:
+    return whole
+
+
+async def whole(services: Services, lanes: Lanes, tenant: str, asked: Request, shape: Shape = _as_it_is) -> Response:
+    """The whole reply in its `shape`, when the run has ended. Raises: why the request is refused, and how the run failed."""
     lanes.admit(TURNS)  # Before anything is accepted: a run that is must not wait for a thread that is not there.
     accepted = await lanes.take(partial(services.sending.accept, tenant, asked))
     drive = None
     if not accepted.attached and not accepted.waits:
         drive = partial(services.sending.start, tenant, accepted.run_id, inline=True)
-    return await _answer(services.following, lanes, tenant, accepted.run_id, drive)
+    return await _answer(services.following, lanes, RunPlace(tenant, accepted.run_id), drive, shape)
 
 
 async def streamed(services: Services, lanes: Lanes, tenant: str, asked: Request, *, pings: bool) -> Response:
@@ -81,11 +99,11 @@ def begin(services: Services, tenant: str, asked: Request) -> str:
     return accepted.run_id
 
 
-async def _answer(services: Following, lanes: Lanes, tenant: str, run_id: str, drive: Callable[[], None] | None) -> Response:
+async def _answer(services: Following, lanes: Lanes, run: RunPlace, drive: Callable[[], None] | None, shape: Shape) -> Response:
     async def ended() -> LettaResponse:
         if drive is not None:
             await lanes.work(drive)
-        return await async_bridge.response(services, lanes, tenant, run_id)
+        return await async_bridge.response(services, lanes, run.tenant, run.run_id)
 
     ending = asyncio.ensure_future(ended())
     try:
@@ -94,8 +112,8 @@ async def _answer(services: Following, lanes: Lanes, tenant: str, run_id: str, d
         ending.cancel()
         raise
     if ending.done():
-        return reply(ending.result())
-    told = partial(_told, services, tenant, run_id)
+        return reply(shape(run.run_id, ending.result()))
+    told = partial(_told, services, run, shape)
     return StreamingResponse(_held_open(lanes, ending, told), media_type=JSON)
 
 
@@ -112,10 +130,10 @@ async def _held_open(lanes: Lanes, ending: asyncio.Future[LettaResponse], told: 
             ending.exception()  # looked at, so that nobody is told that it was not: the run's own record says how it ended
 
 
-def _told(services: Following, tenant: str, run_id: str) -> bytes:
+def _told(services: Following, run: RunPlace, shape: Shape) -> bytes:
     try:
-        outcome = services.outcome(tenant, run_id)
+        outcome = services.outcome(run.tenant, run.run_id)
     except (HibernautError, TableError):
         stop = LettaStopReason(stop_reason=StopReason.ERROR)
-        outcome = LettaResponse(messages=[], stop_reason=stop, usage=LettaUsageStatistics(run_ids=[run_id]))
-    return bytes(reply(outcome).body)
+        outcome = LettaResponse(messages=[], stop_reason=stop, usage=LettaUsageStatistics(run_ids=[run.run_id]))
+    return bytes(reply(shape(run.run_id, outcome)).body)

@@ -96,14 +96,6 @@ _LATER: dict[str, _Rows] = {
         ("tokens.delete", "DELETE /v1/client-side-access-tokens/{token}", "Takes a token back."),
     ),
     "API 3": (
-        ("agents.generate", "POST /v1/agents/{agent_id}/generate", "Asks the agent's model without its memory."),
-        ("chat_completions", "POST /v1/chat/completions", "Speaks OpenAI's format with an agent as the model."),
-        ("messages.preview", "POST /v1/agents/{agent_id}/messages/preview-raw-payload", "What the provider would be sent."),
-        (
-            "conversations.preview",
-            "POST /v1/conversations/{conversation_id}/messages/preview-raw-payload",
-            "What the provider would be sent.",
-        ),
         ("messages.capture", "POST /v1/agents/{agent_id}/messages/capture", "Stores turns that were produced elsewhere."),
         ("blocks.identities.attach", "PATCH /v1/blocks/{block_id}/identities/attach/{identity_id}", "Gives a block an identity."),
         ("blocks.identities.detach", "PATCH /v1/blocks/{block_id}/identities/detach/{identity_id}", "Takes it away."),

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from hibernaut.schemas.approval import DEFAULT_DEADLINE
 from hibernaut.schemas.base import JsonObject, Moment, Schema, Whole
-from hibernaut.schemas.block import Block, CreateBlock
+from hibernaut.schemas.block import Block, CreateBlock, FileBlock
 from hibernaut.schemas.folder import Folder
 from hibernaut.schemas.letta_message import ApprovalRequestMessage
 from hibernaut.schemas.limits import Metadata, Name, Names, Note, Small, Text
@@ -65,7 +65,7 @@ class Memory(Schema):
     agent_type: AgentType | None = None
     git_enabled: bool = False
     blocks: list[Block] = Field(default_factory=list)
-    file_blocks: list[JsonObject] = Field(default_factory=list)
+    file_blocks: list[FileBlock] = Field(default_factory=list)
     prompt_template: str = ""
 
 

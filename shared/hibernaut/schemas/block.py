@@ -48,6 +48,15 @@ class Block(Schema):
     last_updated_by_id: str | None = None
 
 
+class FileBlock(Block):
+    """A file as an agent's memory shows it: its value is the window that is open on it, and empty where it is closed."""
+
+    file_id: str
+    source_id: str
+    is_open: bool
+    last_accessed_at: Moment | None = None
+
+
 class StoredBlock(Stored, Block):
     """What the table keeps beside the wire's fields. `version` counts changes; a step's transaction checks it."""
 

@@ -44,7 +44,7 @@ class Agents:
         key, row = keys.agent(tenant, agent.id), keys.agent_row(tenant, agent.id)
         return [
             Put(self._codec.item(key, agent, version=agent.version, wt=token, private=True), ABSENT),
-            Put({"pk": row.pk, "sk": row.sk, **_listed(agent)}),
+            Put({"pk": row.pk, "sk": row.sk, **_listed(agent), **({CONCEALED: True} if agent.hidden else {})}),
         ]
 
     def change(self, tenant: str, before: StoredAgent, after: StoredAgent, token: str) -> list[Change]:
@@ -58,7 +58,12 @@ class Agents:
         changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version), frees=freed(key, before))]
         old = _listed(before)
         row = {name: value for name, value in (_listed(after) | _of_last_run(after)).items() if old.get(name) != value}
-        return [*changes, Update(keys.agent_row(tenant, after.id), set=row)] if row else changes
+        if not row:
+            return changes
+        if "hidden" in row and after.hidden:
+            row[CONCEALED] = True
+        shown = (CONCEALED,) if "hidden" in row and not after.hidden else ()
+        return [*changes, Update(keys.agent_row(tenant, after.id), set=row, remove=shown)]
 
     def run_ended(self, tenant: str, agent_id: str, at: datetime, duration_ms: int, stop_reason: StopReason | None) -> Update:
         """The change of the list row at a run's end. A row that is gone already becomes one without a name, which no list shows."""
@@ -72,6 +77,12 @@ class Agents:
     def listed(self, tenant: str) -> RowList:
         """The list rows of all agents."""
         return RowList(self._table, keys.agent_row(tenant, "agent").pk, mark="name")
+
+    def count(self, tenant: str, *, hidden: bool) -> int:
+        """How many agents there are, with or without those that are hidden. The engine counts."""
+        every = self.listed(tenant).count()
+        row = keys.agent_row(tenant, "agent")
+        return every if hidden else every - self._table.count(row.pk, having=CONCEALED)
 
     def rows(self, tenant: str) -> list[Item]:
         """The list rows of all agents, oldest first."""
@@ -89,6 +100,10 @@ class Agents:
         """The changes that end an agent, on the condition that it is as it was read."""
         key = keys.agent(tenant, agent.id)
         return [Delete(key, eq(version=agent.version), freed(key, agent)), Delete(keys.agent_row(tenant, agent.id))]
+
+
+CONCEALED = "concealed"
+"""The attribute that the list rows of hidden agents have, and no other: by it the engine counts them."""
 
 
 def _listed(agent: StoredAgent) -> dict[str, Value]:

@@ -208,11 +208,17 @@ class Files:
     def desk(self, tenant: str, agent_id: str) -> Desk:
         """What an agent has open."""
         item = self._table.get(keys.desk(tenant, agent_id))
-        if item is None:
-            return Desk()
+        return Desk() if item is None else self._desk(item)
+
+    def _desk(self, item: Item) -> Desk:
         desk = self._codec.record(Desk, item)
         desk.version = int(item["version"])
         return desk
+
+    def desks(self, tenant: str, agent_ids: Sequence[str]) -> dict[str, Desk]:
+        """What those of the agents have open that have a desk."""
+        wanted = {keys.desk(tenant, agent_id): agent_id for agent_id in agent_ids}
+        return {wanted[key]: self._desk(item) for key, item in self._table.get_many(list(wanted)).items()}
 
     def put_desk(self, tenant: str, agent_id: str, before: Desk, after: Desk, token: str) -> Put:
         """The change of a desk, on the condition that it is as it was read."""

@@ -26,6 +26,7 @@ from hibernaut.services.models.model_list import Models as ModelLists
 from hibernaut.services.prompt.file_views import FileViews
 from hibernaut.services.records import records_over
 from hibernaut.services.runs.cancellation import Cancelling
+from hibernaut.services.runs.direct_calls import DirectCalls
 from hibernaut.services.runs.jobs import Jobs
 from hibernaut.services.runs.runs import Runs
 from hibernaut.services.runs.steps import Steps
@@ -61,15 +62,16 @@ def services_over(
         deletion=stores.deletion,
     )
     updates = AgentUpdates(records, models=models, windows=windows)
+    views = FileViews(stores)
     agents = Agents(
         records,
+        views,
         creation=AgentCreation(records, models=models, prompts=chain.prompts),
         updates=updates,
         windows=windows,
         endings=chain.endings,
     )
     archives = Archives(stores, records, models=models, agents=agents)
-    views = FileViews(stores)
     files = Files(records, stores.passages, views, host.ingest, limit=upload_limit)
     return Services(
         files=files,
@@ -98,6 +100,7 @@ def services_over(
         following=Following(stores, host),
         messages=messages,
         runs=runs,
+        direct_calls=DirectCalls(records, host, models, chain.loader),
         jobs=Jobs(runs=runs, endings=chain.endings),
         compactions=chain.compactions,
         steps=Steps(steps=stores.steps, messages=messages, writer=stores.writer, traces=stores.traces),

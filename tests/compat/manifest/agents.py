@@ -106,7 +106,13 @@ ROWS = (
     done("agents.list.filters", "API 2.2", "By name, part of a name, tags, project, template, identity, stop reason, maker."),
     done("agents.list.order", "API 2.2", "By making, last change or last run; agents that never ran stand last."),
     done("agents.list.cursors", "API 1.5", "Cursors follow the order asked for; an unknown one is ignored."),
-    done("agents.count", "API 3", "GET /v1/agents/count answers a number.", "GET /v1/agents/count"),
+    done(
+        "agents.count",
+        "API 3",
+        "How many agents pass the filters of the list; hidden ones count with `show_hidden_agents`.",
+        "GET /v1/agents/count",
+    ),
+    done("agents.list.hidden", "API 2.2", "With `show_hidden_agents` the list shows them too."),
     done(
         "agents.delete",
         "API 2.2",

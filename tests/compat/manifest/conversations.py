@@ -59,6 +59,12 @@ ROWS = (
     ),
     done("conversations.list.filters", "API 2.16", "`summary_search` in any case; `archive_status`, by default `unarchived`."),
     done("conversations.hidden", "API 2.16", "A hidden conversation stands in no list, and is found by its id."),
+    done(
+        "conversations.preview",
+        "API 3",
+        "The provider's request body of a message to the conversation, with its model, its blocks and its messages.",
+        "POST /v1/conversations/{conversation_id}/messages/preview-raw-payload",
+    ),
     done("conversations.delete", "API 2.16", "Deletes one: null, then 404.", "DELETE /v1/conversations/{conversation_id}"),
     done("conversations.delete.busy", "API 2.16", "What is under way in it is cancelled first."),
     done("conversations.delete.agent", "API 2.16", "An agent's conversations are deleted with it."),

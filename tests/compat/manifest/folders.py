@@ -89,6 +89,11 @@ ROWS = (
     ),
     done("agent_files.close", "API 2.7", "Closes it.", "PATCH /v1/agents/{agent_id}/files/{file_id}/close"),
     done("agent_files.close_all", "API 2.7", "Closes all.", "PATCH /v1/agents/{agent_id}/files/close-all"),
+    done(
+        "agent_files.memory",
+        "API 4.4",
+        "`memory.file_blocks` shows each file as a read-only block: its open window as the value.",
+    ),
     done("agent_files.lru", "RT 8.4", "Beyond `max_files_open` what was looked at longest ago is closed."),
     diverging(
         "agent_files.prompt",

@@ -204,6 +204,29 @@ ROWS = (
         "API 6.2",
         "A reply that breaks off ends its run with one error, after what was heard of it; nothing of it stands in the log.",
     ),
+    diverging(
+        "messages.preview",
+        "API 3",
+        "The provider's request body of the first step that a message would lead to; nothing is sent or stored. An answer to an approval "
+        "is 400.",
+        "V1 previews those too.",
+        "POST /v1/agents/{agent_id}/messages/preview-raw-payload",
+    ),
+    diverging(
+        "agents.generate",
+        "API 3",
+        "Asks the agent's model one question without its memory and tools; `response_schema` gives the answer its form. A provider's "
+        "failure has the status and the body that it has everywhere.",
+        "V1 answers every such failure with 502.",
+        "POST /v1/agents/{agent_id}/generate",
+    ),
+    diverging(
+        "chat_completions",
+        "API 3",
+        "Speaks OpenAI's format with an agent's id as the model, streamed and whole: the last user message is sent, the agent's text comes back.",
+        "V1 refuses what is not streamed (400).",
+        "POST /v1/chat/completions",
+    ),
     done(
         "messages.update",
         "API 1.6",

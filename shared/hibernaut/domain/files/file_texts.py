@@ -15,8 +15,6 @@ from hibernaut.schemas.errors import InvalidArgument, UnsupportedMedia
 
 LONGEST_NAME = 255
 """Bytes of a file's or a folder's name, as file systems have it."""
-LONGEST_LINE = 2_000
-"""Characters of a line as it is shown; longer ones are broken at a space."""
 PART = 256 * 1024
 """Characters of a part of a text, about: what is read at once to show a window."""
 SAMPLE = 1024 * 1024
@@ -301,34 +299,19 @@ def _western(sample: bytes) -> str:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text as they are shown; overlong ones are broken at the last space that fits."""
-    lines: list[str] = []
-    for line in text.split("\n"):
-        start = 0
-        while len(line) - start > LONGEST_LINE:
-            space = line.rfind(" ", start + 1, start + LONGEST_LINE) + 1
-            end = space or start + LONGEST_LINE
-            lines.append(line[start:end])
-            start = end
-        lines.append(line[start:])
-    if lines and not lines[-1]:
+    """The lines of a text, however long: their numbers are those that every other program gives them."""
+    lines = text.split("\n")
+    if not lines[-1]:
         lines.pop()
     return lines
 
 
 def parts_of(text: str) -> list[str]:
-    """The text in parts, each of whole lines as they are shown: the parts one after the other are the text."""
+    """The text in parts that end with a line, where one ends in time: the parts one after the other are the text."""
     parts: list[str] = []
     start = 0
     while len(text) - start > PART:
-        end = text.rfind("\n", start, start + PART) + 1
-        if not end:
-            end = start + len("".join(_whole(text[start : start + PART])))
+        end = text.rfind("\n", start, start + PART) + 1 or start + PART
         parts.append(text[start:end])
         start = end
     return [*parts, text[start:]] if start < len(text) or not parts else parts
-
-
-def _whole(piece: str) -> list[str]:
-    """The lines of a piece without a line feed, but the last: that may go on."""
-    return lines_of(piece)[:-1]

@@ -129,12 +129,12 @@ def directories(folders: Sequence[ShownFolder], *, most: int, limit: int, labels
         return None
     is_open = sum(file.view is not None for folder in folders for file in folder.files)
     limits = _tagged("file_limits", f"- current_files_open={is_open}\n- max_files_open={most}")
-    return _tagged("directories", "\n\n".join([limits, *(_folder(folder, limit, labels) for folder in folders)]))
+    return _tagged("directories", "\n".join([limits, *(_folder(folder, limit, labels) for folder in folders)]))
 
 
 def _folder(folder: ShownFolder, limit: int, labels: Sequence[str | None]) -> str:
     texts = (("description", folder.description), ("instructions", folder.instructions))
-    parts = [_tagged(tag, escaped(text, labels)) for tag, text in texts if text]
+    parts = [f"<{tag}>{escaped(text, labels)}</{tag}>" for tag, text in texts if text]
     parts += [_file(file, limit, labels) for file in folder.files]
     return "\n".join([f'<directory name="{attribute(folder.name)}">', *parts, "</directory>"])
 

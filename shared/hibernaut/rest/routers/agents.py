@@ -9,7 +9,7 @@ from fastapi import APIRouter, Header, Response
 from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.json_responses import plain, replies, reply
 from hibernaut.rest.lazy_routes import LateRoute
-from hibernaut.rest.record_queries import AgentListQuery, AgentShownQuery
+from hibernaut.rest.record_queries import AgentCountQuery, AgentListQuery, AgentShownQuery
 from hibernaut.schemas.agent import AgentState, ContextWindowOverview, CreateAgentRequest, Memory, ResetMessages, UpdateAgent
 from hibernaut.schemas.ids import AgentId
 
@@ -35,9 +35,9 @@ def list_agents(services: TheServices, caller: TheCaller, query: AgentListQuery)
 
 
 @router.get("/count", response_model=int)
-def count_agents(services: TheServices, caller: TheCaller) -> Response:
-    """How many agents there are."""
-    return plain(services.agents.count(caller.tenant))
+def count_agents(services: TheServices, caller: TheCaller, query: AgentCountQuery) -> Response:
+    """How many agents there are that are not hidden, or of those with `show_hidden_agents`."""
+    return plain(services.agents.count(caller.tenant, query.filter()))
 
 
 @router.get("/{agent_id}", response_model=AgentState)

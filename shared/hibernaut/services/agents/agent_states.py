@@ -14,13 +14,14 @@ from hibernaut.domain.turn.summaries import with_prompt
 from hibernaut.domain.wire.letta_messages import Rendering, render
 from hibernaut.ports.table import Item
 from hibernaut.schemas.agent import AgentEnvironmentVariable, AgentState, Memory, StoredAgent
-from hibernaut.schemas.block import Block, StoredBlock
+from hibernaut.schemas.block import Block, FileBlock, StoredBlock
 from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.folder import StoredFolder
 from hibernaut.schemas.letta_message import ApprovalRequestMessage
 from hibernaut.schemas.llm_config import LLMConfig
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.tool import StoredTool
+from hibernaut.services.prompt.file_views import FileViews
 from hibernaut.services.records import Records
 
 RELATIONS = frozenset({"blocks", "identities", "managed_group", "pending_approval", "secrets", "sources", "tags", "tools"})
@@ -57,11 +58,13 @@ class _Found:
     tools: dict[str, StoredTool]
     folders: dict[str, StoredFolder]
     asking: dict[str, ApprovalRequestMessage]
+    files: dict[str, list[FileBlock]]
 
 
 class AgentStates:
-    def __init__(self, records: Records) -> None:
+    def __init__(self, records: Records, files: FileViews) -> None:
         self._records = records
+        self._files = files
 
     def of_one(self, tenant: str, agent: StoredAgent, shown: frozenset[str] = LOADED) -> AgentState:
         return self.of(tenant, [agent], shown)[0]
@@ -84,6 +87,7 @@ class AgentStates:
             tools=self._records.tools.get_many(tenant, tool_ids),
             folders=self._records.folders.get_many(tenant, folder_ids),
             asking=self._asking(tenant, heads) if "pending_approval" in shown else {},
+            files=self._files.blocks(tenant, agents) if "blocks" in shown else {},
         )
 
     def _asking(self, tenant: str, heads: dict[str, Head]) -> dict[str, ApprovalRequestMessage]:
@@ -114,7 +118,11 @@ class AgentStates:
                 "compaction_settings": with_prompt(agent.compaction_settings),
                 "model_settings": agent.explicit_model_settings or settings_of(agent.llm_config),
                 "memory": Memory.model_construct(
-                    agent_type=agent.agent_type, git_enabled=False, blocks=blocks, file_blocks=[], prompt_template=""
+                    agent_type=agent.agent_type,
+                    git_enabled=False,
+                    blocks=blocks,
+                    file_blocks=found.files.get(agent.id, []),
+                    prompt_template="",
                 ),
                 "blocks": blocks,
                 "tools": [found.tools[tool_id] for tool_id in agent.tool_ids if tool_id in found.tools],

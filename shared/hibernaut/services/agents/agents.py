@@ -17,6 +17,7 @@ from hibernaut.services.agents.agent_states import LOADED, AgentStates
 from hibernaut.services.agents.agent_updates import AgentUpdates
 from hibernaut.services.agents.agent_windows import AgentWindows
 from hibernaut.services.conversations.conversation_deletion import ConversationEnds
+from hibernaut.services.prompt.file_views import FileViews
 from hibernaut.services.records import Records
 from hibernaut.services.turns.run_termination import Endings
 from hibernaut.store.deletion import Tombstone
@@ -28,7 +29,7 @@ MADE = "created_at"
 
 @dataclass(frozen=True, slots=True)
 class AgentFilter:
-    """Which agents a list shows (Letta V1 API, digest 2.2). Hidden ones never."""
+    """Which agents a list shows (Letta V1 API, digest 2.2); `hidden`: also those that are hidden."""
 
     name: str | None = None
     tags: Sequence[str] = ()
@@ -41,9 +42,12 @@ class AgentFilter:
     identifier_keys: Sequence[str] = ()
     last_stop_reason: str | None = None
     created_by_id: str | None = None
+    hidden: bool = False
 
     def admits(self, row: Item) -> bool:
-        if row["hidden"] or self.identifier_keys:  # no identity has a key here yet, so no agent has one with it
+        if (
+            row["hidden"] and not self.hidden
+        ) or self.identifier_keys:  # no identity has a key here yet, so no agent has one with it
             return False
         exact = {
             "name": self.name,
@@ -84,14 +88,21 @@ class Agents:
     """The way in to everything that is asked of agents; `creation`, `updates` and `windows` are the parts that change them."""
 
     def __init__(
-        self, records: Records, *, creation: AgentCreation, updates: AgentUpdates, windows: AgentWindows, endings: Endings
+        self,
+        records: Records,
+        files: FileViews,
+        *,
+        creation: AgentCreation,
+        updates: AgentUpdates,
+        windows: AgentWindows,
+        endings: Endings,
     ) -> None:
         self._records = records
         self._ends = ConversationEnds(records, endings=endings)
         self.creation = creation
         self.updates = updates
         self.windows = windows
-        self.states = AgentStates(records)
+        self.states = AgentStates(records, files)
 
     def retrieve(self, tenant: str, agent_id: str, shown: frozenset[str] = LOADED) -> AgentState:
         """Raises: NotFound."""
@@ -127,8 +138,11 @@ class Agents:
         """A page of those agents that links lead to and that exist, by the time of their making."""
         return self.some(tenant, linked(self._records, tenant, links, asked), shown)
 
-    def count(self, tenant: str) -> int:
-        return self._records.agents.listed(tenant).count()
+    def count(self, tenant: str, wanted: AgentFilter) -> int:
+        """How many agents pass the filter; the engine counts where it asks for nothing in particular."""
+        if wanted == AgentFilter(hidden=wanted.hidden):
+            return self._records.agents.count(tenant, hidden=wanted.hidden)
+        return sum(wanted.admits(row) for row in self._records.agents.rows(tenant))
 
     def tags(self, tenant: str, text: str | None, asked: Page) -> Sequence[str]:
         """The tags of all agents that contain `text`; the tag is its own cursor."""

@@ -140,9 +140,9 @@ class Ingestion:
         for number, part in enumerate(parts_of(text)):
             self._files.put_text(job.tenant, job.file.id, number, part)
             parts.append(TextPart(first_line=first, characters=len(part)))
-            first += len(lines_of(part))
+            first += part.count("\n")
         try:
-            return self._write(job, parts=parts, lines=first - 1, characters=len(text), readable=True)
+            return self._write(job, parts=parts, lines=len(lines_of(text)), characters=len(text), readable=True)
         except _Lost:
             now = self._files.taken(job.tenant, job.file.id)
             if now is None or now.token == GONE:  # deleted under our hands, by somebody who does not know of these

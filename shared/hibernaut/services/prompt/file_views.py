@@ -5,7 +5,7 @@ A file's text never changes once it is there, so a window that was made is kept.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +14,8 @@ from hibernaut.domain.files import file_views
 from hibernaut.domain.files.file_texts import lines_of
 from hibernaut.domain.files.file_views import ShownFile, ShownFolder, View
 from hibernaut.schemas.agent import StoredAgent
-from hibernaut.schemas.file import OpenFile, StoredFile
+from hibernaut.schemas.block import FileBlock
+from hibernaut.schemas.file import Desk, OpenFile, StoredFile
 from hibernaut.schemas.folder import StoredFolder
 from hibernaut.store.files import Row
 from hibernaut.store.lru_cache import Kept
@@ -71,6 +72,39 @@ class FileViews:
         ]
         return file_views.directories(shown, most=most, limit=limit, labels=labels)
 
+    def blocks(self, tenant: str, agents: Sequence[StoredAgent]) -> dict[str, list[FileBlock]]:
+        """The files of each agent that has folders, as its memory shows them; each folder is listed once. Raises: OSError."""
+        having = [agent for agent in agents if agent.source_ids]
+        desks = self._files.desks(tenant, [agent.id for agent in having]) if having else {}
+        folders = self._folders.get_many(tenant, list({one for agent in having for one in agent.source_ids}))
+        files = {
+            folder_id: [Attached(row, folder) for row in self._files.rows(tenant, folder_id) if row.readable]
+            for folder_id, folder in folders.items()
+        }
+        return {
+            agent.id: [
+                self._block(tenant, agent, file, desks.get(agent.id, Desk()))
+                for folder_id in agent.source_ids
+                for file in files.get(folder_id, ())
+            ]
+            for agent in having
+        }
+
+    def _block(self, tenant: str, agent: StoredAgent, file: Attached, desk: Desk) -> FileBlock:
+        file_id = file.row.file_id
+        window = desk.open.get(file_id)
+        return FileBlock(
+            id=f"block-{file_id.removeprefix('file-')}",
+            label=file.name,
+            value=self.view(tenant, agent, file.row, window).text if window else "",
+            limit=limits_of(agent)[1],
+            read_only=True,
+            file_id=file_id,
+            source_id=file.folder.id,
+            is_open=window is not None,
+            last_accessed_at=window.accessed if window else desk.seen.get(file_id),
+        )
+
     def _shown(self, tenant: str, agent: StoredAgent, file: Attached, window: OpenFile | None) -> ShownFile:
         view = self.view(tenant, agent, file.row, window) if window else None
         return ShownFile(file.name, file.row.characters, view.text if view else None)
@@ -99,16 +133,16 @@ class FileViews:
         """At most `count` lines from line `start` (from 0) on; as many as have more than `characters`. Raises: KeyError, OSError."""
         if not file.parts or count < 1:
             return []
-        part = max(0, bisect_right([one.first_line for one in file.parts], start + 1) - 1)
-        found: list[str] = []
-        size = 0
-        skipped = start + 1 - file.parts[part].first_line
-        while part < len(file.parts) and len(found) < count and size <= characters:
-            more = lines_of(self._files.text_of(tenant, file.id, part))[skipped:]
-            found += more
-            size += sum(map(len, more))
-            skipped, part = 0, part + 1
-        return found[:count]
+        # A line that goes on over several parts begins in the last one whose own first line is another.
+        part = max(0, bisect_left([one.first_line for one in file.parts], start + 1) - 1)
+        wanted = "\n".join(self._files.text_of(tenant, file.id, part).split("\n")[start + 1 - file.parts[part].first_line :])
+        pieces, size, ends = [wanted], len(wanted), wanted.count("\n")
+        for later in range(part + 1, len(file.parts)):
+            if ends >= count or size > characters:
+                break
+            pieces.append(self._files.text_of(tenant, file.id, later))
+            size, ends = size + len(pieces[-1]), ends + pieces[-1].count("\n")
+        return lines_of("".join(pieces))[:count]
 
     def parts(self, tenant: str, file: StoredFile) -> Iterator[str]:
         """The text, part by part. Raises: KeyError, OSError."""

@@ -259,8 +259,6 @@ class Sending:
     def _run(self, request: Request, head: Head, now: datetime) -> StoredRun:
         body = request.body
         metadata: JsonObject = {"run_type": request.run_type}
-        options = RunOptions(**body.model_dump(include=set(RunOptions.model_fields)))
-        options.approval_deadline_given = "approval_deadline" in body.model_fields_set
         return StoredRun(
             id=self._host.ids.new("run"),
             agent_id=request.agent_id,
@@ -270,7 +268,7 @@ class Sending:
             metadata=metadata,
             callback_url=request.callback_url,
             request_config=RequestConfig(**body.model_dump(include=set(RequestConfig.model_fields))),
-            options=options,
+            options=options_of(body),
         )
 
 
@@ -282,6 +280,13 @@ _PENDING = (
     "CONFLICT: Cannot send a new message: The agent is waiting for approval on a tool call. "
     "Please approve or deny the pending request before continuing."
 )
+
+
+def options_of(body: LettaRequest) -> RunOptions:
+    """What a request asks of its run."""
+    options = RunOptions(**body.model_dump(include=set(RunOptions.model_fields)))
+    options.approval_deadline_given = "approval_deadline" in body.model_fields_set
+    return options
 
 
 def body_digest(agent_id: str, body: bytes) -> str:

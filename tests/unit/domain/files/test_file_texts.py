@@ -81,19 +81,15 @@ def test_every_end_of_a_line_is_a_line_feed() -> None:
     assert decoded(b"a\r\nb\rc\x0cd") == "a\nb\nc\nd"
 
 
-def test_an_overlong_line_is_broken_at_a_space() -> None:
-    lines = lines_of("word " * 1_000 + "\nshort\n\nend\n")
-    assert max(map(len, lines)) <= file_texts.LONGEST_LINE
-    assert all(line.endswith(" ") for line in lines[:2])
-    assert lines[-3:] == ["short", "", "end"]
+def test_a_line_is_one_however_long_it_is() -> None:
+    assert lines_of("word " * 1_000 + "\nshort\n\nend\n") == ["word " * 1_000, "short", "", "end"]
     assert lines_of("") == []
 
 
 @given(st.lists(st.text("ab \n", max_size=40), max_size=30).map("".join))
-def test_the_parts_of_a_text_are_the_text_and_have_its_lines(text: str) -> None:
+def test_the_parts_of_a_text_are_the_text_and_end_with_a_line_where_one_ends(text: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(file_texts, "PART", 24)
-        patch.setattr(file_texts, "LONGEST_LINE", 7)
         parts = parts_of(text)
         assert "".join(parts) == text
-        assert [line for part in parts for line in lines_of(part)] == lines_of(text)
+        assert all(part.endswith("\n") or "\n" not in part for part in parts[:-1])

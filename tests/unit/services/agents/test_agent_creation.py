@@ -10,6 +10,7 @@ from hibernaut.domain.tools.tool_returns import unpack
 from hibernaut.schemas.block import CreateBlock
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
 from hibernaut.schemas.tool import ToolCreate
+from hibernaut.services.agents.agents import AgentFilter
 from tests.support.house import TENANT, House, house_in
 from tests.support.tables import CountingTable
 
@@ -92,7 +93,7 @@ def test_what_cannot_be_is_refused_and_leaves_nothing_behind(house: House) -> No
     ):
         with pytest.raises(refused):
             house.agent(**fields)
-    assert house.services.agents.count(TENANT) == 0
+    assert house.services.agents.count(TENANT, AgentFilter(hidden=True)) == 0
     assert house.services.blocks.count(TENANT) == 0
 
 
@@ -135,4 +136,4 @@ def test_a_block_that_is_deleted_meanwhile_is_missed(contested: House) -> None:
     contested.table.by = lambda: contested.services.blocks.delete(TENANT, block.id)
     with pytest.raises(NotFound, match=block.id):
         contested.agent(block_ids=[block.id])
-    assert contested.services.agents.count(TENANT) == 0
+    assert contested.services.agents.count(TENANT, AgentFilter(hidden=True)) == 0

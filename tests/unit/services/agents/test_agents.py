@@ -55,7 +55,7 @@ def test_every_filter_admits_what_it_names(house: House) -> None:
         (AgentFilter(created_by_id="user-1"), []),
     ):
         assert names(house, wanted) == found, wanted
-    assert house.services.agents.count(TENANT) == 3
+    assert house.services.agents.count(TENANT, AgentFilter(hidden=True)) == 3
 
 
 def test_the_filters_follow_a_change(house: House) -> None:
@@ -172,7 +172,7 @@ def test_a_run_that_ends_after_its_agent_is_gone_brings_no_agent_back(house: Hou
     agent = house.agent()
     house.services.agents.delete(TENANT, agent.id)
     ended(house, agent, 1, StopReason.CANCELLED)
-    assert (house.services.agents.count(TENANT), names(house)) == (0, [])
+    assert (house.services.agents.count(TENANT, AgentFilter(hidden=True)), names(house)) == (0, [])
     assert house.table.get(Key(*keys.agent_row(TENANT, agent.id))) is not None
 
 

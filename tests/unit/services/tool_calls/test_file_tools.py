@@ -5,9 +5,12 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from hibernaut.domain.files import file_texts
 from hibernaut.ports.embedder import Embedders
@@ -25,6 +28,7 @@ from hibernaut.wiring.settings import EmbeddedSettings
 from tests.support.hashing_embedder import OneEmbedder
 
 TENANT = "default"
+_NUMBERS = count()
 
 
 class Desk:
@@ -66,6 +70,28 @@ def test_each_match_names_its_file_and_its_line(desk: Desk, together: int, monke
     assert "Found 6 total matches across 6 files" in found
     for number in range(6):
         assert f"=== f/{number}.txt:{number + 1} ===\n> {number + 1}: owl {number}" in found
+
+
+def test_an_overlong_line_shifts_no_number(desk: Desk) -> None:
+    desk.add("long.txt", "short\n" + "word " * 1_000 + "\n" + "short\n" * 507 + "owl\n")
+    found = desk.call("grep_files", pattern="owl", context_lines=0)
+    assert "=== f/long.txt:510 ===\n> 510: owl" in found
+    opened = desk.call("open_files", file_requests=[{"file_name": "long.txt", "offset": 509, "length": 1}])
+    assert opened.endswith("[Viewing lines 510 to 510 (out of 510 lines)]\n510: owl")
+
+
+@given(st.lists(st.sampled_from(["", "a", "bb b", "c" * 30, "d" * 90]), min_size=1, max_size=12), st.data())
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_window_shows_the_lines_that_it_names(desk: Desk, lines: list[str], data: st.DataObject) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(file_texts, "PART", 16)
+        name = f"{next(_NUMBERS)}.txt"
+        desk.add(name, "\n".join(["first", *lines]) + "\n")
+    offset = data.draw(st.integers(0, len(lines)))
+    length = data.draw(st.integers(1, 3))
+    opened = desk.call("open_files", file_requests=[{"file_name": name, "offset": offset, "length": length}])
+    seen = ["first", *lines][offset : offset + length]
+    assert opened.endswith("\n".join(f"{number}: {line}" for number, line in enumerate(seen, offset + 1)))
 
 
 def test_files_are_chosen_by_their_names(desk: Desk) -> None:

@@ -1,0 +1,35 @@
+"""One plain question to an agent's model, without its memory and tools (Letta V1 API, digest 3)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from hibernaut.schemas.base import Schema
+from hibernaut.schemas.json_schema import ParametersSchema
+from hibernaut.schemas.limits import Text
+from hibernaut.schemas.usage import LettaUsageStatistics
+
+
+def _said(text: str) -> str:
+    if not text.strip():
+        raise ValueError("prompt cannot be empty or whitespace-only")
+    return text
+
+
+class GenerateRequest(Schema):
+    """`response_schema`: the JSON schema of an object that the answer is to be."""
+
+    prompt: Annotated[Text, AfterValidator(_said)]
+    system_prompt: Text | None = None
+    override_model: str | None = None
+    response_schema: ParametersSchema | None = None
+
+
+class GenerateResponse(Schema):
+    """`content` is the text, or the JSON that the schema wants."""
+
+    content: str
+    model: str
+    usage: LettaUsageStatistics

@@ -1,0 +1,114 @@
+"""What touches an agent's model without a run: the request that a message would lead to, unsent, and one plain question (digest 3).
+
+Nothing is stored and no tool is run.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from hibernaut.domain.tools.tool_returns import repair_arguments
+from hibernaut.domain.turn import model_requests
+from hibernaut.ports.model import Model, ModelReply, ModelRequest, Models, ToolChoice, ToolSpec
+from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.content import TextContent
+from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.generation import GenerateRequest, GenerateResponse
+from hibernaut.schemas.llm_config import LLMConfig
+from hibernaut.schemas.message import Message
+from hibernaut.schemas.run import StoredRun
+from hibernaut.schemas.send import LettaRequest
+from hibernaut.schemas.usage import LettaUsageStatistics
+from hibernaut.services.host import Host
+from hibernaut.services.records import Records
+from hibernaut.services.runs.sending import options_of
+from hibernaut.services.steps.step_work import Loader
+from hibernaut.services.turns.inputs import inputs_of, row_of
+from hibernaut.store.runs import RunState
+
+SECONDS = 600.0
+"""For one question."""
+STRUCTURED = "structured_output"
+
+
+class DirectCalls:
+    def __init__(self, records: Records, host: Host, models: Models, loader: Loader) -> None:
+        self._records = records
+        self._host = host
+        self._models = models
+        self._loader = loader
+
+    def preview(self, tenant: str, agent_id: str, conversation_id: str | None, body: LettaRequest) -> JsonObject:
+        """The provider's request body of the first step that a message would lead to. Raises: NotFound, InvalidArgument, Unprocessable."""
+        now = self._host.clock.now()
+        inputs = inputs_of(body, now)
+        if inputs.answer is not None:
+            raise InvalidArgument("INVALID_ARGUMENT: A preview takes messages; an approval's answer leads to tools first.")
+        run = StoredRun(
+            id=self._host.ids.new("run"),
+            agent_id=agent_id,
+            conversation_id=conversation_id,
+            created_at=now,
+            options=options_of(body),
+        )
+        work = self._loader.load(tenant, RunState(run=run))
+        rows, last = list[Message](), work.head.last_message
+        for one in inputs.messages:
+            last = self._host.ids.new("message", after=last)
+            rows.append(row_of(one, last, run, now))
+        actor = work.turn.actor
+        offered, choice, parallel = model_requests.plan(actor, (), None)
+        request = model_requests.model_request(
+            actor,
+            (*work.turn.messages, *rows),
+            work.system_text,
+            offered,
+            choice=choice,
+            parallel=parallel,
+            timeout=SECONDS,
+        )
+        return self._model(actor.config).payload(request)
+
+    def generate(self, tenant: str, agent_id: str, asked: GenerateRequest) -> GenerateResponse:
+        """The answer of the agent's model to one prompt. Raises: NotFound (agent, handle, provider), ModelError and its kin."""
+        agent = self._records.agent(tenant, agent_id)
+        config = self._models.config(asked.override_model) if asked.override_model else agent.llm_config
+        row = Message(
+            id=self._host.ids.new("message"),
+            role="user",
+            content=[TextContent(text=asked.prompt)],
+            agent_id=agent_id,
+            created_at=self._host.clock.now(),
+        )
+        request = ModelRequest(config, asked.system_prompt or "", [row], timeout=SECONDS, user=agent_id)
+        if asked.response_schema is not None:
+            answer = ToolSpec(STRUCTURED, "Give your answer in this form.", _object(asked.response_schema))
+            request = replace(request, tools=[answer], choice=ToolChoice("named", STRUCTURED))
+        reply = self._model(config).complete(request)
+        return GenerateResponse(content=_content(reply), model=reply.model or config.model, usage=_usage(reply))
+
+    def _model(self, config: LLMConfig) -> Model:
+        return self._models.of(config)
+
+
+def _object(schema: JsonObject) -> JsonObject:
+    return {"type": "object", "properties": {}, **schema}
+
+
+def _content(reply: ModelReply) -> str:
+    """The text; where the answer was to have a form, its JSON."""
+    for call in reply.tool_calls:
+        if call.name == STRUCTURED:
+            return json.dumps(repair_arguments(call.arguments).values, ensure_ascii=False)
+    return reply.text
+
+
+def _usage(reply: ModelReply) -> LettaUsageStatistics:
+    usage = reply.usage
+    return LettaUsageStatistics(
+        completion_tokens=usage.completion_tokens,
+        prompt_tokens=usage.prompt_tokens,
+        total_tokens=usage.completion_tokens + usage.prompt_tokens,
+        step_count=1,
+    )
