@@ -15,7 +15,8 @@ from hibernaut.schemas.base import JsonObject
 METHODS = ("get", "post", "put", "patch", "delete")
 TEXT = {"type": "string"}
 STREAM_ENDING, MESSAGES_ENDING = "/stream", "/messages"
-MODEL_ENDINGS = (STREAM_ENDING, MESSAGES_ENDING, "/messages/async", "/summarize", "/compact")
+CHAT_ENDING = "/chat/completions"
+MODEL_ENDINGS = (STREAM_ENDING, MESSAGES_ENDING, CHAT_ENDING, "/messages/async", "/summarize", "/compact", "/generate")
 """Ends of the paths whose POST asks a model, and may be refused as its provider refuses."""
 
 
@@ -100,7 +101,7 @@ def _describe(document: JsonObject) -> None:
     schemas |= SCHEMAS
     for path, method, operation in _operations(document):
         responses = {status: told for status, told in operation["responses"].items() if status < "400"}
-        if method == "post" and path.endswith((STREAM_ENDING, MESSAGES_ENDING)):
+        if method == "post" and path.endswith((STREAM_ENDING, MESSAGES_ENDING, CHAT_ENDING)):
             for told in responses.values():
                 _streams(told, path)
         refused = {str(status): _refusal(status, text, path, method) for status, text in _refusals(path, method, operation)}

@@ -8,7 +8,7 @@ from pydantic import AfterValidator
 
 from hibernaut.schemas.base import Schema
 from hibernaut.schemas.json_schema import ParametersSchema
-from hibernaut.schemas.limits import Text
+from hibernaut.schemas.limits import Name, Text
 from hibernaut.schemas.usage import LettaUsageStatistics
 
 
@@ -23,7 +23,7 @@ class GenerateRequest(Schema):
 
     prompt: Annotated[Text, AfterValidator(_said)]
     system_prompt: Text | None = None
-    override_model: str | None = None
+    override_model: Name | None = None
     response_schema: ParametersSchema | None = None
 
 

@@ -73,6 +73,7 @@ def test_streams_of_events_are_described_as_such() -> None:
     assert streams == {
         "post /v1/agents/{agent_id}/messages",
         "post /v1/agents/{agent_id}/messages/stream",
+        "post /v1/chat/completions",
         "post /v1/conversations/{conversation_id}/messages",
         "post /v1/conversations/{conversation_id}/stream",
         "post /v1/runs/{run_id}/stream",

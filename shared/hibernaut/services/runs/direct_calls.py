@@ -86,7 +86,7 @@ class DirectCalls:
             answer = ToolSpec(STRUCTURED, "Give your answer in this form.", _object(asked.response_schema))
             request = replace(request, tools=[answer], choice=ToolChoice("named", STRUCTURED))
         reply = self._model(config).complete(request)
-        return GenerateResponse(content=_content(reply), model=reply.model or config.model, usage=_usage(reply))
+        return GenerateResponse(content=_content(reply), model=config.model, usage=_usage(reply))
 
     def _model(self, config: LLMConfig) -> Model:
         return self._models.of(config)

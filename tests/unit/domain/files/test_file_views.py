@@ -95,8 +95,8 @@ def test_the_section_shows_folders_and_files_in_lettas_form() -> None:
     files = [ShownFile("f/a.txt", 3, "[Viewing file start (out of 1 lines)]\n1: abc"), ShownFile("f/b.txt", 9, None)]
     section = file_views.directories([ShownFolder("f", "About.", None, files)], most=5, limit=100)
     assert section == (
-        "<directories>\n<file_limits>\n- current_files_open=1\n- max_files_open=5\n</file_limits>\n\n"
-        '<directory name="f">\n<description>\nAbout.\n</description>\n'
+        "<directories>\n<file_limits>\n- current_files_open=1\n- max_files_open=5\n</file_limits>\n"
+        '<directory name="f">\n<description>About.</description>\n'
         '<file status="open" name="f/a.txt">\n<metadata>\n- read_only=true\n- chars_current=44\n- chars_limit=100\n</metadata>\n'
         "<value>\n[Viewing file start (out of 1 lines)]\n1: abc\n</value>\n</file>\n"
         '<file status="closed" name="f/b.txt">\n<metadata>\n- read_only=true\n- chars_current=0\n- chars_limit=100\n</metadata>\n</file>\n'
