@@ -20,7 +20,6 @@ from letta_client import (
 )
 
 from hibernaut.schemas.agent import CreateAgentRequest
-from tests.compat.conftest import Said
 
 MISSING = "00000000-0000-4000-8000-000000000000"
 NewAgent = Callable[..., Any]
@@ -233,18 +232,6 @@ def test_model_fields_are_folded_into_the_configuration(client: Letta, new_agent
     assert (moved.model, moved.llm_config.context_window) == ("hibernaut/demo", 128_000)
     with pytest.raises(NotFoundError):
         client.agents.update(agent.id, model="openai/unknown")
-
-
-@pytest.mark.manifest("agents.update.model.fresh")
-def test_a_changed_model_does_not_keep_the_old_ones_settings(client: Letta, new_agent: NewAgent, said: Said) -> None:
-    agent = new_agent(agent_type="memgpt_v2_agent")
-    assert agent.llm_config.put_inner_thoughts_in_kwargs
-    settings: Any = {"provider_type": "openai", "temperature": 0.1}
-    after = client.agents.update(agent.id, model=agent.model, model_settings=settings)
-    assert (after.llm_config.put_inner_thoughts_in_kwargs, after.llm_config.temperature) == (False, 0.1)
-    said.next({"content": None, "tool_calls": [{"id": "call_1", "name": "send_message", "arguments": {"message": "Hi."}}]})
-    reply = client.agents.messages.create(agent.id, input="Hello")
-    assert [message.message_type for message in reply.messages] == ["assistant_message"]
 
 
 @pytest.mark.manifest("agents.update.message_ids")

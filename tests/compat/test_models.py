@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from letta_client import Letta
 
-from tests.compat.conftest import HANDLE, serving_embedded
+from tests.compat.conftest import HANDLE, Make, Said, serving_embedded
 from tests.support.provider_servers import ScriptedOpenAI
 
 
@@ -45,3 +46,15 @@ def test_embedding_models_are_listed(client: Letta) -> None:
     first = client.models.embeddings.list()[0]
     assert first.handle == "hibernaut/minilm"
     assert first.embedding_dim == 384
+
+
+@pytest.mark.manifest("agents.update.model.fresh")
+def test_a_changed_model_does_not_keep_the_old_ones_settings(client: Letta, new_agent: Make, said: Said) -> None:
+    agent = new_agent(agent_type="memgpt_v2_agent")
+    assert agent.llm_config.put_inner_thoughts_in_kwargs
+    settings: Any = {"provider_type": "openai", "temperature": 0.1}
+    after = client.agents.update(agent.id, model=agent.model, model_settings=settings)
+    assert (after.llm_config.put_inner_thoughts_in_kwargs, after.llm_config.temperature) == (False, 0.1)
+    said.next({"content": None, "tool_calls": [{"id": "call_1", "name": "send_message", "arguments": {"message": "Hi."}}]})
+    reply = client.agents.messages.create(agent.id, input="Hello")
+    assert [message.message_type for message in reply.messages] == ["assistant_message"]
