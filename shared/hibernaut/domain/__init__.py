@@ -1,4 +1,4 @@
-"""Decisions, as pure functions over schemas.
+"""Decisions as pure functions over schemas.
 
-Time and ids come in as values: nothing here reads a clock, draws a random number, or touches a file, a socket or the environment.
+Time and ids are parameters: no module here reads a clock, draws a random number, or touches a file, a socket or the environment.
 """

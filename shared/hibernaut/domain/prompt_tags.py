@@ -1,7 +1,7 @@
-"""The tags of the compiled system message: how text that somebody wrote is set between them without becoming one of them.
+"""Escaping for the compiled system message: text of users and agents is set between tags without becoming a tag itself.
 
-In inserted text the `<` that begins one of our own tags is written `&lt;`; every other character stays as it is. What is stored is
-never changed, only how it is shown. `plain` is the way back: a model copies from what it was shown.
+In inserted text, the `<` of our own tags is written `&lt;`; every other character stays. Only the rendered text changes, never
+the stored one. `plain` is the inverse, because a model copies what it reads.
 """
 
 from __future__ import annotations
@@ -32,26 +32,28 @@ _ESCAPED = "&lt;"
 
 
 def tag_of(label: str | None) -> str:
-    """The tag that a block of this label stands in. A label that an earlier version took may hold what no label may hold now."""
+    """The tag that encloses the block with this label. Labels of earlier versions may contain characters that are no longer
+    allowed.
+    """
     return "".join(each for each in label or "" if is_plain(each)) or "block"
 
 
 def escaped(text: str, labels: Iterable[str | None] = ()) -> str:
-    """The text, in which none of our tags begins or ends. `labels`: those of the blocks in the same prompt, which are tags too."""
+    """The text with our own tags escaped. `labels` are the labels of the blocks in the same prompt, because these are tags too."""
     if "<" not in text:
         return text
     return re.sub(f"<{_rest(labels)}", _ESCAPED, text, flags=re.IGNORECASE)
 
 
 def plain(text: str, labels: Iterable[str | None] = ()) -> str:
-    """The text of which `escaped` made this one."""
+    """The inverse of `escaped`."""
     if _ESCAPED not in text:
         return text
     return re.sub(f"{_ESCAPED}{_rest(labels)}", "<", text, flags=re.IGNORECASE)
 
 
 def attribute(text: str) -> str:
-    """The text as the value of an attribute, between double quotes and in one line."""
+    """The text as the value of a double-quoted attribute, on one line."""
     text = "".join(each if each.isprintable() else " " for each in text)
     return text.replace("<", _ESCAPED).replace(">", "&gt;").replace('"', "&quot;")
 

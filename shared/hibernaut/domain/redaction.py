@@ -1,4 +1,4 @@
-"""Configured secrets are struck out of whatever is shown, logged or stored of an exchange with a provider. Knows values, not where they lie."""
+"""Removes configured secrets from text that is shown, logged or stored. Knows the values, not where they are stored."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from hibernaut.schemas.base import Json
 
 MARK = "***"
 SHORTEST = 6
-"""Characters. A shorter value is no secret, and would be struck out of words."""
+"""In characters. A shorter value is not treated as a secret, because it would also occur inside ordinary words."""
 
 
 class Redaction:
-    """The secrets of one deployment: keys, and addresses that may hold a password. Missing ones are None."""
+    """The secrets of one deployment: keys, and addresses that may contain a password. Absent secrets are None."""
 
     def __init__(self, keys: Iterable[str | None] = (), addresses: Iterable[str | None] = ()) -> None:
         found = [*(key for key in keys if key), *(word for address in addresses if address for word in _password(address))]
@@ -21,13 +21,13 @@ class Redaction:
         self._values = sorted((form for form in forms if len(form) >= SHORTEST), key=len, reverse=True)
 
     def text(self, text: str) -> str:
-        """The text without any of the secrets."""
+        """The text with every secret replaced."""
         for value in self._values:
             text = text.replace(value, MARK)
         return text
 
     def json(self, value: Json) -> Json:
-        """A JSON value without any of the secrets, in its texts and in the names of its members."""
+        """A JSON value with every secret replaced, in strings and in the names of members."""
         match value:
             case str():
                 return self.text(value)
@@ -60,7 +60,7 @@ def without_words(value: Json, name: str = "") -> Json:
 
 
 def bare_address(url: str) -> str:
-    """An address without the user and password that it may hold."""
+    """An address without its user and password."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 

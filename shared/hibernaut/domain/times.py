@@ -1,4 +1,4 @@
-"""How a moment is written for the model. Knows time zones by their IANA names; does not know what time it is."""
+"""Formats and parses points in time for the model. Knows time zones by their IANA names; does not read a clock."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ LAST_MOMENT = time(23, 59, 59, 999_999)
 
 
 def zone_of(timezone: str) -> tzinfo:
-    """The zone of an IANA name; UTC where no such zone is known, so that a wrong setting never stops a run."""
+    """The time zone with this IANA name; UTC if there is none, so that a wrong setting never stops a run."""
     try:
         return ZoneInfo(timezone)
-    except (KeyError, ValueError, OSError):  # unknown; malformed; the name of a folder of the zone database
+    except (KeyError, ValueError, OSError):  # an unknown name; a malformed name; the name of a folder of the time zone database
         return UTC
 
 
 def local_time(moment: datetime, timezone: str) -> datetime:
-    """The moment in the zone of an IANA name; as it is at the calendar's ends, where a zone may have no time for it."""
+    """The moment in the named time zone; unchanged near the limits of the calendar, where the zone's local time may not exist."""
     try:
         return moment.astimezone(zone_of(timezone))
     except OverflowError:
@@ -27,13 +27,13 @@ def local_time(moment: datetime, timezone: str) -> datetime:
 
 
 def model_time(moment: datetime, timezone: str) -> str:
-    """Such as `2026-03-01 09:15:00 AM UTC+0000` (run-time digest 14.2)."""
+    """A local time such as `2026-03-01 09:15:00 AM UTC+0000` (run-time digest 14.2)."""
     return local_time(moment, timezone).strftime("%Y-%m-%d %I:%M:%S %p %Z%z")
 
 
 def moment_of(text: str, timezone: str, *, end: bool = False) -> datetime:
-    """The moment that an ISO 8601 date or time means; without an offset it is in that zone. The `end` of a span that is a date alone
-    is that day's last moment, its beginning the first. Raises: ValueError.
+    """The moment of an ISO 8601 date or time; a text without an offset is in the named time zone. A date alone means its first
+    moment, or with `end` its last moment. Raises: ValueError.
     """
     moment = datetime.fromisoformat(text)
     if end and _A_DATE.fullmatch(text):

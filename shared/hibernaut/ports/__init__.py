@@ -1,1 +1,3 @@
-"""What the use cases ask of the world: small protocols, spoken in schemas and plain values. No engine is named here."""
+"""The ports: small protocols through which the use cases reach the outside world, in terms of schemas and plain values. Must not
+know: any engine.
+"""

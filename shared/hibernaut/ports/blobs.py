@@ -1,4 +1,4 @@
-"""Bytes too large for the table. Keys are made by `store.keys`; a blob is written once and never changed."""
+"""Storage for bytes that are too large for the table. `store.keys` makes the keys; a blob is written once and never changed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 
 class BlobEntry(NamedTuple):
-    """A blob as a list shows it: its key, when it was written, and its place in the engine's order."""
+    """One entry of a blob listing: the key, the time of writing, and the cursor from which the listing goes on."""
 
     key: str
     at: datetime
@@ -16,17 +16,21 @@ class BlobEntry(NamedTuple):
 
 
 class Blobs(Protocol):
+    """The blob store. Thread-safe."""
+
     def put(self, key: str, data: bytes) -> None:
-        """Write; durable when it returns. Raises: OSError."""
+        """Write the blob under its key; it is durable when the call returns. Raises: OSError."""
 
     def get(self, key: str) -> bytes:
-        """Raises: KeyError where there is none, OSError."""
+        """The bytes of the blob. Raises: KeyError if there is no such blob, OSError."""
 
     def delete(self, key: str) -> None:
-        """Gone afterwards, also if it never was. Raises: OSError."""
+        """Delete the blob; a missing blob is no error. Raises: OSError."""
 
     def list(self, after: str = "", *, limit: int) -> Sequence[BlobEntry]:
-        """At most `limit` blobs (1 to 1,000) behind a place, in the engine's order. Fewer than `limit`: there are no more.
+        """Up to `limit` blobs (1 to 1,000) after the cursor `after`, in the engine's order. Fewer than `limit` entries mean the
+        end of the listing.
 
-        The order never changes: who asks on from the last entry's place sees every blob that stays. Raises: OSError.
+        The order is stable: a caller that continues from the last entry's cursor sees every blob that is not deleted meanwhile.
+        Raises: OSError.
         """

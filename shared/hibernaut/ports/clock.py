@@ -1,4 +1,4 @@
-"""Time and ids, as ports: nothing else in the house looks at a clock or at chance."""
+"""Time and ids as ports. No other module reads a clock or draws a random number."""
 
 from __future__ import annotations
 
@@ -7,19 +7,25 @@ from typing import Protocol
 
 
 class Clock(Protocol):
+    """The source of time."""
+
     def now(self) -> datetime:
-        """The time in UTC, with microseconds."""
+        """The current time in UTC, with microseconds."""
 
     def monotonic(self) -> float:
-        """Seconds that never run backwards, for spans and deadlines within one process."""
+        """Seconds of a clock that never runs backwards, for durations and deadlines within one process."""
 
     def sleep(self, seconds: float) -> None:
-        """Wait (between tries of a model or table call)."""
+        """Block the calling thread for this many seconds (the backoff between attempts of a model or table call)."""
 
 
 class Ids(Protocol):
+    """The source of ids and tokens."""
+
     def new(self, prefix: str, after: str | None = None) -> str:
-        """A fresh id, greater than every one made here before and than `after` (same prefix) where given."""
+        """A fresh id with this prefix. It is greater than every id this object has made for the prefix, and greater than `after`
+        if that is set.
+        """
 
     def token(self) -> str:
-        """A random writer's token: marks a write as one's own."""
+        """A random token that marks a write as the writer's own."""

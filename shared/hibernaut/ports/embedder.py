@@ -1,4 +1,4 @@
-"""Texts to vectors. Which model makes them is stored with each archive, and holds for its life."""
+"""Embedding: texts become vectors. Each archive stores which model embeds it and never changes the model."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ Vector = tuple[float, ...]
 
 
 class EmbedderFailed(Exception):
-    """The texts could not be embedded now; `retryable`: the same may succeed later. `of_texts`: a text of these is to blame, and the
-    others may be embedded without it. The text names no content."""
+    """The texts could not be embedded. `retryable`: the same call may succeed later. `of_texts`: one of these texts is the cause,
+    so the others may succeed without it. The message never quotes the texts.
+    """
 
     def __init__(self, detail: str, *, retryable: bool, of_texts: bool = False) -> None:
         self.retryable, self.of_texts = retryable, of_texts
@@ -20,32 +21,38 @@ class EmbedderFailed(Exception):
 
 
 class Embedder(Protocol):
-    """One model. Thread-safe. Vectors have unit norm (length one within 1e-3), so that a dot product is a cosine."""
+    """One embedding model. Thread-safe. Every vector has unit norm (length 1 within 1e-3), so that a dot product is a cosine."""
 
     @property
     def space(self) -> str:
-        """The name of its space: lower-case letters, digits and hyphens; the same model at the same dimension has the same name."""
+        """The name of the model's vector space: lower-case letters, digits and hyphens. The same model at the same dimension
+        always has the same name.
+        """
 
     @property
     def dimension(self) -> int: ...
 
     @property
     def max_tokens(self) -> int:
-        """How much of a text it reads, in its own tokens, markers not counted; what is longer must be cut before."""
+        """The longest text that the model reads, in its own tokens without special tokens. The caller cuts longer texts."""
 
     def count(self, text: str) -> int:
-        """The size of a text in its own tokens, as near as is known. Raises: EmbedderFailed where the model cannot be loaded."""
+        """The length of a text in the model's own tokens, exact or estimated. Raises: EmbedderFailed if the model cannot be
+        loaded.
+        """
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> list[Vector]:
-        """One vector for each text, in order; any number of them, any length, of which the beginning counts. `query`: the texts are
-        asked for, not kept: some models read those differently, and their vectors are remembered for a while. Raises: EmbedderFailed."""
+        """One vector of unit norm for each text, in the order of the texts. Any number of texts is accepted; of a text beyond
+        `max_tokens` only the beginning counts. `query`: the texts are search queries, not documents; some models embed these
+        differently, and their vectors are cached for a while. Raises: EmbedderFailed.
+        """
 
 
 class Embedders(Protocol):
-    """Which there are."""
+    """The catalogue of embedding models of this deployment."""
 
     def of(self, config: EmbeddingConfig | None) -> Embedder | None:
-        """The model behind a configuration; None where there is no configuration, or nothing here can serve it (any more)."""
+        """The model for a configuration; None if `config` is None or if no configured provider serves it."""
 
     def default(self) -> EmbeddingConfig | None:
-        """What a new archive and the log are embedded by; None: nothing, search goes by words alone."""
+        """The configuration for new archives and for the message log; None means that search uses words only."""

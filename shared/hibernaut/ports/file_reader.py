@@ -1,4 +1,6 @@
-"""Reading what others made: files in formats that need a parser, and patterns that may never end. Both are bounded in time and memory."""
+"""Reading untrusted input: files that need a parser, and regular expressions that may never terminate. Every call is bounded in
+time and memory.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +11,27 @@ from hibernaut.domain.files.file_texts import FileKind
 
 
 class TooSlow(Exception):
-    """It took longer than it may, and was stopped."""
+    """The call exceeded its time limit and was stopped."""
 
 
 class BadPattern(Exception):
-    """No regular expression; the text says where."""
+    """The pattern is not a valid regular expression; the message names the position."""
 
 
 class FileReader(Protocol):
-    """Whatever is read, it neither hangs nor harms the process that asks. Thread-safe."""
+    """The reader of untrusted files and patterns. Bad input neither blocks nor harms the calling process. Thread-safe."""
 
     def text(self, data: bytes, kind: FileKind, *, seconds: float) -> str:
-        """The text of a file. Raises: Unreadable, also for what takes too long or too much memory; OSError where nothing can be started."""
+        """The text of a file. Raises: Unreadable, also if the file exceeds the limits of time or memory; OSError if the reader
+        cannot be started.
+        """
 
     def matching(self, lines: Sequence[str], pattern: str, *, seconds: float, most: int) -> list[int]:
-        """The indices of the first `most` lines in which the pattern is found, in whatever case. Raises: BadPattern, TooSlow, OSError."""
+        """The indices of the first `most` lines that match the pattern, ignoring case. Raises: BadPattern, TooSlow, OSError."""
 
 
 class NoFileReader:
-    """Where nothing can be read."""
+    """The file reader of a deployment that reads no files: every call raises OSError."""
 
     def text(self, data: bytes, kind: FileKind, *, seconds: float) -> str:  # noqa: ARG002 - the port names them
         raise OSError("this deployment reads no files")

@@ -1,4 +1,6 @@
-"""Having uploaded files read in the background. Where nobody is told, or who was told dies, the sweep takes the file up."""
+"""Starting the background ingestion of an uploaded file. If no worker is started, or the worker dies, the periodic sweep ingests
+the file.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,14 @@ from typing import Protocol
 
 
 class Ingest(Protocol):
+    """Starts ingestion workers."""
+
     def start(self, tenant: str, file_id: str) -> None:
-        """Have the file read soon; returns at once. Doing it twice does no harm."""
+        """Schedule the ingestion of the file and return at once. Idempotent."""
 
 
 class NoIngest:
-    """Where nobody is told: the sweep finds what is due."""
+    """The ingest of a deployment without workers: it does nothing, and the sweep finds the files that are due."""
 
     def start(self, tenant: str, file_id: str) -> None:  # noqa: ARG002 - the port names them
         return None

@@ -1,6 +1,7 @@
-"""The language model: one request in, one reply out. Spoken in our messages; each adapter knows its provider's wire format.
+"""The language model: one request in, one reply out, in terms of our message schemas. Only the adapter knows its provider's wire
+format.
 
-An adapter never tries again by itself and never repairs what the model said; it raises the tree `schemas.errors.ModelError`.
+An adapter never retries and never repairs the model's output. It raises the subclasses of `schemas.errors.ModelError`.
 """
 
 from __future__ import annotations
@@ -24,42 +25,47 @@ class Model(Protocol):
     def complete(
         self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None, on_open: OnOpen | None = None
     ) -> ModelReply:
-        """Ask once. With `on_delta` the reply is streamed through it as it arrives, if the provider can; the return is the whole either way.
+        """Call the model once. With `on_delta`, the adapter passes on the reply piece by piece if the provider can stream; the
+        return value is always the whole reply.
 
-        `on_open` is given, before anything is sent, what breaks the call off from another thread, whatever it waits for; a model that is
-        in this process has nothing to give. Raises: ModelError and its kin. An exception from either closes the connection and is passed on.
+        Before the request is sent, `on_open` receives a function that aborts the call from another thread; a model inside this
+        process never calls `on_open`. An exception from either callback closes the connection and propagates. Raises: ModelError
+        and its subclasses.
         """
 
     def payload(self, request: ModelRequest) -> JsonObject:
-        """The provider's request body exactly as `complete` would send it."""
+        """The request body exactly as `complete` sends it to the provider."""
 
     def models(self) -> list[ModelDescription]:
-        """The models this provider offers now; an empty list where it cannot be reached."""
+        """The models that this provider offers now; an empty list if the provider cannot be reached."""
 
     def embedding_models(self) -> list[EmbeddingModelDescription]:
-        """The same for embeddings."""
+        """The embedding models that this provider offers now; an empty list if the provider cannot be reached."""
 
 
 class Models(Protocol):
-    """Which providers there are: the catalogue that resolves handles."""
+    """The catalogue of providers, which resolves model handles."""
 
     def of(self, config: LLMConfig) -> Model:
-        """The provider behind a configuration. Raises: NotFound where its provider is not configured."""
+        """The provider for a configuration. Raises: NotFound if its provider is not configured."""
 
     def config(self, handle: str) -> LLMConfig:
-        """The configuration of a handle `provider/model`, with the window that an agent has unless it asks for more. Raises: InvalidArgument (no slash), NotFound (with the handles that exist)."""
+        """The configuration for a handle `provider/model`, with the default context window of an agent.
+
+        Raises: InvalidArgument if the handle has no slash, NotFound (with the existing handles).
+        """
 
     def list_embeddings(self) -> list[EmbeddingModelDescription]:
-        """All embedding models, the default first."""
+        """All embedding models; the default comes first."""
 
     def list(self) -> list[ModelDescription]:
-        """All models of all providers, the default first."""
+        """All models of all providers; the default comes first."""
 
     def default_handle(self) -> str:
-        """The handle of an agent that is created without one."""
+        """The handle for agents that are created without one."""
 
     def default_embedding_handle(self) -> str | None:
-        """The same for embeddings; None: there is none."""
+        """The embedding handle for archives that are created without one; None if the deployment has no default."""
 
     def providers(self) -> Mapping[str, str]:
-        """What is configured, for the start-up message: provider name -> where it answers (an address, never a key)."""
+        """The configured providers for the start-up message: provider name -> address, never a key."""

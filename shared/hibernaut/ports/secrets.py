@@ -1,4 +1,4 @@
-"""Provider keys and addresses: where they come from is the deployment's affair (environment at home, KMS on AWS)."""
+"""Provider keys and addresses. The deployment decides where they are stored (environment variables locally, SSM with KMS on AWS)."""
 
 from __future__ import annotations
 
@@ -6,5 +6,7 @@ from typing import Protocol
 
 
 class Secrets(Protocol):
+    """The source of secrets."""
+
     def get(self, name: str) -> str | None:
-        """The secret of this name (`OPENAI_API_KEY`), or None. Never logged."""
+        """The value of the secret with this name (such as `OPENAI_API_KEY`), or None. Must never be logged."""

@@ -20,12 +20,12 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 Value = str | int | bool
-"""What an attribute may hold. Strings are never empty in keys; integers have at most 38 digits."""
+"""The types of an attribute's value. Strings in keys are never empty; integers have at most 38 digits."""
 Item = Mapping[str, Value]
 
 
 class Key(NamedTuple):
-    """Where an item stands. Both parts have 1 to 1,024 bytes (UTF-8)."""
+    """The primary key of an item. Both parts have 1 to 1,024 bytes (UTF-8)."""
 
     pk: str
     sk: str
@@ -39,7 +39,7 @@ class Index(StrEnum):
 
 
 class Op(StrEnum):
-    """How a condition compares an attribute with its value. EXISTS and MISSING take no value."""
+    """The comparison operators of a condition. EXISTS and MISSING take no value."""
 
     EQ = "="
     NE = "<>"
@@ -52,7 +52,7 @@ class Op(StrEnum):
 
 
 class Term(NamedTuple):
-    """One comparison. A comparison with an attribute that is not there is false, except MISSING (and NE, as in DynamoDB, true)."""
+    """One comparison. Comparing an absent attribute is false, except for MISSING, and for NE, which is true as in DynamoDB."""
 
     name: str
     op: Op
@@ -60,7 +60,7 @@ class Term(NamedTuple):
 
 
 Condition = tuple[Term, ...]
-"""All terms must hold of the item as it stands before the change. An empty condition always holds."""
+"""All terms must hold for the item as it is before the change. An empty condition always holds."""
 
 ABSENT: Condition = (Term("pk", Op.MISSING),)
 PRESENT: Condition = (Term("pk", Op.EXISTS),)
@@ -73,8 +73,9 @@ def eq(**values: Value) -> Condition:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """Write the whole item, in place of one with its key. `frees`: the blob that nothing names any more once this is written (engines
-    ignore it)."""
+    """Write the whole item and replace the item with its key. `frees` names the blob that becomes unreferenced by this write
+    (engines ignore it).
+    """
 
     item: Item
     when: Condition = ()
@@ -87,8 +88,9 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Change single attributes; makes the item where there is none (unless the condition forbids it). `add` counts integers up from 0.
-    `frees`: as in Put."""
+    """Change single attributes; creates the item if it does not exist (unless the condition forbids it). `add` adds to integers,
+    an absent one counting as 0. `frees`: as in Put.
+    """
 
     key: Key
     set: Mapping[str, Value] = field(default_factory=dict)
@@ -100,7 +102,7 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Remove the item; nothing happens where there is none (unless the condition forbids it). `frees`: as in Put."""
+    """Remove the item; a missing item is no error (unless the condition forbids it). `frees`: as in Put."""
 
     key: Key
     when: Condition = ()
@@ -109,7 +111,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Only the condition."""
+    """Only a condition on an item, without a change."""
 
     key: Key
     when: Condition
@@ -118,16 +120,16 @@ class Check:
 Change = Put | Update | Delete | Check
 
 MAX_CHANGES = 100
-"""Changes in one transaction (DynamoDB's limit). No two may name the same key."""
+"""The largest number of changes in one transaction (DynamoDB's limit). No two changes may name the same key."""
 MAX_BYTES = 4_000_000
-"""Bytes of one transaction's items together (DynamoDB: 4 MB)."""
+"""The largest total size of the items of one transaction, in bytes (DynamoDB: 4 MB)."""
 MAX_ITEM_BYTES = 400_000
-"""Bytes of one item, names included (DynamoDB: 400 KB)."""
+"""The largest size of one item including attribute names, in bytes (DynamoDB: 400 KB)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One change of one item as the stream tells it, in the order of changes of that item. Writes without effect are not told."""
+    """One change of one item in the change stream, in the order of that item's changes. Writes without effect leave no record."""
 
     cursor: str
     key: Key
@@ -136,11 +138,13 @@ class Record:
 
 
 class TableError(Exception):
-    """The root of what a table may raise."""
+    """The root of the errors that a table raises."""
 
 
 class ConditionFailed(TableError):
-    """Nothing of the write was done. `failed` names each change (by its place) whose condition was false, with the item as it stood."""
+    """The write was rejected as a whole. `failed` maps the position of each failed condition to the item as it
+    was.
+    """
 
     def __init__(self, failed: Mapping[int, Item | None]) -> None:
         self.failed = dict(failed)
@@ -148,25 +152,31 @@ class ConditionFailed(TableError):
 
 
 class Contended(TableError):
-    """Nothing was done: another transaction touched the same items, or the table is throttled. Worth trying again."""
+    """Nothing was done: another transaction touched the same items, or the table is throttled or cannot be reached. A retry may
+    succeed.
+    """
 
 
 class OutcomeUnknown(TableError):
-    """The write may or may not have been done (connection lost, time out). The writer finds out by its own token."""
+    """The write may or may not have been applied (lost connection, timeout). The writer finds out by reading its own token."""
 
 
 class TooLarge(TableError):
-    """The transaction or an item passes the table's limits; nothing was done."""
+    """The transaction or an item exceeds the limits of the table; nothing was done."""
 
 
 class Table(Protocol):
-    """The engine. It never tries again by itself: who calls decides. Reads raise Contended where trying again may help."""
+    """The table engine. Thread-safe. It never retries; the caller decides. Every call may raise TableError; the methods name the
+    subclasses.
+    """
 
     def get(self, key: Key) -> Item | None:
-        """The item as the last completed write left it (a consistent read)."""
+        """The item, or None if it does not exist, by a consistent read. Raises: Contended, TableError."""
 
     def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
-        """The items that exist among `keys` (any number; doubles are fine), each read consistently, not together at one moment."""
+        """The items that exist among `keys`, by key. `keys` may be of any number and contain duplicates. Each read is consistent,
+        but the items are not one snapshot. Raises: Contended, TableError.
+        """
 
     def query(
         self,
@@ -180,10 +190,12 @@ class Table(Protocol):
         descending: bool = False,
         names: Sequence[str] = (),
     ) -> list[Item]:
-        """Items of one partition with after < sk < before (both exclusive, plain string order) whose sk begins with `prefix`, in the
-        order of sk. Of an index: the same on its own keys (`list_pk`, `list_sk`), and the items hold the keys only. `limit` counts
-        items; without it all are read, page by page. `names`: only these attributes (and the key) are asked for. A query of the
-        table is consistent, of an index is not.
+        """The items of one partition with after < sk < before (exclusive, in plain string order) whose sk begins with `prefix`,
+        ordered by sk.
+
+        On an index the same applies to the index's own keys (`list_pk`, `list_sk`), and the items hold only keys. `limit` counts
+        items; without it the engine reads all pages. `names` restricts the attributes that are read (the key is always included).
+        A query of the table is consistent, a query of an index is eventually consistent. Raises: Contended, TableError.
         """
 
     def count(self, pk: str, *, prefix: str = "", having: str = "pk") -> int:
@@ -191,13 +203,15 @@ class Table(Protocol):
         no item is sent. Consistent as a query of the table is."""
 
     def write(self, *changes: Change) -> None:
-        """All changes or none. A single change is a plain conditional write, more are a transaction.
+        """Apply all changes or none. A single change is a conditional write; several changes are a transaction.
 
-        Raises: ConditionFailed, Contended, OutcomeUnknown, TooLarge.
+        Raises: ConditionFailed, Contended, OutcomeUnknown, TooLarge, TableError; ValueError for malformed changes.
         """
 
     def changes(self, after: str | None = None, limit: int = 1000) -> list[Record]:
-        """The change stream after a cursor (None: from its beginning; kept for at least 24 hours).
+        """The records of the change stream after a cursor (None: from the oldest record; records live at least 24 hours). Raises:
+        Contended, TableError.
 
-        The images of an item that has the attribute `private`, true, may lack its body: an engine need not copy secrets into its stream.
+        The images of an item with the attribute `private` set to true may lack its body, because an engine need not copy secrets
+        into its stream.
         """

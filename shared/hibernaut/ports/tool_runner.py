@@ -1,4 +1,6 @@
-"""Running a custom tool's code outside of our process: JSON in, JSON out. A tool's failure is a result, never an exception."""
+"""Running the code of a custom tool outside the server's process: JSON in, JSON out. A tool's failure is a result, never an
+exception.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,12 @@ from hibernaut.schemas.base import Json, JsonObject
 
 @dataclass(frozen=True, slots=True)
 class ToolJob:
-    """One call. `args` are as the model gave them (an object); the runner coerces them by `json_schema` (run-time digest 10.2, 10.4).
+    """One tool call. `args` are the model's arguments (an object); the runner coerces them by `json_schema` (run-time digest
+    10.2, 10.4).
 
-    `environment` is all the child gets of an environment: the agent's own variables and LETTA_AGENT_ID, LETTA_TOOL_ID.
-    `agent_state` is a JSON snapshot for functions that ask for it. `timeout` in seconds; `memory` in bytes; `output_limit` in characters.
-    `source_type` is the tool's; everything but "typescript" is Python (digest 2.9).
+    `environment` is the complete environment of the child: the agent's own variables and LETTA_AGENT_ID, LETTA_TOOL_ID.
+    `agent_state` is a JSON snapshot for functions with a parameter of that name. `timeout` is in seconds, `memory` in bytes,
+    `output_limit` in characters. `source_type` is the tool's; every value except "typescript" means Python (digest 2.9).
     """
 
     name: str
@@ -33,9 +36,10 @@ class ToolJob:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
-    """What the call gave. `value` is the function's return as JSON (success) or None; `error` is what the model is told (error).
+    """The result of one tool call. `value` is the function's return value as JSON on success, else None; `error` is the text for
+    the model on failure.
 
-    `blocks` are the values of the agent's blocks that the function changed in its `agent_state`, by label.
+    `blocks` maps labels to the values of the agent's blocks that the function changed in its `agent_state`.
     """
 
     status: Literal["success", "error"]
@@ -47,7 +51,9 @@ class ToolOutcome:
 
 
 class ToolRunner(Protocol):
-    """The cage. Thread-safe."""
+    """The sandbox. Thread-safe."""
 
     def run(self, job: ToolJob) -> ToolOutcome:
-        """Run it once, to the end or to a limit. Raises nothing of the tool's; OSError where the cage itself cannot be made."""
+        """Run the tool once, until it ends or reaches a limit. The tool's own errors never propagate. Raises: OSError if the
+        sandbox cannot be started.
+        """

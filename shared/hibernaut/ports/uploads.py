@@ -1,6 +1,6 @@
-"""Uploads that do not pass through the API: the client sends the bytes of a large file straight to where blobs lie.
+"""Direct uploads: the client sends the bytes of a large file straight to the blob store, past the API.
 
-Only stores that speak with clients offer this (S3); elsewhere there is none.
+Only a store that clients can reach offers them (S3).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """A PUT to `url` with exactly these headers, before it expires: it takes one body of the announced length, once."""
+    """A presigned PUT request: `url` accepts exactly these headers and one body of the announced length, once, until it expires."""
 
     url: str
     headers: Mapping[str, str]
@@ -21,5 +21,7 @@ class Ticket:
 
 
 class Uploads(Protocol):
+    """Issues tickets for direct uploads."""
+
     def ticket(self, key: str, *, size: int, media_type: str, until: datetime) -> Ticket:
-        """Allow whoever holds it to write the blob of this key, of `size` bytes. Raises: OSError."""
+        """A ticket that lets its holder write the blob with this key, of `size` bytes, until `until`. Raises: OSError."""

@@ -1,4 +1,4 @@
-"""The web outside: addresses that are called when a run has ended, and public pages that agents read."""
+"""Outbound HTTP: the callbacks at the end of a run, and public pages that agents read."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from hibernaut.schemas.base import JsonObject
 
 
 class WebFailure(Exception):
-    """There was no answer; the text says why and quotes nothing that was sent."""
+    """The request got no response. The message gives the cause and quotes nothing of the request."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebPage:
-    """What an address answered. `content_type` as the other side says it, `url` after redirects."""
+    """The response to a page request. `content_type` is the server's header, `url` the address after redirects."""
 
     status: int
     content_type: str
@@ -23,21 +23,24 @@ class WebPage:
 
 
 class Web(Protocol):
+    """The HTTP client for the public internet."""
+
     def post(self, url: str, body: JsonObject, *, seconds: float) -> int:
-        """Send a JSON body once; the status of the answer, of which nothing else is read. Redirects are not followed.
+        """Send a JSON body once and return the HTTP status; the rest of the response is not read. Redirects are not followed.
 
         Raises: WebFailure.
         """
 
     def page(self, url: str, *, seconds: float, most: int) -> WebPage:
-        """Read a page of the public internet: at most `most` bytes, within `seconds`, over a few redirects. Other addresses are refused.
+        """Read a page of the public internet: at most `most` bytes, within `seconds`, over a few redirects. Non-public addresses
+        are refused.
 
         Raises: WebFailure.
         """
 
 
 class NoWeb:
-    """Where nothing outside can be reached."""
+    """The web of a deployment without outbound access: every call raises WebFailure."""
 
     def post(self, url: str, body: JsonObject, *, seconds: float) -> int:  # noqa: ARG002 - the port names them
         raise WebFailure("this deployment reaches nothing outside")

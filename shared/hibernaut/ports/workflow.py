@@ -1,4 +1,4 @@
-"""What drives a run's chain of steps from outside: Step Functions on AWS, threads at home. Neither decides anything."""
+"""The workflow engine that drives the steps of a run: Step Functions on AWS, threads locally. The engine makes no decisions."""
 
 from __future__ import annotations
 
@@ -8,34 +8,41 @@ from hibernaut.ports.table import ConditionFailed, TableError, TooLarge
 from hibernaut.schemas.errors import Conflict, StoreUnavailable
 
 Next = Literal["advance", "compact", "approval", "finished", "waiting", "busy"]
-"""What `services.turns.advance` answers: go on; compact the window; wait for an approval; the run has ended; it waits in the queue;
-another attempt holds the step."""
+"""The result of `services.turns.advance`: continue; compact the window; wait for an approval; the run has ended; the run waits in
+the queue; another attempt holds the step's lease.
+"""
 
 
 class RunRef(NamedTuple):
-    """Which run. Workflows carry references, never messages."""
+    """A reference to one run. Workflows carry references, never messages."""
 
     tenant: str
     run_id: str
 
 
 def is_passing(error: Exception) -> bool:
-    """Whether what ended a step is the platform's fault, which time or an operator cures: the table or the blobs are out of reach, refuse,
-    or are too busy. Such a run stays open for the sweep; what is the step's own fault closes it."""
+    """Whether the error that ended a step is a failure of the platform that time or an operator cures: the table or the blob
+    store is unreachable, refuses, or is throttled. Such a run stays open for the sweep. Any other error closes the run.
+    """
     if isinstance(error, ConditionFailed | TooLarge):
         return False
     return isinstance(error, TableError | StoreUnavailable | Conflict | OSError)
 
 
 class Workflow(Protocol):
-    def start(self, run: RunRef, *, name: str | None = None, inline: bool = False) -> None:
-        """Start the run's execution; starting one that was started is fine. `name` (default: the run id) is the execution's name.
+    """Starts, stops and resumes the executions of runs."""
 
-        `inline`: the caller has nothing else to do until the run ends, so an engine in this process may use the caller's thread.
+    def start(self, run: RunRef, *, name: str | None = None, inline: bool = False) -> None:
+        """Start the execution of the run; starting it twice is no error. `name` is the name of the execution (default: the run
+        id).
+
+        `inline`: the caller only waits for the run, so an engine in this process may use the caller's thread.
         """
 
     def stop(self, run: RunRef) -> None:
-        """Stop its execution, as a courtesy: the run has ended already."""
+        """Stop the execution, to save resources: the run itself has already ended."""
 
     def end_wait(self, run: RunRef, token: str) -> None:
-        """End the wait for the approval that the run asked for; `token` is what the engine named it by. A wait that is over is no error."""
+        """End the run's wait for an approval; `token` is the engine's name for that wait. A wait that has already ended is no
+        error.
+        """

@@ -1,1 +1,1 @@
-"""The nouns: one pydantic model per record, in Letta's field names, and the request models beside it. No I/O, clock or environment."""
+"""The records as pydantic models with Letta's field names, and the request models for them. No I/O, no clock, no environment."""

@@ -1,4 +1,4 @@
-"""An agent (Letta V1 API, digest 4.1): what is stored of it, what is shown, and how it is asked for."""
+"""An agent (Letta V1 API, digest 4.1): the stored record, the wire form, and the request bodies."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ from hibernaut.schemas.tool import Tool
 from hibernaut.schemas.tool_rule import ToolRule
 
 MOST_BLOCKS = 1_000
-"""Blocks that an agent is created with."""
+"""The largest number of blocks in a request to create an agent."""
 MOST_MESSAGES = 10_000
-"""Messages that a window is set to."""
+"""The largest number of messages in a request to set the window."""
 
 
 class AgentType(StrEnum):
+    """The agent types of Letta (Letta V1 API, digest 4.1)."""
+
     LETTA_V1 = "letta_v1_agent"
     MEMGPT = "memgpt_agent"
     MEMGPT_V2 = "memgpt_v2_agent"
@@ -40,7 +42,9 @@ class AgentType(StrEnum):
 
 
 class AgentEnvironmentVariable(Schema):
-    """A secret of an agent, given to its tools, as it is shown: `value` is null unless the caller asked for it (digest 4.11)."""
+    """A secret of an agent, which its tools read as an environment variable. `value` is null unless the caller requested it
+    (digest 4.11).
+    """
 
     id: str
     key: str
@@ -54,13 +58,13 @@ class AgentEnvironmentVariable(Schema):
 
 
 class StoredSecret(AgentEnvironmentVariable):
-    """A secret with its value, as the table keeps it. `store.agents` alone reads and writes it."""
+    """A secret with its value, as stored in the table. Only `store.agents` reads and writes it."""
 
     value: str
 
 
 class Memory(Schema):
-    """Deprecated shape of core memory inside an AgentState."""
+    """The deprecated form of core memory inside an AgentState."""
 
     agent_type: AgentType | None = None
     git_enabled: bool = False
@@ -70,7 +74,7 @@ class Memory(Schema):
 
 
 class _AgentFields(Schema):
-    """What the record and the wire share."""
+    """The fields that the record and the wire form share."""
 
     id: str
     name: str
@@ -108,11 +112,11 @@ class _AgentFields(Schema):
 
 
 class StoredAgent(Stored, _AgentFields):
-    """What the table keeps: the shared fields, the ids of what is attached, and the secrets. `version` counts changes.
+    """The stored record: the shared fields, the ids of attached objects, and the secrets. `version` counts changes.
 
-    `last_run_*` and `last_stop_reason` change at each run's end, so they live in the list row (`store.agents`), not here.
-    `explicit_model_settings` is kept where the caller gave settings; else they are derived from `llm_config`.
-    `tool_ids` are in the order of attachment; so are `block_ids`.
+    `last_run_*` and `last_stop_reason` change at the end of every run, so they are stored in the list row (`store.agents`).
+    `explicit_model_settings` is set if the caller chose settings; otherwise they are derived from `llm_config`. `tool_ids` and
+    `block_ids` are in the order of attachment.
     """
 
     block_ids: list[str] = Field(default_factory=list)
@@ -123,12 +127,12 @@ class StoredAgent(Stored, _AgentFields):
     version: int = 1
 
     def environment(self) -> dict[str, str]:
-        """The values of its secrets, as its tools are given them."""
+        """The agent's secrets by name, for the environment of its tools."""
         return {secret.key: secret.value for secret in self.secrets}
 
 
 class AgentState(_AgentFields):
-    """As shown. With the "1.0 client" switch the relationships are empty unless asked for (digest 1.4)."""
+    """The wire form. With the "1.0 client" header, relationships are empty unless the caller requests them (digest 1.4)."""
 
     message_ids: list[str] | None = None
     model: str | None = None
@@ -147,7 +151,7 @@ class AgentState(_AgentFields):
 
 
 class _AgentRequest(Schema):
-    """The fields that creating and updating share."""
+    """The fields that requests to create and to update share."""
 
     tool_ids: Names | None = None
     source_ids: Names | None = None
@@ -207,7 +211,7 @@ class CreateAgentRequest(_AgentRequest):
 
 
 class UpdateAgent(_AgentRequest):
-    """The body of PATCH /v1/agents/{id} (digest 4.3): only what is not null is applied; list fields replace the set."""
+    """The body of PATCH /v1/agents/{id} (digest 4.3): null fields change nothing; lists replace the whole set."""
 
     name: Name | None = None
     message_ids: Annotated[list[Name], Field(max_length=MOST_MESSAGES)] | None = None

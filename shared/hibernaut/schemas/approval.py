@@ -1,6 +1,6 @@
-"""Tool calls that wait for a person or for the client: what is asked, and what was answered (Letta V1 API, digest 5.4).
+"""Tool calls that wait for a person or for the client: the request and its answer (Letta V1 API, digest 5.4).
 
-The record of a pending approval belongs to the run that asked. It is consumed once, and neither deleted nor used again.
+The record of a pending approval belongs to the run that requested it. It is consumed once, and is neither deleted nor reused.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from hibernaut.schemas.stored import Stored
 from hibernaut.schemas.turn import JournaledCall
 
 DEFAULT_DEADLINE = 7 * 24 * 3600
-"""Seconds until an approval that nobody answers is denied, where neither the agent nor the request says otherwise."""
+"""The default deadline in seconds after which an unanswered approval is denied; the agent or the request may set another."""
 
 How = Literal["answered", "interrupted", "deadline", "cancelled"]
-"""By what a pending approval was consumed."""
+"""The ways to consume a pending approval."""
 
 
 class PendingCall(JournaledCall):
-    """A call of the reply that waits. `held`: a person or the client must answer it; the others only wait with it.
+    """A pending call of a reply. `held`: a person or the client must answer it; the other calls only wait with it.
 
-    `client`: the client runs it. `refusal` is what the model is told of a call that is not to be run at all.
+    `client`: the client runs it. `refusal` is the error for the model, for a call that must not run.
     """
 
     held: bool = False
@@ -31,11 +31,11 @@ class PendingCall(JournaledCall):
 
 
 class PendingApproval(Stored):
-    """The calls of one reply of which some need an answer: those first, then the others that wait with them.
+    """The calls of one reply if some need an answer: these come first, then the others.
 
-    `request_id` is the message that shows the request; `step_id` the step that the reply belongs to, and its returns too. `deadline`
-    None: it waits for ever. `consumed_by` is the run that the answer made (or the asking run itself, where it was cancelled), and
-    `answer` the fingerprint of that answer.
+    `request_id` is the message with the request; `step_id` is the step of the reply and of the returns. `deadline` None: no time
+    limit. `consumed_by` is the run that the answer started (or the requesting run itself, if it was cancelled); `answer` is the
+    fingerprint of that answer.
     """
 
     run_id: str
@@ -57,7 +57,7 @@ class PendingApproval(Stored):
 
 
 class Verdict(Schema):
-    """What becomes of one call that waited: it is run, it is denied for a reason, or the client gave its result."""
+    """The resolution of one pending call: it runs, it is denied with a reason, or the client provides its result."""
 
     call: PendingCall
     decision: Literal["run", "deny", "given"]
@@ -66,9 +66,10 @@ class Verdict(Schema):
 
 
 class Resolution(Schema):
-    """The calls that stand open in the log when a run begins: its first step commits a return for each, in this order.
+    """The calls that are open in the log at the start of a run. The run's first step commits a return for each of them, in this
+    order.
 
-    `step_id` is that of the step which made the calls.
+    `step_id` is the step that made the calls.
     """
 
     step_id: str

@@ -1,4 +1,4 @@
-"""What all schemas share: how they read and write JSON. Knows no noun."""
+"""The base classes of all schemas: how they read and write JSON. Knows no record."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, PlainSerializer
 
 Json = Any
-"""A JSON value whose shape is not ours to say (a tool's arguments, a caller's metadata): the only place where Any is fine."""
+"""A JSON value of arbitrary shape (a tool's arguments, a caller's metadata). Any is allowed only here."""
 JsonObject = dict[str, Any]
 
 
 class Schema(BaseModel):
-    """Unknown keys are ignored (Letta V1 API, digest 1.7), and NaN, which JSON has not, is refused.
+    """The base model: ignores unknown keys (Letta V1 API, digest 1.7) and rejects NaN, which is not JSON.
 
-    Models are built at first use: a function pays only for what it uses.
+    Pydantic builds each model at its first use, so that a function pays only for the models that it uses.
     """
 
     model_config = ConfigDict(
@@ -24,13 +24,13 @@ class Schema(BaseModel):
 
 
 class StrictSchema(Schema):
-    """Unknown keys are refused with 422 (digest 1.7 names the requests that do so)."""
+    """A schema that rejects unknown keys with 422 (digest 1.7 lists the requests with this behaviour)."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class Frozen(Schema):
-    """A value: never changed after it is made."""
+    """An immutable value."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -43,17 +43,17 @@ def _in_utc(moment: datetime) -> datetime:
 
 
 def wire_time(moment: datetime) -> str:
-    """ISO 8601 with microseconds and `Z`, as Letta's database times are shown (digest 1.7)."""
+    """ISO 8601 with microseconds and `Z`, the format of Letta's database times (digest 1.7)."""
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 def message_date(moment: datetime) -> str:
-    """ISO 8601 in seconds with `+00:00`, as a LettaMessage's `date` is shown (digest 1.7)."""
+    """ISO 8601 in seconds with `+00:00`, the format of `date` in a LettaMessage (digest 1.7)."""
     return moment.astimezone(UTC).isoformat(timespec="seconds")
 
 
 Moment = Annotated[datetime, AfterValidator(_in_utc), PlainSerializer(wire_time, return_type=str, when_used="json")]
-"""A point in time, always in UTC; a time without a zone is taken for UTC."""
+"""A point in time, always in UTC; a time without a zone is read as UTC."""
 
 
 def _held(number: int) -> int:
@@ -63,7 +63,8 @@ def _held(number: int) -> int:
 
 
 Whole = Annotated[int, AfterValidator(_held)]
-"""A whole number that every engine holds. Requests give theirs by it or have closer bounds: JSON, and a text of digits, know none.
+"""An integer that every engine can store (64 bits). Request fields use this type or narrower bounds, because JSON numbers and
+digit strings are unbounded.
 
-A validator and no `Field(le=…)`: that would take the place of the bounds that a field gives.
+It is a validator and not `Field(le=…)`, because the latter would replace the bounds of the field.
 """

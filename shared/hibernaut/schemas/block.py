@@ -1,4 +1,4 @@
-"""A block: one labelled piece of core memory (Letta V1 API, digest 4.4; run-time digest 4.1)."""
+"""A block: one labelled part of core memory (Letta V1 API, digest 4.4; run-time digest 4.1)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hibernaut.schemas.names import BlockLabel
 from hibernaut.schemas.stored import Stored
 
 DEFAULT_LIMIT = 100_000
-"""Characters."""
+"""In characters."""
 
 
 def _without_null_bytes(text: str) -> str:
@@ -21,11 +21,11 @@ def _without_null_bytes(text: str) -> str:
 
 BlockValue = Annotated[str, AfterValidator(_without_null_bytes)]
 NewValue = Annotated[BlockValue, StringConstraints(max_length=LONGEST_TEXT)]
-"""What a request may set a value to; a stored one may be longer."""
+"""The largest value in a request; a stored value may be larger."""
 
 
 class Block(Schema):
-    """As stored and as shown. `limit` counts characters; it binds edits by tools, not the API."""
+    """A block as stored and on the wire. `limit` counts characters; it applies to edits by tools, not to the API."""
 
     id: str
     value: BlockValue
@@ -58,7 +58,7 @@ class FileBlock(Block):
 
 
 class StoredBlock(Stored, Block):
-    """What the table keeps beside the wire's fields. `version` counts changes; a step's transaction checks it."""
+    """The stored record, with fields that the wire form lacks. `version` counts changes; a step's transaction checks it."""
 
     version: int = 1
     created_at: Moment
@@ -91,7 +91,7 @@ class CreateBlock(Schema):
 
 
 class BlockUpdate(Schema):
-    """The body of PATCH: what is unset or null stays as it is (digest 2.10)."""
+    """The body of PATCH; absent and null fields change nothing (digest 2.10)."""
 
     value: NewValue | None = None
     limit: Whole | None = None

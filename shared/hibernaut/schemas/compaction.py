@@ -1,4 +1,4 @@
-"""Compacting a conversation by request (Letta V1 API, digest 2.3 and 2.16)."""
+"""Compaction of a conversation by request (Letta V1 API, digest 2.3 and 2.16)."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from hibernaut.schemas.usage import UsageStatistics
 
 
 class CompactionRequest(Schema):
-    """What is set in the settings counts over the agent's own."""
+    """The request body; its settings override the agent's."""
 
     compaction_settings: CompactionSettings | None = None
 
 
 class CompactionResponse(Schema):
-    """`summary` is the summary alone; the numbers count the messages of the window, its system message among them.
+    """The result. `summary` is the bare summary; the numbers count the messages of the window, including the system message.
 
-    `usage` are the summariser's tokens, all pieces and tries together: V1 does not show them.
+    `usage` is the summariser's, for all pieces and attempts; V1 does not report it.
     """
 
     summary: str

@@ -1,4 +1,4 @@
-"""The parts that a message's content is made of (Letta V1 API, digest 4.5)."""
+"""The parts of a message's content (Letta V1 API, digest 4.5)."""
 
 from __future__ import annotations
 
@@ -10,18 +10,22 @@ from hibernaut.schemas.base import JsonObject, Schema
 
 
 class TextContent(Schema):
+    """A text part."""
+
     type: Literal["text"] = "text"
     text: str
     signature: str | None = None
 
 
 class UrlImage(Schema):
+    """An image by its URL."""
+
     type: Literal["url"] = "url"
     url: str
 
 
 class Base64Image(Schema):
-    """`data` is the image in base64."""
+    """An image as base64 text in `data`."""
 
     type: Literal["base64"] = "base64"
     media_type: str
@@ -30,6 +34,8 @@ class Base64Image(Schema):
 
 
 class LettaImage(Schema):
+    """An image that Letta has stored under a file id; only imported messages contain it."""
+
     type: Literal["letta"] = "letta"
     file_id: str
     media_type: str | None = None
@@ -41,11 +47,15 @@ ImageSource = Annotated[UrlImage | Base64Image | LettaImage, Field(discriminator
 
 
 class ImageContent(Schema):
+    """An image part."""
+
     type: Literal["image"] = "image"
     source: ImageSource
 
 
 class ToolCallContent(Schema):
+    """A tool call as a content part."""
+
     type: Literal["tool_call"] = "tool_call"
     id: str
     name: str
@@ -54,6 +64,8 @@ class ToolCallContent(Schema):
 
 
 class ToolReturnContent(Schema):
+    """A tool return as a content part."""
+
     type: Literal["tool_return"] = "tool_return"
     tool_call_id: str
     content: str
@@ -61,7 +73,7 @@ class ToolReturnContent(Schema):
 
 
 class ReasoningContent(Schema):
-    """`is_native`: the model's own reasoning, replayed to the same model with its signature."""
+    """Reasoning text. `is_native`: the model's own reasoning, which is sent back to the same model with its signature."""
 
     type: Literal["reasoning"] = "reasoning"
     is_native: bool = True
@@ -70,21 +82,29 @@ class ReasoningContent(Schema):
 
 
 class RedactedReasoningContent(Schema):
+    """Reasoning that the provider encrypted."""
+
     type: Literal["redacted_reasoning"] = "redacted_reasoning"
     data: str
 
 
 class OmittedReasoningContent(Schema):
+    """Reasoning that the provider did not disclose."""
+
     type: Literal["omitted_reasoning"] = "omitted_reasoning"
     signature: str | None = None
 
 
 class SummarizedReasoningPart(Schema):
+    """One part of a summarized reasoning."""
+
     index: int
     text: str
 
 
 class SummarizedReasoningContent(Schema):
+    """The provider's summary of the model's reasoning, in parts."""
+
     type: Literal["summarized_reasoning"] = "summarized_reasoning"
     id: str
     summary: list[SummarizedReasoningPart]
@@ -92,7 +112,7 @@ class SummarizedReasoningContent(Schema):
 
 
 InputPart = Annotated[TextContent | ImageContent, Field(discriminator="type")]
-"""What a caller may send."""
+"""The content parts that a caller may send."""
 
 Part = Annotated[
     TextContent
@@ -105,6 +125,6 @@ Part = Annotated[
     | SummarizedReasoningContent,
     Field(discriminator="type"),
 ]
-"""What a stored message may hold."""
+"""The content parts of a stored message."""
 
 ReasoningPart = ReasoningContent | RedactedReasoningContent | OmittedReasoningContent | SummarizedReasoningContent

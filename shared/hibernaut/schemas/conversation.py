@@ -1,4 +1,4 @@
-"""The head of a conversation: who owns it, how long its log is, and which part of the log is its window (architecture, protocol of runs)."""
+"""The head of a conversation: its owner, the end of its log, and its window (architecture, protocol of runs)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from hibernaut.schemas.stored import Stored
 class Window(Schema):
     """The part of the log that the model sees: the pinned messages in this order, then every message after `cut`.
 
-    `pinned[0]` is the system message. The tail leaves out system rows and summary rows. `cut` is a message id; None: from the beginning.
+    `pinned[0]` is the system message. The part after `cut` excludes system rows and summary rows. `cut` is a message id; None:
+    the beginning of the log.
     """
 
     pinned: list[str] = Field(default_factory=list)
@@ -19,8 +20,8 @@ class Window(Schema):
 
 
 class Segment(Schema):
-    """A part of another conversation's log that a fork shares: its rows with after < id <= `upto` (None: from the beginning), as far as
-    they were said, and the rows in `also`, which the fork's window pins. An empty `upto` shares only those.
+    """A part of another conversation's log that a fork shares: its conversational rows with after < id <= `upto` (None: from the
+    beginning), and the rows in `also`, which the fork's window pins. With an empty `upto` only the rows in `also` are shared.
     """
 
     conversation: str
@@ -30,10 +31,10 @@ class Segment(Schema):
 
 
 class CompiledFrom(Schema):
-    """What the system message was last compiled from: equal inputs need no new text (invariant 10).
+    """The inputs of the last compilation of the system message: equal inputs need no new text (invariant 10).
 
-    `digest` covers everything but the volatile metadata (time and counters); `text` is the hash of the message itself, by which a
-    reader sees that head and message belong together ("": not known).
+    `digest` covers all inputs except the volatile metadata (time and counters). `text` is the hash of the message, with which a
+    reader verifies that head and message belong together ("": unknown).
     """
 
     digest: str
@@ -45,12 +46,12 @@ class CompiledFrom(Schema):
 class Head(Stored):
     """One conversation's head. `id` is `conv-…`, or the agent's id for its default conversation.
 
-    `owner` is the run that may append; `version` counts changes of the log; `waiting` counts queued runs;
-    `pending` is the run that asked for an approval which nobody has answered, `answered` the one whose approval was answered last; `last_message` is the newest id of the log, and `newest`
-    are the ids that came with it in one transaction. `counted` is the size of the newest request by our own count and `reported` what its
-    provider counted, both in tokens (0: not known): their ratio corrects the next count. `segments` are what the log of a fork begins with:
-    parts of other logs, set when it is made and never changed; its own rows come on top. `calls_open` says whether the newest row asks for
-    calls that have no return yet; None where nobody has looked.
+    `owner` is the run that may append; `version` counts changes of the log; `waiting` counts queued runs. `pending` is the run
+    with an unanswered approval request, `answered` the run whose approval was answered last. `last_message` is the newest id of
+    the log, `newest` the ids of the same transaction. `counted` is the size of the newest request by our own count, `reported`
+    the provider's count, both in tokens (0: unknown); their ratio corrects the next count. `segments` are the shared parts of
+    other logs at the beginning of a fork's log; they are set at the fork's creation and never change. `calls_open` says whether
+    the newest row has calls without a return; None: unknown.
     """
 
     id: str

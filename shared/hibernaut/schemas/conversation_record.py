@@ -1,4 +1,6 @@
-"""A conversation as clients know it, beside its head and log (Letta V1 API, digest 2.16 and 4.11). An agent's own one has no record."""
+"""A conversation's record, apart from its head and log (Letta V1 API, digest 2.16 and 4.11). An agent's default conversation has
+no record.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,11 @@ from hibernaut.schemas.model_settings import CompactionSettings, ModelSettings
 from hibernaut.schemas.stored import Stored
 
 LONGEST_TEXT = 10_000
-"""Characters of a summary or a description."""
+"""The longest summary or description in characters."""
 
 
 class _Fields(Schema):
-    """What a record keeps and a client is shown."""
+    """The fields that the record and the wire form share."""
 
     id: str
     agent_id: str
@@ -33,7 +35,7 @@ class _Fields(Schema):
 
 
 class Conversation(_Fields):
-    """As shown. Unlike V1, the ids in context are always the real ones."""
+    """The wire form. Unlike V1, it always has the current ids in context."""
 
     in_context_message_ids: list[str] = Field(default_factory=list)
     isolated_block_ids: list[str] = Field(default_factory=list)
@@ -41,9 +43,9 @@ class Conversation(_Fields):
 
 
 class StoredConversation(Stored, _Fields):
-    """What the table keeps. `last_message_at` changes with each request, so it lives in the list row, not here. `version` counts changes.
+    """The stored record. `last_message_at` changes with each request, so it is stored in the list row. `version` counts changes.
 
-    `isolated`: which private block stands in the place of which block of the agent ("": the conversation has let it go).
+    `isolated` maps a block of the agent to the private block that replaces it ("": the block is detached from the conversation).
     """
 
     isolated: dict[str, str] = Field(default_factory=dict)
@@ -55,7 +57,7 @@ class StoredConversation(Stored, _Fields):
 
 
 class _Request(Schema):
-    """The fields that creating and updating share."""
+    """The fields that requests to create and to update share."""
 
     summary: str | None = Field(default=None, max_length=LONGEST_TEXT)
     description: str | None = Field(default=None, max_length=LONGEST_TEXT)
@@ -65,21 +67,23 @@ class _Request(Schema):
 
 
 class CreateConversation(_Request):
-    """The body of POST /v1/conversations/. `isolated_block_labels`: these blocks of the agent become the conversation's own copies."""
+    """The body of POST /v1/conversations/. `isolated_block_labels`: the conversation gets its own copies of these blocks of the
+    agent.
+    """
 
     isolated_block_labels: Names | None = None
     hidden: bool = False
 
 
 class UpdateConversation(_Request):
-    """The body of PATCH /v1/conversations/{id}: what is named is set, and null clears it."""
+    """The body of PATCH /v1/conversations/{id}: present fields are set, and null clears them."""
 
     archived: bool | None = None
     last_message_at: Moment | None = None
 
 
 class ForkQuery(Schema):
-    """The query of POST /v1/conversations/{id}/fork. `message_id`: the last message that is shared."""
+    """The query of POST /v1/conversations/{id}/fork. `message_id`: the last shared message."""
 
     agent_id: str | None = None
     hidden: bool = False
@@ -87,7 +91,7 @@ class ForkQuery(Schema):
 
 
 class DirectRequest(Schema):
-    """The body of POST /v1/conversations/{id}/recompile and /compact. `agent_id` goes with the id `default`."""
+    """The body of POST /v1/conversations/{id}/recompile and /compact. `agent_id` is required with the id `default`."""
 
     agent_id: str | None = None
     compaction_settings: CompactionSettings | None = None

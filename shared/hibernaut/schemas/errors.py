@@ -1,25 +1,25 @@
-"""The one tree of errors. Each carries a stable snake_case `code` and the text that clients are shown; `rest.errors` gives the HTTP status.
+"""The one tree of errors. Each has a stable snake_case `code` and the text for clients; `rest.errors` gives the HTTP status.
 
 HibernautError
-├─ NotFound              unknown id, handle, label
+├─ NotFound              unknown id, handle or label
 ├─ InvalidArgument       a value that cannot be used (400)
 │  ├─ InvalidToolSource  with the line
 │  └─ NameTaken          a rename onto a taken tool name
 ├─ Unprocessable         a request that contradicts itself (422, hand-written)
-├─ Conflict              the state of things does not allow it (409)
+├─ Conflict              the current state does not allow the request (409)
 │  ├─ Busy               another run owns the conversation; carries its id
 │  └─ PendingApproval    calls of the conversation wait for an answer; carries the request's id
-├─ LogExpired            a run's event log is kept no longer (410)
+├─ LogExpired            the run's event log has expired (410)
 ├─ PayloadTooLarge       over the body limit (413)
 ├─ UnsupportedMedia      a file of a type that cannot be read (415)
 ├─ Unauthenticated       (401)
-├─ Forbidden             the caller may not do this (403)
+├─ Forbidden             the caller lacks permission (403)
 │  ├─ ForeignHost        the request names a host that is not the server's
 │  └─ ForeignOrigin      a web page of an origin that is not allowed
-├─ NotImplementedHere    the deployment lacks what is asked (501)
+├─ NotImplementedHere    the deployment lacks the requested feature (501)
 │  └─ RouteNotServed     a route of V1 that this server does not serve; carries its name
-├─ ServerBusy            more requests wait than the server lets (503)
-├─ StoreUnavailable      the table is busy, throttled or out of reach for longer than it is asked again (503)
+├─ ServerBusy            too many requests are waiting (503)
+├─ StoreUnavailable      the table is busy, throttled or unreachable, and the retries are exhausted (503)
 └─ ModelError            the model's provider failed; see its subclasses
 """
 
@@ -27,7 +27,7 @@ from __future__ import annotations
 
 
 class HibernautError(Exception):
-    """`detail` is the text of the reply's `detail`; it never holds prompts, bodies or secrets."""
+    """The root. `detail` is the `detail` of the HTTP reply; it never contains prompts, message bodies or secrets."""
 
     code = "internal_error"
 
@@ -37,15 +37,19 @@ class HibernautError(Exception):
 
 
 class NotFound(HibernautError):
+    """An unknown id, handle or label."""
+
     code = "not_found"
 
 
 class InvalidArgument(HibernautError):
+    """A value that cannot be used."""
+
     code = "invalid_argument"
 
 
 class InvalidToolSource(InvalidArgument):
-    """`line` counts from 1 in the tool's source; None where no line is to blame."""
+    """A tool's source that cannot be used. `line` counts from 1 in the source; None if no single line is the cause."""
 
     code = "invalid_tool_source"
 
@@ -55,19 +59,25 @@ class InvalidToolSource(InvalidArgument):
 
 
 class NameTaken(InvalidArgument):
+    """Another tool has the requested name."""
+
     code = "name_taken"
 
 
 class Unprocessable(HibernautError):
+    """A request that contradicts itself."""
+
     code = "unprocessable"
 
 
 class Conflict(HibernautError):
+    """The current state does not allow the request."""
+
     code = "conflict"
 
 
 class Busy(Conflict):
-    """`run_id` is the run that owns the conversation."""
+    """Another run owns the conversation; `run_id` is its id."""
 
     code = "conversation_busy"
 
@@ -77,7 +87,9 @@ class Busy(Conflict):
 
 
 class PendingApproval(Conflict):
-    """`request_id` is the message that asks for the approval; `run_id` the run that asked, where it is known."""
+    """Calls of the conversation wait for an answer. `request_id` is the message with the approval request; `run_id` the
+    requesting run, if known.
+    """
 
     code = "pending_approval"
 
@@ -88,29 +100,39 @@ class PendingApproval(Conflict):
 
 
 class LogExpired(HibernautError):
+    """The run's event log has expired."""
+
     code = "log_expired"
 
 
 class PayloadTooLarge(HibernautError):
+    """The body exceeds the size limit."""
+
     code = "payload_too_large"
 
 
 class UnsupportedMedia(HibernautError):
+    """A file of a type that cannot be read."""
+
     code = "unsupported_media"
 
 
 class Unauthenticated(HibernautError):
+    """The request has no valid credentials."""
+
     code = "unauthenticated"
 
 
 class Forbidden(HibernautError):
-    """The caller may not do this."""
+    """The caller lacks permission."""
 
     code = "forbidden"
 
 
 class ForeignHost(Forbidden):
-    """The request's Host is none of the server's names: a page may have re-pointed its own name here (DNS rebinding)."""
+    """The Host header is not one of the server's names: a web page may have re-pointed its own name to this server (DNS
+    rebinding).
+    """
 
     code = "foreign_host"
 
@@ -122,11 +144,15 @@ class ForeignOrigin(Forbidden):
 
 
 class NotImplementedHere(HibernautError):
+    """This deployment lacks the requested feature."""
+
     code = "not_implemented_here"
 
 
 class RouteNotServed(NotImplementedHere):
-    """`route` is "METHOD path" with its parameters' names, `what` says what it does in V1; `never` why it will not come, if it will not."""
+    """A route of V1 that this server does not serve. `route` is "METHOD path" with the names of its parameters, `what` says what
+    it does in V1; `never` is the reason if it will not be implemented.
+    """
 
     code = "route_not_served"
 
@@ -137,7 +163,7 @@ class RouteNotServed(NotImplementedHere):
 
 
 class ServerBusy(HibernautError):
-    """More requests of one kind wait than the server lets. `retry_after`: seconds after which the same request may succeed."""
+    """Too many requests of one kind are waiting. `retry_after`: seconds after which the same request may succeed."""
 
     code = "server_busy"
 
@@ -147,7 +173,7 @@ class ServerBusy(HibernautError):
 
 
 class StoreUnavailable(HibernautError):
-    """The table did not answer in time. `retry_after`: seconds after which the same request may succeed."""
+    """The table did not respond in time. `retry_after`: seconds after which the same request may succeed."""
 
     code = "store_unavailable"
 
@@ -157,7 +183,9 @@ class StoreUnavailable(HibernautError):
 
 
 class ModelError(HibernautError):
-    """The provider failed. `retry_after` in seconds, where it said so; `retryable`: the same request may succeed later."""
+    """The provider failed. `retry_after` is in seconds, if the provider stated it; `retryable`: the same request may succeed
+    later.
+    """
 
     code = "llm_error"
     retryable = False
@@ -168,41 +196,53 @@ class ModelError(HibernautError):
 
 
 class ModelConnection(ModelError):
-    """No connection, or it broke."""
+    """No connection to the provider, or a broken one."""
 
     code = "llm_connection"
     retryable = True
 
 
 class ModelRateLimit(ModelError):
+    """The provider's rate limit or quota is reached."""
+
     code = "llm_rate_limit"
     retryable = True
 
 
 class ModelOverloaded(ModelError):
-    """The provider answered 5xx or said that it is overloaded."""
+    """The provider answered 5xx or reported overload."""
 
     code = "llm_overloaded"
     retryable = True
 
 
 class ModelTimeout(ModelError):
+    """The provider did not respond in time."""
+
     code = "llm_timeout"
 
 
 class ModelAuthentication(ModelError):
+    """The provider rejects the key."""
+
     code = "llm_authentication"
 
 
 class ModelPermission(ModelError):
+    """The key lacks permission for the model or the operation."""
+
     code = "llm_permission_denied"
 
 
 class ModelCredits(ModelError):
+    """The account at the provider has no credit left."""
+
     code = "llm_insufficient_credits"
 
 
 class ModelBadRequest(ModelError):
+    """The provider rejects the request as invalid."""
+
     code = "llm_bad_request"
 
 
@@ -213,17 +253,19 @@ class ModelNotFound(ModelError):
 
 
 class ContextWindowExceeded(ModelError):
+    """The request is longer than the model's context window."""
+
     code = "context_window_exceeded"
 
 
 class InvalidModelResponse(ModelError):
-    """The reply was empty, cut off, or not what the wire format says."""
+    """The reply is empty, cut off, or violates the wire format."""
 
     code = "llm_empty_response"
 
 
 def place_of(error: BaseException) -> str:
-    """Where an error was raised, `file.py:line`: what may be logged of one whose text may quote a prompt or a body."""
+    """Where an error was raised, as `file.py:line`: loggable even if the error's text may quote a prompt or a body."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -233,12 +275,13 @@ def place_of(error: BaseException) -> str:
 
 
 MODEL_CALL_ERRORS: tuple[type[HibernautError], ...] = (ModelError, NotFound, InvalidArgument, NotImplementedHere)
-"""What may come of asking a model: of its provider, its handle, its settings, or what the deployment lacks. The table's errors are none
-of them: a run whose events cannot be written has not failed by its model."""
+"""The errors of a model call: the provider's, of its handle or settings, or a missing feature. Errors of the table are not among
+them, because a run whose events cannot be written has not failed by its model.
+"""
 
 
 def rebuilt(code: str, detail: str) -> HibernautError:
-    """The error of a code, as it was before it was stored with a run; an unknown code gives the root."""
+    """The error with this code and text, restored from the record of a run; an unknown code gives the root class."""
     pending = list(MODEL_CALL_ERRORS)
     while pending:
         kind = pending.pop()

@@ -1,4 +1,4 @@
-"""The run's event log: what followers are shown, in gapless numbers. Events refer to messages; no body is kept twice."""
+"""The event log of a run, with gapless sequence numbers. Events refer to messages, so that no message body is stored twice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hibernaut.schemas.usage import LettaUsageStatistics
 
 
 class MessageEvent(Schema):
-    """The `index`-th LettaMessage of a row of the log. `streamed`: followers of tokens were shown it as deltas already."""
+    """The `index`-th LettaMessage of a row of the log. `streamed`: followers of the token stream have already seen it as deltas."""
 
     kind: Literal["message"] = "message"
     message_id: str
@@ -24,11 +24,11 @@ DeltaType = Literal["reasoning_message", "assistant_message", "tool_call_message
 
 
 class DeltaEvent(Schema):
-    """A piece of a message as the model wrote it, of a run that streams tokens (Letta V1 API, digest 6.3).
+    """A piece of a message that the model is writing, in a run that streams tokens (Letta V1 API, digest 6.3).
 
-    `message_id` is the row's id if the attempt that wrote this commits; `index` is the place of the message in its row, for the otid.
-    `text` is a piece of the text, of the reasoning, or of the arguments of the call `call_id`; `name` stands on the call's first piece.
-    `native`: reasoning of the model's own kind, not text that an agent keeps to itself.
+    `message_id` is the id that the row has if this attempt commits; `index` is the position of the message in its row, for the
+    otid. `text` is a piece of text, of reasoning, or of the arguments of the call `call_id`; the call's first piece has `name`.
+    `native`: the model's own reasoning, not the private text of an agent.
     """
 
     kind: Literal["delta"] = "delta"
@@ -44,7 +44,9 @@ class DeltaEvent(Schema):
 
 
 class CompactionEvent(Schema):
-    """The window is being compacted; shown to those who asked for compaction messages. `summary_id` is the id of the summary's row."""
+    """The window is being compacted; sent to callers that requested compaction messages. `summary_id` is the id of the summary's
+    row.
+    """
 
     kind: Literal["compaction"] = "compaction"
     summary_id: str
@@ -53,12 +55,14 @@ class CompactionEvent(Schema):
 
 
 class StopEvent(Schema):
+    """The run has stopped for this reason."""
+
     kind: Literal["stop"] = "stop"
     stop_reason: StopReason
 
 
 class ErrorEvent(Schema):
-    """How the run failed (Letta V1 API, digest 6.2)."""
+    """The error with which the run failed (Letta V1 API, digest 6.2)."""
 
     kind: Literal["error"] = "error"
     error_type: str
@@ -67,11 +71,15 @@ class ErrorEvent(Schema):
 
 
 class UsageEvent(Schema):
+    """The usage of the run."""
+
     kind: Literal["usage"] = "usage"
     usage: LettaUsageStatistics
 
 
 class DoneEvent(Schema):
+    """The end of the event log."""
+
     kind: Literal["done"] = "done"
 
 
@@ -81,7 +89,7 @@ RunEvent = Annotated[
 
 
 class EventBatch(Schema):
-    """Events with consecutive numbers, the first of them `first_seq`: one item of the table."""
+    """Events with consecutive sequence numbers from `first_seq`: one item of the table."""
 
     first_seq: int
     events: list[RunEvent]

@@ -1,4 +1,4 @@
-"""A file of a folder, what an agent has open of it, and how both are shown (Letta V1 API, digest 2.7, 2.12 and 4.10)."""
+"""A file of a folder, and the files that an agent has open: records and wire forms (Letta V1 API, digest 2.7, 2.12 and 4.10)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from hibernaut.schemas.limits import Name
 from hibernaut.schemas.stored import Stored
 
 Duplicates = Literal["suffix", "skip", "error", "replace"]
-"""What becomes of an upload whose name the folder has already."""
+"""What happens to an upload if the folder has a file with the same name."""
 
 
 class FileStatus(StrEnum):
+    """The states of an uploaded file's processing."""
+
     PENDING = "pending"
     PARSING = "parsing"
     EMBEDDING = "embedding"
@@ -29,16 +31,16 @@ ENDED = (FileStatus.COMPLETED, FileStatus.ERROR)
 
 
 class TextPart(Schema):
-    """A part of a file's text, which lies in a blob of its own. `first_line` counts from 1."""
+    """A part of a file's text, stored in a blob of its own. `first_line` counts from 1."""
 
     first_line: int
     characters: int
 
 
 class FileMetadata(Schema):
-    """As shown. `file_size` in bytes; `content` is the text that was read from the file, where it is asked for.
+    """The wire form. `file_size` is in bytes; `content` is the extracted text, if the caller requested it.
 
-    `estimated_completion_at`, Hibernaut's own: when all pieces will be embedded if it goes on as it has so far.
+    `estimated_completion_at`, an extension of Hibernaut, is the time when all passages will be embedded at the current rate.
     """
 
     id: str
@@ -61,11 +63,11 @@ class FileMetadata(Schema):
 
 
 class StoredFile(Stored):
-    """As the table keeps it. `name` is the plain name in the folder; `original_name` the one that it was sent under.
+    """The stored record. `name` is the unique name in the folder; `original_name` is the name in the upload.
 
-    `parts`: its text, in order, once it was read; `lines` and `characters` of all of them. `written` counts the pieces that are stored,
-    `total` how many there will be; `embedded` is an attribute of the item, which the indexer counts up. `takes` counts the workers that
-    took it up.
+    `parts` is the extracted text in order; `lines` and `characters` are the totals. `written` counts the stored passages, `total`
+    is their final number; `embedded` is an attribute of the item that the indexer increments. `takes` counts the attempts of
+    workers to process the file.
     """
 
     id: str
@@ -88,7 +90,9 @@ class StoredFile(Stored):
     updated_at: Moment
 
     def wire(self, folder: StoredFolder | None, content: str | None = None, *, now: datetime | None = None) -> FileMetadata:
-        """As it is shown; with a folder, its name stands before the file's. `now`: by which the end of the embedding is estimated."""
+        """The wire form; with `folder`, the folder's name precedes the file's. `now` is the time for estimating the end of the
+        embedding.
+        """
         return FileMetadata(
             id=self.id,
             source_id=self.folder_id,
@@ -107,14 +111,18 @@ class StoredFile(Stored):
         )
 
     def _estimated(self, now: datetime) -> datetime | None:
-        """The pieces are embedded since the file was last written; None before the first are, and where there is nothing to wait for."""
+        """The estimated end of the embedding, at the rate since the last write; None before the first passage is embedded, and
+        when all are.
+        """
         if self.status is not FileStatus.EMBEDDING or self.total is None or not 0 < self.embedded < self.total:
             return None
         return now + (now - self.updated_at) * ((self.total - self.embedded) / self.embedded)
 
 
 class OpenFile(Schema):
-    """What an agent has open: `start` counts lines from 0, `length` None shows all that fits. `accessed` orders what is closed first."""
+    """An open file. `start` counts lines from 0; `length` None shows as many lines as fit. `accessed` decides which file is
+    closed first.
+    """
 
     start: int = 0
     length: int | None = None
@@ -122,7 +130,7 @@ class OpenFile(Schema):
 
 
 class Desk(Stored):
-    """What an agent has open, by file, and when it last looked at files that are closed. `version` counts changes; 0: nothing stored."""
+    """An agent's open files, and its last access to closed ones, by file id. `version` counts changes; 0: not stored."""
 
     open: dict[str, OpenFile] = Field(default_factory=dict)
     seen: dict[str, Moment] = Field(default_factory=dict)
@@ -130,7 +138,7 @@ class Desk(Stored):
 
 
 class AgentFile(Schema):
-    """A file as an agent has it (`AgentFileAttachment`). Lines count from 1."""
+    """A file as attached to an agent (`AgentFileAttachment`). Lines count from 1."""
 
     id: str
     file_id: str
@@ -153,7 +161,7 @@ class AgentFilePage(Schema):
 
 
 class AnnounceUpload(Schema):
-    """A file that its sender wants to put into the bucket: its name, its size in bytes and its type."""
+    """The announcement of a direct upload: the file's name, its size in bytes and its media type."""
 
     file_name: Name
     file_size: Whole = Field(ge=1)
@@ -162,7 +170,7 @@ class AnnounceUpload(Schema):
 
 
 class UploadTicket(Schema):
-    """The one request that takes the bytes: these headers are part of the signature, and it takes one body."""
+    """A presigned request for one upload: the headers are part of the signature, and only one body is accepted."""
 
     method: Literal["PUT"] = "PUT"
     url: str
@@ -171,7 +179,7 @@ class UploadTicket(Schema):
 
 
 class AnnouncedUpload(Schema):
-    """The file as it will be, and how its bytes get there; without `upload` the folder has a file of the name, and keeps it."""
+    """The announced file and the ticket for its bytes. Without `upload`, the folder has a file with this name and keeps it."""
 
     file: FileMetadata
     upload: UploadTicket | None = None

@@ -1,4 +1,4 @@
-"""A folder of files (Letta V1 API, digest 2.12 and 4.10): what is stored of it, and how it is asked for. Its ids begin with `source`."""
+"""A folder of files (Letta V1 API, digest 2.12 and 4.10): the record and its requests. Its ids begin with `source`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hibernaut.schemas.stored import Stored
 
 
 class Folder(Schema):
-    """`embedding_config` None: its files are found by their words alone. It holds for the folder's life."""
+    """A folder. `embedding_config` None: search in its files uses words only. The configuration never changes."""
 
     id: str
     name: str
@@ -26,12 +26,12 @@ class Folder(Schema):
 
 
 class StoredFolder(Stored, Folder):
-    """As the table keeps it. `version` counts changes."""
+    """The stored record. `version` counts changes."""
 
     version: int = 1
 
     def wire(self) -> Folder:
-        """As it is shown."""
+        """The wire form."""
         return Folder.model_construct(**{name: getattr(self, name) for name in Folder.model_fields})
 
 
@@ -48,7 +48,7 @@ class CreateFolder(StrictSchema):
 
 
 class UpdateFolder(StrictSchema):
-    """The body of PATCH /v1/folders/{id}: only what is not null is applied."""
+    """The body of PATCH /v1/folders/{id}: null fields change nothing."""
 
     name: Name | None = Field(default=None, min_length=1)
     description: Note | None = None

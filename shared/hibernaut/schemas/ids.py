@@ -1,7 +1,7 @@
 """Identifiers: `<prefix>-<uuid>` in the strict form of a version-4 UUID (Letta V1 API, digest 1.3), ordered by time.
 
-Layout of the 122 free bits: 48 of milliseconds since 1970, 12 of a counter, 55 random, 7 zero (otids are derived in the last 7).
-So sorting by id is sorting by time, and an id is its own cursor. Making one needs a clock and is the port `Ids`.
+Layout of the 122 free bits: 48 of milliseconds since 1970, 12 of a counter, 55 random, 7 zero (the last 7 distinguish otids).
+Sorting by id is therefore sorting by time, and an id serves as a cursor. Making an id needs a clock, which is the port `Ids`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _UUID4 = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 
 
 def pattern(prefix: str) -> str:
-    """The regular expression that a well-formed id of this prefix matches."""
+    """The regular expression for well-formed ids with this prefix."""
     return f"^{prefix}-{_UUID4}$"
 
 
@@ -25,7 +25,7 @@ ArchiveId = Annotated[str, StringConstraints(pattern=pattern("archive"))]
 BlockId = Annotated[str, StringConstraints(pattern=pattern("block"))]
 ConversationId = Annotated[str, StringConstraints(pattern=pattern("conv"))]
 AnyConversationId = Annotated[str, StringConstraints(pattern=f"^(conv-{_UUID4}|agent-{_UUID4}|default)$")]
-"""A conversation, or an agent's own one: by the agent's id, or as `default` where that id comes along (digest 1.3)."""
+"""A conversation id, an agent's id for its default conversation, or `default` together with an agent id (digest 1.3)."""
 FileId = Annotated[str, StringConstraints(pattern=pattern("file"))]
 FolderId = Annotated[str, StringConstraints(pattern=pattern("source"))]
 IdentityId = Annotated[str, StringConstraints(pattern=pattern("identity"))]
@@ -46,31 +46,31 @@ def is_id(text: str, prefix: str) -> bool:
 
 
 def compose(prefix: str, milliseconds: int, counter: int, random_bits: int) -> str:
-    """An id from its parts: milliseconds (48 bits), counter (12 bits), random bits (55)."""
+    """An id composed of milliseconds (48 bits), counter (12 bits) and random bits (55)."""
     low = random_bits << 7
     text = f"{milliseconds:012x}4{counter:03x}{0b10 << 62 | low:016x}"
     return f"{prefix}-{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def order_of(identifier: str) -> tuple[int, int]:
-    """(milliseconds, counter) of an id made here: what the next id of the same log must exceed."""
+    """(milliseconds, counter) of an id made by `compose`; the next id of the same log must be greater."""
     digits = identifier[-36:].replace("-", "")
     return int(digits[:12], 16), int(digits[13:16], 16)
 
 
 def made_at(identifier: str) -> datetime:
-    """When an id made here was made, to the millisecond."""
+    """The creation time in an id made by `compose`, to the millisecond."""
     return datetime.fromtimestamp(order_of(identifier)[0] / 1000, UTC)
 
 
 def as_of(identifier: str, moment: datetime) -> str:
-    """A fresh id as if it had been made at that moment, to the millisecond: it sorts there. Moments before 1970 count as its beginning."""
+    """An id derived from `identifier` that sorts at `moment`, to the millisecond. Moments before 1970 count as 1970."""
     milliseconds = min(max(0, int(moment.timestamp() * 1000)), (1 << 48) - 1)
     text = f"{milliseconds:012x}"
     return f"{identifier[:-36]}{text[:8]}-{text[8:]}{identifier[-23:]}"
 
 
 def derived_otid(message_id: str, index: int) -> str:
-    """The otid of the index-th LettaMessage of a row: its uuid with the low 7 bits replaced (digest 5.2)."""
+    """The otid of the index-th LettaMessage of a row: the row's uuid with the low 7 bits replaced (digest 5.2)."""
     uuid = message_id[-36:]
     return f"{uuid[:-2]}{(int(uuid[-2:], 16) & 0x80) | (index & 0x7F):02x}"

@@ -1,4 +1,4 @@
-"""A job: work in the background as older clients ask for it (Letta V1 API, digest 4.8; run-time digest 13.6)."""
+"""A job: the form in which older clients see background work (Letta V1 API, digest 4.8; run-time digest 13.6)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from hibernaut.schemas.stop import StopReason
 
 
 class JobStatus(StrEnum):
+    """The states of a job."""
+
     CREATED = "created"
     RUNNING = "running"
     COMPLETED = "completed"
@@ -21,7 +23,7 @@ class JobStatus(StrEnum):
 
 
 class Job(Schema):
-    """As shown. Durations in nanoseconds. A job of type `run` is that run and bears its id."""
+    """The wire form. Durations are in nanoseconds. A job of type `run` is a run and has its id."""
 
     id: str
     status: JobStatus = JobStatus.CREATED
@@ -45,6 +47,6 @@ class Job(Schema):
 
 
 def job_of(run: Run) -> Job:
-    """A run, shown as the job that it is."""
+    """The job form of a run."""
     same = {name: getattr(run, name) for name in Job.model_fields if name in Run.model_fields and name != "status"}
     return Job(job_type="run", status=JobStatus(run.status.value), **same)

@@ -16,9 +16,9 @@ from pydantic_core import to_json
 from hibernaut.schemas.base import Json, JsonObject
 
 LARGEST_SCHEMA = 128 * 1024
-"""Bytes of a tool's schema, written as JSON: a model could not read more."""
+"""The largest schema of a tool in bytes of JSON; a larger one would not fit a model's window."""
 DEEPEST_SCHEMA = 32
-"""Schemas within each other."""
+"""The largest nesting depth."""
 KINDS = frozenset({"string", "integer", "number", "boolean", "array", "object", "null"})
 
 _ONE = frozenset({
@@ -34,11 +34,11 @@ _COUNTS = frozenset({
 _NUMBERS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
 
 _Found = tuple[str, Json]
-"""A schema within another, by the path to it."""
+"""A nested schema, with the path to it."""
 
 
 def problem_of(schema: Json) -> str | None:
-    """What keeps `schema` from being a JSON schema, with the path to it; None where nothing does. Each part is visited once."""
+    """The first violation of JSON schema rules in `schema`, with its path; None if it is valid. Each part is visited once."""
     level: list[_Found] = [("", schema)]
     for _ in range(DEEPEST_SCHEMA):
         below: list[_Found] = []
@@ -59,13 +59,13 @@ def problem_of(schema: Json) -> str | None:
 
 
 def size_problem_of(schema: JsonObject) -> str | None:
-    """That the schema is too large, where it is."""
+    """The violation of the size limit, or None."""
     size = len(to_json(schema, inf_nan_mode="constants"))
     return f"it takes {size} bytes as JSON, and a tool's schema at most {LARGEST_SCHEMA}" if size > LARGEST_SCHEMA else None
 
 
 def target(reference: str, root: Json) -> Json:
-    """What a reference within the document names (`#/$defs/Point`, RFC 6901); None where it names nothing."""
+    """The target of a reference within the document (`#/$defs/Point`, RFC 6901); None if it does not exist."""
     pointer = reference.removeprefix("#")
     if pointer == reference or (pointer and not pointer.startswith("/")):
         return None
@@ -82,9 +82,10 @@ def target(reference: str, root: Json) -> Json:
 
 
 def sound_parameters(parameters: Json) -> JsonObject:
-    """The parameters of a tool as a model may be offered them: an object's, sound as a whole; else an object without properties.
+    """A tool's parameters in a form that can be offered to a model: unchanged if they are a valid object schema, else an object
+    without properties.
 
-    A record may be older than the check at the door, and one unsound tool would make every request of its agent fail.
+    A stored record may be older than the validation of requests, and one invalid tool would make every request of its agent fail.
     """
     if isinstance(parameters, dict) and parameters.get("type", "object") == "object" and problem_of(parameters) is None:
         return parameters
@@ -92,7 +93,7 @@ def sound_parameters(parameters: Json) -> JsonObject:
 
 
 def _problem(keyword: str, value: Json) -> str | None:
-    """Why `value` cannot stand at the keyword."""
+    """Why `value` is invalid for the keyword, or None."""
     if keyword in _ONE or keyword in ("title", "description"):
         allowed = isinstance(value, dict | bool) if keyword in _ONE else value is None or isinstance(value, str)
         return None if allowed else f"must be {'a schema' if keyword in _ONE else 'a text'}, not {_noun(value)}"
@@ -189,6 +190,6 @@ def _checked_function(schema: JsonObject) -> JsonObject:
 
 _shown = Field(json_schema_extra={"x-max-bytes": LARGEST_SCHEMA})
 ParametersSchema = Annotated[JsonObject, AfterValidator(_checked_parameters), _shown]
-"""What a tool's parameters are, as one schema of an object."""
+"""The parameters of a tool: one schema of type object."""
 FunctionSchema = Annotated[JsonObject, AfterValidator(_checked_function), _shown]
 """A tool's `json_schema`: `{name, description, parameters}`."""

@@ -1,4 +1,6 @@
-"""LettaMessage: what clients are shown of the log (Letta V1 API, digest 4.5). Every key is always there, null or not (digest 1.7)."""
+"""LettaMessage: the wire form of the log's messages (Letta V1 API, digest 4.5). Every key is always present, possibly null
+(digest 1.7).
+"""
 
 from __future__ import annotations
 
@@ -27,6 +29,8 @@ MessageType = Literal[
 
 
 class _Common(Schema):
+    """The fields that all LettaMessages share."""
+
     id: str
     date: str
     name: str | None = None
@@ -40,16 +44,22 @@ class _Common(Schema):
 
 
 class SystemMessage(_Common):
+    """A system message."""
+
     message_type: Literal["system_message"] = "system_message"
     content: str
 
 
 class UserMessage(_Common):
+    """A user's message."""
+
     message_type: Literal["user_message"] = "user_message"
     content: str | list[InputPart]
 
 
 class ReasoningMessage(_Common):
+    """The model's reasoning, or an agent's private text."""
+
     message_type: Literal["reasoning_message"] = "reasoning_message"
     source: Literal["reasoner_model", "non_reasoner_model"] = "non_reasoner_model"
     reasoning: str
@@ -57,13 +67,15 @@ class ReasoningMessage(_Common):
 
 
 class HiddenReasoningMessage(_Common):
+    """Reasoning that the provider encrypted or did not disclose."""
+
     message_type: Literal["hidden_reasoning_message"] = "hidden_reasoning_message"
     state: Literal["redacted", "omitted"]
     hidden_reasoning: str | None = None
 
 
 class WireToolCall(Schema):
-    """`arguments` is a JSON text."""
+    """A tool call. `arguments` is JSON text."""
 
     name: str
     arguments: str
@@ -71,12 +83,16 @@ class WireToolCall(Schema):
 
 
 class ToolCallMessage(_Common):
+    """A tool call of the agent."""
+
     message_type: Literal["tool_call_message"] = "tool_call_message"
     tool_call: WireToolCall
     tool_calls: list[WireToolCall] | None = None
 
 
 class WireToolReturn(Schema):
+    """The return of one tool call."""
+
     type: Literal["tool"] = "tool"
     tool_return: str | list[InputPart]
     status: Literal["success", "error"]
@@ -86,7 +102,7 @@ class WireToolReturn(Schema):
 
 
 class ToolReturnMessage(_Common):
-    """The first return's fields stand at the top too (deprecated)."""
+    """The returns of tool calls. The fields of the first return also appear at the top level (deprecated)."""
 
     message_type: Literal["tool_return_message"] = "tool_return_message"
     tool_return: str
@@ -98,17 +114,23 @@ class ToolReturnMessage(_Common):
 
 
 class AssistantMessage(_Common):
+    """The agent's message to the user."""
+
     message_type: Literal["assistant_message"] = "assistant_message"
     content: str | list[InputPart]
 
 
 class ApprovalRequestMessage(_Common):
+    """Tool calls that wait for an approval or for the client."""
+
     message_type: Literal["approval_request_message"] = "approval_request_message"
     tool_call: WireToolCall
     tool_calls: list[WireToolCall] | None = None
 
 
 class ApprovalReturn(Schema):
+    """The approval or denial of one call."""
+
     type: Literal["approval"] = "approval"
     tool_call_id: str
     approve: bool
@@ -119,6 +141,8 @@ ApprovalItem = Annotated[ApprovalReturn | WireToolReturn, Field(discriminator="t
 
 
 class ApprovalResponseMessage(_Common):
+    """The answer to an approval request."""
+
     message_type: Literal["approval_response_message"] = "approval_response_message"
     approvals: list[ApprovalItem] | None = None
     approve: bool | None = None
@@ -127,6 +151,8 @@ class ApprovalResponseMessage(_Common):
 
 
 class CompactionStats(Schema):
+    """The sizes of a window before and after a compaction."""
+
     trigger: str
     context_tokens_before: int | None = None
     context_tokens_after: int | None = None
@@ -136,12 +162,16 @@ class CompactionStats(Schema):
 
 
 class SummaryMessage(_Common):
+    """The summary of compacted messages."""
+
     message_type: Literal["summary_message"] = "summary_message"
     summary: str
     compaction_stats: CompactionStats | None = None
 
 
 class EventMessage(_Common):
+    """An event of the run, such as the start of a compaction."""
+
     message_type: Literal["event_message"] = "event_message"
     event_type: Literal["compaction"] = "compaction"
     event_data: JsonObject = Field(default_factory=dict)
@@ -164,7 +194,7 @@ LettaMessage = Annotated[
 
 
 class ToolCallDelta(Schema):
-    """A piece of a call as the model writes it: the name with the first one, then `arguments` bit by bit."""
+    """A piece of a call that the model is writing: the first piece has the name, each piece a part of `arguments`."""
 
     name: str | None = None
     arguments: str | None = None
@@ -172,7 +202,7 @@ class ToolCallDelta(Schema):
 
 
 class ToolCallDeltaMessage(_Common):
-    """Only in streams of tokens: both fields are the same one object, and what it lacks is left out of it (digest 6.3)."""
+    """A piece of a call, in token streams only. Both fields hold the same object; absent values are omitted (digest 6.3)."""
 
     message_type: Literal["tool_call_message"] = "tool_call_message"
     tool_call: ToolCallDelta
@@ -184,7 +214,9 @@ class ToolCallDeltaMessage(_Common):
 
 
 class ApprovalRequestDeltaMessage(_Common):
-    """Only in streams of tokens: as a call's, but what it lacks is null (digest 6.3)."""
+    """A piece of a call that waits for an answer, in token streams only. Unlike in ToolCallDeltaMessage, absent values are null
+    (digest 6.3).
+    """
 
     message_type: Literal["approval_request_message"] = "approval_request_message"
     tool_call: ToolCallDelta
@@ -195,18 +227,20 @@ DeltaMessage = ReasoningMessage | AssistantMessage | ToolCallDeltaMessage | Appr
 
 
 class Ping(_Common):
-    """Only in streams."""
+    """A keep-alive event, in streams only."""
 
     message_type: Literal["ping"] = "ping"
 
 
 class LettaStopReason(Schema):
+    """The event with the stop reason of a run."""
+
     message_type: Literal["stop_reason"] = "stop_reason"
     stop_reason: StopReason
 
 
 class LettaErrorMessage(Schema):
-    """Only in streams, behind `event: error` (digest 6.2)."""
+    """The error of a run, in streams only, as `event: error` (digest 6.2)."""
 
     message_type: Literal["error_message"] = "error_message"
     run_id: str

@@ -1,8 +1,8 @@
-"""Limits of what a caller may put into one field of a record, and the annotated types that carry them.
+"""Size limits for the fields of requests, and the annotated types that apply them.
 
-Requests declare them, records do not: what is stored stays readable. A limit shows in the API's description: `maxLength` of a text,
-`maxItems` of a list, `x-max-bytes` of anything else. Lists return whole records, and an agent's are loaded at every step, so no
-free-form field of a stored record is without one. Knows no noun.
+Requests declare limits and records do not, so that stored data remains readable. The API description shows a limit as `maxLength`
+of a string, `maxItems` of a list, or `x-max-bytes` of other values. Every free-form field of a stored record has a limit, because
+lists return whole records and every step loads the agent. Knows no record.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from pydantic_core import to_json
 from hibernaut.schemas.base import Json, JsonObject
 
 LARGEST_OBJECT = 64 * 1024
-"""Bytes of a free-form object, or of a part of a record that has fields of its own, written as JSON."""
+"""The largest free-form object, or nested part of a record, in bytes of JSON."""
 LONGEST_NAME = 1_000
-"""Characters of names, ids, handles, labels and tags."""
+"""The longest name, id, handle, label or tag in characters."""
 LONGEST_NOTE = 64 * 1024
-"""Characters of descriptions and instructions."""
+"""The longest description or instruction in characters."""
 LONGEST_TEXT = 1_000_000
-"""Characters of a system text, of a block's value and of a passage."""
+"""The longest system text, block value or passage in characters."""
 T = TypeVar("T")
 
 
 class MaxBytes:
-    """A validator: the value, written as JSON, takes at most `most` bytes."""
+    """A validator: the value has at most `most` bytes as JSON."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -38,11 +38,11 @@ class MaxBytes:
 
 
 Small = Annotated[T, AfterValidator(MaxBytes(LARGEST_OBJECT)), Field(json_schema_extra={"x-max-bytes": LARGEST_OBJECT})]
-"""A part of a record, of at most LARGEST_OBJECT bytes."""
+"""A nested part of a record, at most LARGEST_OBJECT bytes."""
 Metadata = Small[JsonObject]
-"""What a caller notes about a record."""
+"""A caller's free-form metadata for a record."""
 Name = Annotated[str, StringConstraints(max_length=LONGEST_NAME)]
 Note = Annotated[str, StringConstraints(max_length=LONGEST_NOTE)]
 Text = Annotated[str, StringConstraints(max_length=LONGEST_TEXT)]
 Names = Small[list[str]]
-"""Ids, tags, or names of tools."""
+"""A list of ids, tags or tool names."""

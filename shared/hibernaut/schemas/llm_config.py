@@ -1,4 +1,4 @@
-"""Which model answers and how (Letta V1 API, digest 4.12). `LLMConfig` is what is stored; `ModelSettings` is the newer face of the same."""
+"""The configuration of a model (Letta V1 API, digest 4.12). `LLMConfig` is the stored form, `ModelSettings` the newer API's form."""
 
 from __future__ import annotations
 
@@ -10,15 +10,21 @@ from hibernaut.schemas.base import JsonObject, Schema, Whole
 
 
 class TextResponseFormat(Schema):
+    """The response is free text."""
+
     type: Literal["text"] = "text"
 
 
 class JsonSchemaResponseFormat(Schema):
+    """The response matches a JSON schema."""
+
     type: Literal["json_schema"] = "json_schema"
     json_schema: JsonObject
 
 
 class JsonObjectResponseFormat(Schema):
+    """The response is a JSON object."""
+
     type: Literal["json_object"] = "json_object"
 
 
@@ -28,7 +34,7 @@ Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 
 
 class LLMConfig(Schema):
-    """`context_window` and `max_tokens` in tokens; `handle` is `provider/model`."""
+    """A model's configuration. `context_window` and `max_tokens` are in tokens; `handle` is `provider/model`."""
 
     model: str
     model_endpoint_type: str
@@ -60,7 +66,7 @@ class LLMConfig(Schema):
 
 
 class EmbeddingConfig(Schema):
-    """How texts become vectors. `embedding_chunk_size` in tokens."""
+    """An embedding model's configuration. `embedding_chunk_size` is in tokens."""
 
     embedding_endpoint_type: str
     embedding_model: str
@@ -75,7 +81,7 @@ class EmbeddingConfig(Schema):
 
 
 class ModelDescription(LLMConfig):
-    """A row of GET /v1/models/: LLMConfig's fields and what the SDK's Model adds (digest 2.13)."""
+    """A row of GET /v1/models/: the fields of LLMConfig and those that the SDK's Model adds (digest 2.13)."""
 
     name: str
     provider_type: str

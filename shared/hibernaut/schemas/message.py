@@ -1,6 +1,7 @@
-"""A message as it stands in the log: one row, from which the wire's LettaMessages are rendered (Letta V1 API, digest 4.12 "raw Message").
+"""A message as stored in the log: one row, from which LettaMessages are rendered (Letta V1 API, digest 4.12 "raw Message").
 
-One assistant row holds the reply of one model call with all its tool calls; one tool row holds the returns of all of them, in order.
+One assistant row holds the reply of one model call with all its tool calls; one tool row holds the returns of all these calls, in
+order.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ Role = Literal["system", "user", "assistant", "tool", "approval", "summary"]
 
 
 class FunctionCall(Schema):
-    """`arguments` is the JSON text that the model wrote, or the repaired one."""
+    """The function of a call. `arguments` is the JSON text of the model, possibly repaired."""
 
     name: str
     arguments: str
 
 
 class ToolCall(Schema):
-    """A call in OpenAI's form."""
+    """A tool call in OpenAI's form."""
 
     id: str
     type: Literal["function"] = "function"
@@ -31,7 +32,9 @@ class ToolCall(Schema):
 
 
 class ToolReturn(Schema):
-    """What one call gave. `func_response` is the text given to the model, packed as JSON (run-time digest 5.1); `images` go with it."""
+    """The return of one call. `func_response` is the text for the model, packed as JSON (run-time digest 5.1); `images` are sent
+    with it.
+    """
 
     tool_call_id: str
     status: Literal["success", "error"]
@@ -44,8 +47,8 @@ class ToolReturn(Schema):
 class Message(Schema):
     """A row of a conversation's log.
 
-    `tokens` is counted once: as a step makes the row, or where a step first sees it (None until then). `wrapped`: the server put the
-    caller's text into a JSON envelope, out of which it is shown (run-time digest 14.1); nothing else is taken for one.
+    `tokens` is counted once, when a step creates or first reads the row (None until then). `wrapped`: the server put the caller's
+    text into a JSON envelope, and shows it without the envelope (run-time digest 14.1).
     """
 
     id: str
@@ -74,5 +77,5 @@ class Message(Schema):
     wrapped: bool = False
 
     def text(self) -> str:
-        """The text parts, one under the other."""
+        """The text parts, joined by line breaks."""
         return "\n".join(part.text for part in self.content if part.type == "text")

@@ -1,4 +1,4 @@
-"""One call of a language model, as values: what is asked and what comes back. Knows no provider."""
+"""One call of a language model as values: request, reply and deltas. Knows no provider."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def as_it_is(body: Json) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as the model is offered it; `parameters` is a JSON schema of type object."""
+    """The definition of a tool for the model; `parameters` is a JSON schema of type object."""
 
     name: str
     description: str
@@ -32,7 +32,7 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class ToolChoice:
-    """`mode` auto: as it likes; required: some tool; named: the tool `name`; none: no tool."""
+    """The tool choice. `mode` auto: the model decides; required: some tool; named: the tool `name`; none: no tool."""
 
     mode: Literal["auto", "required", "named", "none"] = "auto"
     name: str | None = None
@@ -40,11 +40,12 @@ class ToolChoice:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """Everything one call needs. `system` is the compiled system message; `messages` follow it (no system message at their head).
+    """The request of one call. `system` is the compiled system message; `messages` follow it (without a system message at their
+    head).
 
-    `messages` are rows of the log in order. What a provider cannot take (approval rows, orphans, foreign signatures) the adapter
-    merges or leaves out, deterministically: two requests whose rows share a beginning share their serialized beginning, byte for byte
-    (invariant 10). `timeout` in seconds for the whole call.
+    `messages` are rows of the log in order. The adapter merges or omits what its provider rejects (approval rows, orphans,
+    foreign signatures), deterministically: two requests whose rows share a prefix also share the serialized prefix, byte for byte
+    (invariant 10). `timeout` is in seconds for the whole call.
     """
 
     config: LLMConfig
@@ -59,7 +60,7 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class ModelToolCall:
-    """`arguments` is the raw text that the model wrote; it may be broken JSON."""
+    """A tool call of a reply. `arguments` is the raw text of the model, possibly invalid JSON."""
 
     id: str
     name: str
@@ -77,8 +78,9 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """What came back, in order: reasoning, text, calls. `usage` is all zero where the provider reports none; `exchange` are the bodies, where
-    the adapter has them."""
+    """The reply: reasoning, text and calls, in order. `usage` is all zero if the provider reports none; `exchange` holds the bodies if
+    the adapter provides them.
+    """
 
     text: str = ""
     reasoning: tuple[ReasoningPart, ...] = ()
@@ -92,7 +94,7 @@ class ModelReply:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """A piece of a reply as it arrives. For `tool_name` and `tool_arguments`, `index` and `call_id` name the call."""
+    """A piece of a reply in a stream. For `tool_name` and `tool_arguments`, `index` and `call_id` identify the call."""
 
     kind: Literal["reasoning", "text", "tool_name", "tool_arguments"]
     text: str

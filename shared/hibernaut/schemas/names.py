@@ -1,4 +1,6 @@
-"""Names that are shown inside the structure of a prompt: labels of blocks, tags of passages. They are one line, and no markup."""
+"""Names that appear inside the structure of a prompt: labels of blocks, tags of passages. They are single-line and contain no
+markup.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +13,18 @@ LONGEST_LABEL = 512
 SECTIONS = frozenset(
     {"available_skills", "base_instructions", "directories", "memory_blocks", "memory_metadata", "tool_usage_rules"}
 )
-"""The sections of a system message: no block may be called so."""
+"""The section tags of a system message, which are not allowed as block labels."""
 NOT_PLAIN = "may not contain '<', '>' or control characters"
 _CONTROLS = ("Cc", "Zl", "Zp")
 
 
 def is_plain(text: str) -> bool:
-    """Whether the text holds neither angle brackets nor control characters and line breaks."""
+    """Whether the text contains no angle brackets, control characters or line breaks."""
     return not any(each in "<>" or unicodedata.category(each) in _CONTROLS for each in text)
 
 
 def label_fault(label: str) -> str | None:
-    """What is wrong with the label of a block; None where nothing is. Length is not looked at."""
+    """What is wrong with a block's label; None if it is valid. The length is not checked."""
     if not is_plain(label):
         return f"A block's label {NOT_PLAIN}."
     if label.lower() in SECTIONS:

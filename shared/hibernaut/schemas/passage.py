@@ -1,4 +1,4 @@
-"""A passage, one piece of archival memory, and the archive it lies in (Letta V1 API, digest 4.10); how both are asked for (2.8, 2.11)."""
+"""Passages, which are entries of archival memory, and their archives (Letta V1 API, digest 4.10); their requests (2.8, 2.11)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from hibernaut.schemas.names import PassageTag
 from hibernaut.schemas.stored import Stored
 
 MOST_PASSAGES = 10_000
-"""Passages of one batch."""
+"""The largest number of passages in one batch."""
 
 
 class Passage(Schema):
+    """An entry of archival memory, or a piece of a file."""
+
     id: str
     text: str
     embedding: list[float] | None = None
@@ -35,7 +37,7 @@ class Passage(Schema):
 
 
 class Archive(Schema):
-    """What passages lie in. The default archive of an agent bears the agent's uuid."""
+    """A collection of passages. An agent's default archive has the agent's uuid."""
 
     id: str
     name: str
@@ -50,13 +52,13 @@ class Archive(Schema):
 
 
 class StoredArchive(Stored, Archive):
-    """As the table keeps it. `version` counts the changes of name and description."""
+    """The stored record. `version` counts the changes of name and description."""
 
     version: int = Field(default=1, exclude=True)
 
 
 class CreateArchive(Schema):
-    """The body of POST /v1/archives/. Without an embedding the deployment's default holds, if there is one."""
+    """The body of POST /v1/archives/. Without an embedding, the deployment's default applies, if there is one."""
 
     name: Name
     description: Note | None = None
@@ -65,7 +67,7 @@ class CreateArchive(Schema):
 
 
 class UpdateArchive(Schema):
-    """The body of PATCH /v1/archives/{id}: only what is not null is applied."""
+    """The body of PATCH /v1/archives/{id}: null fields change nothing."""
 
     name: Name | None = None
     description: Note | None = None
@@ -87,5 +89,5 @@ class CreatePassages(Schema):
 
 
 def default_archive_id(agent_id: str) -> str:
-    """The id of the archive that an agent's first insert makes: no look-up is needed to find it."""
+    """The id of the archive that an agent's first insert creates. It is derived, so that finding it needs no look-up."""
     return f"archive-{agent_id[-36:]}"

@@ -1,4 +1,4 @@
-"""What a repair of a conversation found and did: the answer of POST /v1/agents/{id}/messages/repair, Hibernaut's own."""
+"""The result of repairing a conversation: the reply to POST /v1/agents/{id}/messages/repair, an extension of Hibernaut."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from hibernaut.schemas.base import Schema
 
 
 class Repair(Schema):
-    """All empty and `changed` False where nothing was wrong.
+    """The repairs that were made; all fields are empty and `changed` is False if nothing was wrong.
 
-    `closed_calls` are the calls that stood open at the end of the log and got an error return. `released_run` is a run that held the
-    conversation although it had ended, or was not there; `withdrawn_approval` the one that asked for an approval of which there is no
-    record, or no open one; `dropped_from_queue` are runs in the queue that wait for nothing, and `waiting` how many wait in truth.
-    `dropped_from_window` are ids in the window of which the log has no row.
+    `closed_calls` are open calls at the end of the log, which got an error return. `released_run` is an ended or missing run that
+    still owned the conversation. `withdrawn_approval` is the run of an approval request without an open record.
+    `dropped_from_queue` are queued runs that are not waiting, and `waiting` is the true number of waiting runs.
+    `dropped_from_window` are ids of the window without a row in the log.
     """
 
     changed: bool = False

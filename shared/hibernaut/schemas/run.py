@@ -1,4 +1,4 @@
-"""A run: one request to an agent, from the input to a stop reason (Letta V1 API, digest 4.8)."""
+"""A run: one request to an agent, from its input to its stop reason (Letta V1 API, digest 4.8)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from hibernaut.schemas.stored import Stored
 from hibernaut.schemas.usage import Usage
 
 CompactionTrigger = Literal["context_window_limit", "context_window_exceeded"]
-"""Why the window is made smaller: it is too full by our count, or the provider said so."""
+"""Why the window is compacted: it is too full by our count, or the provider refused the request as too long."""
 
 
 class Run(Schema):
-    """As shown. Durations in nanoseconds."""
+    """The wire form. Durations are in nanoseconds."""
 
     id: str
     agent_id: str
@@ -41,7 +41,9 @@ class Run(Schema):
 
 
 class RunOptions(Schema):
-    """What the request asked of this run only. `approval_deadline` (seconds, a moment, or None for none) counts where it was given."""
+    """The options of the request for this run only. `approval_deadline` (seconds, a time, or None for no limit) applies if it was
+    set.
+    """
 
     max_steps: int
     override_model: str | None = None
@@ -58,7 +60,9 @@ class RunOptions(Schema):
 
 
 class RunError(Schema):
-    """How a failed run is told to its caller: `code` is one of `schemas.errors`, `status` the HTTP status of a blocking reply."""
+    """The error of a failed run for its caller: `code` is a code of `schemas.errors`, `status` the HTTP status of a blocking
+    reply.
+    """
 
     code: str
     message: str
@@ -67,13 +71,14 @@ class RunError(Schema):
 
 
 class StoredRun(Stored, Run):
-    """What the table keeps of a run beside the wire's fields: the state of its chain of steps.
+    """The stored record: the wire form and the state of the run's steps.
 
-    `tool_history` are the names of the tools called so far, for the tool rules; `last_return` is the text of the newest one's return.
-    `input` holds the messages of a run that waits in the queue, or of one whose `resolve` comes first: the calls that stand open in the
-    log. `first_message`/`last_message` bound its messages in the log. `compactions` counts how often the step under way has made room,
-    and `compact_for` is why it must do so before it asks the model (None: it need not). `usage` is that of the steps, `summaries` that of
-    the compactions between them. `speaks_by_tool` says whether the agent answers by `send_message`; None until a step has committed.
+    `tool_history` are the names of the tools called so far, for the tool rules; `last_return` is the text of the newest return.
+    `input` holds the messages of a queued run, or of a run that must first `resolve` the open calls of the log.
+    `first_message`/`last_message` bound the run's messages in the log. `compactions` counts the compactions of the current step;
+    `compact_for` is the reason for a compaction before the next model call (None: not needed). `usage` is that of the steps,
+    `summaries` that of the compactions between them. `speaks_by_tool` says whether the agent answers by `send_message`; None
+    until a step has committed.
     """
 
     options: RunOptions
@@ -98,7 +103,7 @@ class StoredRun(Stored, Run):
 
 
 class RunMetrics(Schema):
-    """Times in nanoseconds; `tools_used` are tool ids."""
+    """The metrics of a run. Times are in nanoseconds; `tools_used` are tool ids."""
 
     id: str
     agent_id: str | None = None

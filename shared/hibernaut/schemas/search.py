@@ -1,4 +1,4 @@
-"""What memory search speaks in: documents of an index, queries, and ranked hits. Knows no engine."""
+"""The values of memory search: indexed documents, queries, and ranked hits. Knows no engine."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from pydantic import Field
 from hibernaut.schemas.base import Frozen, Moment
 
 Kind = Literal["passage", "message", "file"]
-"""A piece of archival memory, a row of a log, a piece of a file."""
+"""The kinds of documents: an entry of archival memory, a row of a log, a piece of a file."""
 SearchMode = Literal["hybrid", "vector", "fts"]
 TagMatch = Literal["any", "all"]
 
 
 class IndexDocument(Frozen):
-    """One piece of memory as an index holds it. The table is the truth; what an index gives back is looked up there.
+    """A document of an index. The table is authoritative; search results are looked up there.
 
-    `place` is where it is searched in: the archive of a passage, the agent of a message, the folder of a file's piece. `conversation`
-    is "" in an agent's own conversation. `vector` None: not embedded (yet). `version` grows with every writing of the document.
+    `place` is the scope of the document: the archive of a passage, the agent of a message, the folder of a file's piece.
+    `conversation` is "" in an agent's default conversation. `vector` None: not embedded (yet). `version` increases with every
+    write of the document.
     """
 
     id: str
@@ -36,7 +37,7 @@ class IndexDocument(Frozen):
 
 
 class Tombstone(Frozen):
-    """A document that is gone: nothing of a lower version may come back."""
+    """The mark of a deleted document: the index accepts no lower version of it."""
 
     id: str
     tenant: str
@@ -44,7 +45,7 @@ class Tombstone(Frozen):
 
 
 class Stretch(Frozen):
-    """The documents of one conversation (None: of any) with after < id <= `upto`; where a bound is None, all of them on that side."""
+    """The documents of one conversation (None: of any) with after < id <= `upto`; a bound of None is open."""
 
     conversation: str | None = None
     after: str | None = None
@@ -59,7 +60,7 @@ class Stretch(Frozen):
 
 
 class Reach(Frozen):
-    """The documents that lie in one of these stretches or bear one of these ids. Ids are compared by their code points."""
+    """The documents in one of these stretches or with one of these ids. Ids are compared by code points."""
 
     stretches: tuple[Stretch, ...] = ()
     ids: tuple[str, ...] = ()
@@ -69,18 +70,20 @@ class Reach(Frozen):
 
 
 class WordCounts(Frozen):
-    """How the terms of a query (`domain.search.words.terms`) are spread over some texts: how many texts there are, and how many hold each term."""
+    """The frequencies of a query's terms (`domain.search.words.terms`) in a set of texts: the number of texts, and of those that
+    contain each term.
+    """
 
     texts: int = 0
     holding: dict[str, int] = Field(default_factory=dict)
 
 
 class IndexQuery(Frozen):
-    """What is looked for, and where. Filters hold inside the engine, before any cut: all that are given.
+    """A query. The engine applies all filters before any limit.
 
-    `places` may not be empty but by intention: None means everywhere in the tenant. `text` None or `vector` None leaves that list of
-    hits empty. `start` and `end` are inclusive. `limit` counts the hits of each list. `beside` counts texts that the index does not
-    have: they count with its own where the rarity of a term is taken, so that scores of both can be compared.
+    `places` None means everywhere in the tenant; an empty tuple matches nothing. With `text` None or `vector` None, that list of
+    hits is empty. `start` and `end` are inclusive. `limit` applies to each list of hits. `beside` counts texts that the index
+    does not contain; they enter the rarity of terms, so that scores of both are comparable.
     """
 
     tenant: str
@@ -100,8 +103,9 @@ class IndexQuery(Frozen):
 
 
 class IndexHit(Frozen):
-    """A document that was found. `score`: by words BM25 (`domain.search.bm25`), above 0; by vectors (1 + cosine) / 2, 0 to 1. `embedded`: it
-    has a vector."""
+    """A hit. `score`: by words BM25 (`domain.search.bm25`), above 0; by vectors (1 + cosine) / 2, from 0 to 1. `embedded`: the
+    document has a vector.
+    """
 
     id: str
     score: float
@@ -109,8 +113,10 @@ class IndexHit(Frozen):
 
 
 class IndexFound(Frozen):
-    """Both lists, best first; they are fused in `domain.search.fusion`. `counts`: of the tenant's documents in this space; `mean_length`: the
-    number of terms against which BM25 weighs the length of a text. Both are empty where the query has no text."""
+    """Both lists of hits, best first; `domain.search.fusion` fuses them. `counts` are the term frequencies in the tenant's
+    documents of this space; `mean_length` is the number of terms that BM25 uses to normalize the length of a text. Both are empty
+    if the query has no text.
+    """
 
     lexical: tuple[IndexHit, ...] = ()
     vector: tuple[IndexHit, ...] = ()
@@ -119,7 +125,7 @@ class IndexFound(Frozen):
 
 
 class IndexedState(Frozen):
-    """What an index holds of one document, for comparing it with the table."""
+    """The state of one document in an index, for comparing the index with the table."""
 
     id: str
     version: int

@@ -1,6 +1,6 @@
-"""Searches: how they are asked for, and what they answer (Letta V1 API, digest 2.8 and 2.15; run-time digest 7.4).
+"""Search requests and their results (Letta V1 API, digest 2.8 and 2.15; run-time digest 7.4).
 
-Scores and ranks stand beside Letta's fields, and `search_mode` is taken wherever something is searched.
+Scores and ranks are extensions of Letta's fields. Every search accepts `search_mode`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _A_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def _last_moment(value: Json) -> Json:
-    """A date alone, as the end of a span, means its last moment."""
+    """A date alone, as the end of a range, means its last moment."""
     return f"{value}T23:59:59.999999" if isinstance(value, str) and _A_DATE.fullmatch(value) else value
 
 
@@ -28,7 +28,7 @@ End = Annotated[Moment, BeforeValidator(_last_moment)]
 
 
 class ArchivalSearch(Schema):
-    """The query of GET /v1/agents/{id}/archival-memory/search. Times without an offset are in the agent's zone."""
+    """The query of GET /v1/agents/{id}/archival-memory/search. Times without an offset are in the agent's time zone."""
 
     query: str
     tags: list[str] | None = None
@@ -40,7 +40,9 @@ class ArchivalSearch(Schema):
 
 
 class PassageSearch(Schema):
-    """The body of POST /v1/passages/search. An agent goes before an archive; without either everything is searched."""
+    """The body of POST /v1/passages/search. `agent_id` takes precedence over `archive_id`; without both, all passages are
+    searched.
+    """
 
     query: str | None = None
     agent_id: AgentId | None = None
@@ -54,7 +56,7 @@ class PassageSearch(Schema):
 
 
 class MessageSearch(Schema):
-    """The body of POST /v1/messages/search. The conversation `default` is an agent's own."""
+    """The body of POST /v1/messages/search. The conversation `default` is an agent's default conversation."""
 
     query: str
     search_mode: SearchMode = "hybrid"
@@ -75,6 +77,8 @@ class AgentMessageSearch(MessageSearch):
 
 
 class ArchivalHit(Schema):
+    """A passage that an agent's search found."""
+
     id: str
     timestamp: str
     content: str
@@ -82,7 +86,9 @@ class ArchivalHit(Schema):
 
 
 class ArchivalHits(Schema):
-    """The answer of a search in an agent's archival memory. `search` says what the search could not do, as the header does."""
+    """The result of a search in an agent's archival memory. `search` names the limitations of the search, as the response header
+    does.
+    """
 
     results: list[ArchivalHit]
     count: int
@@ -90,7 +96,7 @@ class ArchivalHits(Schema):
 
 
 class PassageHit(Schema):
-    """`metadata` holds `combined_score`, `vector_rank` and `fts_rank`."""
+    """A passage that was found. `metadata` holds `combined_score`, `vector_rank` and `fts_rank`."""
 
     passage: Passage
     score: float
@@ -98,7 +104,7 @@ class PassageHit(Schema):
 
 
 class MessageHit(Schema):
-    """What was said, by whom and where."""
+    """A message that was found, with its sender and conversation."""
 
     message_type: Literal["user_message", "assistant_message"]
     message_id: str
@@ -112,7 +118,7 @@ class MessageHit(Schema):
 
 
 class AgentMessageHit(Schema):
-    """The row as it stands in the log, and the text by which it was found."""
+    """A row of the log that was found, and the matching text."""
 
     embedded_text: str
     message: JsonObject

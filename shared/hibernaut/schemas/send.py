@@ -1,4 +1,6 @@
-"""What a caller sends to an agent: messages and how the answer is wanted (Letta V1 API, digest 4.6)."""
+"""The requests that send input to an agent: messages, answers to approvals, and options of the response (Letta V1 API, digest
+4.6).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ DEFAULT_MAX_STEPS = 50
 
 
 class MessageCreate(Schema):
-    """A message of a caller. `otid` is made by the server where the caller gives none."""
+    """A caller's message. The server makes an `otid` if it has none."""
 
     type: Literal["message"] | None = "message"
     role: Literal["user", "system", "assistant"]
@@ -40,7 +42,7 @@ class ApprovalCreate(Schema):
 
 
 class ToolReturnCreate(Schema):
-    """Results of client-side tools, a short form of an approval."""
+    """Results of client-side tools, a short form of an approval answer."""
 
     type: Literal["tool_return"] = "tool_return"
     tool_returns: list[WireToolReturn]
@@ -49,7 +51,7 @@ class ToolReturnCreate(Schema):
 
 
 def _kind(value: Json) -> str:
-    """An item without `type` is an approval if it has one of its keys, else a message (digest 5.1)."""
+    """An item without `type` is an approval if it has one of the approval's keys, else a message (digest 5.1)."""
     given = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
     if given is None and isinstance(value, dict) and ("approve" in value or "approval_request_id" in value):
         return "approval"
@@ -73,26 +75,29 @@ class ClientTool(Schema):
 
 
 class ClientToolCreate(ClientTool):
-    """A client's tool as a request names it, its parameters checked."""
+    """A client tool in a request, with validated parameters."""
 
     parameters: ParametersSchema | None = None
 
 
 class ClientSkill(Schema):
+    """A skill that the client offers to the agent."""
+
     name: str
     description: str
     location: str
 
 
 WhenBusy = Literal["queue", "reject", "interrupt"]
-"""What becomes of a message to a conversation that another run owns: it takes its turn, is refused, or ends the other run."""
+"""What happens to a message for a conversation that another run owns: it is queued, it is refused, or it cancels the other run.
+"""
 
 
 class LettaRequest(Schema):
-    """The fields that every way of sending shares. The last two are Hibernaut's own.
+    """The fields that all requests for sending share. The last two are extensions of Hibernaut.
 
-    `approval_deadline`: when an approval that this run asks for is denied by itself: seconds from the asking, a moment, or null for
-    never; left out, the agent's own setting counts. `when_busy` left out: the route's default.
+    `approval_deadline`: the time limit for approvals that this run requests: seconds, a time, or null for none; if absent, the
+    agent's setting applies. `when_busy` absent: the route's default applies.
     """
 
     messages: list[InputMessage] | None = None
@@ -131,7 +136,7 @@ class LettaAsyncRequest(LettaRequest):
 
 
 class ConversationMessageRequest(LettaRequest):
-    """The body of POST /v1/conversations/{id}/messages: streaming is the default there."""
+    """The body of POST /v1/conversations/{id}/messages, which streams by default."""
 
     agent_id: str | None = None
     streaming: bool = True
@@ -141,7 +146,7 @@ class ConversationMessageRequest(LettaRequest):
 
 
 class RetrieveStreamRequest(Schema):
-    """The body of POST /v1/runs/{id}/stream and /v1/conversations/{id}/stream. The last two fields are taken and not needed."""
+    """The body of POST /v1/runs/{id}/stream and /v1/conversations/{id}/stream. The last two fields are accepted and ignored."""
 
     agent_id: str | None = None
     run_id: str | None = None
@@ -153,7 +158,7 @@ class RetrieveStreamRequest(Schema):
 
 
 class RequestConfig(Schema):
-    """What a run remembers of how its answer was asked for (digest 4.8)."""
+    """The options of a request that its run stores (digest 4.8)."""
 
     use_assistant_message: bool = True
     assistant_message_tool_name: str = "send_message"

@@ -1,4 +1,4 @@
-"""A step: one model call and what followed from it, committed as one transaction (Letta V1 API, digest 4.8)."""
+"""A step: one model call and its consequences, committed as one transaction (Letta V1 API, digest 4.8)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hibernaut.schemas.usage import CompletionTokensDetails, PromptTokensDetails
 
 
 class Step(Schema):
-    """As shown."""
+    """The wire form."""
 
     id: str
     origin: str | None = None
@@ -50,7 +50,9 @@ class Step(Schema):
 
 
 class StoredStep(Stored, Step):
-    """The table's form: with the range of its messages and its times (nanoseconds since 1970, or spans in nanoseconds)."""
+    """The stored record, with the range of the step's messages and its times (nanoseconds since 1970, or durations in
+    nanoseconds).
+    """
 
     created_at: Moment
     conversation_id: str | None = None
@@ -68,7 +70,7 @@ class StoredStep(Stored, Step):
 
 
 class StepMetrics(Schema):
-    """Times in nanoseconds; `id` is the step's."""
+    """The metrics of a step. Times are in nanoseconds; `id` is the step's."""
 
     id: str
     provider_id: str | None = None
@@ -85,7 +87,7 @@ class StepMetrics(Schema):
 
 
 class ModifyFeedback(Schema):
-    """The body of PATCH /v1/steps/{id}/feedback; null takes the feedback back, a key that is not there leaves all as it is."""
+    """The body of PATCH /v1/steps/{id}/feedback; null removes the feedback, an absent key changes nothing."""
 
     feedback: Literal["positive", "negative"] | None = None
     tags: list[str] | None = None

@@ -1,4 +1,4 @@
-"""Why a run stops, and what that makes of it (Letta V1 API, digest 4.7; run-time digest 2.7)."""
+"""The stop reasons of a run and the resulting statuses (Letta V1 API, digest 4.7; run-time digest 2.7)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from enum import StrEnum
 
 
 class StopReason(StrEnum):
+    """Why a run stopped."""
+
     END_TURN = "end_turn"
     MAX_STEPS = "max_steps"
     TOOL_RULE = "tool_rule"
@@ -22,6 +24,8 @@ class StopReason(StrEnum):
 
 
 class RunStatus(StrEnum):
+    """The statuses of a run."""
+
     CREATED = "created"
     RUNNING = "running"
     COMPLETED = "completed"
@@ -34,7 +38,7 @@ _COMPLETED = frozenset({StopReason.END_TURN, StopReason.MAX_STEPS, StopReason.TO
 
 
 def status_after(reason: StopReason) -> RunStatus:
-    """The terminal status of a run that stops for this reason."""
+    """The terminal status of a run with this stop reason."""
     if reason in _COMPLETED:
         return RunStatus.COMPLETED
     return RunStatus.CANCELLED if reason is StopReason.CANCELLED else RunStatus.FAILED

@@ -1,4 +1,4 @@
-"""What all records have in common that the table keeps whole and replaces by newer versions of themselves."""
+"""The base class of records that the table stores whole and replaces by newer versions."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from hibernaut.schemas.base import Schema
 
 
 class Stored(Schema):
-    """A record that remembers the blob which its body was read from (""; it lay in its item, or was never read).
+    """A record that remembers the blob from which its body was read ("": the body was in the item, or was never read).
 
-    A copy remembers it too, so that whoever writes the next version knows which blob it replaces without reading anything.
+    A copy keeps the reference, so that the writer of the next version knows the replaced blob without a read.
     """
 
     _blob: str = PrivateAttr(default="")

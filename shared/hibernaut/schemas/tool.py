@@ -1,4 +1,4 @@
-"""A tool: what an agent may call (Letta V1 API, digest 4.9; run-time digest 10.1)."""
+"""A tool: a function that an agent may call (Letta V1 API, digest 4.9; run-time digest 10.1)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from hibernaut.schemas.limits import Metadata, Name, Names, Note, Small
 from hibernaut.schemas.stored import Stored
 
 DEFAULT_RETURN_LIMIT = 50_000
-"""Characters of a tool's return that the model is shown."""
+"""The longest return that the model sees, in characters."""
 MAX_NAME = 48
 LARGEST_SOURCE = 256 * 1024
-"""Characters of a tool's source: to read it takes some hundred times its size in memory."""
+"""The longest source in characters: parsing takes some hundred times its size in memory."""
 ToolSource = Annotated[str, StringConstraints(max_length=LARGEST_SOURCE)]
 
 
 class ToolType(StrEnum):
+    """The kinds of tools."""
+
     CUSTOM = "custom"
     LETTA_CORE = "letta_core"
     LETTA_MEMORY_CORE = "letta_memory_core"
@@ -35,17 +37,21 @@ class ToolType(StrEnum):
 
 
 class PipRequirement(Schema):
+    """A Python package that a tool requires."""
+
     name: str = Field(min_length=1)
     version: str | None = None
 
 
 class NpmRequirement(Schema):
+    """An npm package that a tool requires."""
+
     name: str = Field(min_length=1)
     version: str | None = None
 
 
 class Tool(Schema):
-    """As stored and as shown. Built-in tools are not stored: they are made from the code (see `domain.tools.builtin_tools`)."""
+    """A tool as stored and on the wire. Built-in tools are not stored; `domain.tools.builtin_tools` makes them from the code."""
 
     id: str
     tool_type: ToolType = ToolType.CUSTOM
@@ -69,14 +75,14 @@ class Tool(Schema):
 
 
 class StoredTool(Stored, Tool):
-    """The table's form: the same fields, with those the wire leaves out, and `version`, which counts changes."""
+    """The stored record: the wire fields, internal fields, and `version`, which counts changes."""
 
     created_at: Moment | None = None
     version: int = 1
 
 
 class ToolCreate(StrictSchema):
-    """The body of POST and PUT /v1/tools/; unknown keys are refused (digest 1.7)."""
+    """The body of POST and PUT /v1/tools/; unknown keys are rejected (digest 1.7)."""
 
     source_code: ToolSource
     source_type: Literal["python", "typescript", "json"] | None = None
@@ -92,7 +98,7 @@ class ToolCreate(StrictSchema):
 
 
 class ToolUpdate(Schema):
-    """The body of PATCH /v1/tools/{id}; unknown keys are ignored, null leaves as it is."""
+    """The body of PATCH /v1/tools/{id}; unknown keys are ignored, null fields change nothing."""
 
     source_code: ToolSource | None = None
     source_type: Name | None = None
@@ -110,7 +116,7 @@ class ToolUpdate(Schema):
 
 
 class ToolRunFromSource(StrictSchema):
-    """The body of POST /v1/tools/run (digest 3): run once, nothing is stored."""
+    """The body of POST /v1/tools/run (digest 3): the tool runs once and is not stored."""
 
     source_code: ToolSource
     args: JsonObject
@@ -130,7 +136,7 @@ class ToolRunRequest(StrictSchema):
 
 
 class ToolExecutionResult(Schema):
-    """What running a tool by the API answers (digest 2.6)."""
+    """The result of running a tool by the API (digest 2.6)."""
 
     status: Literal["success", "error"]
     func_return: object = None

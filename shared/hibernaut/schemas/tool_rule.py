@@ -1,4 +1,4 @@
-"""Tool rules: which tools may, must or end what (Letta V1 API, digest 4.9; run-time digest 3)."""
+"""Tool rules: constraints on the order of tool calls in a run (Letta V1 API, digest 4.9; run-time digest 3)."""
 
 from __future__ import annotations
 
@@ -10,17 +10,21 @@ from hibernaut.schemas.base import Json, JsonObject, Schema, Whole
 
 
 class _Rule(Schema):
+    """The fields that all rules share."""
+
     tool_name: str
     prompt_template: str | None = None
 
 
 class ChildArgNode(Schema):
+    """A child tool of a rule, with arguments to prefill."""
+
     name: str
     args: JsonObject | None = None
 
 
 class InitToolRule(_Rule):
-    """Must be the first tool of the run; `args` are filled in for the model."""
+    """The tool must be the first call of the run; `args` are prefilled."""
 
     type: Literal["run_first"] = "run_first"
     args: JsonObject | None = None
@@ -33,7 +37,7 @@ class TerminalToolRule(_Rule):
 
 
 class ContinueToolRule(_Rule):
-    """The run goes on after this tool."""
+    """The run continues after this tool."""
 
     type: Literal["continue_loop"] = "continue_loop"
 
@@ -54,7 +58,7 @@ class ParentToolRule(_Rule):
 
 
 class ConditionalToolRule(_Rule):
-    """What `tool_name` returned chooses the next tool."""
+    """The return of `tool_name` selects the next tool."""
 
     type: Literal["conditional"] = "conditional"
     default_child: str | None = None
@@ -63,20 +67,20 @@ class ConditionalToolRule(_Rule):
 
 
 class MaxCountPerStepToolRule(_Rule):
-    """At most `max_count_limit` calls in a run."""
+    """At most `max_count_limit` calls of the tool in a run."""
 
     type: Literal["max_count_per_step"] = "max_count_per_step"
     max_count_limit: Whole
 
 
 class RequiredBeforeExitToolRule(_Rule):
-    """Must have been called before the run may end."""
+    """The tool must be called before the run may end."""
 
     type: Literal["required_before_exit"] = "required_before_exit"
 
 
 class RequiresApprovalToolRule(_Rule):
-    """A person must approve each call."""
+    """A person must approve each call of the tool."""
 
     type: Literal["requires_approval"] = "requires_approval"
 

@@ -1,5 +1,6 @@
-"""Traces: a run's spans, in the words of OpenTelemetry as its exporter to ClickHouse writes them (Letta V1 API, digest 2.15), and what a
-step sent to its provider and received (digest 4.8)."""
+"""Traces: the spans of a run, in the format in which OpenTelemetry's ClickHouse exporter writes them (Letta V1 API, digest 2.15), and the
+bodies that a step sent to its provider and received (digest 4.8).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ StatusCode = Literal["Unset", "Ok", "Error"]
 
 
 class Span(Schema):
-    """`Duration` in nanoseconds. `TraceId` has 32 hexadecimal digits, the ids of spans 16; the root's `ParentSpanId` is empty."""
+    """A span. `Duration` is in nanoseconds. `TraceId` has 32 hexadecimal digits, a span's id 16; the root's `ParentSpanId` is
+    empty.
+    """
 
     Timestamp: Moment
     TraceId: str

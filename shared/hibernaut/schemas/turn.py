@@ -1,4 +1,4 @@
-"""What a step leaves in the table while it is under way: the journaled reply and the claims of outside calls."""
+"""The records of a step in progress: the journaled reply, and the claims of outside calls."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ class JournaledCall(Schema):
 
 
 class Stamp(Schema):
-    """The ids and the time that a step's rows bear: given once, before the model is asked, and kept by every replay of its reply.
+    """The ids and the time of a step's rows. They are assigned once, before the model call, and reused by every replay of its
+    reply.
 
-    `streamed`: the reply was shown piece by piece to those who follow tokens, under these ids; `shown` are the types of its messages
-    that were. `fallback` is the model that answered in place of the one that was asked.
+    `streamed`: followers have seen the reply piece by piece under these ids; `shown` are the types of the streamed messages.
+    `fallback` is the model that answered in place of the configured one.
     """
 
     step_id: str
@@ -41,9 +42,9 @@ class Stamp(Schema):
 
 
 class Journal(Schema):
-    """A reply that asks for tools, written before they run. `mark` is the run's `journal` attribute while it holds.
+    """A reply with tool calls, written before the calls run. `mark` is the run's `journal` attribute while the journal is valid.
 
-    Times in nanoseconds since 1970, or spans in nanoseconds.
+    Times are in nanoseconds since 1970, durations in nanoseconds.
     """
 
     mark: str
@@ -61,7 +62,7 @@ class Journal(Schema):
 
 
 class ClaimedResult(Schema):
-    """What an outside call gave."""
+    """The result of an outside call."""
 
     status: Literal["success", "error"]
     value: Json = None
@@ -72,7 +73,7 @@ class ClaimedResult(Schema):
 
 
 class Claim(Schema):
-    """An outside call that somebody has begun. `deadline` is when he can no longer be at it; `holder` is his process."""
+    """A started outside call. After `deadline` the call cannot be running any more; `holder` is the process that started it."""
 
     call_id: str
     name: str

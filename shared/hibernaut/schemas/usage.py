@@ -1,4 +1,4 @@
-"""Tokens used (Letta V1 API, digest 4.7 and 4.8; run-time digest 13.3). Null means that no step reported the figure; it is not zero."""
+"""Token usage (Letta V1 API, digest 4.7 and 4.8; run-time digest 13.3). Null means that no step reported the figure, not zero."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hibernaut.schemas.base import Frozen, Schema
 
 
 class Usage(Frozen):
-    """What one model call used, in tokens."""
+    """The usage of one model call in tokens."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -18,7 +18,7 @@ class Usage(Frozen):
     reasoning_tokens: int | None = None
 
     def plus(self, other: Usage) -> Usage:
-        """The sum; a figure is null only where both are."""
+        """The sum; a figure is null only if both are null."""
         return Usage(
             prompt_tokens=self.prompt_tokens + other.prompt_tokens,
             completion_tokens=self.completion_tokens + other.completion_tokens,
@@ -34,7 +34,7 @@ def _sum(one: int | None, other: int | None) -> int | None:
 
 
 class LettaUsageStatistics(Schema):
-    """The usage of a run as replies and streams show it; `context_tokens` is the size of the context after the last step."""
+    """The usage of a run in replies and streams; `context_tokens` is the size of the context after the last step."""
 
     message_type: Literal["usage_statistics"] = "usage_statistics"
     completion_tokens: int = 0
@@ -49,17 +49,21 @@ class LettaUsageStatistics(Schema):
 
 
 class PromptTokensDetails(Schema):
+    """Details of the prompt's tokens."""
+
     cached_tokens: int | None = None
     cache_read_tokens: int | None = None
     cache_creation_tokens: int | None = None
 
 
 class CompletionTokensDetails(Schema):
+    """Details of the completion's tokens."""
+
     reasoning_tokens: int | None = None
 
 
 class UsageStatistics(Schema):
-    """Tokens as they are shown on demand; details only where a provider reported them."""
+    """The usage as the API reports it on request; details are present only if a provider reported them."""
 
     completion_tokens: int = 0
     prompt_tokens: int = 0
@@ -81,6 +85,6 @@ class UsageStatistics(Schema):
 
 
 class RunUsage(UsageStatistics):
-    """The body of GET /v1/runs/{id}/usage: what its steps used, as V1 counts, and beside it what its summaries did (null: nothing)."""
+    """The body of GET /v1/runs/{id}/usage: the usage of the steps, as in V1, and the usage of the summaries (null: none)."""
 
     summaries: UsageStatistics | None = None

@@ -1,1 +1,1 @@
-"""What an agent starts with: its type, name, prompt, and first messages."""
+"""The initial state of an agent: its type, name, prompt and first messages."""

@@ -1,4 +1,4 @@
-"""What an agent may be called, and what it is called when nobody says (Letta V1 API, digest 2.2). Chance comes in as bits."""
+"""Agent names: which are valid, and the default name (Letta V1 API, digest 2.2). Random bits are a parameter."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _SECOND = (
 
 
 def default_name(bits: int) -> str:
-    """Two words in camel case, chosen by the low twelve bits or more."""
+    """A name of two words in camel case; the low twelve bits or more of `bits` select them."""
     first, second = _FIRST.split(), _SECOND.split()
     return first[bits % len(first)] + second[bits // len(first) % len(second)]
 
 
 def check_name(name: str) -> None:
-    """Letters, digits, underscores, spaces, hyphens and apostrophes, at least one. Raises: InvalidArgument."""
+    """Accept letters, digits, underscores, spaces, hyphens and apostrophes, at least one. Raises: InvalidArgument."""
     if not _ALLOWED.fullmatch(name):
         raise InvalidArgument(
             f"Agent name {name!r} contains invalid characters: letters, digits, underscores, spaces, hyphens and apostrophes are allowed."

@@ -1,7 +1,7 @@
-"""The agent types, as data for the one turn machine, and what an agent of each type starts with (run-time digest 1).
+"""The agent types as data for the turn machine, and the initial tools, rules and limits of each type (run-time digest 1).
 
-`letta_v1_agent` and `sleeptime_agent` end a turn by answering in plain text; all others must call a tool in every step and go on
-by `request_heartbeat`. Knows no agent: a type's facts are the same for all.
+Agents of type `letta_v1_agent` and `sleeptime_agent` end a turn with plain text. All other types must call a tool in every step
+and continue by `request_heartbeat`. Must not know: any single agent.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from hibernaut.schemas.tool_rule import ContinueToolRule, TerminalToolRule, Tool
 
 @dataclass(frozen=True, slots=True)
 class AgentTypeSpec:
-    """What the turn machine and the system prompt ask of a type.
+    """The facts about one agent type for the turn machine and the system prompt.
 
-    `heartbeats`: tools get the argument `request_heartbeat`, and a run goes on only by it or by a rule. `text_ends_turn`: a reply without
-    a call is the answer. `clears_buffer`: each run sees the system message and its own input only. `shows_memory`: blocks stand in the
-    system prompt; `numbers_lines`: with line numbers, where the model's endpoint type is anthropic. `tool_choice_required`: the model is
-    told to call some tool. `boot_sequence`: a new agent starts with opening messages. `prompt`: the default system prompt, if there is one.
+    `heartbeats`: tools have the argument `request_heartbeat`, and a run continues only by it or by a rule. `text_ends_turn`: a
+    reply without a call is the answer. `clears_buffer`: each run sees only the system message and its own input. `shows_memory`:
+    the system prompt contains the blocks; `numbers_lines`: with line numbers, if the model's endpoint type is anthropic.
+    `tool_choice_required`: the model must call some tool. `boot_sequence`: a new agent starts with opening messages. `prompt`:
+    the default system prompt, or None.
     """
 
     heartbeats: bool
@@ -70,12 +71,12 @@ _SPECS = {
 
 
 def spec_of(agent_type: AgentType) -> AgentTypeSpec:
-    """The facts of a type."""
+    """The facts about an agent type."""
     return _SPECS[agent_type]
 
 
 def default_system(agent_type: AgentType) -> str:
-    """The system prompt of an agent that is created without one. Raises: InvalidArgument for the type that has none."""
+    """The system prompt of an agent that is created without one. Raises: InvalidArgument for the type without a default."""
     prompt = spec_of(agent_type).prompt
     if prompt is None:
         raise InvalidArgument(f"An agent of type {agent_type} has no default system prompt: give one as `system`.")
@@ -83,10 +84,10 @@ def default_system(agent_type: AgentType) -> str:
 
 
 def base_tools(agent_type: AgentType, enable_sleeptime: bool) -> list[str]:
-    """The names of the tools that a new agent gets, in the order of attachment (digest 1.1).
+    """The names of a new agent's tools, in the order of attachment (digest 1.1).
 
-    The voice types have no tools beside `send_message`: Letta's own for them are out of reach, since nothing there runs them.
-    Raises: InvalidArgument where the type asks for `enable_sleeptime`.
+    The voice types have only `send_message`: their other tools in Letta need a voice service, which this server does not have.
+    Raises: InvalidArgument if the type requires `enable_sleeptime`.
     """
     if agent_type is AgentType.VOICE_CONVO and not enable_sleeptime:
         raise InvalidArgument(f"An agent of type {agent_type} needs `enable_sleeptime`.")
@@ -97,7 +98,7 @@ def base_tools(agent_type: AgentType, enable_sleeptime: bool) -> list[str]:
             return ["send_message"]
         case AgentType.SLEEPTIME:
             return ["memory_replace", "memory_insert", "memory_rethink", "memory_finish_edits"]
-        case _ if enable_sleeptime:  # its memory is edited by the partner that sleep-time brings
+        case _ if enable_sleeptime:  # the sleep-time partner edits this agent's memory
             return ["send_message", "conversation_search", "archival_memory_search"]
         case AgentType.MEMGPT_V2:
             return ["send_message", "conversation_search", "memory_replace", "memory_insert"]
@@ -136,16 +137,17 @@ _CONTINUING = frozenset(
         "semantic_search_files",
     }
 )
-# Their small versions (gpt-5-mini) do need them.
+# The small variants (gpt-5-mini) do need them.
 _NEEDS_NO_RULES = ("claude-4-sonnet", "claude-3-5-sonnet", "gpt-5", "gemini-2.5-pro")
 
 
 def default_rules(
     agent_type: AgentType, attached: Sequence[str], model: str, include: bool | None, given: bool
 ) -> list[ToolRule]:
-    """The rules that come with the attached tools (digest 1.2).
+    """The default rules for the attached tools (digest 1.2).
 
-    `model` is the model's name, `include` the request's `include_base_tool_rules`, `given`: the request brings rules of its own.
+    `model` is the model's name, `include` the request's `include_base_tool_rules`; `given` says that the request has rules of its
+    own.
     """
     if include is None:
         include = _wants_rules(agent_type, model, given)
@@ -171,14 +173,14 @@ _FILE_LIMITS = ((8_000, (3, 5_000)), (32_000, (5, 15_000)), (128_000, (10, 25_00
 
 
 def file_limits(context_window: int | None) -> tuple[int, int]:
-    """(files open at once, characters shown of each) for a context window in tokens (digest 1.5)."""
+    """(files open at once, characters shown of each file) for a context window in tokens (digest 1.5)."""
     if context_window is None:
         return 5, 50_000
     return next((limits for window, limits in _FILE_LIMITS if context_window <= window), (15, 40_000))
 
 
 def default_description(label: str) -> str | None:
-    """The description of a block that is created without one; None where its label says nothing to us."""
+    """The default description of a block with this label; None for an unknown label."""
     match label:
         case "persona":
             return "Who you are: your name, character, manner of speaking and principles. It shapes how you think and answer."

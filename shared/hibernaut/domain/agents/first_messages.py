@@ -1,6 +1,7 @@
-"""The messages that an agent starts with: the opening of the legacy types, or the sequence that its maker gave (run-time digest 1.3).
+"""The first messages of an agent: the opening of the legacy types, or the caller's `initial_message_sequence` (run-time digest
+1.3).
 
-Rows are made from ids that come in; nothing here stores them.
+The ids of the rows are parameters; nothing here stores a row.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from hibernaut.schemas.message import FunctionCall, Message, Role, ToolCall, Too
 from hibernaut.schemas.send import MessageCreate
 
 SENT = "Sent message successfully."
-"""What `send_message` returns; clients know this text (digest 5.2)."""
+"""The return of `send_message`; clients match on this text (digest 5.2)."""
 
 _FIRST_THOUGHT = "I am awake, and my memory is in place. I will say hello."
 _FIRST_WORDS = "Hello, I am here and ready to talk."
@@ -25,9 +26,9 @@ _FIRST_WORDS = "Hello, I am here and ready to talk."
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """For whom and when. `ids` gives fresh message ids in order; as many are taken as there are rows.
+    """The agent and the time of the opening. `ids` yields fresh message ids in order, one for each row.
 
-    `speaks_by_tool`: the agent's words are calls of `send_message`; else they are its text.
+    `speaks_by_tool`: the agent's words are calls of `send_message`, not plain text.
     """
 
     agent_id: str
@@ -39,7 +40,7 @@ class Opening:
 
 
 def boot_sequence(opening: Opening) -> list[Message]:
-    """Three rows: a first call of `send_message`, its return, and the user's login."""
+    """Three rows: a first call of `send_message`, its return, and the user's login event."""
     ids = iter(opening.ids)
     spoken = _spoken(opening, ids, _FIRST_WORDS, thought=_FIRST_THOUGHT, returned=SENT)
     arrival = _row(opening, ids, "user", [TextContent(text=login(opening.now, opening.timezone))])
@@ -47,7 +48,7 @@ def boot_sequence(opening: Opening) -> list[Message]:
 
 
 def given_sequence(messages: Sequence[MessageCreate], opening: Opening) -> list[Message]:
-    """The rows of an `initial_message_sequence`: users and the system are packed, the assistant's words are as the agent speaks."""
+    """The rows of an `initial_message_sequence`: user and system messages are packed, assistant messages have the agent's form."""
     ids = iter(opening.ids)
     return [row for message in messages for row in _given(message, opening, ids)]
 

@@ -1,4 +1,4 @@
-"""The system prompts that agents get when their maker gives none, one per agent type (run-time digest 1.3). Text only."""
+"""The default system prompts, one for each agent type (run-time digest 1.3). Text only."""
 
 from __future__ import annotations
 

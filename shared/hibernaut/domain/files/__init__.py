@@ -1,1 +1,1 @@
-"""Files as text: reading, views, and matches."""
+"""Files as text: decoding, views, and search results."""

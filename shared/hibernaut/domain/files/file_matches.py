@@ -1,4 +1,6 @@
-"""What searches in files return to the model, in V1's forms (run-time digest 5.5): matches with their lines, pieces with their files."""
+"""The results of file searches in the form that the model reads (run-time digest 5.5): matching lines with context, passages with
+their file.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +13,18 @@ from dataclasses import dataclass
 from hibernaut.schemas.passage import Passage
 
 PAGE = 20
-"""Matches of one answer."""
+"""The number of matches in one answer."""
 CONTEXT = 1
-"""Lines around a match where nobody says how many."""
+"""The default number of context lines around a match."""
 RULE = "=" * 80
 PIECE_LINES = 20
 LONGEST_SHOWN = 500
-"""Characters of a line that are shown with a match."""
+"""The number of characters shown of a line in a match."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A line in which a pattern is found; lines count from 1."""
+    """A line that matches the pattern; lines count from 1."""
 
     file_id: str
     name: str
@@ -31,7 +33,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Grepped:
-    """All matches in order. `skipped`: files that were not looked at. `cut`: there are more."""
+    """All matches in order. `skipped`: the files that were not searched. `cut`: there are more matches."""
 
     matches: tuple[Match, ...]
     skipped: tuple[str, ...] = ()
@@ -39,7 +41,7 @@ class Grepped:
 
 
 def include_pattern(glob: str) -> str:
-    """The regular expression for names that fit a glob; `*.py` fits in every folder, a regular expression stays one."""
+    """The regular expression for names that match a glob (`*.py` matches in every folder); a regular expression is unchanged."""
     if any(mark in glob for mark in "*?["):
         return rf"^(?:.*/)?{fnmatch.translate(glob)}"
     return glob
@@ -54,7 +56,7 @@ def grep_text(
     context: int = CONTEXT,
     offset: int = 0,
 ) -> str:
-    """The answer of `grep_files`: each shown match comes with the lines around it and the number of the first of those."""
+    """The answer of `grep_files`: each match with the lines around it and the number of the first of these lines."""
     total = len(found.matches)
     notes = [f"Not searched, because of its size or because there are enough matches: {name}" for name in found.skipped]
     if not total:
@@ -77,7 +79,7 @@ def grep_text(
 
 
 def searched_text(query: str, hits: Sequence[tuple[str, Passage, float]], notes: Sequence[str]) -> str:
-    """The answer of `semantic_search_files`: (file's name, piece, score), best first."""
+    """The answer of `semantic_search_files`; `hits` are (file name, passage, score), best first."""
     said = [f"Note: {note}" for note in notes]
     if not hits:
         return "\n".join([f"No semantic matches found for query: '{query}'", *said])

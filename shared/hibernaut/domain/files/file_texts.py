@@ -1,7 +1,7 @@
-"""Files before they are read: which names and types are taken, and how bytes become text.
+"""Uploaded files before they are parsed: accepted names and types, and the decoding of bytes to text.
 
-Pure. A name is what stands behind the last slash, so that no upload can name a place; a text whose encoding cannot be told is refused
-rather than guessed at.
+Pure. Only the part of a name after the last slash counts, so that no upload can name a path. A text of unknown encoding is
+refused; the encoding is never guessed.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from hibernaut.schemas.errors import InvalidArgument, UnsupportedMedia
 LONGEST_NAME = 255
 """Bytes of a file's or a folder's name, as file systems have it."""
 PART = 256 * 1024
-"""Characters of a part of a text, about: what is read at once to show a window."""
+"""The approximate size of a text part in characters. Showing a window reads whole parts."""
 SAMPLE = 1024 * 1024
-"""Bytes that an encoding is judged by."""
+"""The number of bytes from which the encoding is determined."""
 
 
 class FileKind(StrEnum):
-    """How a file becomes text."""
+    """How a file is converted to text."""
 
     TEXT = "text"
     HTML = "html"
@@ -31,7 +31,7 @@ class FileKind(StrEnum):
 
 
 class Unreadable(Exception):
-    """No text can be made of a file; the message says why, for whoever sent it."""
+    """The file has no readable text. The message states the reason for the sender."""
 
 
 DOCX_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
@@ -208,7 +208,7 @@ _BOMS = (
 
 
 def plain_name(given: str) -> str:
-    """The name without the path that it may have come with. Raises: InvalidArgument where none is left."""
+    """The name without its path. Raises: InvalidArgument if no name is left."""
     name = re.split(r"[/\\]", given)[-1].strip()
     if name in ("", ".", "..") or _CONTROL.search(name) or len(name.encode("utf-8", "replace")) > LONGEST_NAME:
         raise InvalidArgument(
@@ -218,7 +218,7 @@ def plain_name(given: str) -> str:
 
 
 def kind_of(name: str, content_type: str | None) -> tuple[FileKind, str]:
-    """How the file is read, and its media type: by its extension, else by what the sender says. Raises: UnsupportedMedia."""
+    """(parser, media type) of a file, determined by its extension or else by `content_type`. Raises: UnsupportedMedia."""
     said = (content_type or "").split(";")[0].strip().lower()
     extension = name.rpartition(".")[2].lower()
     kind = _BINARY_EXTENSIONS.get(extension)
@@ -234,7 +234,7 @@ def kind_of(name: str, content_type: str | None) -> tuple[FileKind, str]:
 
 
 def free_name(name: str, taken: Container[str]) -> str:
-    """The name, or the first of `name_(1).ext`, `name_(2).ext`, … that is not taken."""
+    """The name, or the first of `name_(1).ext`, `name_(2).ext`, … that is free."""
     if name not in taken:
         return name
     stem, dot, extension = name.rpartition(".") if "." in name[1:] else (name, "", "")
@@ -248,7 +248,7 @@ def free_name(name: str, taken: Container[str]) -> str:
 
 
 def decoded(data: bytes) -> str:
-    """The text of bytes: by their byte order mark, as UTF-8, or as a western single-byte encoding where they look like one.
+    """The decoded text: by its byte order mark, as UTF-8, or as a western single-byte encoding.
 
     Lines end with a line feed. Raises: Unreadable.
     """
@@ -275,7 +275,9 @@ def _by(data: bytes, encoding: str) -> str:
 
 
 def _wide(sample: bytes) -> str:
-    """UTF-16 without a mark, told by where its zeros are. Raises: Unreadable for what is no text."""
+    """The UTF-16 variant of text without a byte order mark, determined by the positions of zero bytes. Raises: Unreadable for
+    binary data.
+    """
     even, odd = sample[::2].count(0), sample[1::2].count(0)
     half = max(1, len(sample) // 2)
     if odd > half * 0.4 and even < half * 0.05:
@@ -286,7 +288,7 @@ def _wide(sample: bytes) -> str:
 
 
 def _western(sample: bytes) -> str:
-    """Windows' western encoding, where the sample is mostly ASCII with some letters beyond. Raises: Unreadable."""
+    """The encoding (cp1252 or latin-1) of a sample that is mostly ASCII with some accented letters. Raises: Unreadable."""
     high = [byte for byte in sample if byte >= 0x80]
     control = sum(1 for byte in sample if byte < 0x20 and byte not in (9, 10, 12, 13))
     letters = sum(

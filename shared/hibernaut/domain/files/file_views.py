@@ -1,7 +1,7 @@
-"""What an agent sees of its files: windows on their lines, the section of the system message, and what is closed to make room.
+"""An agent's view of its files: windows of lines, the section of the system message, and which files are closed to make room.
 
-Pure (run-time digest 8.4 and 4.2). Lines count from 1 where they are shown, from 0 where a window begins. Differs from V1 in that prose
-is not cut into sentences and blank lines stay: a line's number is the one that it has in the file.
+Pure (run-time digest 8.4 and 4.2). Displayed line numbers count from 1, the start of a window from 0. Unlike V1, prose is not
+split into sentences and blank lines remain, so a line number is the number in the file.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from hibernaut.schemas.file import Desk, OpenFile
 TRUNCATED = "...[TRUNCATED]"
 CUT = "# NOTE: This view is cut to its size limit. Open the file at a later line to see what follows."
 MOST_SEEN = 500
-"""Closed files whose last look is remembered; a desk with more would not fit its item."""
+"""The number of closed files whose last access is remembered; with more, the desk would not fit into its item."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A window as it is shown, and the lines that stand in it, from 1 (0 and 0: none)."""
+    """A window of a file as text, and its first and last line from 1 (0 and 0: empty)."""
 
     text: str
     first: int
@@ -30,7 +30,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Cleared:
-    """A desk after files were opened, and which were closed for it: because that was asked for, or to make room."""
+    """A desk after files were opened, and the files that were closed: by request, or to make room."""
 
     desk: Desk
     asked: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class Cleared:
 
 @dataclass(frozen=True, slots=True)
 class ShownFile:
-    """A file in the system message. `name` bears its folder's; `view` None: it is closed."""
+    """A file in the system message. `name` includes the folder; `view` is None for a closed file."""
 
     name: str
     characters: int
@@ -48,6 +48,8 @@ class ShownFile:
 
 @dataclass(frozen=True, slots=True)
 class ShownFolder:
+    """A folder in the system message, with the files of the agent in it."""
+
     name: str
     description: str | None
     instructions: str | None
@@ -55,9 +57,9 @@ class ShownFolder:
 
 
 def view_of(lines: Sequence[str], *, start: int, total: int, limit: int, whole: bool) -> View:
-    """The window that begins with the first of `lines`, which is line `start` (from 0) of a file of `total` lines.
+    """The window whose first line is `lines[0]`, which is line `start` (from 0) of a file of `total` lines.
 
-    `limit`: characters shown at most. `whole`: no part of the file was asked for in particular.
+    `limit`: the number of characters shown at most. `whole`: the caller did not request a part of the file.
     """
     numbered = [f"{number}: {line}" for number, line in enumerate(lines, start + 1)]
     last = start + len(lines)
@@ -74,10 +76,10 @@ def view_of(lines: Sequence[str], *, start: int, total: int, limit: int, whole: 
 
 
 def opened(desk: Desk, wanted: Mapping[str, OpenFile], *, most: int, there: Collection[str], alone: bool = False) -> Cleared:
-    """The desk with the wanted files open, at most `most` in all: those that were looked at longest ago are closed for them.
+    """The desk with the wanted files open, at most `most` files in all; the least recently used files are closed.
 
-    `there`: the files that the agent has; others leave the desk silently. `alone`: all others are closed. Wanting more than `most` is
-    the caller's to refuse.
+    `there`: the files that are attached to the agent; others leave the desk silently. `alone`: all other files are closed. The
+    caller refuses requests for more than `most` files.
     """
     others = {file_id: file for file_id, file in desk.open.items() if file_id in there and file_id not in wanted}
     asked = tuple(others) if alone else ()
@@ -93,7 +95,7 @@ def opened(desk: Desk, wanted: Mapping[str, OpenFile], *, most: int, there: Coll
 
 
 def filled(desk: Desk, files: Sequence[str], *, most: int, there: Collection[str], now: datetime) -> Desk:
-    """The desk with as many of the files open, from their beginning, as fit beside what is open already."""
+    """The desk with as many of the files opened, from their beginning, as there is room for beside the open ones."""
     here = {file_id: file for file_id, file in desk.open.items() if file_id in there}
     free = max(0, most - len(here))
     fresh = [file_id for file_id in files if file_id not in here][:free]
@@ -108,7 +110,7 @@ def closed(desk: Desk, file_ids: Collection[str]) -> Desk:
 
 
 def looked_at(desk: Desk, file_ids: Collection[str], now: datetime) -> Desk:
-    """The desk after a search found something in these files: they are the last to be closed."""
+    """The desk after a search found text in these files: they count as used most recently."""
     touched = {
         file_id: file.model_copy(update={"accessed": now}) if file_id in file_ids else file for file_id, file in desk.open.items()
     }
@@ -121,9 +123,10 @@ def _desk(before: Desk, open: Mapping[str, OpenFile], seen: Mapping[str, datetim
 
 
 def directories(folders: Sequence[ShownFolder], *, most: int, limit: int, labels: Sequence[str | None] = ()) -> str | None:
-    """The section `<directories>` of the system message; None without folders. `limit`: characters shown of each file.
+    """The section `<directories>` of the system message; None without folders. `limit`: the number of characters shown of each
+    file.
 
-    `labels` are those of the blocks in the same message.
+    `labels` are the labels of the blocks in the same message.
     """
     if not folders:
         return None

@@ -1,1 +1,1 @@
-"""Core memory: edits, their texts, and the system prompt that shows it."""
+"""Core memory: edits, the texts of blocks, and the system message that shows them."""

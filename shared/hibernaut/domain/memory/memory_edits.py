@@ -1,8 +1,8 @@
-"""The memory tools: what a call changes in core memory, or why it changes nothing (run-time digest 5.3).
+"""The memory tools: the changes that a call makes to core memory, or the reason for refusing it (run-time digest 5.3).
 
-Pure: blocks and arguments in, changes out; the step's transaction makes them. Nothing that a model may say raises. A refused call
-changes nothing, and its message tells the model what to do better. An edit never passes a block's limit, though it may shorten a
-block that the API has made too long.
+Pure: blocks and arguments in, changes out; the step's transaction applies them. No argument of a model raises an exception. A
+refused call changes nothing, and its message tells the model how to correct it. An edit never exceeds a block's limit, though it
+may shorten a block that the API made longer than its limit.
 """
 
 from __future__ import annotations
@@ -22,18 +22,22 @@ from hibernaut.schemas.names import LONGEST_LABEL, label_fault
 
 _ROOT = "/memories/"
 _DIGITS = re.compile(r"-?[0-9]{1,9}")
-# More lines than any block has, and few enough to be printed.
+# More lines than any block has, and few enough digits to print.
 _MANY = 10**9
 
 
 @dataclass(frozen=True, slots=True)
 class Edited:
+    """A block gets a new value."""
+
     label: str
     value: str
 
 
 @dataclass(frozen=True, slots=True)
 class Created:
+    """The agent gets a new block."""
+
     label: str
     value: str
     description: str | None
@@ -41,19 +45,23 @@ class Created:
 
 @dataclass(frozen=True, slots=True)
 class Detached:
-    """The block leaves this agent; it is not deleted."""
+    """The block is detached from this agent; it is not deleted."""
 
     label: str
 
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
+    """A block gets a new label."""
+
     label: str
     new_label: str
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
+    """A block gets a new description."""
+
     label: str
     description: str
 
@@ -63,7 +71,7 @@ BlockChange = Edited | Created | Detached | Renamed | Described
 
 @dataclass(frozen=True, slots=True)
 class EditResult:
-    """`message` is what the tool returns; None is returned as "None"."""
+    """The result of a memory call. `message` is what the tool returns; None is returned as "None"."""
 
     status: Literal["success", "error"]
     message: str | None
@@ -75,7 +83,7 @@ _Tool = Callable[[JsonObject, Sequence[Block]], _Outcome]
 
 
 def apply(name: str, args: JsonObject, blocks: Sequence[Block]) -> EditResult:
-    """What a call of the memory tool `name` does to `blocks`, the agent's blocks as they are now."""
+    """The effect of a call of the memory tool `name` on `blocks`, the agent's current blocks."""
     tool = _TOOLS.get(name)
     if tool is None:
         return EditResult("error", f"There is no memory tool named `{name}`.", ())
@@ -90,13 +98,15 @@ def apply(name: str, args: JsonObject, blocks: Sequence[Block]) -> EditResult:
 
 
 def _as_stored(args: JsonObject, blocks: Sequence[Block]) -> JsonObject:
-    """The arguments with their texts as blocks hold them: a model that copies from its system message copies what was escaped there."""
+    """The arguments in stored form: a model that copies from its system message copies escaped text."""
     labels = [block.label for block in blocks]
     return {name: prompt_tags.plain(value, labels) if isinstance(value, str) else value for name, value in args.items()}
 
 
 def changed(blocks: Sequence[Block], changes: Sequence[BlockChange]) -> list[Block]:
-    """A working copy of the blocks after the changes, so that the calls of one step see each other. A created block has no id yet."""
+    """A copy of the blocks with the changes applied, so that the calls of one step see each other's edits. A created block has no
+    id yet.
+    """
     copy = list(blocks)
     for change in changes:
         if isinstance(change, Created):
@@ -109,9 +119,9 @@ def changed(blocks: Sequence[Block], changes: Sequence[BlockChange]) -> list[Blo
 
 
 def written_over(values: Mapping[str, str], blocks: Sequence[Block]) -> EditResult:
-    """What a custom tool's own copy of core memory, values by label, makes of `blocks`: all of it, or nothing where one is refused.
+    """The effect of a custom tool's copy of core memory (label -> value) on `blocks`: all changes, or none if one is refused.
 
-    Labels that the agent does not have are the tool's own affair.
+    Labels that the agent does not have are ignored.
     """
     changes: tuple[BlockChange, ...] = ()
     held = {block.label: block for block in blocks}
@@ -266,7 +276,7 @@ def _insert(label: str, argument: str, args: JsonObject, blocks: Sequence[Block]
 
 
 def _edit(block: Block, value: str) -> _Outcome:
-    """The new value, and the change unless there is none. A value over the limit is refused, unless it shortens what was there."""
+    """The new value, and the change if there is one. A value over the limit is refused unless it is shorter than the old value."""
     if len(value) > block.limit and len(value) >= len(block.value) and value != block.value:
         raise Refused(
             f"Not edited: block `{block.label}` would hold {len(value)} characters, and its limit is {block.limit}. "
@@ -322,7 +332,7 @@ def _path(args: JsonObject, argument: str) -> str:
 
 
 def _unrooted(label: str) -> str:
-    """The label behind a path. Models like to write `/memories/human`; any other slash is part of the label."""
+    """The label without the path `/memories/`, which models like to write; any other slash belongs to the label."""
     return label.removeprefix(_ROOT)
 
 

@@ -19,11 +19,13 @@ _MOVE = re.compile(r"^\*\*\* Move to:[ \t]*(\S.*?)[ \t]*$")
 _DESCRIPTION = re.compile(r"^Description:[ \t]*(.*?)[ \t]*$")
 _FRAME = frozenset({"*** Begin Patch", "*** End Patch", "*** End of File", "\\ No newline at end of file"})
 _BARE = ""
-"""The mark of an empty line, which has no room for one."""
+"""The mark of an empty line, which has no space for a mark."""
 
 
 @dataclass(frozen=True, slots=True)
 class Add:
+    """The section that adds a block."""
+
     label: str
     value: str
     description: str | None
@@ -31,7 +33,7 @@ class Add:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """`patch` is the patch of this block alone; empty where the section only moves it."""
+    """The section that edits a block. `patch` applies to this block only; it is empty if the section only renames the block."""
 
     label: str
     patch: str
@@ -40,6 +42,8 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
+    """The section that deletes a block."""
+
     label: str
 
 
@@ -47,12 +51,16 @@ Section = Add | Update | Delete
 
 
 class _Line(NamedTuple):
+    """A line of a hunk: its mark and its text."""
+
     mark: str
     text: str
 
 
 def sections(patch: str) -> list[Section]:
-    """The sections of a patch of several blocks; empty for a patch of one. Raises: Refused where text stands before the first."""
+    """The sections of a patch for several blocks; empty for a patch of one block. Raises: Refused if text precedes the first
+    section.
+    """
     lines = [line for line in patch.split("\n") if line not in _FRAME]
     heads = [(number, match) for number, line in enumerate(lines) if (match := _SECTION.match(line))]
     if not heads:
@@ -76,7 +84,7 @@ def _section(kind: str, label: str, body: Sequence[str]) -> Section:
 
 
 def _added(label: str, body: Sequence[str]) -> Add:
-    """The lines of a new block may carry a `+` each, or none of them."""
+    """The section of a new block; either all of its lines have a `+` or none."""
     lines = "\n".join(body).rstrip().split("\n")
     description = _DESCRIPTION.match(lines[0])
     if description:
@@ -87,7 +95,7 @@ def _added(label: str, body: Sequence[str]) -> Add:
 
 
 def patched(value: str, patch: str) -> str:
-    """The text with all hunks applied, in order. Raises: Refused where one does not fit in exactly one place."""
+    """The text with all hunks applied in order. Raises: Refused if a hunk does not match at exactly one place."""
     hunks = list(_hunks(patch))
     if not hunks:
         raise Refused("Not patched: the patch holds no lines that begin with - or +.")
@@ -99,7 +107,7 @@ def patched(value: str, patch: str) -> str:
 def _hunks(patch: str) -> Iterator[list[_Line]]:
     lines = patch.strip("\n").split("\n")
     if len(lines) > 1 and lines[0].startswith("--- ") and lines[1].startswith("+++ "):
-        lines = lines[2:]  # the names of files that a unified diff begins with
+        lines = lines[2:]  # the file names of a unified diff
     hunk: list[_Line] = []
     for line in [*lines, "@@"]:
         if line.startswith("@@"):
@@ -147,6 +155,6 @@ def _applied(value: str, hunk: Sequence[_Line], number: int) -> str:
 
 
 def _trimmed(hunk: Sequence[_Line]) -> Sequence[_Line]:
-    """Without the empty lines at its ends, which are often meant to separate hunks only."""
+    """The hunk without empty lines at its ends, which often only separate hunks."""
     marked = [number for number, line in enumerate(hunk) if line.mark != _BARE]
     return hunk[marked[0] : marked[-1] + 1] if marked else []

@@ -1,6 +1,6 @@
-"""What memory tools do to the text of one block: replace, insert, and refuse what would spoil it (run-time digest 5.3).
+"""The text operations of the memory tools: replace, insert, and refuse harmful input (run-time digest 5.3).
 
-Texts in, text out. Knows no tool and no label. A refusal speaks to the model: what was wrong, and what to do better.
+Text in, text out. Knows no tool and no label. A refusal is addressed to the model: what is wrong, and how to correct it.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ import re
 from hibernaut.domain.memory.system_prompt import LINE_NUMBER_WARNING
 
 SHOWN = 2_000
-"""Characters of a block's value that a refusal quotes, so that the model need not guess what it says now."""
+"""The number of characters of a block's value that a refusal quotes, so that the model sees the current value."""
 
 _NUMBERED = re.compile(r"^[ +-]?[ \t]*\d+→", re.MULTILINE)
 _WARNINGS = tuple(LINE_NUMBER_WARNING.rstrip(".").split(". "))
 
 
 class Refused(Exception):
-    """An edit that is not made. Its text is for the model."""
+    """The edit is refused. The message is for the model."""
 
 
 def unnumbered(text: str, argument: str) -> str:
-    """The text. Raises: Refused where it carries line numbers, or the warning about them."""
+    """The unchanged text. Raises: Refused if it contains line numbers or the warning about them."""
     if _NUMBERED.search(text) or any(warning in text for warning in _WARNINGS):
         raise Refused(
             f"Not edited: `{argument}` holds line numbers (such as 1→) or the warning about them. They only orient you and are "
@@ -31,16 +31,16 @@ def unnumbered(text: str, argument: str) -> str:
 
 
 def replaced_everywhere(value: str, old: str, new: str) -> str:
-    """All occurrences replaced. Raises: Refused where there is none."""
+    """The value with all occurrences replaced. Raises: Refused if there is none."""
     if not old or old not in value:
         raise _not_found(value, "old_content")
     return value.replace(old, new)
 
 
 def replaced_once(value: str, old: str, new: str) -> str:
-    """The one occurrence replaced; tabs also match the spaces that they stand for.
+    """The value with the only occurrence replaced; tabs also match the spaces that they stand for.
 
-    In an empty block the empty text occurs once. Raises: Refused where there is no occurrence, or more than one.
+    The empty text occurs once in an empty block. Raises: Refused if there is no occurrence, or more than one.
     """
     if not old and value:
         raise Refused("Not edited: `old_string` is empty. Name the passage to replace, or insert text at a line instead.")
@@ -60,7 +60,7 @@ def replaced_once(value: str, old: str, new: str) -> str:
 
 
 def inserted(value: str, new: str, after: int) -> str:
-    """`new` set after line `after`, counted from 1; 0 is the top, -1 the end. Raises: Refused where there is no such line."""
+    """`new` inserted after line `after`, counted from 1; 0 is the top, -1 the end. Raises: Refused if there is no such line."""
     lines = value.split("\n") if value else []
     last = max(len(lines), 1)  # an empty block is shown as one empty line
     if not -1 <= after <= last:
@@ -88,7 +88,7 @@ def _not_found(value: str, argument: str) -> Refused:
 
 
 def quoted(value: str) -> str:
-    """A sentence that shows what a block says now, as far as it is short."""
+    """A sentence that quotes the current value of a block up to a limit."""
     if not value:
         return "The block is empty."
     rest = f" (and {len(value) - SHOWN} characters more)" if len(value) > SHOWN else ""

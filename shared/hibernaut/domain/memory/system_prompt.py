@@ -1,8 +1,7 @@
-"""The compiled system message: what an agent is told, what it remembers, and what it may look up (run-time digest 4.2, API digest 5.6).
+"""The compiled system message: instructions, memory, and the metadata of external memory (run-time digest 4.2, API digest 5.6).
 
-Tags, labels and the order of things are Letta's: clients match on them. What changes without memory changing (the time, the
-counters) stands last, so that providers can cache what comes before it. Knows no store: when to compile anew is its caller's
-decision, for which `digest` tells whether there is anything new to say.
+Tags, labels and their order are Letta's, because clients match on them. The volatile part (time and counters) comes last, so that
+providers can cache the text before it. Knows no store: the caller decides when to compile again, by comparing `digest`.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from hibernaut.schemas.block import Block
 from hibernaut.schemas.send import ClientSkill
 
 FORM = 2
-"""Counts the changes of how a system message is written: a stored one of another form is compiled anew."""
+"""The version of the message's form: a stored message of another version is compiled again."""
 PLACEHOLDER = "{CORE_MEMORY}"
-"""Where a system prompt wants its memory; without it, memory follows the prompt."""
+"""The placeholder for memory in a system prompt; without it, memory follows the prompt."""
 
 LINE_NUMBER_WARNING = (
     "The numbers before the arrows below (such as 1→) only show where a line stands. "
@@ -36,11 +35,11 @@ _ABOUT_SKILLS = "Skills that the user's side offers in this request. Read the fi
 
 @dataclass(frozen=True, slots=True)
 class PromptInputs:
-    """All that a system message is made of.
+    """The inputs of a system message.
 
-    `conversation` is "default" or a conversation's id; `blocks` stand in the order of attachment; `rules_section` and `directories` are
-    whole sections with their tags. `previous_messages` counts the messages that are stored but out of view. `archival_stamp` changes
-    whenever archival memory does.
+    `conversation` is "default" or a conversation's id; `blocks` are in the order of attachment; `rules_section` and `directories`
+    are whole sections including their tags. `previous_messages` counts the messages that are stored but outside the window.
+    `archival_stamp` changes whenever archival memory changes.
     """
 
     agent_id: str
@@ -60,7 +59,7 @@ class PromptInputs:
 
 
 def digest(inputs: PromptInputs) -> str:
-    """A fingerprint of everything but the volatile: equal digests mean that compiling anew would say nothing new (invariant 10)."""
+    """A hash of all inputs but the volatile ones: with an equal digest, compiling again would change nothing (invariant 10)."""
     parts = [
         FORM,
         inputs.agent_id,
@@ -88,7 +87,7 @@ def compile_prompt(inputs: PromptInputs) -> str:
 
 
 def core_memory_section(inputs: PromptInputs) -> str:
-    """The `<memory_blocks>` section; empty where there are no blocks, or where the agent's type shows none."""
+    """The `<memory_blocks>` section; empty if there are no blocks, or if the agent's type shows none."""
     if not inputs.shows_memory or not inputs.blocks:
         return ""
     labels = [block.label for block in inputs.blocks]
@@ -97,9 +96,9 @@ def core_memory_section(inputs: PromptInputs) -> str:
 
 
 def skills_section(skills: Sequence[ClientSkill], labels: Sequence[str | None] = ()) -> str:
-    """The skills that a request brings; added to the system message of that request only. Empty without skills.
+    """The section with the skills of a request, which is part of the system message of that request only. Empty without skills.
 
-    `labels` are those of the blocks in the same message.
+    `labels` are the labels of the blocks in the same message.
     """
     if not skills:
         return ""

@@ -1,1 +1,1 @@
-"""What is known of models: their settings, token counts, and when a failed call is tried again."""
+"""Facts about models: their settings, token counts, and the retry policy."""

@@ -1,7 +1,7 @@
-"""What is known of embedding models by their names: how long their vectors are, and how much of a text they read.
+"""Facts about embedding models, by name: the dimension of their vectors and the length of their input.
 
-The only place of these facts (OpenAI's and AWS's model pages, the model cards of open models). A model that is not here can be used by a
-configuration that names its dimension.
+This is the only source of these facts (OpenAI's and AWS's model pages, model cards of open models). A model that is not listed
+needs a configuration with a dimension.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ UNKNOWN_TOKENS = 400
 
 @dataclass(frozen=True, slots=True)
 class KnownEmbedding:
-    """`tokens` that are sent to it at most. Our count is another tokenizer's, so there is a quarter of room below the model's limit.
-    `shortens`: a smaller dimension may be asked for."""
+    """The facts about one model. `tokens` is the longest input sent to it, a quarter below the model's limit, because our count
+    uses another tokenizer. `shortens`: the API accepts a smaller dimension.
+    """
 
     dimension: int
     tokens: int = UNKNOWN_TOKENS
@@ -51,7 +52,7 @@ BEDROCK_MODELS = (
 
 
 def known(model: str) -> KnownEmbedding | None:
-    """By the longest beginning of its name, an organisation before it (`BAAI/…`) left aside."""
+    """The facts for the longest listed prefix of the name, ignoring an organisation before it (`BAAI/…`)."""
     name = model.rpartition("/")[2].lower()
     fits = [beginning for beginning in _KNOWN if name.startswith(beginning)]
     return _KNOWN[max(fits, key=len)] if fits else None
@@ -60,7 +61,7 @@ def known(model: str) -> KnownEmbedding | None:
 def description(
     provider: str, model: str, dimension: int, *, kind: str | None = None, endpoint: str | None = None
 ) -> EmbeddingModelDescription:
-    """A row of the list of embedding models; `kind` is the wire format, where it is not the provider's own."""
+    """A row of the list of embedding models; `kind` is the wire format if it differs from the provider's name."""
     return EmbeddingModelDescription(
         embedding_model=model,
         name=model,

@@ -1,6 +1,7 @@
-"""One model configuration, two faces: `LLMConfig` is stored, `ModelSettings` is what the newer API shows (Letta V1 API, digest 4.12).
+"""A model's configuration has two forms: `LLMConfig` is stored, `ModelSettings` is the form of the newer API (Letta V1 API,
+digest 4.12).
 
-Knows how the faces map onto each other and what reasoning a model can do; it does not know which models exist.
+Knows the mapping between the forms and which models can reason; does not know which models exist.
 """
 
 from __future__ import annotations
@@ -68,25 +69,26 @@ _PLAIN = {
 
 
 def is_openai_reasoning(model: str) -> bool:
-    """The o series and GPT-5 (but not its chat variants): they take an effort and no temperature."""
+    """Whether the model belongs to the o series or GPT-5 (except its chat variants): it accepts an effort and no temperature."""
     return bool(_OPENAI_REASONING.match(model))
 
 
 def is_anthropic_reasoning(model: str) -> bool:
-    """Claude 3.7 and everything from 4 on."""
+    """Whether the model is Claude 3.7, or Claude 4 or later."""
     return bool(_ANTHROPIC_REASONING.search(model))
 
 
 def config_of_description(description: ModelDescription) -> LLMConfig:
-    """The configuration of an agent that takes this model as it is listed."""
+    """The configuration of an agent that uses a listed model."""
     return LLMConfig.model_validate(description.model_dump(include=set(LLMConfig.model_fields)))
 
 
 def settings_of(config: LLMConfig) -> ModelSettings:
-    """The settings that a configuration amounts to.
+    """The settings that are equivalent to a configuration.
 
-    Parallel calls count as allowed where the configuration leaves them open (null), as an agent made from a bare handle does
-    (digest 4.12, *Derived example*). An endpoint type without settings of its own is shown in OpenAI's form, whose wire format it speaks.
+    A configuration without a value for parallel calls (null) counts as allowing them, as for an agent made from a bare handle
+    (digest 4.12, *Derived example*). An endpoint type without settings of its own is shown as OpenAI settings, because it uses
+    that wire format.
     """
     temperature = 1.0 if config.temperature is None else config.temperature
     common: JsonObject = {"temperature": temperature, "parallel_tool_calls": config.parallel_tool_calls is not False}
@@ -124,8 +126,9 @@ def settings_of(config: LLMConfig) -> ModelSettings:
 
 
 def with_settings(config: LLMConfig, settings: ModelSettings) -> LLMConfig:
-    """The configuration under the caller's settings. What the caller left out has the class's default (digest 4.12, *Explicit
-    settings*), but `max_output_tokens`: left out, it keeps the model's own limit (run-time digest 1.5)."""
+    """The configuration with the caller's settings applied. An omitted setting gets its class's default (digest 4.12, *Explicit
+    settings*), except `max_output_tokens`, for which the model's limit remains (run-time digest 1.5).
+    """
     changes: JsonObject = {"temperature": settings.temperature, "parallel_tool_calls": settings.parallel_tool_calls}
     if "max_output_tokens" in settings.model_fields_set:
         changes["max_tokens"] = settings.max_output_tokens
@@ -178,11 +181,11 @@ def _distinct(settings: ModelSettings) -> JsonObject:
 
 
 def reasoning_defaults(config: LLMConfig, agent_type: AgentType, *, simulated: bool = True) -> LLMConfig:
-    """The configuration with its reasoning made possible for the model (run-time digest 1.5, *Reasoning normalisation*).
+    """The configuration with reasoning adapted to the model (run-time digest 1.5, *Reasoning normalisation*).
 
-    `enable_reasoner` says what is wished. Only `letta_v1_agent` uses the models' own reasoning as the rules below say; the other types
-    ask a model without reasoning for its thoughts as an argument of each call (`put_inner_thoughts_in_kwargs`), if it is `simulated`:
-    a new agent does so, one whose model is changed only where the request names `reasoning`.
+    `enable_reasoner` is the caller's choice. Only `letta_v1_agent` uses native reasoning by the rules below. For the other types,
+    a model without native reasoning writes its thoughts as an argument of each call (`put_inner_thoughts_in_kwargs`) if
+    `simulated` is set: for a new agent, and for a change of model only if the request contains `reasoning`.
     """
     native = _has_reasoning(config)
     if agent_type is not AgentType.LETTA_V1:
@@ -193,7 +196,7 @@ def reasoning_defaults(config: LLMConfig, agent_type: AgentType, *, simulated: b
 
 
 def standing_in(config: LLMConfig, own: LLMConfig, agent_type: AgentType) -> LLMConfig:
-    """The configuration of a model that answers in place of an agent's own: it is to speak in the form that the agent was given."""
+    """The configuration of a fallback model, with the output form of the agent's own configuration."""
     wishes: JsonObject = {
         "enable_reasoner": own.enable_reasoner,
         "parallel_tool_calls": own.parallel_tool_calls,
@@ -246,5 +249,5 @@ def _openai_effort(model: str) -> Literal["none", "minimal", "medium"]:
 
 
 def compaction_default(provider: str, handle: str) -> str:
-    """The handle that summarises for an agent whose own is `handle`: its provider's cheap model, else its own (run-time digest 1.5)."""
+    """The handle of the summariser for an agent with this handle: its provider's cheap model, else its own (run-time digest 1.5)."""
     return CHEAP_MODELS.get(provider, handle)

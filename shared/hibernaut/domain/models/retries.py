@@ -1,7 +1,8 @@
-"""When a failed model call is tried again, and when another model is asked: the one policy there is (architecture 3, no hidden retries).
+"""The only retry policy: the backoff after a failed model call, and when a fallback model is called (architecture 3, no hidden
+retries).
 
-It knows errors and numbers; waiting, counting and drawing the jitter belong to the caller, and so does the first rule: once a piece of
-the reply has arrived, nothing is asked again.
+Knows errors and numbers. The caller waits, counts and draws the jitter, and follows the first rule: after the first piece of a
+reply, there is no retry.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ LONGEST_RETRY_AFTER = 60.0
 
 
 def delay(attempt: int, error: ModelError, jitter: float) -> float | None:
-    """Seconds to wait after the failed `attempt` (counted from 1), or None: give up.
+    """Seconds of backoff after the failed `attempt` (counted from 1), or None: give up.
 
-    `jitter` is a number from 0 up to 1 that the caller drew; it lengthens the delay, so that many callers do not come back at once.
-    A provider that asks for more than a minute is not waited for: asking earlier would only be refused again.
+    `jitter` is a random number in [0, 1) that lengthens the delay, so that many callers do not retry at the same time. If the
+    provider demands more than a minute, the caller gives up, because an earlier retry would be refused again.
     """
     if attempt >= TRIES or not error.retryable:
         return None
@@ -36,9 +37,10 @@ def delay(attempt: int, error: ModelError, jitter: float) -> float | None:
 
 
 def another_model_may_help(error: HibernautError) -> bool:
-    """Whether the failure is the provider's: it is down, slow or full, has no credit or no such model left, or refuses our key.
+    """Whether the provider caused the failure: it is down, slow or overloaded, has no credit left, lacks the model, or refuses
+    our key.
 
-    What lies in the request (it is malformed, or too long) or in the reply is not cured by asking somebody else.
+    A malformed or too long request, or a bad reply, would fail with another model as well.
     """
     if isinstance(error, ContextWindowExceeded | ModelBadRequest | InvalidModelResponse):
         return False

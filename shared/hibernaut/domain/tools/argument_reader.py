@@ -1,6 +1,7 @@
-"""Reading the arguments of a call while the model still writes them: some members' texts decoded, and the rest as it is written.
+"""An incremental parser for the arguments of a tool call: decodes the text of some members, passes on the rest unchanged.
 
-Each character is looked at once, and told once. Knows JSON and nothing of tools. What is no JSON object is all rest: what becomes of it is decided when the whole is there.
+Each character is read once and reported once. Knows JSON and no tools. Input that is not a JSON object is reported as rest, and
+the caller handles it when the input is complete.
 """
 
 from __future__ import annotations
@@ -19,27 +20,29 @@ _SPACE_OR_COLON = re.compile(r"[ \t\r\n:]*+")
 _KEY_OR_END = re.compile(r'["}]')
 _STRUCTURE = re.compile(r'["{}\[\],]')
 _RAW_TEXT = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
-"""The inside of a text as it is written: whole escapes, no quote."""
+"""The inside of a JSON string: whole escapes, no quote."""
 _PLAIN = re.compile(r'[^"\\]++')
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
 class Piece(NamedTuple):
-    """A piece of a member's text, or of the `REST`."""
+    """A piece of the text of one member, or of the `REST`."""
 
     member: str
     text: str
 
 
 class ArgumentReader:
-    """Fed with pieces cut anywhere. `members` are told decoded, as texts; the rest is a JSON object without them."""
+    """The parser. Input pieces may be cut anywhere. The values of `members` are reported as decoded text; the rest is a JSON
+    object without them.
+    """
 
     def __init__(self, members: frozenset[str]) -> None:
         self._members = members
         self._take: Callable[[str, int], int] = self._before
         self._out: list[tuple[str, list[str]]] = []
         self._raw: list[str] = []
-        """What has come of a key, or of a member's value that is no text."""
+        """The parsed part of a key, or of a member's value that is not a string."""
         self._member = ""
         self._scan = _Scan()
         self._code = ""
@@ -47,7 +50,7 @@ class ArgumentReader:
         self._kept = False
 
     def feed(self, text: str) -> list[Piece]:
-        """What the next piece of the arguments tells; neighbours of one member are one piece."""
+        """The output for the next piece of input; adjacent pieces of one member are joined."""
         self._out = []
         text, at = storable(text), 0
         while at < len(text):
@@ -60,7 +63,7 @@ class ArgumentReader:
         elif text:
             self._out.append((member, [text]))
 
-    # one method for each place in the text; each takes a run from `at` and returns where the next one begins
+    # one method for each state; each consumes a run from `at` and returns where the next one begins
 
     def _before(self, text: str, at: int) -> int:
         at = _past(_SPACE, text, at)
@@ -77,7 +80,7 @@ class ArgumentReader:
         return len(text)
 
     def _after(self, text: str, _at: int) -> int:
-        """What follows the object does not count."""
+        """Text after the object is ignored."""
         return len(text)
 
     def _between(self, text: str, at: int) -> int:
@@ -122,7 +125,7 @@ class ArgumentReader:
         return end
 
     def _in_other(self, text: str, at: int) -> int:
-        """A member whose value is no text: told when it is whole."""
+        """A member whose value is not a string is reported when it is complete."""
         end, ended = self._scan.end_of_value(text, at)
         self._raw.append(text[at:end])
         if ended:
@@ -173,7 +176,7 @@ class ArgumentReader:
         return end
 
     def _say(self, text: str) -> None:
-        """Tell a piece of the member's text, after the half of a pair whose other half did not come."""
+        """Report a piece of the member's text, preceded by a pending surrogate whose other half did not follow."""
         if self._high:
             self._high = 0
             self._tell(self._member, "?")
@@ -181,7 +184,7 @@ class ArgumentReader:
 
 
 class _Scan:
-    """How far a raw JSON value, or the text of a key, goes; it may go on in the next piece."""
+    """Finds the end of a raw JSON value, or of a key; it may lie in a later piece."""
 
     def __init__(self, *, in_text: bool = False) -> None:
         self.in_text = in_text
@@ -189,14 +192,14 @@ class _Scan:
         self._depth = 0
 
     def end_of_text(self, text: str, at: int) -> int:
-        """Behind the text's closing quote, or the end of the piece."""
+        """The position after the closing quote, or the end of the piece."""
         end = _past(_RAW_TEXT, text, at + self._escaped)
         self._escaped = end < len(text) and text[end] == "\\"  # the piece ends within an escape
         self.in_text = end >= len(text) or self._escaped
         return min(end + 1, len(text))
 
     def end_of_value(self, text: str, at: int) -> tuple[int, bool]:
-        """Where the value ends, or the end of the piece; and whether it has ended."""
+        """(end of the value or of the piece, whether the value has ended)."""
         while at < len(text):
             if self.in_text:
                 at = self.end_of_text(text, at)
@@ -213,7 +216,7 @@ class _Scan:
 
 
 def _past(pattern: re.Pattern[str], text: str, at: int) -> int:
-    """Where what the pattern matches ends; it may match nothing."""
+    """The end of the pattern's match at `at`; the match may be empty."""
     found = pattern.match(text, at)
     return found.end() if found else at
 

@@ -1,4 +1,6 @@
-"""What the tools say to the model that reach beyond this server: web, code and other agents (run-time digest 5.4, 5.6, 5.7). Data only."""
+"""The definitions of the tools that reach beyond this server: web, code and other agents (run-time digest 5.4, 5.6, 5.7). Data
+only.
+"""
 
 from __future__ import annotations
 
@@ -146,4 +148,4 @@ NOT_CONFIGURED = {
     "rethink_user_memory": _VOICE,
     "finish_rethinking_memory": _VOICE,
 }
-"""What a call returns where nothing stands behind the tool: what is missing, and what to do instead."""
+"""The return of a call to a tool that this deployment cannot run: what is missing, and what to do instead."""

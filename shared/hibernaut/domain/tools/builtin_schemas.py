@@ -1,4 +1,4 @@
-"""What the built-in tools say to the model: name, purpose and parameters (run-time digest 5.2, 5.3). Data only; running them is elsewhere."""
+"""The definitions of the built-in tools for the model: name, description and parameters (run-time digest 5.2, 5.3). Data only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from hibernaut.schemas.tool import ToolType
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """`choices` of a text are its only values; of a list, those of its items. `items`: what a list holds, where that is no text."""
+    """A parameter of a tool. `choices` are the allowed values of a string, or of a list's items. `items` is the type of a list's
+    items if it is not a string.
+    """
 
     name: str
     description: str
@@ -29,7 +31,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """`parallel`: calls of one reply may run at once. A tool that edits memory never may."""
+    """A built-in tool. `parallel`: several calls of one reply may run at the same time; never true for a tool that edits memory."""
 
     name: str
     tool_type: ToolType
@@ -38,7 +40,7 @@ class Definition:
     parallel: bool = False
 
     def schema(self) -> JsonObject:
-        """As the model is offered it; no defaults and no `additionalProperties`, as in Letta (digest 10.2)."""
+        """The schema that the model sees; without defaults and `additionalProperties`, as in Letta (digest 10.2)."""
         return {
             "name": self.name,
             "description": self.description,

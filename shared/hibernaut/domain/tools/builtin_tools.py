@@ -1,4 +1,6 @@
-"""The built-in tools as records. They are made from the code, not stored, so that every deployment has the same ones with the same ids."""
+"""The built-in tools as records. They are made from the code and not stored, so that every deployment has the same tools with the
+same ids.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,12 @@ from hibernaut.schemas.ids import compose
 from hibernaut.schemas.tool import Tool
 
 CREATED_AT = datetime(2026, 1, 1, tzinfo=UTC)
-"""Before every stored record, so that built-in tools sort before all others."""
+"""Earlier than every stored record, so that built-in tools sort first."""
 
 
 @functools.cache
 def builtin_tools() -> dict[str, Tool]:
-    """All built-in tools by name. Shared by everyone: copy one before changing it."""
+    """All built-in tools by name. The objects are shared: copy one before changing it."""
     return {definition.name: _tool(definition) for definition in (*DEFINITIONS, *FILE_DEFINITIONS, *ONLINE_DEFINITIONS)}
 
 
@@ -28,12 +30,12 @@ def _by_id() -> dict[str, Tool]:
 
 
 def builtin_by_id(tool_id: str) -> Tool | None:
-    """The built-in tool with this id; None where the id belongs to none."""
+    """The built-in tool with this id, or None."""
     return _by_id().get(tool_id)
 
 
 def builtin_id(name: str) -> str:
-    """The same id for ever: the fixed time, and a hash of the name in all other bits."""
+    """The permanent id of a built-in tool: a fixed time, and a hash of the name in all other bits."""
     hashed = hashlib.sha256(f"tool:{name}".encode()).digest()
     counter, rest = int.from_bytes(hashed[:2]) >> 4, int.from_bytes(hashed[2:10]) >> 9
     return compose("tool", int(CREATED_AT.timestamp() * 1000), counter, rest)

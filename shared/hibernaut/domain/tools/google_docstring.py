@@ -1,6 +1,7 @@
-"""Google-style docstrings: what a function does and what its parameters mean. Knows text only, nothing of Python's syntax.
+"""A parser for Google-style docstrings: the description of a function and of its parameters. Knows text only, not Python's
+syntax.
 
-The library `docstring-parser` reads them, as in V1; it is imported when the first source is read.
+It uses the library `docstring-parser`, as V1 does, and imports it at the first call.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from textwrap import indent
 
 @dataclass(frozen=True, slots=True)
 class Docstring:
-    """`description` is the text before the sections and the examples; `parameters` is each parameter's text by name.
+    """`description` is the text before the sections and the examples; `parameters` maps the name of each parameter to its text.
 
-    `problem`: why its sections could not be read; "" where they were.
+    `problem`: why the sections could not be parsed; "" if there is no problem.
     """
 
     description: str
@@ -23,7 +24,7 @@ class Docstring:
 
 
 def read(docstring: str) -> Docstring:
-    """Never fails: what is not in the style is description."""
+    """Parse a docstring. Never fails: text in another style becomes the description."""
     from docstring_parser import DocstringStyle, ParseError, parse
 
     text = cleandoc(docstring)

@@ -1,24 +1,24 @@
-"""A bound of the work that reading a caller's input may take, counted in steps rather than in seconds.
+"""A limit on the work for one caller's input, counted in steps and not in seconds.
 
-Short inputs can ask for endless work: references that double at every level, classes that inherit twice. Pure.
+Short inputs can require exponential work: references that double at every level, classes with multiple inheritance. Pure.
 """
 
 from __future__ import annotations
 
 
 class BudgetSpent(Exception):
-    """The input asks for more work than is done for one."""
+    """The input needs more work than the budget allows."""
 
 
 class StepBudget:
-    """`spent` counts the steps so far; of at most `most`."""
+    """A budget of `most` steps, of which `spent` are used."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self.spent = 0
 
     def spend(self, steps: int = 1) -> None:
-        """Raises: BudgetSpent."""
+        """Count `steps`. Raises: BudgetSpent if the budget is exceeded."""
         self.spent += steps
         if self.spent > self._most:
             raise BudgetSpent

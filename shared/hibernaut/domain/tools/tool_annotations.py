@@ -1,8 +1,8 @@
-"""Python annotations as JSON schema, read from the syntax tree; nothing of the source is ever executed.
+"""Converts Python annotations to JSON schema by reading the syntax tree; the source is never executed.
 
-Knows typing's usual forms and Pydantic models that stand in the source (run-time digest 10.2, the table). What it cannot
-read it refuses with the line, so that no tool is stored whose schema says less than its signature. Each class is read once, and
-what is written is counted: models that use one another grow without bound when they are written inline.
+Knows the usual forms of `typing` and Pydantic models in the same source (run-time digest 10.2, the table). Any other annotation
+is refused with its line, so that no stored schema says less than the signature. Each class is read once and the output is
+measured, because models that refer to one another grow exponentially when written inline.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ _MODEL = "BaseModel"
 _LITERALS: dict[type, str] = {str: "string", int: "integer", bool: "boolean"}
 _LARGEST_INTEGER = 2**63 - 1
 _LONGEST_SHOWN = 200
-"""Characters of an annotation that an error repeats."""
+"""The number of characters of an annotation that an error quotes."""
 
 Models = Mapping[str, ast.ClassDef]
 
 
 def parsed(source: str, mode: str = "exec") -> ast.AST:
-    """The syntax tree. Raises: InvalidToolSource, whatever the source is."""
+    """The syntax tree. Raises: InvalidToolSource for any unusable source."""
     try:
         return ast.parse(source, mode=mode)
     except SyntaxError as error:
         raise InvalidToolSource(f"The tool's source is not valid Python: {error.msg}", error.lineno) from error
-    except ValueError as error:  # a null byte, a lone surrogate
+    except ValueError as error:  # a null byte or a lone surrogate
         raise InvalidToolSource(f"The tool's source cannot be read as Python: {error}") from error
     except (RecursionError, MemoryError) as error:
         raise InvalidToolSource("The tool's source cannot be read as Python: it is nested too deeply") from error
 
 
 def models_of(tree: ast.Module) -> dict[str, ast.ClassDef]:
-    """The Pydantic models that the source defines at its top level, by name."""
+    """The Pydantic models at the top level of the source, by name."""
     models: dict[str, ast.ClassDef] = {}
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and any(_name(base) == _MODEL or _name(base) in models for base in node.bases):
@@ -51,24 +51,24 @@ def models_of(tree: ast.Module) -> dict[str, ast.ClassDef]:
 
 
 def is_optional(annotation: ast.expr) -> bool:
-    """Whether None is among what the annotation allows."""
+    """Whether the annotation allows None."""
     annotation = _unwrapped(annotation)
     return any(_is_none(member) for member in _members(annotation))
 
 
 class AnnotationReader:
-    """The schemas of one tool's annotations. `budget` counts the characters that they take when they are written out."""
+    """The schemas for the annotations of one tool. `budget` counts the characters of the output."""
 
     def __init__(self, models: Models, budget: StepBudget | None = None) -> None:
         self._models = models
         self._known: dict[str, tuple[JsonObject, int]] = {}
-        """Models that are written already, each with its size."""
+        """The models converted so far, each with its size in characters."""
         self.budget = budget or StepBudget(LARGEST_SCHEMA)
 
     def schema_of(self, annotation: ast.expr, inside: tuple[str, ...] = ()) -> JsonObject:
-        """The JSON schema of a value so annotated; of an optional one, the schema of what it holds.
+        """The JSON schema for values of this annotation; for an optional value, the schema of the value itself.
 
-        `inside` names the models around it. Raises: InvalidToolSource with the line.
+        `inside` names the enclosing models. Raises: InvalidToolSource with the line.
         """
         annotation = _unwrapped(annotation)
         members = [member for member in _members(annotation) if not _is_none(member)]
@@ -83,7 +83,7 @@ class AnnotationReader:
         return self._plain(annotation, inside)
 
     def write(self, text: str, line: int) -> None:
-        """Count a text that the schema holds. Raises: InvalidToolSource where it is too much."""
+        """Count a text that becomes part of the schema. Raises: InvalidToolSource if the schema becomes too large."""
         self._spend(len(text), line)
 
     def _plain(self, annotation: ast.expr, inside: tuple[str, ...]) -> JsonObject:
@@ -142,7 +142,7 @@ class AnnotationReader:
         return schema
 
     def _fields(self, model: ast.ClassDef) -> dict[str, ast.AnnAssign]:
-        """The model's annotated fields by name, its parents' first; not the private ones, nor ClassVar, nor its configuration."""
+        """The model's annotated fields by name, inherited fields first; without private fields, ClassVar and `model_config`."""
         fields: dict[str, ast.AnnAssign] = {}
         for heir in _lineage(model, self._models):
             self._spend(1 + len(heir.body), model.lineno)
@@ -180,7 +180,7 @@ def _literal(annotation: ast.expr, arguments: list[ast.expr]) -> JsonObject:
 
 
 def _lineage(model: ast.ClassDef, models: Models) -> Iterator[ast.ClassDef]:
-    """The model and all that it inherits from, once each however many paths lead to it; parents before their heirs."""
+    """The model and all its base classes, each once; base classes come first."""
     seen: set[str] = set()
     pending: list[tuple[ast.ClassDef, bool]] = [(model, False)]
     while pending:
@@ -195,7 +195,7 @@ def _lineage(model: ast.ClassDef, models: Models) -> Iterator[ast.ClassDef]:
 
 
 def _described(field: ast.AnnAssign) -> tuple[str, bool]:
-    """A field's description and whether it has a default; `Field` may stand as its value or in its Annotated."""
+    """(description, has a default) of a field; `Field` may be its value or stand inside Annotated."""
     description, has_default = "", field.value is not None
     for call in (field.value, *_metadata(field.annotation)):
         if not isinstance(call, ast.Call) or _name(call.func) != "Field":
@@ -225,7 +225,7 @@ def _text(node: ast.expr | None) -> str:
 
 
 def _unwrapped(annotation: ast.expr) -> ast.expr:
-    """Without quotes and without Annotated."""
+    """The annotation without quotes and without Annotated."""
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         try:
             tree = parsed(annotation.value.strip(), mode="eval")
@@ -244,7 +244,7 @@ def _unwrapped(annotation: ast.expr) -> ast.expr:
 
 
 def _members(annotation: ast.expr) -> list[ast.expr]:
-    """What a union is a union of, flat; of anything else, itself. An Optional has None among its members."""
+    """The members of a union, flattened; for any other annotation, the annotation itself. An Optional has the member None."""
     if isinstance(annotation, ast.BinOp) and isinstance(annotation.op, ast.BitOr):
         return [*_members(_unwrapped(annotation.left)), *_members(_unwrapped(annotation.right))]
     if isinstance(annotation, ast.Subscript) and _name(annotation.value) in {"Optional", "Union"}:
@@ -259,7 +259,7 @@ def _is_none(annotation: ast.expr) -> bool:
 
 
 def _name(node: ast.expr) -> str:
-    """The last part of a dotted name, so that `typing.List` reads as `List`; "" for anything else."""
+    """The last part of a dotted name, so that `typing.List` counts as `List`; "" for other nodes."""
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name
@@ -271,7 +271,7 @@ def _refused(annotation: ast.expr, hint: str) -> InvalidToolSource:
     try:
         shown = ast.unparse(annotation)
     except (ValueError, RecursionError):
-        shown = "here"  # an f-string, or a number, that has no short text
+        shown = "here"  # an f-string, or a number, without a short text
     if len(shown) > _LONGEST_SHOWN:
         shown = f"{shown[:_LONGEST_SHOWN]}…"
     return InvalidToolSource(f"The annotation {shown} cannot be described to a model: {hint}", annotation.lineno)

@@ -1,8 +1,8 @@
-"""A model's arguments made to fit a tool's JSON schema: numbers out of strings, nothing out of thin air.
+"""Coerces a model's arguments to a tool's JSON schema: strings to numbers, but nothing invented.
 
-Knows JSON schema as far as tools use it. A value that already fits is never touched: a string that looks like JSON stays
-that string where a string is asked for (V1 mangles it; run-time digest 17, item 10). A value meets a schema once, however many
-references lead from the one to the other, and the steps of one call are counted.
+Knows JSON schema as far as tools use it. A value that fits is never changed: a string that looks like JSON remains a string if
+the schema wants a string (V1 parses it; run-time digest 17, item 10). Each pair of value and schema is compared once, even if
+several references lead to it, and the steps of one call are limited.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.json_schema import target
 
 MOST_STEPS = 100_000
-"""Pairs of a value and a schema that one call's arguments may need: a fraction of a second."""
+"""The number of (value, schema) pairs for the arguments of one call: a fraction of a second."""
 _INTEGER = re.compile(r"[+-]?\d+(?:\.0+)?", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _MOST_DIGITS = 4_000
 _DEEPEST = 64
 _LONGEST_SHOWN = 500
-"""Characters of a list of choices, or of names, that an error repeats."""
+"""The number of characters of a list of choices or names that an error quotes."""
 _PER_STEP = 32
-"""Characters that are decoded, and names or choices that are compared, for the price of one step."""
+"""The number of characters to decode, or of names or choices to compare, that count as one step."""
 _NOUNS = {
     "string": "a string",
     "integer": "an integer",
@@ -40,10 +40,10 @@ _NOUNS = {
 
 
 def coerce(args: JsonObject, json_schema: JsonObject | None, budget: StepBudget | None = None) -> JsonObject:
-    """The arguments that the tool's schema names, each as the type that it asks for; others are dropped (digest 10.4).
+    """The arguments that the tool's schema names, coerced to their types; others are dropped (digest 10.4).
 
-    `json_schema` is the tool's, `{name, description, parameters}`. One without properties says nothing: the arguments stay.
-    Raises: InvalidArgument with the argument's name and what was expected; its text is for the model.
+    `json_schema` is the tool's `{name, description, parameters}`. Without properties in the schema, the arguments are returned
+    unchanged. Raises: InvalidArgument with the argument's name and the expected type; the message is for the model.
     """
     parameters = (json_schema or {}).get("parameters")
     properties = parameters.get("properties") if isinstance(parameters, dict) else None
@@ -54,7 +54,7 @@ def coerce(args: JsonObject, json_schema: JsonObject | None, budget: StepBudget 
 
 
 def check_prefill(args: JsonObject, json_schema: JsonObject | None) -> JsonObject:
-    """A rule's prefilled arguments, coerced; the others of the tool's arguments are the model's (digest 2.4).
+    """A rule's prefilled arguments, coerced; the model provides the tool's other arguments (digest 2.4).
 
     Raises: InvalidArgument for an argument that the tool does not have or that does not fit.
     """
@@ -63,14 +63,16 @@ def check_prefill(args: JsonObject, json_schema: JsonObject | None) -> JsonObjec
     known: Mapping[str, Json] = properties if isinstance(properties, dict) else {}
     if unknown := [name for name in args if name not in known]:
         raise InvalidArgument(f"a tool rule fills in arguments that the tool does not have: {_shown(', '.join(unknown))}")
-    # The others of the tool's required arguments are not missing: the model gives them.
+    # The model provides the other required arguments, so they do not count as missing.
     filled_in = {"properties": {name: known[name] for name in args}, "required": list(args)}
     return _fitted(args, filled_in, parameters or {}, StepBudget(MOST_STEPS))
 
 
 @dataclass(frozen=True, slots=True)
 class _Misfit:
-    """Why a value does not fit. `path` leads to it from the value that was looked at; `missing` are the names of what it lacks."""
+    """Why a value does not fit. `path` leads from the root value to it; `missing` are the names of required properties that it
+    lacks.
+    """
 
     text: str
     path: str = ""
@@ -81,7 +83,7 @@ class _Misfit:
 
 
 def _fitted(args: JsonObject, schema: JsonObject, root: JsonObject, budget: StepBudget) -> JsonObject:
-    """Raises: InvalidArgument."""
+    """The coerced arguments. Raises: InvalidArgument."""
     try:
         fitted = _Fitting(root, budget).fields(args, schema, 0)
     except BudgetSpent:
@@ -95,16 +97,18 @@ def _fitted(args: JsonObject, schema: JsonObject, root: JsonObject, budget: Step
 
 
 class _Fitting:
-    """The fitting of one call's arguments. `root` is where references are looked up."""
+    """Coerces the arguments of one call. `root` is the schema in which references are resolved."""
 
     def __init__(self, root: JsonObject, budget: StepBudget) -> None:
         self._root = root
         self._budget = budget
         self._met: dict[tuple[int, int], tuple[JsonObject, Json, Json | _Misfit]] = {}
-        """What came of a schema and a value that have met. It holds both, so that their identities stay theirs."""
+        """The result for each pair of schema and value. The entries hold both objects, so that their `id()` is not reused."""
 
     def fields(self, values: JsonObject, schema: JsonObject, depth: int) -> JsonObject | _Misfit:
-        """An object's fields, each fitted; those that `schema` does not name are kept. Null is no value for an optional field."""
+        """The coerced properties of an object; properties that `schema` does not name remain. Null counts as absent for an
+        optional property.
+        """
         properties = schema.get("properties")
         named: JsonObject = properties if isinstance(properties, dict) else {}
         asked = schema.get("required")
@@ -181,7 +185,9 @@ class _Fitting:
 
 
 def _first(value: Json, outcomes: Iterable[Json | _Misfit]) -> Json | _Misfit:
-    """Of what the choices make of a value: the value itself where one takes it as it is, else the first that is made of it."""
+    """The result for a value with several alternatives: the unchanged value if one alternative accepts it, else the first coerced
+    value.
+    """
     made: list[Json] = []
     misfit: _Misfit | None = None
     for outcome in outcomes:
@@ -221,7 +227,7 @@ def _typed(value: Json, kind: str) -> Json | _Misfit:
 
 
 def _decoded(text: str, kind: str) -> Json | _Misfit:
-    """A string in which a model wrote the array or object that was asked for."""
+    """The array or object in a string, if the model wrote it as JSON text."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
-"""The envelopes between the server and the model: what tools return, what events say, and what the model wrote as arguments.
+"""The JSON envelopes between server and model: tool returns, event notices, and the arguments of calls.
 
-Their keys are Letta's (run-time digest 5.1, 14.1), because clients read them back; the sentences in them are ours.
-Knows no tool and no agent.
+Their keys are Letta's (run-time digest 5.1, 14.1), because clients parse them; the sentences in them are ours. Knows no tool and
+no agent.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ FIRST_LOGIN = "Never (first login)"
 
 
 def as_text(value: Json) -> str:
-    """A tool's value as text: a text stays as it is, everything else is written as Python writes it (digest 5.2: `{'a': None}`)."""
+    """A tool's value as text: a string remains, any other value is written as Python writes it (digest 5.2: `{'a': None}`)."""
     return value if isinstance(value, str) else str(value)
 
 
 def pack(status: Literal["success", "error"], message: Json, now: datetime, timezone: str) -> str:
-    """A tool's return as the model sees it. An object is embedded, None is "None", any other value becomes text (digest 5.1)."""
+    """The envelope of a tool's return. An object is embedded, None becomes "None", any other value becomes text (digest 5.1)."""
     body = {
         "status": "OK" if status == "success" else "Failed",
         "message": message if isinstance(message, dict) else as_text(message),
@@ -35,12 +35,12 @@ def pack(status: Literal["success", "error"], message: Json, now: datetime, time
 
 
 def storable(text: str) -> str:
-    """The text with each half of a surrogate pair made a question mark: tools and models write them, and UTF-8 has no bytes for them."""
+    """The text with each lone surrogate replaced by a question mark: tools and models produce them, and UTF-8 cannot encode them."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def unpack(text: str) -> str:
-    """What clients see of a packed return: its message as text. A text that is no such envelope is its own message."""
+    """The message in a packed return, as clients see it. A text that is no envelope is returned unchanged."""
     envelope = json_object(text)
     if envelope is None or "message" not in envelope or "status" not in envelope:
         return text
@@ -48,14 +48,14 @@ def unpack(text: str) -> str:
 
 
 def clip(text: str, limit: int) -> str:
-    """The first `limit` characters, and a note that there was more (digest 10.6). Clients find it by `function output was truncated `."""
+    """The first `limit` characters, and a note if text was cut (digest 10.6). Clients match `function output was truncated `."""
     if len(text) <= limit:
         return text
     return f"{text[:limit]}... [function output was truncated after {limit} characters, the tool's limit, of {len(text)}]"
 
 
 def cut_off(packed: str, limit: int) -> str:
-    """A packed return of which the model is sent about `limit` characters: an envelope stays one."""
+    """A packed return, shortened to about `limit` characters; the result is still an envelope."""
     envelope = json_object(packed)
     if envelope is None or not isinstance(envelope.get("message"), str):
         return f"{packed[:limit]}{_rest(len(packed) - limit)}"
@@ -69,27 +69,29 @@ def _rest(number: int) -> str:
 
 
 def heartbeat(reason: str, now: datetime, timezone: str) -> str:
-    """The notice by which a legacy agent's run goes on (digest 14.3)."""
+    """The heartbeat notice after which a legacy agent continues (digest 14.3)."""
     return _event("heartbeat", now, timezone, reason=HIDDEN + reason)
 
 
 def login(now: datetime, timezone: str) -> str:
-    """The last of a legacy agent's opening messages."""
+    """The login event, the last of a legacy agent's opening messages."""
     return _event("login", now, timezone, last_login=FIRST_LOGIN)
 
 
 def user_message(text: str, name: str | None, now: datetime, timezone: str) -> str:
-    """A user's message of an `initial_message_sequence`; messages that are sent later are not wrapped (digest 14.1)."""
+    """The envelope for a user's message in an `initial_message_sequence`; later messages have none (digest 14.1)."""
     return _event("user_message", now, timezone, message=text, **({"name": name} if name else {}))
 
 
 def system_alert(text: str, now: datetime, timezone: str) -> str:
-    """A notice of the system: a system message of an `initial_message_sequence`, or a summary."""
+    """The envelope for a notice of the system: a system message in an `initial_message_sequence`, or a summary."""
     return _event("system_alert", now, timezone, message=text)
 
 
 def unwrapped(row: Message) -> str:
-    """A row's text, out of the `user_message` envelope into which the server put it (digest 14.1). A caller's own JSON is text."""
+    """A row's text without the `user_message` envelope that the server added (digest 14.1). JSON text of the caller remains as it
+    is.
+    """
     text = row.text()
     envelope = json_object(text) if row.wrapped else None
     if envelope is None or envelope.get("type") != "user_message" or "message" not in envelope:
@@ -102,7 +104,7 @@ def _event(kind: str, now: datetime, timezone: str, **fields: str) -> str:
 
 
 def json_object(text: str) -> JsonObject | None:
-    """The object that a text is as JSON; None for any other text."""
+    """The JSON object in a text; None for any other text."""
     if not text.startswith("{"):
         return None
     try:
@@ -114,9 +116,9 @@ def json_object(text: str) -> JsonObject | None:
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What a call's arguments say. `broken`: they are no JSON object, and the model should be told; `values` is then empty.
+    """The parsed arguments of a call. `broken`: the text is not a JSON object, the model gets an error, and `values` is empty.
 
-    `request_heartbeat` and `thinking` are None where the model did not give them; they are never among `values`.
+    `request_heartbeat` and `thinking` are None if absent; they are never part of `values`.
     """
 
     values: JsonObject
@@ -126,16 +128,16 @@ class Arguments:
 
 
 def repair_arguments(raw: str) -> Arguments:
-    """Read the arguments that a model wrote, forgiving what models get wrong (digest 2.4).
+    """Parse the arguments of a call leniently (digest 2.4).
 
-    Nothing at all is the empty object; of objects written one after another the first counts; an object written as a JSON text is
-    decoded once more; line breaks inside a text are fine. All texts are made `storable`.
+    An empty text is the empty object; of several concatenated objects the first counts; an object inside a JSON string is decoded
+    again; raw line breaks inside a string are accepted. All strings are made `storable`.
     """
     try:
         value = _decoded(storable(raw))
         if isinstance(value, str):
             value = _decoded(value)
-        if "\\ud" in raw.lower():  # an escaped half of a pair
+        if "\\ud" in raw.lower():  # an escaped surrogate
             value = all_storable(value)
     except (ValueError, RecursionError):
         value = None
@@ -153,7 +155,7 @@ def _no_json(constant: str) -> Json:
     raise ValueError(constant)
 
 
-# NaN and Infinity are no JSON: what is stored and sent on must be.
+# NaN and Infinity are not JSON, but the value is stored and sent as JSON.
 _LENIENT = json.JSONDecoder(strict=False, parse_constant=_no_json)
 
 
@@ -171,7 +173,7 @@ def _truth(flag: Json) -> bool:
 
 
 def all_storable(value: Json) -> Json:
-    """The value with all its texts and keys `storable`."""
+    """The value with all strings and keys made `storable`."""
     match value:
         case str():
             return storable(value)

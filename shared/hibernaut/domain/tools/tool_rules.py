@@ -1,8 +1,8 @@
-"""The solver of tool rules: which tools may or must be called next, what ends a run, what the model is told about it.
+"""The solver for tool rules: which tools may or must be called next, which calls end a run, and what the model reads about it.
 
-Knows the rules and the names called so far in a run (its history); nothing of messages, models or the running of tools.
-Sources: run-time digest 3 and 2.11; of V1's defects (digest 17) the halved `max_count_per_step` and the `conditional`
-rule that read a wrapper instead of the tool's return are not repeated.
+Knows the rules and the history of a run (the names of its calls); knows neither messages nor models nor how tools run. Sources:
+run-time digest 3 and 2.11. Two defects of V1 (digest 17) are not repeated: it halves `max_count_per_step`, and its `conditional`
+rule reads an envelope in place of the tool's return.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _PROMPT_OPENING = "The order and number of your tool calls must keep these rules
 
 
 def allowed(rules: Sequence[ToolRule], history: Sequence[str], available: Sequence[str], last_return: str | None) -> list[str]:
-    """Names that may be called next, in the order of `available`.
+    """The names that may be called next, in the order of `available`.
 
-    `history` holds the names called in this run, oldest first; `last_return` is what the last of them returned, as text.
-    Where the rules leave nothing, everything available is allowed, as in V1 (digest 3.2).
+    `history` holds the names called in this run, oldest first; `last_return` is the return of the last call as text. If the rules
+    allow nothing, everything available is allowed, as in V1 (digest 3.2).
     """
     return list(_within(rules, history, available, last_return)) or list(available)
 
@@ -52,7 +52,7 @@ def _within(rules: Sequence[ToolRule], history: Sequence[str], available: Sequen
 
 
 def _restriction(rule: ToolRule, history: Sequence[str], last_return: str | None) -> Callable[[str], bool] | None:
-    """What the rule asks of the next name; None where it asks nothing now."""
+    """The condition that the rule puts on the next name; None if it does not apply now."""
     after = bool(history) and history[-1] == rule.tool_name
     match rule:
         case ChildToolRule():
@@ -78,9 +78,9 @@ def _none_of(names: Sequence[str]) -> Callable[[str], bool]:
 
 
 def _chosen(rule: ConditionalToolRule, returned: str | None) -> list[str] | None:
-    """The child that the return chooses; [] where a strict rule knows no child for it, None where any tool will do."""
+    """The child that the return selects; [] if a strict rule maps no child to it, None if any tool is allowed."""
     if returned is not None:
-        # The exact text first, so that a key "1.0" wins over a key "1" where both are mapped.
+        # An exact match comes first, so that a key "1.0" wins over a key "1" if both are mapped.
         for same in (_same_text, _same_value):
             for key, child in rule.child_output_mapping.items():
                 if same(key, returned):
@@ -95,7 +95,9 @@ def _same_text(key: Json, returned: str) -> bool:
 
 
 def _same_value(key: Json, returned: str) -> bool:
-    """JSON keys are strings and returns are text, so `true`, `5` and `null` are compared as what they spell, on both sides."""
+    """Whether key and return mean the same value. Keys are strings and returns are text, so `true`, `5` and `null` are compared
+    as JSON values.
+    """
     left, right = _read(str(key)), _read(returned)
     return type(left) is type(right) and left == right
 
@@ -117,7 +119,9 @@ def must_call(rules: Sequence[ToolRule], history: Sequence[str]) -> bool:
 
 
 def prefilled(rules: Sequence[ToolRule], history: Sequence[str]) -> dict[str, JsonObject]:
-    """Arguments that the rules fill in for the next call, by tool; they win over the model's. Of two rules the later wins."""
+    """The arguments that the rules prefill for the next call, by tool; they override the model's. Of two rules the later one
+    wins.
+    """
     filled: dict[str, JsonObject] = {}
     for rule in rules:
         if isinstance(rule, InitToolRule) and not history and rule.args:
@@ -128,7 +132,7 @@ def prefilled(rules: Sequence[ToolRule], history: Sequence[str]) -> dict[str, Js
 
 
 def uncalled_required(rules: Sequence[ToolRule], history: Sequence[str], available: Sequence[str]) -> list[str]:
-    """Attached tools that must still be called before the run may end, in the order of the rules."""
+    """The attached tools that must still be called before the run may end, in the order of the rules."""
     required = dict.fromkeys(rule.tool_name for rule in rules if isinstance(rule, RequiredBeforeExitToolRule))
     return [name for name in required if name in available and name not in history]
 
@@ -142,7 +146,7 @@ def continues(rules: Sequence[ToolRule], name: str) -> bool:
 
 
 def has_child_like(rules: Sequence[ToolRule], name: str) -> bool:
-    """A rule after which V1's heartbeat loop always goes on; a counted tool is one of them (digest 2.11)."""
+    """Whether a rule for this tool makes V1's heartbeat loop continue; a rule that limits the count is one of them (digest 2.11)."""
     return any(
         isinstance(rule, ChildToolRule | ConditionalToolRule | MaxCountPerStepToolRule) and rule.tool_name == name
         for rule in rules
@@ -154,7 +158,7 @@ def needs_approval(rules: Sequence[ToolRule], name: str) -> bool:
 
 
 def violation(name: str, allowed: Sequence[str], rules: Sequence[ToolRule], history: Sequence[str]) -> str:
-    """What the model is told when it called a tool that was not allowed (digest 2.4)."""
+    """The error text for the model after a call that the rules forbid (digest 2.4)."""
     text = f"[ToolConstraintError] Cannot call {name}, valid tools include: {list(allowed)}."
     broken = list(dict.fromkeys(hint for rule in rules if (hint := _hint(rule, name, history))))
     if not broken:
@@ -180,7 +184,7 @@ def _hint(rule: ToolRule, name: str, history: Sequence[str]) -> str | None:
 
 
 def _sentence(rule: ToolRule) -> str | None:
-    """The rule in words; None for those that the model need not know (digest 3.1)."""
+    """The rule in words; None for rules that the model need not know (digest 3.1)."""
     match rule:
         case TerminalToolRule():
             return f"Calling {rule.tool_name} finishes your response: nothing can follow it."
@@ -201,9 +205,9 @@ def _sentence(rule: ToolRule) -> str | None:
 
 
 def prompt_section(rules: Sequence[ToolRule], labels: Sequence[str | None] = ()) -> str | None:
-    """The part of the system message that states the rules (digest 3.4); None where there is nothing to state.
+    """The section of the system message with the rules (digest 3.4); None if no rule is to be shown.
 
-    `labels` are those of the blocks in the same message.
+    `labels` are the labels of the blocks in the same message.
     """
     sentences = list(dict.fromkeys(sentence for rule in rules if (sentence := _sentence(rule))))
     if not sentences:
@@ -213,9 +217,9 @@ def prompt_section(rules: Sequence[ToolRule], labels: Sequence[str | None] = ())
 
 
 def check(rules: Sequence[ToolRule], model: str) -> None:
-    """Refuse rules that cannot be kept (digest 1.2). `model` is a name or a handle.
+    """Refuse contradictory rules (digest 1.2). `model` is a name or a handle.
 
-    Raises: InvalidArgument for several `run_first` rules, unless the model is one for which V1 takes them.
+    Raises: InvalidArgument for several `run_first` rules, except for the models for which V1 accepts them.
     """
     firsts = [rule.tool_name for rule in rules if isinstance(rule, InitToolRule)]
     if len(firsts) > 1 and model.rpartition("/")[2] not in MODELS_WITH_SEVERAL_FIRST_TOOLS:

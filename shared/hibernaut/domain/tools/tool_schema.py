@@ -1,6 +1,6 @@
-"""A tool's JSON schema, read from its Python source by the syntax tree; the source is never executed.
+"""Derives a tool's JSON schema from its Python source by reading the syntax tree; the source is never executed.
 
-Knows signatures and their docstrings (run-time digest 10.2). It must not know tools' records nor how a tool is run.
+Knows signatures and their docstrings (run-time digest 10.2). Must not know: the records of tools, or how a tool runs.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from hibernaut.schemas.json_schema import LARGEST_SCHEMA, problem_of, size_probl
 from hibernaut.schemas.tool import MAX_NAME
 
 RESERVED = frozenset({"self", "agent_state", "agent_id"})
-"""Parameters that the server fills in; a model never sees them."""
+"""The parameters that the server fills in; the model never sees them."""
 _DEEPEST = 64
-"""Objects, arrays and references within each other in an args schema."""
+"""The largest nesting depth of objects, arrays and references in an args schema."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -32,7 +32,7 @@ def function_name(source: str) -> str:
 
 
 def derive_schema(source_code: str, name: str | None = None) -> JsonObject:
-    """`{name, description, parameters}` of the function called `name`, else of the last one in the source.
+    """`{name, description, parameters}` of the function called `name`, or of the last function in the source.
 
     Raises: InvalidToolSource with the line; InvalidArgument for a name of more than 48 characters.
     """
@@ -55,9 +55,9 @@ def derive_schema(source_code: str, name: str | None = None) -> JsonObject:
 
 
 def schema_from_args(source: str, args_json_schema: JsonObject) -> JsonObject:
-    """The schema of the source's last function with parameters as the caller describes them, references written out.
+    """The schema of the last function in the source with the caller's description of its parameters, references resolved inline.
 
-    Raises: InvalidToolSource; InvalidArgument for an args schema that is not an object's.
+    Raises: InvalidToolSource; InvalidArgument for an args schema that does not describe an object.
     """
     function = _function(_parsed(source), None)
     if args_json_schema.get("type", "object") != "object":
@@ -109,7 +109,7 @@ def _parameters(function: Function, annotations: AnnotationReader, read: Docstri
 
 
 def _signature(function: Function) -> Iterator[tuple[ast.arg, bool]]:
-    """The parameters that a model fills in, each with whether it has a default."""
+    """(parameter, has a default) for each parameter that the model fills in."""
     arguments = function.args
     for variadic in (arguments.vararg, arguments.kwarg):
         if variadic is not None:
@@ -127,14 +127,14 @@ def _signature(function: Function) -> Iterator[tuple[ast.arg, bool]]:
 
 
 class Inliner:
-    """Writes the references of a schema out. `budget` counts the values and the characters that are written."""
+    """Resolves the references of a schema inline. `budget` counts the values and characters of the output."""
 
     def __init__(self, root: JsonObject, budget: StepBudget | None = None) -> None:
         self._root = root
         self.budget = budget or StepBudget(LARGEST_SCHEMA)
 
     def inlined(self, schema: Json) -> Json:
-        """The schema without references. Raises: InvalidArgument for one that contains itself, or grows too large."""
+        """The schema without references. Raises: InvalidArgument for a recursive or too large schema."""
         try:
             return self._inlined(schema, 0)
         except BudgetSpent:

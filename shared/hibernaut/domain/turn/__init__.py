@@ -1,1 +1,1 @@
-"""The turn machine, and the window that it decides on."""
+"""The turn machine, and the window on which it decides."""

@@ -1,4 +1,4 @@
-"""What a turn knows of its agent, and what it knows of one tool call. Values only."""
+"""The values that describe the agent of a turn and a single tool call."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from hibernaut.schemas.tool_rule import ToolRule
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """The agent as one run sees it: `config` is the model that answers this run, `conversation_id` is None in the default conversation.
+    """The agent as one run sees it. `config` is the model of this run; `conversation_id` is None in the default conversation.
 
-    `client_tools` are the names of those that the client runs.
+    `client_tools` are the names of the tools that the client runs.
     """
 
     agent_id: str
@@ -41,7 +41,7 @@ class Actor:
 
 
 def actor_of(agent: StoredAgent, tools: Sequence[Tool], conversation_id: str | None = None) -> Actor:
-    """The agent as a run would see it that asks for nothing of its own. `tools` are those attached."""
+    """The agent as seen by a run without settings of its own. `tools` are the attached tools."""
     return Actor(
         agent_id=agent.id,
         conversation_id=conversation_id,
@@ -57,7 +57,9 @@ def actor_of(agent: StoredAgent, tools: Sequence[Tool], conversation_id: str | N
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One tool call of a reply, read. `refusal` is what the model is told instead of a result: the call is not run."""
+    """One parsed tool call of a reply. `refusal` is the error text that the model gets in place of a result; a refused call is
+    not run.
+    """
 
     id: str
     name: str
@@ -69,7 +71,9 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """What a call gave. `message` is what is packed for the model (a text or an object); `text` is the plain return for tool rules."""
+    """The result of one call. `message` is packed for the model (a string or an object); `text` is the plain return for the tool
+    rules.
+    """
 
     call: Call
     status: Literal["success", "error"]

@@ -1,4 +1,5 @@
-"""Calls that wait for a person or for the client: which they are, what an answer says of each, and the text that the model reads.
+"""Calls that wait for a person or for the client: which calls wait, how an answer resolves each of them, and the text for the
+model.
 
 Pure: values in, values out (Letta V1 API, digest 5.4; run-time digest 2.6).
 """
@@ -31,7 +32,7 @@ NO_RESULT = "This tool is run by the client, and the client sent no result of it
 
 
 def pending_calls(actor: Actor, reply: ModelReply, calls: Sequence[Call]) -> tuple[PendingCall, ...]:
-    """The calls of a reply as they wait: first those that need an answer, then the others."""
+    """The pending calls of a reply: first those that need an answer, then the others."""
     made = [
         PendingCall(
             id=call.id,
@@ -47,7 +48,7 @@ def pending_calls(actor: Actor, reply: ModelReply, calls: Sequence[Call]) -> tup
 
 
 def _arguments(call: Call, raw: str) -> str:
-    """As the model wrote them; written anew where a rule filled something in."""
+    """The model's own text; serialized again if a rule filled in arguments."""
     read = repair_arguments(raw)
     if call.refusal is not None or read.values == call.args:
         return raw
@@ -55,18 +56,18 @@ def _arguments(call: Call, raw: str) -> str:
 
 
 def call_of(pending: PendingCall) -> Call:
-    """The call, to be run now."""
+    """The pending call as a call to run now."""
     read = repair_arguments(pending.arguments)
     return Call(pending.id, pending.name, read.values, bool(read.request_heartbeat), pending.refusal)
 
 
 def to_run(resolution: Resolution) -> tuple[Call, ...]:
-    """The calls that are run before their returns are written, refused ones among them."""
+    """The calls that run before the commit of their returns, including refused ones."""
     return tuple(call_of(verdict.call) for verdict in resolution.verdicts if verdict.decision == "run")
 
 
 def results_of(resolution: Resolution, ran: Sequence[CallResult]) -> tuple[CallResult, ...]:
-    """One result for each verdict, in their order; `ran` are those of `to_run`."""
+    """One result for each verdict, in the order of the verdicts; `ran` are the results of `to_run`."""
     waiting = iter(ran)
     return tuple(next(waiting) if verdict.decision == "run" else _result(verdict) for verdict in resolution.verdicts)
 
@@ -85,12 +86,12 @@ def _result(verdict: Verdict) -> CallResult:
 
 
 def denial(reason: str | None) -> str:
-    """What the model reads of a call that was denied (the wire's own text, API digest 5.4)."""
+    """The text that the model reads for a denied call (the wire's own text, API digest 5.4)."""
     return f"Error: request to call tool denied. User reason: {reason}"
 
 
 def denied(pending: PendingApproval, reason: str) -> Resolution:
-    """Every call that needed an answer is denied for this reason; so are those that waited with them."""
+    """The resolution that denies every call with this reason, also those that wait without needing an answer."""
     verdicts = [
         Verdict(call=call, decision="run" if call.refusal is not None else "deny", reason=reason) for call in pending.calls
     ]
@@ -98,7 +99,7 @@ def denied(pending: PendingApproval, reason: str) -> Resolution:
 
 
 def answered(pending: PendingApproval, given: ApprovalCreate | ToolReturnCreate) -> Resolution:
-    """What the answer makes of each call. Raises: InvalidArgument where it does not name exactly the calls that wait."""
+    """The resolution of the calls by an answer. Raises: InvalidArgument if the answer does not name exactly the pending calls."""
     answers = {item.tool_call_id: item for item in items_of(pending, given)}
     expected = [call.id for call in pending.held]
     received = [item.tool_call_id for item in items_of(pending, given)]
@@ -108,7 +109,7 @@ def answered(pending: PendingApproval, given: ApprovalCreate | ToolReturnCreate)
 
 
 def items_of(pending: PendingApproval, given: ApprovalCreate | ToolReturnCreate) -> list[ApprovalReturn | WireToolReturn]:
-    """The answer by calls; the deprecated form for a single call is written out. Raises: InvalidArgument."""
+    """The items of an answer, one for each call; the deprecated form for a single call is converted. Raises: InvalidArgument."""
     if isinstance(given, ToolReturnCreate):
         return list(given.tool_returns)
     if given.approvals is not None:
@@ -129,14 +130,14 @@ def items_of(pending: PendingApproval, given: ApprovalCreate | ToolReturnCreate)
 
 
 def refusals(pending: PendingApproval, reason: str) -> ApprovalCreate:
-    """The answer that denies every call."""
+    """An answer that denies every call."""
     return ApprovalCreate(approvals=[ApprovalReturn(tool_call_id=call.id, approve=False, reason=reason) for call in pending.held])
 
 
 def answer_row(
     record: PendingApproval, given: ApprovalCreate | ToolReturnCreate, run: StoredRun, message_id: str, at: datetime
 ) -> Message:
-    """The answer as a row of the log; the deprecated fields tell of its first approval."""
+    """The answer as a row of the log; the deprecated fields repeat its first approval."""
     items = items_of(record, given)
     first = next((item for item in items if item.type == "approval"), None)
     row = Message(
@@ -173,7 +174,7 @@ def _verdict(call: PendingCall, item: ApprovalReturn | WireToolReturn | None) ->
 
 
 def first_of(messages: Sequence[Message], first: str | None) -> str | None:
-    """The row with which a run begins that begins with `first`: what it answers belongs to it."""
+    """The first row of a run that begins with `first`; the run whose approval request `first` answers counts as its beginning."""
     rows = {row.id: row for row in messages}
     row = rows.get(first or "")
     while row is not None and row.role == "approval" and row.approval_request_id in rows:
@@ -186,13 +187,13 @@ def first_of(messages: Sequence[Message], first: str | None) -> str | None:
 
 
 def fingerprint(resolution: Resolution, further: Sequence[str]) -> str:
-    """What two equal answers have in common; `further` are the messages that came with it."""
+    """A hash that is equal for equal answers; `further` are the messages of the same request."""
     said = [verdict.model_dump_json(exclude={"call": {"arguments"}}) for verdict in resolution.verdicts]
     return hashlib.sha256(json.dumps([said, list(further)]).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def check_client_tools(tools: Sequence[ClientTool]) -> None:
-    """Raises: InvalidArgument where two tools of the client have the same name."""
+    """Raises: InvalidArgument if two client tools have the same name."""
     seen: set[str] = set()
     for tool in tools:
         if tool.name in seen:

@@ -1,7 +1,8 @@
-"""Which part of a window is put into a summary, and which stays (run-time digest 6.2, 6.3). No model, no clock.
+"""Divides a window into the part for the summary and the part that remains (run-time digest 6.2, 6.3). Knows neither a model nor
+a clock.
 
-A window is divided by a mode; where a mode finds no place to do so, or its summary cannot be had, the next of its chain is tried. At the
-end of every chain stands `window.drop_oldest_turns`, which needs nobody (invariant 9).
+A mode decides where to cut. If a mode finds no cut, or its summary fails, the next mode of its chain follows. Every chain ends
+with `window.drop_oldest_turns`, which needs no model (invariant 9).
 """
 
 from __future__ import annotations
@@ -17,22 +18,23 @@ from hibernaut.schemas.message import Message
 from hibernaut.schemas.model_settings import CompactionMode, CompactionSettings
 
 WIDER = 0.1
-"""By how much more of the messages each try of the sliding window takes."""
+"""The step by which the sliding window increases the share of messages that it summarises."""
 LEAST_SUMMARY = 100
-"""Tokens that there must be room for, or a summary is not worth asking for."""
+"""The smallest useful room for a summary, in tokens."""
 HALF = 0.5
-"""The share of the window up to which the newest step of a run stays where everything else is put into the summary."""
+"""The largest share of the window for the newest step of a run that stays when everything else is summarised."""
 SUMMARY_SHARE = 0.25
-"""The share of the context window that a summary may fill at most."""
+"""The largest share of the context window that a summary may fill."""
 REPLY_SHARE, LONGEST_REPLY = 0.2, 8192
-"""What a summariser may write: a share of its own window, and never more than this many tokens."""
+"""The limits of a summariser's output: a share of its own window, and an absolute number of tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """`gone` is what the summary will stand for, an earlier summary first; `kept` stays behind it. The system message is in neither.
+    """A divided window: `gone` is replaced by the summary (an earlier summary comes first), `kept` follows the summary. Neither
+    contains the system message.
 
-    `prefix` is the beginning of the window up to the cut, as the agent's own model has it cached.
+    `prefix` is the beginning of the window up to the cut, which the provider of the agent's model has cached.
     """
 
     gone: tuple[Message, ...]
@@ -42,9 +44,10 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """The sizes that a window is judged by, in tokens of our own count.
+    """The sizes for judging a window, in tokens of our own count.
 
-    `context_window` is the model's, less where the provider refused a smaller request; `fixed` is what is sent beside the messages.
+    `context_window` is the model's, reduced if the provider refused a smaller request; `fixed` is the size of everything that is
+    sent besides messages.
     """
 
     context_window: int
@@ -52,17 +55,17 @@ class Measures:
 
     @classmethod
     def of(cls, context_window: int, size: int, fixed: int, correction: float, *, exceeded: bool) -> Measures:
-        """`size` is the whole request's, which the provider refused if `exceeded`."""
+        """The measures of a request of `size` tokens; `exceeded` says that the provider refused it as too long."""
         limit = int(context_window / correction)
         return cls(min(limit, size) if exceeded else limit, fixed)
 
     def share(self, part: float) -> int:
-        """Tokens that the messages may have, so that all that is sent fills this part of the window."""
+        """The tokens available for messages if the whole request is to fill this share of the window."""
         return int(part * self.context_window) - self.fixed
 
 
 def chain(mode: CompactionMode, again: int = 0) -> tuple[CompactionMode, ...]:
-    """The modes that are tried in turn. `again`: how often this step has made room before without its being enough."""
+    """The modes to try, in order. `again` counts the compactions of the same step that did not free enough room."""
     if again > 1:
         return ()
     match mode:
@@ -79,14 +82,14 @@ def chain(mode: CompactionMode, again: int = 0) -> tuple[CompactionMode, ...]:
 def split(
     mode: CompactionMode, messages: Sequence[Message], settings: CompactionSettings, measures: Measures, run_id: str | None
 ) -> Split | None:
-    """The window divided; None where this mode finds no place for it. `messages` has the system message at its head.
+    """The divided window; None if this mode finds no cut. The first of `messages` is the system message.
 
-    What the run under way was sent stays in any case, and so do calls that wait for their returns.
+    The input of the current run always remains, and so do calls without returns.
     """
     rows = messages[1:]
     stays = newest_input(rows, run_id) if run_id else frozenset()
     system = tokens(messages[:1])
-    least = 1 if run_id else 2  # a run needs room, a caller wants fewer messages
+    least = 1 if run_id else 2  # a run needs room, an API caller wants fewer messages
     places = [place for place in cuts(rows) if _shrinks(rows[:place], stays, least)]
     if mode in ("all", "self_compact_all"):
         place = _everything(rows, places, measures.share(HALF) - system, stays, run_id)
@@ -101,13 +104,13 @@ def split(
 
 
 def room_for_summary(system: Message, kept: Sequence[Message], measures: Measures) -> int:
-    """Tokens that the summary may have."""
+    """The tokens available for the summary."""
     limit = measures.context_window
     return min(int(SUMMARY_SHARE * limit), threshold(limit) - measures.fixed - tokens([system, *kept]))
 
 
 def merged(own: CompactionSettings | None, given: CompactionSettings | None) -> CompactionSettings:
-    """The agent's settings under those of a request: another mode brings its own prompt (run-time digest 6.7)."""
+    """The agent's settings with those of a request on top; a different mode uses its own prompt (run-time digest 6.7)."""
     settings = own or CompactionSettings()
     if given is None:
         return settings
@@ -120,7 +123,7 @@ def merged(own: CompactionSettings | None, given: CompactionSettings | None) -> 
 
 
 def summariser(config: LLMConfig, settings: CompactionSettings | None = None) -> LLMConfig:
-    """A model as it is asked for a summary: without reasoning, tools and forms, and with a bounded reply."""
+    """The configuration for summarising with a model: no reasoning, no tools, no response format, and a limited reply."""
     if settings is not None and settings.model_settings is not None:
         config = with_settings(config, settings.model_settings)
     longest = min(config.max_tokens or LONGEST_REPLY, LONGEST_REPLY, max(1, int(REPLY_SHARE * config.context_window)))
@@ -129,7 +132,7 @@ def summariser(config: LLMConfig, settings: CompactionSettings | None = None) ->
 
 
 def _shrinks(rows: Sequence[Message], stays: frozenset[str], least: int) -> bool:
-    """Whether enough goes that a summary is worth its place: something that was said, and `least` rows in all."""
+    """Whether enough leaves the window to justify a summary: at least one conversational row, and at least `least` rows in all."""
     gone = [row for row in rows if row.id not in stays]
     return len(gone) >= least and any(row.role != "summary" for row in gone)
 
@@ -137,7 +140,9 @@ def _shrinks(rows: Sequence[Message], stays: frozenset[str], least: int) -> bool
 def _everything(
     rows: Sequence[Message], places: Sequence[int], room: int, stays: frozenset[str], run_id: str | None
 ) -> int | None:
-    """As far as possible; the newest step of the run under way stays where there is room for it: its returns were never seen."""
+    """The last possible cut. The newest step of the current run remains if there is room, because the model has not seen its
+    returns yet.
+    """
     if not places:
         return None
     place = places[-1]
@@ -148,7 +153,7 @@ def _everything(
 
 
 def _sliding(rows: Sequence[Message], places: Sequence[int], share: float, room: int, stays: frozenset[str]) -> int | None:
-    """The first share of the messages, from `share` on in steps, without which the rest fits (run-time digest 6.3)."""
+    """The smallest share of the messages, in steps from `share` upwards, whose removal makes the rest fit (run-time digest 6.3)."""
     inner = [place for place in places if place < len(rows)]
     for number in range(1, round((1.0 - share) / WIDER) + 1):
         upto = round((share + number * WIDER) * (len(rows) + 1)) - 1

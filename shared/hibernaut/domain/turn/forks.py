@@ -1,4 +1,4 @@
-"""What a fork shares with the conversation that it is made from: which rows, and where they stand. Pure; no row is copied."""
+"""Which rows a fork shares with its source conversation, and in which log they are stored. Pure; no row is copied."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from hibernaut.schemas.message import Message
 
 
 def shared(rows: Sequence[Message], upto: str | None = None) -> list[Message]:
-    """The rows of a window (without its system message) that a fork begins with: up to and with `upto`, and no call left open.
+    """The rows of a window (without its system message) that a fork begins with: up to and including `upto`, without open calls.
 
-    A request for an approval that nobody has answered stays out, as does a reply whose returns are cut off.
+    An unanswered approval request is left out, and so is a reply whose returns are cut off.
     """
     places = {row.id: place for place, row in enumerate(rows, 1)}
     return settled(rows if upto is None else rows[: places.get(upto, 0)])
 
 
 def settled(rows: Sequence[Message]) -> list[Message]:
-    """The rows without the newest reply, where one of its calls has no return. What an older reply left open for good does not count."""
+    """The rows without the newest reply if one of its calls has no return. Older replies with open calls are not affected."""
     kept = list(rows)
     while waiting := {call.id for call in open_at_end(kept)}:
         while waiting:
@@ -28,7 +28,9 @@ def settled(rows: Sequence[Message]) -> list[Message]:
 
 
 def segments(head: Head, rows: Sequence[Message]) -> list[Segment]:
-    """Where these rows of a head's window stand: parts of the logs that it shares itself, and of its own."""
+    """The segments that contain these rows of a head's window: segments that the head itself shares, and a segment of its own
+    log.
+    """
     pinned = [row.id for row in rows if row.id in set(head.window.pinned)]
     last = max((row.id for row in rows if row.id not in set(pinned)), default="")
     homes = {message_id: home(head.segments, message_id) for message_id in pinned}
@@ -40,7 +42,7 @@ def segments(head: Head, rows: Sequence[Message]) -> list[Segment]:
 
 
 def home(parts: Sequence[Segment], message_id: str) -> Segment | None:
-    """The segment that a row belongs to; None: it is no shared one. The ranges of one fork's segments never overlap."""
+    """The segment that contains a row; None if the row is not shared. The ranges of one fork's segments never overlap."""
     for one in parts:
         if message_id in one.also:
             return one

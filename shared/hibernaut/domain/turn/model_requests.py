@@ -1,4 +1,4 @@
-"""What the model is offered and asked in a step, and how its calls are read (run-time digest 2.3, 2.4, 3.3)."""
+"""Builds the model request of a step and parses the calls of the reply (run-time digest 2.3, 2.4, 3.3)."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ THINKING: JsonObject = {
 }
 
 TOOL_TOKENS = 8
-"""What a provider's wrapping adds to each tool."""
+"""The estimated tokens of a provider's formatting for each tool."""
 
 
 def plan(actor: Actor, history: Sequence[str], last_return: str | None) -> tuple[tuple[str, ...], ToolChoice, bool]:
-    """Which tools are offered, whether one must be called, and whether several may be called at once."""
+    """The offered tools, the tool choice, and whether parallel calls are allowed."""
     offered = tool_rules.allowed(actor.rules, history, actor.names, last_return)
     forced = tool_rules.must_call(actor.rules, history)
-    wanted = actor.config.parallel_tool_calls is not False  # nobody said no, and the settings show yes
+    wanted = actor.config.parallel_tool_calls is not False  # null counts as allowed, as the settings show it
     parallel = wanted and all(rule.type == "requires_approval" for rule in actor.rules)
     return tuple(offered), _choice(actor, offered, forced), parallel and not actor.spec.heartbeats
 
@@ -43,7 +43,7 @@ def _choice(actor: Actor, offered: Sequence[str], forced: bool) -> ToolChoice:
     if not offered:
         return ToolChoice("none")
     if actor.config.model_endpoint_type == "anthropic" and actor.config.enable_reasoner and actor.config.max_reasoning_tokens:
-        return ToolChoice("auto")  # that API refuses to force a tool while the model thinks
+        return ToolChoice("auto")  # the Anthropic API refuses a forced tool choice while thinking is on
     if forced and len(offered) == 1:
         return ToolChoice("named", offered[0])
     return ToolChoice("required" if forced or actor.spec.tool_choice_required else "auto")
@@ -59,9 +59,10 @@ def model_request(
     parallel: bool,
     timeout: float,
 ) -> ModelRequest:
-    """The request of one step. `messages` is the window with its system message at the head; `system` is the text that is sent for it.
+    """The request of one step. `messages` is the window with its system message first; `system` is the text that replaces that
+    message.
 
-    `timeout` in seconds.
+    `timeout` is in seconds.
     """
     tools = [tool for tool in actor.tools if tool.name in set(offered)]
     return ModelRequest(
@@ -77,7 +78,7 @@ def model_request(
 
 
 def specification(actor: Actor, tool: Tool) -> ToolSpec:
-    """A tool as this agent's model is offered it: legacy agents get `request_heartbeat`, and `thinking` where their model needs it."""
+    """A tool's definition for this agent's model: legacy agents get `request_heartbeat`, and `thinking` if their model needs it."""
     schema = tool.json_schema or {}
     parameters = dict(sound_parameters(schema.get("parameters")))
     properties, required = dict(parameters.get("properties", {})), list(parameters.get("required", []))
@@ -104,7 +105,7 @@ def size_of(tool: ToolSpec) -> int:
 
 
 def calls_of(actor: Actor, reply: ModelReply, history: Sequence[str], last_return: str | None) -> tuple[Call, ...]:
-    """The calls of a reply, read. With parallel calls off only the first counts (digest 5.2)."""
+    """The parsed calls of a reply. Without parallel calls only the first one counts (digest 5.2)."""
     offered, _, parallel = plan(actor, history, last_return)
     prefilled = tool_rules.prefilled(actor.rules, history)
     wanted = reply.tool_calls if parallel else reply.tool_calls[:1]
@@ -141,5 +142,5 @@ def _read(
 
 
 def is_held(actor: Actor, name: str) -> bool:
-    """Whether calls of this tool wait for an answer: a person's approval, or the client that runs them."""
+    """Whether calls of this tool wait: for a person's approval, or for the client that runs the tool."""
     return name in actor.client_tools or tool_rules.needs_approval(actor.rules, name)

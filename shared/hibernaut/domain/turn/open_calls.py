@@ -1,4 +1,4 @@
-"""Calls of a log that have no return, and the row that closes them: what keeps every prefix of a log valid (invariant 6). Pure."""
+"""Calls without a return, and the row that closes them, so that every prefix of a log is valid (invariant 6). Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hibernaut.schemas.message import Message, ToolReturn
 INTERRUPTED = "The call was interrupted. It may have happened or not; check before you repeat it."
 
 LAST_ROWS = 4
-"""The last rows of a log, in which calls without a return would stand."""
+"""The number of rows at the end of a log that are searched for open calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class OpenCall:
 
 
 def open_at_end(rows: Sequence[Message]) -> list[OpenCall]:
-    """The calls that stand open at the end of a log, in their order; `rows` are its LAST_ROWS, oldest first."""
+    """The open calls at the end of a log, in order; `rows` are its last LAST_ROWS rows, oldest first."""
     asked: list[OpenCall] = []
     for row in rows:
         if row.role == "assistant" or (row.role == "approval" and row.tool_calls):
@@ -38,13 +38,13 @@ def open_at_end(rows: Sequence[Message]) -> list[OpenCall]:
             returned = [each.tool_call_id for each in row.tool_returns] or [row.tool_call_id or ""]
             asked = [call for call in asked if call.id not in returned]
         elif row.role != "approval":
-            asked = []  # what was said since then is said: only the end of a log can be mended
+            asked = []  # a later row follows: only open calls at the end of a log can be closed
     return asked
 
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """Whose row it is that closes calls, and when it is written."""
+    """The attributes of the closing row: its owner, ids and time."""
 
     message_id: str
     agent_id: str
@@ -55,7 +55,7 @@ class Closing:
 
 
 def closed(calls: Sequence[OpenCall], text: str, closing: Closing) -> Message:
-    """One row with an error return for each call: nobody can tell more of them than `text`."""
+    """One row with an error return for each call; all returns have the same `text`."""
     packed = pack("error", text, closing.at, closing.timezone)
     row = Message(
         id=closing.message_id,

@@ -1,4 +1,4 @@
-"""The rows that a step leaves in the log (run-time digest 2.4, 2.11, 14). Ids and times are the stamp's."""
+"""The rows that a step adds to the log (run-time digest 2.4, 2.11, 14). The stamp provides ids and times."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ CONTINUE_RULE = "A tool rule lets you go on after this call."
 
 
 def must_call(names: Sequence[str]) -> str:
-    """What an agent is told that may not stop yet."""
+    """The notice for an agent that must still call one of these tools."""
     return f"Before you may stop you must still call: {', '.join(names)}."
 
 
 def assistant(actor: Actor, reply: ModelReply, stamp: Stamp, calls: Sequence[Call], *, goes_on: bool = False) -> Message:
-    """The reply as a row, with the calls that were read from it."""
+    """The assistant row of a reply with its parsed calls."""
     content: list[Part] = list(reply.reasoning)
     if reply.text:
         content.append(TextContent(text=storable(reply.text)))
@@ -44,15 +44,17 @@ def assistant(actor: Actor, reply: ModelReply, stamp: Stamp, calls: Sequence[Cal
 
 
 def _arguments(actor: Actor, call: Call, goes_on: bool) -> str:
-    """Written anew as JSON; legacy agents see whether their turn really went on (digest 2.11)."""
+    """The arguments serialized again as JSON; for legacy agents `request_heartbeat` tells whether the turn did continue (digest
+    2.11).
+    """
     values = {**call.args, "request_heartbeat": goes_on} if actor.spec.heartbeats else call.args
     return json.dumps(values, ensure_ascii=False)
 
 
 def request(actor: Actor, reply: ModelReply, stamp: Stamp, calls: Sequence[Call]) -> tuple[Message, ...]:
-    """The rows of a reply of which some calls need an answer: they stand in an approval row (digest 5.4).
+    """The rows of a reply with calls that need an answer: an approval row holds these calls (digest 5.4).
 
-    That is the reply's only row where nothing else was said in it, or where nobody was shown parts of it by another id.
+    Text and other calls have an assistant row of their own if there are other calls, or if followers have already seen the text.
     """
     held = [call for call in calls if call.needs_approval]
     free = [call for call in calls if not call.needs_approval]
@@ -68,7 +70,7 @@ def request(actor: Actor, reply: ModelReply, stamp: Stamp, calls: Sequence[Call]
 
 
 def returns(actor: Actor, stamp: Stamp, results: Sequence[CallResult]) -> Message:
-    """One row with the returns of all calls, in their order."""
+    """One row with the returns of all calls, in order."""
     answers, content = [], []
     for result in results:
         tool = actor.tool(result.call.name)
@@ -94,7 +96,7 @@ def returns(actor: Actor, stamp: Stamp, results: Sequence[CallResult]) -> Messag
 
 
 def heartbeat(actor: Actor, stamp: Stamp, reason: str) -> Message:
-    """The notice that the run goes on, as a user row."""
+    """The user row that tells the agent that its run continues."""
     text = heartbeat_text(reason, stamp.at, actor.timezone)
     row = _row(actor, stamp, stamp.heartbeat_id, "user", [TextContent(text=text)])
     row.tokens = tokens_of(row)

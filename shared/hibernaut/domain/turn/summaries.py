@@ -1,6 +1,6 @@
-"""The words around a summary: what a summariser is asked, what is kept of its answer, and the envelope the agent's model reads it in.
+"""The prompts of a summariser, the extraction of its summary, and the envelope in which the agent's model reads it.
 
-The envelope's keys are Letta's (run-time digest 6.4), because clients read them back; the sentences are ours.
+The keys of the envelope are Letta's (run-time digest 6.4), because clients parse them; the sentences are ours.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hibernaut.schemas.message import Message
 from hibernaut.schemas.model_settings import CompactionMode, CompactionSettings
 
 ENVELOPE_TOKENS = 200
-"""Tokens of the envelope around a summary, at most."""
+"""The largest size of the envelope around a summary, in tokens."""
 CUT_OFF = "... [summary truncated to fit]"
 READY = "The messages to summarise come next. Are you ready?"
 ACKNOWLEDGED = "Understood. I will answer with the summary alone, between <summary> and </summary>."
@@ -47,7 +47,7 @@ _OF_YOURSELF = (
 
 
 def default_prompt(mode: CompactionMode) -> str:
-    """What the summariser is asked where the settings say nothing (run-time digest 6.2)."""
+    """The default prompt of a compaction mode (run-time digest 6.2)."""
     whole = _CONTENTS.format(more=_NOW)
     part = _CONTENTS.format(more="5. ")
     match mode:
@@ -64,14 +64,14 @@ def default_prompt(mode: CompactionMode) -> str:
 
 
 def with_prompt(settings: CompactionSettings | None) -> CompactionSettings | None:
-    """The settings as they are shown: with the words that the mode has of its own, where they bring none."""
+    """The settings as the API shows them: without a prompt of their own they show the mode's default."""
     if settings is None or settings.prompt is not None:
         return settings
     return settings.model_copy(update={"prompt": default_prompt(settings.mode)})
 
 
 def request(transcript: str, before: str, part: int, parts: int) -> str:
-    """The user's message of a summariser: one part of the transcript, and the summary of what came before it."""
+    """The user message for a summariser: one part of the transcript, and the summary of the previous parts."""
     known = f"<summary_so_far>\n{before}\n</summary_so_far>\n\n" if before else ""
     which = f"This is part {part} of {parts} of the messages. " if parts > 1 else ""
     return (
@@ -81,13 +81,13 @@ def request(transcript: str, before: str, part: int, parts: int) -> str:
 
 
 def body(answer: str, *, acknowledged: bool) -> str:
-    """The summary in a summariser's answer. `acknowledged`: it was told to put it between tags; what stands around them goes."""
+    """The summary in a summariser's answer. `acknowledged`: the prompt asked for tags, so text outside the tags is dropped."""
     found = _SUMMARY.search(answer) if acknowledged else None
     return storable(found[1] if found and found[1].strip() else answer).strip()
 
 
 def clipped(summary: str, clip_chars: int | None, room: int) -> str:
-    """The summary in at most `clip_chars` characters, and in at most `room` tokens."""
+    """The summary, cut to `clip_chars` characters and to `room` tokens."""
     body = summary if clip_chars is None else summary[: max(0, clip_chars)]
     text = summary if len(body) == len(summary) else body + CUT_OFF
     while body and (size := count(text)) > room:
@@ -97,7 +97,7 @@ def clipped(summary: str, clip_chars: int | None, room: int) -> str:
 
 
 def packed(summary: str, hidden: int, stats: CompactionStats, now: datetime, timezone: str) -> str:
-    """The summary as the agent's model reads it. `hidden` counts the messages that are stored but out of view."""
+    """The summary in its envelope. `hidden` is the number of messages that are stored but outside the window."""
     message = f"{_NOTE} ({hidden} are stored in recall memory, where they can be searched). This is a summary of them:\n{summary}"
     envelope = {
         "type": "system_alert",
@@ -109,7 +109,7 @@ def packed(summary: str, hidden: int, stats: CompactionStats, now: datetime, tim
 
 
 def unpacked(row: Message) -> str:
-    """The summary alone in a summary's row; of one that another server wrote, its whole message."""
+    """The bare summary in a summary row; for a row of another server, the whole message."""
     text = row.text()
     envelope = json_object(text)
     message = as_text(envelope["message"]) if envelope is not None and "message" in envelope else text

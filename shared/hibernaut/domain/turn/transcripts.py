@@ -1,4 +1,4 @@
-"""A conversation as a text to be summarised, in pieces that each fit a summariser's window (run-time digest 6.5)."""
+"""Renders a conversation as text for a summariser, in pieces that each fit its window (run-time digest 6.5)."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from hibernaut.domain.tools.tool_returns import unpack, unwrapped
 from hibernaut.schemas.message import Message
 
 LONGEST_RETURN = 5_000
-"""Characters of one tool return that a summariser is shown."""
+"""The largest part of one tool return in a transcript, in characters."""
 MOST_PIECES = 8
-"""Pieces that a transcript is read in. What is longer still is thinned out: each costs a call of the summariser."""
+"""The largest number of pieces, each of which costs one call of the summariser. A longer transcript is shortened."""
 SHORTEST_LINE = 200
-"""Characters to which a line is thinned out at most; then the middle of the conversation is left out."""
+"""The shortest length to which lines are cut, in characters; if that is not enough, the middle of the conversation is left out.
+"""
 
 
 def pieces(rows: Sequence[Message], room: int) -> list[str]:
-    """The transcript of rows in pieces of at most `room` tokens, no more than MOST_PIECES. Nothing is left out where it fits."""
+    """The transcript in pieces of at most `room` tokens, at most MOST_PIECES. Nothing is left out if it fits."""
     room = max(room, 1)
     longest: int | None = None
     while True:
@@ -32,7 +33,7 @@ def pieces(rows: Sequence[Message], room: int) -> list[str]:
 
 
 def _lines(row: Message, longest: int | None) -> Iterator[str]:
-    """A row's lines `[role] text -> tool(arguments)`, each cut in its middle to `longest` characters."""
+    """The lines `[role] text -> tool(arguments)` of a row, each cut in its middle to `longest` characters."""
     if row.role == "tool":
         returns = [unpack(each.func_response or "") for each in row.tool_returns] or [unpack(row.text())]
         for text in returns:
@@ -54,7 +55,7 @@ def _clipped(text: str, longest: int | None) -> str:
 
 
 def _packed(lines: Sequence[str], room: int) -> Iterator[str]:
-    """Lines put together for as long as there is room; a line that is longer than that is divided."""
+    """Lines joined into pieces of at most `room` tokens; a longer line is divided."""
     held: list[str] = []
     used = 0
     for line in lines:
@@ -69,7 +70,7 @@ def _packed(lines: Sequence[str], room: int) -> Iterator[str]:
 
 
 def _divided(line: str, room: int) -> Iterator[tuple[str, int]]:
-    """The line in parts that fit, each with its size and one for the line's end."""
+    """The parts of a line that fit, each with its size in tokens including the line break."""
     whole = count(line) + 1
     if whole <= room:
         yield line, whole

@@ -2,13 +2,13 @@
 
 Theory of operation
 -------------------
-A *turn* is the in-memory state of a run between two actions. Whoever drives it repeats
+A *turn* is the in-memory state of a run between two actions. The driver repeats
 
-    action = decide(turn)            what the world should do next
-    turn = absorb(turn, outcome)     what the world answered
+    action = decide(turn)            the next action for the outside world
+    turn = absorb(turn, outcome)     the outcome of that action
 
-until the turn has *stepped*: one model call and all that follows from it is then complete, and its rows are written in one transaction.
-What `decide` says of a stepped turn tells what comes after the commit: `Finish`, or the first action of the next step.
+until the turn has *stepped*: one model call and all that follows from it is then complete, and its rows are written in one
+transaction. For a stepped turn, `decide` names what follows the commit: `Finish`, or the first action of the next step.
 
     Ready ── CallModel ─▶ Replied ──▶ Asked ── RunTools ─▶ ToolsReturned ──▶ Stepped ──▶ Finish | (next step)
       │  ▲                   │          └───── AwaitApproval ─▶ Awaited ────────▲
@@ -16,23 +16,23 @@ What `decide` says of a stepped turn tells what comes after the commit: `Finish`
       │  └─ Compacted ◀─ Compact (the window is too full, or the provider says so)
       ├──── Failed ─────────────────────────────────────────────────────────────▶ Stepped with a failing stop reason
       └──── Finish ─▶ Finished ─────────────────────────────────────────────────▶ Stepped (the run is out of steps)
-    Resolving ── RunTools ─▶ ToolsReturned ─▶ Stepped (the returns alone; the model is asked in the step after)
+    Resolving ── RunTools ─▶ ToolsReturned ─▶ Stepped (only the returns; the next step calls the model)
 
-`TRANSITIONS` lists every legal transition; `absorb` alone makes states. An outcome that answers another action than the one that
-`decide` names raises `IllegalOutcome` and leaves the turn unchanged. Three outcomes come from outside of the loop and answer no action:
-`Replayed` (the journaled reply of an earlier attempt), `Reopened` (an earlier run's calls that its answer resolves) and `Interrupted`
-(somebody ended the run).
+`TRANSITIONS` lists every legal transition; only `absorb` makes states. An outcome that does not belong to the action that
+`decide` names raises `IllegalOutcome` and leaves the turn unchanged. Three outcomes come from outside the loop and belong to no
+action: `Replayed` (the journaled reply of an earlier attempt), `Reopened` (an approval answer resolves the calls of an earlier
+run) and `Interrupted` (the run was cancelled).
 
-A reply of which one call needs an approval, or is the client's to run, ends the run with all its calls open; the run that the answer
-makes is `Reopened` first: those calls get their returns, which is no step of its own in any count.
+If one call of a reply needs an approval, or the client runs it, the run ends with all calls of the reply open. The answer starts
+a new run, whose first outcome is `Reopened`: the calls get their returns. That does not count as a step.
 
-Two families of agents are data for this machine (`domain.agents.agent_types`): with `heartbeats`, every step must call a tool, the model asks
-for another step by `request_heartbeat`, and a reply without a call is an error; without, a text is the answer and ends the turn, and
-every tool call leads to another step.
+Two families of agents are data for this machine (`domain.agents.agent_types`): with `heartbeats`, every step must call a tool,
+the model asks for another step by `request_heartbeat`, and a reply without a call is an error. Without heartbeats, a text is the
+answer and ends the turn, and every tool call leads to another step.
 
-Which rows a step leaves: one assistant row with the reply and all its calls, one tool row with a return for every call, in order
-(invariant 6), and, where the agent must be told to go on, one user row with a heartbeat. Ids and time of the rows are the reply's
-`Stamp`, so a replay of the journal makes the same rows.
+A step adds these rows to the log: one assistant row with the reply and all its calls; one tool row with a return for every call,
+in order (invariant 6); and one user row with a heartbeat, if the agent must be told to continue. The ids and the time of the rows
+come from the reply's `Stamp`, so a replay of the journal makes the same rows.
 """
 
 from __future__ import annotations
@@ -78,11 +78,11 @@ from hibernaut.schemas.turn import Stamp
 from hibernaut.schemas.usage import Usage
 
 MAX_COMPACTIONS = 3
-"""How often one step may make room before it gives up."""
+"""The number of compactions after which a step gives up."""
 
 
 def decide(turn: Turn) -> Action:
-    """What comes next. Pure: the same turn gives the same action."""
+    """The next action. Pure: the same turn gives the same action."""
     match turn.state:
         case Ready():
             return _begin(turn)
@@ -98,7 +98,7 @@ def decide(turn: Turn) -> Action:
 
 
 def absorb(turn: Turn, outcome: Outcome) -> Turn:
-    """The turn after what the world answered. Raises: IllegalOutcome where `TRANSITIONS` has no such transition."""
+    """The turn after an outcome. Raises: IllegalOutcome if `TRANSITIONS` has no such transition."""
     state, kind = type(turn.state), type(outcome)
     transition = TRANSITIONS.get((state, None, kind))
     if transition is None and (state, kind) in _ANSWERED:
@@ -120,7 +120,7 @@ def _begin(turn: Turn) -> Action:
 
 
 def _next_step(turn: Turn) -> Turn:
-    """The turn as the next step finds it."""
+    """The turn at the beginning of the next step."""
     done = turn.stepped
     if done is None:
         return turn
@@ -201,7 +201,7 @@ def _awaited(turn: Turn, _: Awaited) -> Turn:
 
 
 def _interrupted(turn: Turn, outcome: Interrupted) -> Turn:
-    """A return for every call, and no heartbeat: nobody goes on."""
+    """The interrupted turn: a return for every call, and no heartbeat, because the run does not continue."""
     asked = _asked(turn)
     _check_order(outcome.results, asked.calls)
     rows = (
@@ -242,7 +242,9 @@ def _resolved(turn: Turn, outcome: ToolsReturned) -> Turn:
 
 
 def _continuation(turn: Turn, results: tuple[CallResult, ...], ran: tuple[str, ...]) -> tuple[bool, StopReason, str | None]:
-    """Whether the run goes on after these calls, why it stops if not, and what a heartbeat row says (run-time digest 2.4, 2.11)."""
+    """Whether the run continues after these calls, the stop reason if not, and the text of the heartbeat row (run-time digest
+    2.4, 2.11).
+    """
     rules = turn.actor.rules
     terminal = any(tool_rules.ends_run(rules, name) for name in ran)
     missing = _missing(turn, ran)
@@ -310,5 +312,7 @@ TRANSITIONS: Mapping[tuple[type[State], type[Action] | None, type[Outcome]], Cal
     (Asked, None, Interrupted): _interrupted,
     (Resolving, RunTools, ToolsReturned): _resolved,
 }
-"""Every legal transition: the state, the action that `decide` names (None: whatever it names), the outcome, and what makes the next turn."""
+"""Every legal transition: the state, the action that `decide` names (None: any), the outcome, and the function that makes the
+next turn.
+"""
 _ANSWERED = frozenset((state, outcome) for state, action, outcome in TRANSITIONS if action is not None)

@@ -1,6 +1,6 @@
-"""The values of the turn machine: what it asks of the world, what the world answers, and where a turn stands.
+"""The values of the turn machine: its actions, their outcomes, and the states of a turn.
 
-Frozen, without behaviour; `turn_machine` alone makes states.
+Frozen and without behaviour; only `turn_machine` makes states.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.turn import Stamp
 from hibernaut.schemas.usage import Usage
 
-# what the world is asked to do
+# actions
 
 
 @dataclass(frozen=True, slots=True)
 class CallModel:
-    """Ask the model; `offered` are the names of the tools it may call."""
+    """Call the model; `offered` are the names of the tools that it may call."""
 
     offered: tuple[str, ...]
     choice: ToolChoice
@@ -30,28 +30,28 @@ class CallModel:
 
 @dataclass(frozen=True, slots=True)
 class RunTools:
-    """Run these calls, in order; those with a `refusal` are not run."""
+    """Run these calls, in order; calls with a `refusal` are not run."""
 
     calls: tuple[Call, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitApproval:
-    """A person must approve these calls before any call of the reply is run."""
+    """A person must approve these calls before any call of the reply runs."""
 
     calls: tuple[Call, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Compact:
-    """Make the window smaller: to at most `goal` tokens."""
+    """Compact the window to at most `goal` tokens."""
 
     goal: int
 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """End the run for this reason: nothing more may be asked of the world."""
+    """End the run for this reason; no action may follow."""
 
     stop_reason: StopReason
 
@@ -59,12 +59,12 @@ class Finish:
 Action = CallModel | RunTools | AwaitApproval | Compact | Finish
 
 
-# what the world answered
+# outcomes
 
 
 @dataclass(frozen=True, slots=True)
 class Replied:
-    """The model's reply. `stamp` holds the ids of its rows, and the model that answered where it is not the agent's."""
+    """The model's reply. `stamp` holds the ids of its rows, and the fallback model if that one answered."""
 
     reply: ModelReply
     stamp: Stamp
@@ -80,7 +80,9 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True)
 class Reopened:
-    """Calls of an earlier run stand open in the log, and this run's answer resolves them. `followed`: it brought messages as well."""
+    """The open calls of an earlier run, which this run's approval answer resolves. `followed`: the request contains messages as
+    well.
+    """
 
     resolution: Resolution
     stamp: Stamp
@@ -96,14 +98,14 @@ class ToolsReturned:
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """The window after compaction; as long as before where nothing more can leave it."""
+    """The window after compaction; unchanged if nothing more can be removed."""
 
     messages: tuple[Message, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The model could not be asked. `overflow`: because the window does not fit."""
+    """The model call failed. `overflow`: because the window is too long."""
 
     stop_reason: StopReason
     error: RunError
@@ -112,7 +114,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Awaited:
-    """The request for an approval stands: the run ends, and its answer will be another run."""
+    """The approval request is recorded: the run ends, and the answer starts another run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """Somebody ended the run while calls stood open. `results` has one for each call, in order."""
+    """The run was cancelled while calls were open. `results` has one result for each call, in order."""
 
     results: tuple[CallResult, ...]
     stop_reason: StopReason | None
@@ -132,7 +134,7 @@ class Interrupted:
 Outcome = Replied | Replayed | Reopened | ToolsReturned | Awaited | Compacted | Failed | Finished | Interrupted
 
 
-# where the turn stands
+# states
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,7 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The model answered with calls."""
+    """The model replied with calls."""
 
     reply: ModelReply
     stamp: Stamp
@@ -151,7 +153,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Resolving:
-    """Calls stand open in the log. `followed`: the answer brought further messages, which the model must see."""
+    """Calls of an earlier run are open in the log. `followed`: the answer came with further messages, which the model must see."""
 
     resolution: Resolution
     stamp: Stamp
@@ -160,9 +162,10 @@ class Resolving:
 
 @dataclass(frozen=True, slots=True)
 class Stepped:
-    """The step is complete: its rows, what it used, and why the run stops (None: it goes on).
+    """The step is complete: its rows, its usage, and why the run stops (None: it continues).
 
-    `waiting` are the calls that stand open for an approval. `resolved`: no model was asked; calls of an earlier run got their returns.
+    `waiting` are the calls that wait for an approval. `resolved`: the step called no model; calls of an earlier run got their
+    returns.
     """
 
     rows: tuple[Message, ...]
@@ -181,10 +184,11 @@ State = Ready | Asked | Resolving | Stepped
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """`messages` is the window, the system message first; `steps` counts the committed steps; `history` the tools called in the run.
+    """A turn. `messages` is the window with the system message first, `steps` the number of committed steps, `history` the tools
+    called in the run.
 
-    `fixed_tokens` is the size of what is sent besides the messages (tool definitions); `correction` by how much the provider counts more
-    than we do.
+    `fixed_tokens` is the size of everything that is sent besides the messages (tool definitions); `correction` is the ratio of
+    the provider's token count to ours.
     """
 
     actor: Actor
@@ -205,4 +209,4 @@ class Turn:
 
 
 class IllegalOutcome(TypeError):
-    """An outcome that answers nothing that was asked; the turn is unchanged."""
+    """The outcome does not belong to the current action; the turn is unchanged."""

@@ -1,7 +1,7 @@
-"""The window: the part of the log that the model sees, its size, and how it is made smaller without a model (invariant 9).
+"""The window, which is the part of the log that the model sees: its size, and how it shrinks without a model (invariant 9).
 
-Every way to make it smaller goes through `cuts`, which keeps calls with their returns, and `narrowed`, which says how what is left is
-stored: pinned messages and everything after a cut.
+Every compaction uses `cuts`, which keeps calls with their returns, and `narrowed`, which describes the remaining window as it is
+stored: pinned messages and all messages after a cut.
 """
 
 from __future__ import annotations
@@ -17,21 +17,25 @@ from hibernaut.schemas.message import Message
 FULL = 0.9
 """The share of the context window above which the window is compacted (run-time digest 6.1)."""
 KEPT = 0.6
-"""The share of the context window that is left where whole turns are dropped."""
+"""The share of the context window that remains when whole turns are dropped."""
 LEAST, MOST = 0.8, 3.0
-"""How far the size of a request is believed to differ from our count of it."""
+"""The range within which the ratio of the provider's token count to ours is believed."""
 INCREDIBLE = 0.5
-"""Less than this share of our count cannot be the whole request: some servers report only what their cache did not have."""
+"""A reported size below this share of our count cannot be the whole request: some servers report only the tokens outside their
+cache.
+"""
 ROW_TOKENS, CALL_TOKENS, IMAGE_TOKENS = 4, 8, 1000
-"""What a provider's wrapping adds to each row and each call; what an image counts for."""
+"""The estimated tokens of a provider's formatting for each row and each call, and of one image."""
 
 
 SHORTEST_CLIP, RETURN_SHARE, CHARACTERS_PER_TOKEN = 5_000, 0.2, 4
-"""A model is sent this much of one tool return: a share of its window, of which a token is about four characters, but no fewer characters."""
+"""The longest tool return that is sent to a model: a share of its window at about four characters a token, but at least this many
+characters.
+"""
 
 
 def tokens_of(row: Message) -> int:
-    """The size of a row in tokens: as stored with it, else counted."""
+    """The size of a row in tokens: the stored count, or a new count."""
     if row.tokens is not None:
         return row.tokens
     size = ROW_TOKENS
@@ -51,28 +55,28 @@ def tokens_of(row: Message) -> int:
 
 
 def tokens(messages: Sequence[Message]) -> int:
-    """The size of rows together: a sum of stored counts, because this is asked of the whole window in each step."""
+    """The total size of rows in tokens. It sums stored counts, because every step measures the whole window."""
     return sum([tokens_of(row) if row.tokens is None else row.tokens for row in messages])
 
 
 def measured(messages: Sequence[Message]) -> None:
-    """Give each row that nobody has counted its size, once and for all."""
+    """Store the token count on each row that has none."""
     for row in messages:
         if row.tokens is None:
             row.tokens = tokens_of(row)
 
 
 def as_sent(messages: Sequence[Message], context_window: int) -> tuple[Message, ...]:
-    """The rows as a model with this window is sent them: tool returns that would fill it alone are clipped (run-time digest 2.3).
+    """The rows as they are sent to a model with this window: very long tool returns are clipped (run-time digest 2.3).
 
-    The log keeps them whole.
+    The log stores the full returns.
     """
     longest = max(SHORTEST_CLIP, int(RETURN_SHARE * context_window * CHARACTERS_PER_TOKEN))
     return tuple(_clipped(row, longest) if row.role == "tool" and _is_long(row, longest) else row for row in messages)
 
 
 def correction(counted: int, reported: int) -> float:
-    """By how much a provider's own count of the newest request differed from ours; 1 where it is not known or cannot be."""
+    """The ratio of the provider's count of the newest request to ours; 1 if it is unknown or implausible."""
     if counted <= 0 or reported < INCREDIBLE * counted:
         return 1.0
     return max(LEAST, min(MOST, reported / counted))
@@ -87,27 +91,27 @@ def goal(context_window: int) -> int:
 
 
 def is_input(row: Message) -> bool:
-    """Whether a caller sent the row: heartbeats and what else the server says within a step do not count."""
+    """Whether the row is input of a caller; heartbeats and other notices of the server are not."""
     return row.role in ("user", "system") and row.step_id is None
 
 
 def cuts(rows: Sequence[Message]) -> list[int]:
-    """The places before which a window may be cut off, in order, its end (`len(rows)`) among them.
+    """The positions where a window may be cut, in order, including its end (`len(rows)`).
 
-    Rows may part where a turn or a step begins, never between a call and its return. The newest calls that nobody has answered stay
-    with all that follows them.
+    A cut is possible where a turn or a step begins, never between a call and its return. The newest calls without a return
+    remain, with all rows after them.
     """
     held = _held(rows)
     return [place for place in range(1, len(rows) + 1) if not held[place] and _begins(rows, place)]
 
 
 def turn_starts(rows: Sequence[Message]) -> list[int]:
-    """The places where a caller's messages begin."""
+    """The positions where a caller's input begins."""
     return [place for place in range(len(rows)) if is_input(rows[place]) and not _is_same_input(rows, place)]
 
 
 def newest_input(rows: Sequence[Message], run_id: str | None = None) -> frozenset[str]:
-    """The ids of the messages that a run was sent; of the newest ones that anybody sent, where it has none."""
+    """The ids of a run's input messages; without a run, the ids of the newest input."""
     own = frozenset(row.id for row in rows if is_input(row) and row.run_id == run_id) if run_id else frozenset()
     starts = turn_starts(rows)
     if own or not starts:
@@ -117,15 +121,15 @@ def newest_input(rows: Sequence[Message], run_id: str | None = None) -> frozense
 
 
 def without(rows: Sequence[Message], place: int, stays: Collection[str] = ()) -> tuple[Message, ...]:
-    """The rows from a place on, and those before it that stay."""
+    """The rows from a position on, and the earlier rows whose ids are in `stays`."""
     return (*(row for row in rows[:place] if row.id in stays), *rows[place:])
 
 
 def drop_oldest_turns(messages: Sequence[Message], goal_tokens: int, run_id: str | None = None) -> tuple[Message, ...]:
-    """The window without its oldest turns, so that it has at most `goal_tokens` where that is possible.
+    """The window without its oldest turns, at most `goal_tokens` long if possible.
 
-    First whole turns go, each with all that follows it, but for the newest; then the oldest steps of that one, but for its newest step
-    and what the run was sent; a summary goes last. The system message always stays.
+    Whole turns are dropped first, except the newest; then the oldest steps of the newest turn, except its last step and the run's
+    input; a summary is dropped last. The system message always remains.
     """
     summary, body = _apart(messages[1:])
     room = goal_tokens - tokens(messages[:1]) - tokens(summary)
@@ -147,9 +151,10 @@ def drop_oldest_turns(messages: Sequence[Message], goal_tokens: int, run_id: str
 
 
 def narrowed(before: Window, messages: Sequence[Message], kept: Sequence[Message], summary: str | None = None) -> Window:
-    """How a window is stored of which only `kept` is left: rows that stand before the cut are pinned. `summary`: the id of a new one.
+    """The stored form of a window that contains only `kept`: rows before the cut are pinned. `summary` is the id of a new
+    summary.
 
-    `messages` is the window as it was; both begin with the system message.
+    `messages` is the previous window; both sequences begin with the system message.
     """
     pinned, stays = set(before.pinned), {row.id for row in kept}
     gone = [place for place, row in enumerate(messages) if row.id not in pinned and row.id not in stays]
@@ -173,7 +178,7 @@ def _clipped(row: Message, longest: int) -> Message:
 
 
 def _apart(rows: Sequence[Message]) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
-    """The summaries at the head, and the rest."""
+    """The summaries at the beginning, and the other rows."""
     said = next((place for place, row in enumerate(rows) if row.role != "summary"), len(rows))
     return tuple(rows[:said]), tuple(rows[said:])
 
@@ -190,12 +195,14 @@ def _begins(rows: Sequence[Message], place: int) -> bool:
 
 
 def _is_same_input(rows: Sequence[Message], place: int) -> bool:
-    """Whether the row before came with this one."""
+    """Whether this row and the previous one belong to the same input."""
     return place > 0 and is_input(rows[place - 1]) and rows[place - 1].run_id == rows[place].run_id
 
 
 def _held(rows: Sequence[Message]) -> list[bool]:
-    """For each place, whether a call before it has its return behind it. Providers may give one id in two steps: the newest call counts."""
+    """For each position, whether it separates a call from its return. Providers may reuse a call id in two steps: the newest call
+    counts.
+    """
     held = [False] * (len(rows) + 1)
     asked: dict[str, int] = {}
     newest = -1

@@ -1,1 +1,1 @@
-"""What clients are shown: messages, deltas, traces, and list filters."""
+"""The views for clients: messages, deltas, traces, and pages of lists."""

@@ -1,6 +1,6 @@
-"""From pieces of a reply to what those who follow its tokens are shown (Letta V1 API, digest 6.3). Knows one piece at a time.
+"""Converts the deltas of a reply to the messages of a token stream (Letta V1 API, digest 6.3). Knows one delta at a time.
 
-All pieces of a message bear its id, its otid and its type; put together they are the message that the log will hold.
+All deltas of a message have its id, its otid and its type; joined, they are the message that the log will contain.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from hibernaut.schemas.letta_message import (
 
 
 class _Common(TypedDict):
+    """The fields that all messages of a stream share."""
+
     id: str
     date: str
     otid: str
@@ -29,7 +31,7 @@ class _Common(TypedDict):
 
 
 def render_delta(delta: DeltaEvent, run_id: str) -> DeltaMessage:
-    """What the piece is shown as."""
+    """The stream message for one delta."""
     common = _Common(
         id=delta.message_id,
         date=message_date(delta.at),
@@ -51,5 +53,5 @@ def render_delta(delta: DeltaEvent, run_id: str) -> DeltaMessage:
 
 
 def _call(delta: DeltaEvent) -> ToolCallDelta:
-    """A call's first piece has its name, and no arguments yet unless the model wrote them in one go."""
+    """The first delta of a call has its name, and no arguments unless the model sent both at once."""
     return ToolCallDelta(name=delta.name, arguments=delta.text or None, tool_call_id=delta.call_id)

@@ -1,7 +1,8 @@
-"""What followers of tokens are shown of a reply while the model writes it (Letta V1 API, digest 6.3). Pure: pieces in, events out.
+"""Converts the pieces of a model's reply to events for followers of a token stream (Letta V1 API, digest 6.3). Pure: pieces in,
+events out.
 
-Put together by id and type, the pieces are what `letta_messages.render` shows of the rows that the reply becomes, except that a call's
-arguments are the model's own text. Knows neither the run's log nor its numbers.
+Joined by id and type, the events equal what `letta_messages.render` makes of the reply's rows, except that a call's arguments are
+the model's own text. Knows neither the run's log nor its sequence numbers.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ THINKING = "thinking"
 
 @dataclass(slots=True)
 class _Call:
-    """A call as far as it is known. `kind` None: it is shown as the words of its argument; `early` came before the name did."""
+    """The known part of a call. `kind` None: the call appears as the text of its argument; `early` holds arguments that arrived
+    before the name.
+    """
 
     id: str
     kind: DeltaType | None = None
@@ -35,7 +38,9 @@ class _Call:
 
 
 class Telling:
-    """One reply, told as it arrives. `parallel`: more than its first call counts. `shown` are the types of the messages told so far."""
+    """The stream of one reply. `parallel`: more than the first call counts. `shown` are the types of the messages that were
+    streamed so far.
+    """
 
     def __init__(self, actor: Actor, stamp: Stamp, how: Rendering, *, parallel: bool) -> None:
         self._actor = actor
@@ -50,7 +55,7 @@ class Telling:
         self.shown: set[DeltaType] = set()
 
     def hear(self, delta: Delta) -> list[DeltaEvent]:
-        """What the next piece of the reply shows."""
+        """The events for the next piece of the reply."""
         self._out = []
         match delta.kind:
             case "reasoning":
@@ -66,7 +71,7 @@ class Telling:
         return self._out
 
     def end(self) -> list[DeltaEvent]:
-        """What is shown of a reply that is whole: the name of a call that has no arguments."""
+        """The events at the end of the reply: the name of a call without arguments."""
         self._out = []
         for call in self._calls.values():
             if call.kind is not None and not call.named:
@@ -88,7 +93,7 @@ class Telling:
             self._arguments(call, delta.text)
 
     def _unique(self, delta: Delta) -> str:
-        """The call's id as its row will have it: two calls of one reply may bear the same one (`model_requests.calls_of`)."""
+        """The id of the call in its row: two calls of one reply may have the same provider id (`model_requests.calls_of`)."""
         taken = {call.id for call in self._calls.values()}
         call_id = delta.call_id if delta.call_id and delta.call_id not in taken else f"{delta.call_id or 'call'}_{delta.index}"
         return storable(call_id)
@@ -130,7 +135,7 @@ class Telling:
         self._tell(call.kind, text, call_id=call.id)
 
     def _thinking(self, text: str) -> None:
-        """Thoughts stand under the text, as `as_kept` puts them."""
+        """Stream a thought. Thoughts come after the text, in the order of `as_kept`."""
         apart = self._texted and not self._thought
         self._thought = True
         self._tell("reasoning_message", f"\n{text}" if apart else text)
@@ -160,10 +165,10 @@ class Telling:
 
 
 def as_kept(actor: Actor, reply: ModelReply) -> ModelReply:
-    """The reply as the log can hold it, all its texts `storable`.
+    """The reply in the form that the log stores, all strings `storable`.
 
-    The thoughts that a legacy agent wrote as an argument of its call stand under its text, which is its own as well. Those of a call that
-    waits for an answer stay among its arguments, which are shown as they were written.
+    Thoughts that a legacy agent wrote as an argument of its call are stored after its text, which is private as well. Thoughts of
+    a pending call remain among its arguments, because these are shown as the model wrote them.
     """
     calls = tuple(ModelToolCall(storable(call.id), storable(call.name), storable(call.arguments)) for call in reply.tool_calls)
     text = storable(reply.text)
@@ -180,7 +185,7 @@ def _storable(part: ReasoningPart) -> ReasoningPart:
 
 
 def merged(events: list[DeltaEvent], more: list[DeltaEvent]) -> list[DeltaEvent]:
-    """The events with more behind them; pieces of one message that follow each other are one. A call's name stands alone."""
+    """The events followed by `more`; adjacent pieces of one message are joined. A call's name remains a separate event."""
     all_of_them = list(events)
     for event in more:
         last = all_of_them[-1] if all_of_them else None

@@ -1,6 +1,6 @@
-"""From rows of the log to what clients are shown: the LettaMessages of API digest 4.5, 5.2, 5.4 and 5.5. Knows one row at a time.
+"""Renders rows of the log as the LettaMessages of API digest 4.5, 5.2, 5.4 and 5.5. Knows one row at a time.
 
-One row gives one or several messages, which share its id: reasoning, then text, then calls. Nothing here decides which rows are shown.
+One row becomes one or more messages with its id: reasoning, then text, then calls. The caller decides which rows are rendered.
 """
 
 from __future__ import annotations
@@ -43,12 +43,13 @@ from hibernaut.schemas.send import RequestConfig
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
-    """How a caller wants the log shown.
+    """The caller's options for rendering.
 
-    `legacy`: the agent speaks by a tool, so its text is private reasoning; then `use_assistant_message` shows the call of
-    `assistant_tool` as an assistant message made of the argument `assistant_kwarg`, and leaves its return out (digest 5.5).
-    `text_is_reasoning` does the same to the text of any agent. `types`: only messages of these types. A summary is shown as such with
-    `summaries`, or where `summary_message` is among the types, else as the user's message that the model is given (digest 5.3).
+    `legacy`: the agent speaks by a tool, so its text is private reasoning. Then `use_assistant_message` shows a call of
+    `assistant_tool` as an assistant message with the text of the argument `assistant_kwarg`, and omits its return (digest 5.5).
+    `text_is_reasoning` treats the text of any agent as reasoning. `types`: only messages of these types. A summary is shown as a
+    summary message if `summaries` is set or `summary_message` is among the types, else as a user message, as the model reads it
+    (digest 5.3).
     """
 
     use_assistant_message: bool = True
@@ -61,7 +62,7 @@ class Rendering:
 
     @classmethod
     def of(cls, config: RequestConfig | None, *, legacy: bool) -> Rendering:
-        """How the messages of a run are shown to who asked for it; unfiltered, because events count all of them."""
+        """The options of a run's request; without a filter by type, because the indices of events count all messages."""
         config = config or RequestConfig()
         return cls(
             use_assistant_message=config.use_assistant_message,
@@ -99,6 +100,8 @@ def _shown(message: Message, how: Rendering) -> list[LettaMessage]:
 
 
 class _Common(TypedDict):
+    """The fields that all messages share."""
+
     id: str
     date: str
     name: str | None
@@ -110,7 +113,9 @@ class _Common(TypedDict):
 
 
 def _common(message: Message, index: int = 0, *, name: str | None = None) -> _Common:
-    """The fields that all messages share. A row's own otid belongs to its first message; the others' are derived (digest 5.2)."""
+    """The fields that all messages share. The row's own otid belongs to its first message; the otids of the others are derived
+    (digest 5.2).
+    """
     own = message.otid if index == 0 else None
     return {
         "id": message.id,
@@ -161,7 +166,7 @@ def _assistant(message: Message, how: Rendering) -> list[LettaMessage]:
 
 
 def _thoughts_and_text(message: Message, how: Rendering) -> list[LettaMessage]:
-    """The row's reasoning, and then its text: as reasoning too, where only the agent itself is meant to read it."""
+    """The row's reasoning, then its text; the text is reasoning too if it is private to the agent."""
     shown: list[LettaMessage] = []
     for part in message.content:
         thought = _thought(part, _common(message, len(shown)))
@@ -193,7 +198,7 @@ def _thought(part: object, common: _Common) -> ReasoningMessage | HiddenReasonin
 
 
 def _words(call: ToolCall, how: Rendering) -> str | None:
-    """What a call of the speaking tool says; None for any other call, and for one that says nothing readable."""
+    """The text that a call of the speaking tool says; None for other calls and for unreadable arguments."""
     if not how.maps(call.function.name):
         return None
     words = (json_object(call.function.arguments) or {}).get(how.assistant_kwarg)
@@ -216,7 +221,7 @@ def _tool(message: Message, how: Rendering) -> list[LettaMessage]:
         for one in message.tool_returns
     ] or [_old_return(message)]
     first = returns[0]
-    # A refused message was not heard: its caller should see why.
+    # A refused message was not delivered, so the caller must see the error.
     if how.maps(message.name) and first.status == "success":
         return []
     return [
@@ -233,7 +238,7 @@ def _tool(message: Message, how: Rendering) -> list[LettaMessage]:
 
 
 def _returned(one: ToolReturn) -> str | list[TextContent | ImageContent]:
-    """A return as its caller sent it: its text, or text and images."""
+    """A return as the caller sent it: text, or text and images."""
     text = unpack(one.func_response or "")
     return [*([TextContent(text=text)] if text else []), *one.images] if one.images else text
 
@@ -246,7 +251,7 @@ def _plain(returned: str | list[TextContent | ImageContent]) -> str:
 
 
 def _old_return(message: Message) -> WireToolReturn:
-    """Of a row that has its return in its text only, as imported ones may."""
+    """The return of a row that has it only as text, as imported rows may."""
     text = message.text()
     failed = (json_object(text) or {}).get("status") == "Failed"
     return WireToolReturn(
@@ -258,7 +263,7 @@ def _approval(message: Message, how: Rendering) -> list[LettaMessage]:
     if message.tool_calls:
         calls = _wire_calls(message.tool_calls)
         request = ApprovalRequestMessage(tool_call=calls[0], tool_calls=calls, **_common(message))
-        request.otid = message.id  # the whole id, with its prefix (digest 5.2)
+        request.otid = message.id  # the whole id, including its prefix (digest 5.2)
         return [*_thoughts_and_text(message, how), request]
     items = [_answer(item) for item in message.approvals] if message.approvals is not None else None
     first = next((item for item in items or () if isinstance(item, ApprovalReturn)), None)

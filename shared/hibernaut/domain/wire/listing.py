@@ -1,7 +1,7 @@
-"""Pages of a list: ordered rows, from a cursor on, so many of them (Letta V1 API, digest 1.5).
+"""Pages of a list: ordered rows, a cursor, and a limit (Letta V1 API, digest 1.5).
 
-Cursors are ids and relative to the order asked for: `after` is further along, `before` nearer to the beginning. A page before a
-cursor holds the rows next to it, so that a client that goes backwards by the first id of each page meets every row once.
+Cursors are ids and relative to the requested order: `after` selects later rows, `before` earlier ones. A page before a cursor
+holds the rows next to the cursor, so that a client that pages backwards by the first id of each page gets every row once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ Cursor = Literal["after", "before"]
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What part of a list is asked for. `limit` counts rows; None: all. With `lost` "ignored" an unknown cursor counts as none."""
+    """The requested part of a list. `limit` counts rows; None: no limit. With `lost` set to "ignored", an unknown cursor counts
+    as none.
+    """
 
     limit: int | None = None
     before: str | None = None
@@ -30,8 +32,9 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Sought(Generic[Row]):
-    """A page for which rows were looked at one after the other. `rest`: it ended early, because it had looked at as many as one request
-    may; the cursor from which the list goes on. None: nothing was left out."""
+    """A filtered page. `rest`: the filter stopped early, because it reached the number of rows that one request may read; it is
+    the cursor for the next request. None: no row was left out.
+    """
 
     rows: list[Row]
     rest: tuple[Cursor, str] | None = None
@@ -40,7 +43,9 @@ class Sought(Generic[Row]):
 def sought(
     rows: Iterable[Row], admits: Callable[[Row], bool], *, limit: int, most: int, cursor: Cursor, id_of: Callable[[Row], str]
 ) -> Sought[Row]:
-    """The first `limit` rows that pass, among the first `most`. `cursor`: the one that leads further in the order of these rows."""
+    """The first `limit` rows that `admits` accepts, among the first `most` rows. `cursor` names the direction in which a next
+    request continues.
+    """
     found: list[Row] = []
     last = ""
     for read, row in enumerate(rows):
@@ -55,9 +60,9 @@ def sought(
 
 
 def page(rows: Sequence[Row], asked: Page, *, id_of: Callable[[Row], str], place: Callable[[Row], Place]) -> list[Row]:
-    """The rows that `asked` wants, in its order: by `place`, equal places by id, rows without a place last.
+    """The rows of the requested page in its order: by `place`, then by id, rows without a place last.
 
-    Raises: NotFound for a cursor that is no row's id, unless it is to be ignored.
+    Raises: NotFound for an unknown cursor, unless it is to be ignored.
     """
     ordered = in_order(rows, id_of=id_of, place=place, descending=asked.descending)
     ids = [id_of(row) for row in ordered]
@@ -77,7 +82,7 @@ def no_entry(cursor: str) -> NotFound:
 
 
 def in_order(rows: Sequence[Row], *, id_of: Callable[[Row], str], place: Callable[[Row], Place], descending: bool) -> list[Row]:
-    """The rows by place and id; rows without a place stand last in either direction, as in V1."""
+    """The rows ordered by place and id; rows without a place come last in either direction, as in V1."""
     placed = [row for row in rows if place(row) not in (None, "")]
     others = [row for row in rows if place(row) in (None, "")]
     placed.sort(key=lambda row: (place(row), id_of(row)), reverse=descending)

@@ -1,6 +1,6 @@
-"""What a run did and how long each part took, as spans, made from its record and those of its steps.
+"""The trace of a run: spans made from the records of the run and of its steps.
 
-Nothing is measured twice: the spans hold what steps and runs know anyway, and no prompt and no reply. A span is there when it is over.
+Nothing is measured for the trace alone, and no span contains a prompt or a reply. A span exists once it has ended.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _STATUS: dict[str | None, StatusCode] = {"failed": "Error", "cancelled": "Unset"
 
 
 def spans(run: StoredRun, steps: Sequence[StoredStep]) -> list[Span]:
-    """In the order in which they began."""
+    """The spans in the order of their start."""
     trace, root = trace_id(run.id), _span(run.id)
     found = [*_of_run(run, trace, root)]
     for step in steps:
@@ -88,7 +88,7 @@ def _of_step(step: StoredStep, trace: str, root: str) -> Iterator[Span]:
             request_id=step.request_id,
         ),
     )
-    if step.tool_execution_ns is not None:  # tools run when the reply is there
+    if step.tool_execution_ns is not None:  # tools run after the reply is complete
         yield Span(
             Timestamp=_at(asked + answered),
             TraceId=trace,
@@ -100,7 +100,7 @@ def _of_step(step: StoredStep, trace: str, root: str) -> Iterator[Span]:
 
 
 def trace_id(run_id: str) -> str:
-    """The id of a run's trace, which its steps bear too."""
+    """The trace id of a run, which the records of its steps hold as well."""
     return _digits(run_id)
 
 
@@ -109,7 +109,7 @@ def _digits(identifier: str) -> str:
 
 
 def _span(identifier: str, part: int = 0) -> str:
-    """The end of the id, whose low seven bits are zero and count the parts."""
+    """A span id: the end of `identifier`, whose low seven bits are zero, plus the number of the part."""
     return f"{int(_digits(identifier)[16:], 16) + part:016x}"
 
 
