@@ -1,1 +1,1 @@
-"""What runs on AWS, as CDK stacks. Knows resources, roles and sizes; the product's code knows nothing of it."""
+"""The AWS deployment as CDK stacks. Knows resources, roles and sizes; the product's code does not know it."""

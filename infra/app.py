@@ -18,25 +18,25 @@ from infra.settings import settings_in
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Write the cloud assembly to `--outdir`, or to where the CDK's command line wants it."""
+    """Write the cloud assembly to `--outdir`, or to the directory that the CDK's command line sets."""
     parser = argparse.ArgumentParser(prog="python -m infra.app", description="Synthesize the stack of one environment.")
     parser.add_argument("--outdir", help="where the assembly goes (default: CDK_OUTDIR, else cdk.out)")
     parser.add_argument("--context", action="append", default=[], metavar="KEY=VALUE", help="as cdk's -c")
     options = parser.parse_args(arguments)
     node = Path(_node_folder()) / "bin" / "node"
     if node.exists():
-        os.environ.setdefault("JSII_NODE", str(node))  # The kernel reads it when it is first loaded, just below.
+        os.environ.setdefault("JSII_NODE", str(node))  # The kernel reads it at its first import, just below.
     synthesize(options.outdir, dict(pair.split("=", 1) for pair in options.context))
 
 
 def synthesize(outdir: str | None, context: dict[str, str]) -> None:
-    """Write the assembly of one environment. Raises: ValueError for what cannot be had, RuntimeError where a check finds something."""
+    """Write the assembly of one environment. Raises: ValueError for an invalid setting, RuntimeError if a check has findings."""
     import aws_cdk as cdk
     from cdk_nag import AwsSolutionsChecks
 
     from infra.stack import HibernautStack
 
-    # The CDK's command line hands its context over by the environment.
+    # The CDK's command line passes its context in the environment.
     context = {**json.loads(os.environ.get("CDK_CONTEXT_JSON", "{}")), **context}
     settings = settings_in(context)
     bundle, check = (str(context.get(name, default)).lower() == "true" for name, default in (("bundle", False), ("check", True)))

@@ -1,6 +1,6 @@
-"""The folders that become Lambda assets: our sources, staged by what a function needs, and the dependencies for arm64.
+"""The folders that become Lambda assets: our sources, staged for each kind of function, and the dependencies for arm64.
 
-Knows: which files a function carries. Needs neither docker nor credentials; only `bundle` reaches a package index, and compiles
+Knows: which files a function contains. Needs neither docker nor credentials; only `bundle` accesses a package index and compiles
 (`infra.byte_code`).
 """
 
@@ -22,9 +22,9 @@ PLATFORM = "aarch64-manylinux2014"
 LOCK = ROOT / "requirements" / "lambda.lock"
 MEGABYTE = 1024 * 1024
 LARGEST = 250
-"""Megabytes that a function may be with all its layers, unpacked (Lambda's quotas)."""
+"""The largest unpacked size of a function with all its layers in megabytes (Lambda's quota)."""
 
-# Of one machine only: on AWS nothing listens, and no file is a table.
+# Local only: on AWS nothing listens on a socket, and no file is a table.
 NOT_DEPLOYED = (
     "hibernaut/local",
     "hibernaut/adapters/memory_index/sqlite",
@@ -32,7 +32,7 @@ NOT_DEPLOYED = (
     "hibernaut/wiring/data_folder",
     "hibernaut/wiring/embedded",
 )
-# What the cage imports: its handler, the runner of children, and the shapes they speak in.
+# The imports of the sandbox: its handler, the runner of child processes, and their schemas.
 CAGE = (
     "functions/__init__.py",
     "functions/run_tool",
@@ -48,7 +48,7 @@ CAGE_PACKAGES = ("pydantic",)
 
 @dataclass(frozen=True, slots=True)
 class Artifacts:
-    """Folders ready to be assets: code and layer of the ordinary functions, and of the cage in which users' code runs."""
+    """Folders ready to be assets: code and layer of the ordinary functions, and of the sandbox for users' code."""
 
     code: Path
     layer: Path
@@ -56,14 +56,15 @@ class Artifacts:
     cage_layer: Path
 
     def mounted(self) -> tuple[tuple[Path, str], ...]:
-        """Each folder, and where a function finds it."""
+        """Each folder with its path in a function's file system."""
         return (self.code, "/var/task"), (self.layer, "/opt"), (self.cage_code, "/var/task"), (self.cage_layer, "/opt")
 
 
 def stage(target: Path, *, bundle: bool) -> Artifacts:
-    """Write the four folders below `target`. Without `bundle` the layers name their packages and do not hold them, and nothing is
-    compiled: enough to synthesize and to run the handlers from a checkout, not to deploy. Raises: RuntimeError where there is no
-    Python of Lambda's version to compile with."""
+    """Write the four folders below `target`. Without `bundle`, the layers list their packages but do not contain them, and
+    nothing is compiled: enough for synthesis and for running handlers from a checkout, not for deployment. Raises: RuntimeError
+    if there is no Python of Lambda's version to compile with.
+    """
     python = python_of(PYTHON) if bundle else None
     artifacts = Artifacts(target / "code", target / "layer", target / "cage-code", target / "cage-layer")
     sources = {str(name): path for name, path in _sources()}
@@ -78,14 +79,15 @@ def stage(target: Path, *, bundle: bool) -> Artifacts:
 
 
 def compiled(artifacts: Artifacts, python: Path) -> None:
-    """Lay byte code beside every source: of the packages, of ours, and of the cage."""
+    """Write byte code beside every source: of the packages, of ours, and of the sandbox."""
     for folder, mount in artifacts.mounted():
         compile_for(folder, mount, python=python)
 
 
 def without_scripts(packages: Path) -> None:
-    """Take away the packages' commands, which nothing on Lambda starts: each names the Python of the machine that made it, so that
-    every checkout would deploy a layer of its own."""
+    """Remove the packages' scripts, which Lambda never starts: each contains the path of the local Python, so that every checkout
+    would deploy a layer of its own.
+    """
     shutil.rmtree(packages / "bin", ignore_errors=True)
     for record in packages.glob("*.dist-info/RECORD"):
         lines = record.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -113,7 +115,7 @@ def _copy(files: Iterable[tuple[str, Path]], target: Path) -> None:
     for name, path in files:
         place = target / name
         place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, place)  # with its mode: Lambda executes what starts the web server
+        shutil.copy(path, place)  # with its mode: Lambda executes the script that starts the web server
 
 
 def _layer(layer: Path, wanted: str, *, bundle: bool) -> None:
@@ -130,7 +132,7 @@ def _layer(layer: Path, wanted: str, *, bundle: bool) -> None:
 
 
 def _pins(packages: tuple[str, ...]) -> str:
-    """The lock's entries for these packages and all that they need."""
+    """The lock's entries for these packages and all their dependencies."""
     import importlib.metadata
 
     entries = re.split(r"\n(?=\S)", LOCK.read_text(encoding="utf-8").strip())

@@ -1,6 +1,7 @@
-"""Byte code for Lambda, where a function's folders cannot be written to: without it, each cold start compiles all that it imports.
+"""Compiles byte code for Lambda, where a function's folders are read-only: without it, each cold start compiles all imported
+modules.
 
-Knows which Python compiles and how; not what a function carries. Only `python_of` may reach the network.
+Knows which Python compiles and how; does not know what a function contains. Only `python_of` may access the network.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from pathlib import Path
 
 
 def python_of(version: str) -> Path:
-    """A CPython of this version, like "3.13": the running one, one on the path, else one that uv fetches and keeps. The platform does
-    not matter to byte code. Raises: RuntimeError where there is none; what is deployed should not depend on who deploys it."""
+    """A CPython of this version, like "3.13": the running one, one on the PATH, or one that uv downloads and caches. Byte code
+    does not depend on the platform. Raises: RuntimeError if there is none, because a deployment should not depend on the machine.
+    """
     find = [sys.executable, "-m", "uv", "run", "--no-project", "--python", f"cpython@{version}", "--", "python", "-I", "-c"]
-    # What uv says of the search and of its download goes to the terminal.
+    # uv's own messages about the search and the download go to the terminal.
     done = subprocess.run([*find, "import sys; print(sys.executable)"], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         raise RuntimeError(
@@ -25,9 +27,10 @@ def python_of(version: str) -> Path:
 
 
 def compile_for(folder: Path, mount: str, *, python: Path) -> None:
-    """Lay byte code beside each source below `folder`, as if it stood where the function finds it (tracebacks name that place). It is
-    never compared with its source, whose time is lost on the way, and the same sources make the same bytes. Raises:
-    CalledProcessError where a file is not that Python's; which, it has said by then."""
+    """Write byte code beside each source below `folder`, with the paths of the function's file system (for tracebacks). It is
+    never checked against its source, whose modification time is lost in the asset, and is reproducible. Raises:
+    CalledProcessError, after an error message with the file, if a file is not valid for that Python.
+    """
     # Isolated: a variable of the caller's could send the byte code elsewhere. In one process, because what `-j` gives a process
     # that has compiled other files before need not be the same bytes.
     options = ["-q", "--invalidation-mode", "unchecked-hash", "-s", str(folder), "-p", mount]

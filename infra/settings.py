@@ -1,4 +1,6 @@
-"""What differs between environments, and every size and limit of the stack. Plain values: importing this loads no CDK."""
+"""The differences between environments, and all sizes and limits of the stack. Plain values: importing this module loads no
+CDK.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +17,20 @@ EnvironmentName = Literal["dev", "staging", "prod"]
 SearchKind = Literal["none", "domain"]
 
 GATEWAY_SECONDS = 29
-"""How long API Gateway waits for the whole reply of a buffered integration: of every route that asks no model."""
+"""Seconds of API Gateway's time limit for a buffered response: of every route that calls no model."""
 STREAM_SECONDS = 900
-"""How long API Gateway keeps a streamed reply open, and how long Lambda lets a function run."""
+"""Seconds for which API Gateway keeps a streamed response open, which is also Lambda's longest time limit."""
 WEB_ADAPTER = "753240598075", "LambdaAdapterLayerArm64:27"
-"""AWS's public layer with the Lambda Web Adapter (release 1.0.0), by its account and its name: the same in every commercial region."""
+"""AWS's public layer with the Lambda Web Adapter (release 1.0.0), by account and name: the same in every commercial region."""
 FOLLOWERS = 200
-"""How many replies production streams at once; they are set aside, so that followers cannot starve the rest, nor the rest them."""
+"""The reserved concurrency of streams in production, so that followers and other requests cannot starve one another."""
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Memory in MB (1,769 are one whole CPU) and the time limit in seconds. `at_once`: how many run at the same time at most, which
-    are then set aside from the account's quota (None: as many as that has). `tries`: how often Lambda repeats a call that nobody waits
-    for, where it fails."""
+    """Memory in MB (1,769 MB are one whole CPU) and the time limit in seconds. `at_once`: the reserved concurrency, which is
+    taken from the account's quota (None: unreserved). `tries`: the number of retries of a failed asynchronous invocation.
+    """
 
     memory: int
     timeout: int
@@ -38,10 +40,11 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """One per function. A step may hold a model call of 12 minutes, so `advance_turn` has Lambda's 15; so has `run_tool`,
-    whose child is killed at its own limit long before. A summary that takes longer than `summarize` has is given up for a shorter
-    window. An environment of `stream` serves one follower. `index_memory` embeds what a batch of the change stream names; what it does
-    not get done stays for the next one. `ingest_file` reads one file to its end."""
+    """One size per function. A step may include a model call of 12 minutes, so `advance_turn` has Lambda's maximum of 15; so has
+    `run_tool`, whose child is killed at its own, much lower limit. If `summarize` exceeds its limit, the window is shortened
+    without a summary. An environment of `stream` serves one follower. `index_memory` embeds one batch of the change stream; the
+    next invocation continues unfinished work. `ingest_file` processes one whole file.
+    """
 
     api: Size = Size(1024, GATEWAY_SECONDS)
     advance_turn: Size = Size(1024, 900)
@@ -63,9 +66,9 @@ NO_COLLECTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Where memory is indexed. `none`: nowhere; searches go by words, in the table. `domain`: in an OpenSearch domain of `count`
-    instances with `volume` GB each, which costs while everything sleeps. `vpc`: the domain, and the functions that speak with it, lie
-    in a network of their own, whose way out costs too.
+    """The memory index. `none`: no index; searches use words, in the table. `domain`: an OpenSearch domain of `count` instances
+    with `volume` GB each, which is charged even when idle. `vpc`: the domain and the functions that use it are in a VPC, whose
+    NAT gateway is charged too.
     """
 
     kind: SearchKind = "none"
@@ -77,7 +80,7 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """One environment.
+    """The settings of one environment.
 
     `keep_data`: table and bucket survive the stack, and the table refuses to be deleted. `log_days`: how long logs are kept.
     `rate`, `burst`: requests per second that the gateway lets through. `callers`: the address ranges (CIDR) that may call the
@@ -115,13 +118,13 @@ class Settings:
 
     @property
     def bedrock_model(self) -> str | None:
-        """The model of Bedrock that memory is embedded by, where it is one."""
+        """The Bedrock model for embedding, or None."""
         provider, _, model = self.embedding.partition("/")
         return model if provider == BEDROCK else None
 
 
 def settings_in(context: Mapping[str, str]) -> Settings:
-    """What the context asks for (`docs/aws.md` lists its words). Raises: ValueError where it cannot be had."""
+    """The settings in the CDK context (`docs/aws.md` lists the keys). Raises: ValueError for an invalid value."""
     made = settings_of(str(context.get("env", "dev")), str(context.get("callers", "")))
     embedding = _embedding(str(context.get("embedding", "")))
     return replace(
@@ -136,7 +139,7 @@ def settings_in(context: Mapping[str, str]) -> Settings:
 
 
 def search_in(context: Mapping[str, str]) -> Search:
-    """Where memory is indexed, by the context. Raises: ValueError."""
+    """The index's settings in the context. Raises: ValueError."""
     kind = str(context.get("search", "none"))
     if kind == "serverless":
         raise ValueError(NO_COLLECTIONS)
@@ -187,8 +190,9 @@ def _embedding(handle: str) -> str:
 
 
 def settings_of(name: str, callers: str = "") -> Settings:
-    """The settings of an environment; `callers` are address ranges separated by commas. Raises: ValueError for an unknown name, and for
-    what is no range."""
+    """The settings of an environment; `callers` are address ranges separated by commas. Raises: ValueError for an unknown name,
+    and for an invalid range.
+    """
     allowed = _ranges(callers)
     match name:
         case "dev":

@@ -1,4 +1,4 @@
-"""One environment of Hibernaut: what there is, and which function may touch what."""
+"""The stack of one environment: its resources, and the permissions of each function."""
 
 from __future__ import annotations
 
@@ -31,11 +31,15 @@ ADAPTED = {
     "AWS_LWA_PORT": "8080",
     "AWS_LWA_READINESS_CHECK_PATH": "/v1/health/",
 }
-"""What the Web Adapter is told (github.com/awslabs/aws-lambda-web-adapter); `functions/stream/run.sh` starts what it waits for."""
+"""The configuration of the Web Adapter (github.com/awslabs/aws-lambda-web-adapter); `functions/stream/run.sh` starts the server
+that it waits for.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Functions:
+    """The Lambda functions of the stack."""
+
     api: OurFunction
     stream: OurFunction
     advance_turn: OurFunction
@@ -49,25 +53,27 @@ class Functions:
     """None: memory is not indexed."""
 
     def by_name(self) -> dict[str, OurFunction]:
-        """Those that there are, by their folders."""
+        """The existing functions, by folder."""
         each = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: function for name, function in each.items() if function is not None}
 
     @property
     def knowing(self) -> list[OurFunction]:
-        """Those that know of the stack's other parts: all but the cage."""
+        """The functions with references to other parts of the stack: all but the sandbox."""
         return [function for name, function in self.by_name().items() if name != "run_tool"]
 
 
 UNAWAITED = ("sweep_runs", "ingest_file")
-"""Whom nobody waits for: what fails is kept as a dead letter."""
+"""The functions with asynchronous invocations: a failed one becomes a dead letter."""
 NEAR_THE_INDEX = ("api", "advance_turn", "index_memory")
-"""Who speaks with the index of memory, and so runs in its network where it has one."""
+"""The functions that use the memory index, and so run in its VPC if it has one."""
 TASKS = ("advance_turn", "summarize", "request_approval", "close_run")
-"""What the state machine calls."""
+"""The functions that the state machine calls."""
 
 
 class HibernautStack(cdk.Stack):
+    """The stack of one environment."""
+
     def __init__(self, scope: Construct, *, settings: Settings, artifacts: Artifacts) -> None:
         super().__init__(
             scope,
@@ -152,8 +158,9 @@ class HibernautStack(cdk.Stack):
         }
 
     def _index(self, functions: Functions) -> None:
-        """The index of memory, if there is to be one. All but the cage know of it: whatever writes something searchable leaves a pointer
-        for it. It is fed by one function and asked by two, and these embed."""
+        """The memory index, if it is enabled. All functions but the sandbox know of it: a function that writes something
+        searchable leaves a pointer for it. One function feeds the index, two search it, and these three embed.
+        """
         settings, writer, f = self._settings, functions.index_memory, functions
         if writer is None:
             return
@@ -169,9 +176,10 @@ class HibernautStack(cdk.Stack):
         MemoryFeed(self, "MemoryFeed", table=self._storage.table, index_memory=writer, letters=self._letters)
 
     def _grant(self, functions: Functions) -> None:
-        """All but the cage read and write records. Whoever may end a run may start the one that is next in its queue; an execution is
-        stopped only from outside of it. Tools are run by two. Files are given to be read by whoever takes
-        them, and by the sweep. Approvals are answered, denied and withdrawn by those who end waits."""
+        """Grant the permissions. All functions but the sandbox read and write records. A function that may end a run may start
+        the next one in the queue; only functions outside an execution may stop it. Two functions run tools. Functions that accept
+        files, and the sweep, start their ingestion. Functions that end waits answer, deny and withdraw approvals.
+        """
         f = functions
         storage, settings = self._storage, self._settings
         for function in f.knowing:

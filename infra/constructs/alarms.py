@@ -1,4 +1,4 @@
-"""What somebody should look at. Knows metrics; the actions of an alarm are the account's affair."""
+"""The alarms for operators. Knows metrics; the account defines the actions of an alarm."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LAG_MS = 15 * 60 * 1000
 
 
 class Alarms(Construct):
-    """`index_memory`: where memory is indexed, who does it."""
+    """The alarms. `index_memory`: the function that feeds the index, if memory is indexed."""
 
     def __init__(
         self,

@@ -1,5 +1,5 @@
-"""A page of graphs for whoever keeps the deployment running, top to bottom as a request goes. Knows metrics, and nothing that costs extra
-to be measured: AWS counts all of these by itself. At most fifty, so that an account's first three pages are free.
+"""A dashboard for operators, ordered by the path of a request. Knows metrics that AWS collects by itself and without extra cost.
+It has at most fifty metrics, so that an account's first three dashboards are free.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from infra.settings import Settings
 
 PERIOD = cdk.Duration.minutes(5)
 WIDTH = 12
-"""Of the page's 24 columns: two graphs stand beside each other."""
+"""Of the dashboard's 24 columns: two graphs are side by side."""
 SLOW = ("api", "advance_turn", "index_memory", "ingest_file")
-"""Whose time is worth a look; the others wait for these, or for a tool or a summary."""
+"""The functions whose duration is shown; the others mostly wait for these, for a tool or for a summary."""
 CROWDED = ("api", "stream", "advance_turn", "run_tool")
-"""Who is refused first when there are too many."""
+"""The functions that are throttled first under load."""
 
 
 class Dashboard(Construct):
-    """`functions`: those that there are, by their folders."""
+    """The dashboard. `functions`: the existing functions by folder."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ def _refusals(table: dynamodb.Table) -> list[cloudwatch.IMetric]:
 
 
 def _domain(settings: Settings) -> list[cloudwatch.IMetric]:
-    """What makes a domain refuse or slow down, in percent and milliseconds; and whether it is there."""
+    """The metrics that explain refusals and latency of a domain, in percent and milliseconds, and its availability."""
     named = {"DomainName": settings.stack_name, "ClientId": cdk.Aws.ACCOUNT_ID}
     wanted = {
         "CPUUtilization": "processor (%)",

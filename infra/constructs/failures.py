@@ -1,6 +1,6 @@
-"""The fast path after an execution that did not succeed: EventBridge tells the sweep of it, which looks at that one run at once.
+"""The fast path after a failed execution: EventBridge invokes the sweep for that run at once.
 
-It makes nothing possible that the sweep alone does not do a minute later; so what is lost here is lost on nobody.
+It only saves time: the periodic sweep handles the run within a minute, so a lost event does no harm.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ UNSUCCESSFUL = ["FAILED", "TIMED_OUT", "ABORTED"]
 
 
 class OnFailure(Construct):
+    """The EventBridge rule for failed executions."""
+
     def __init__(self, scope: Construct, id: str, *, workflow: Workflow, sweep_runs: OurFunction, letters: sqs.Queue) -> None:
         super().__init__(scope, id)
         events.Rule(
@@ -32,7 +34,7 @@ class OnFailure(Construct):
                 targets.LambdaFunction(
                     sweep_runs.function,
                     dead_letter_queue=letters,
-                    # After that the sweep has long been there.
+                    # After that time the periodic sweep has handled the run.
                     retry_attempts=5,
                     max_event_age=cdk.Duration.minutes(10),
                 )

@@ -1,7 +1,9 @@
-"""What feeds the index of memory: the table's change stream as the source of `index_memory`, and a clock for what the stream has given up.
+"""Feeds the memory index: the table's change stream as the event source of `index_memory`, and a schedule for records that the
+stream gave up.
 
-The stream is the fast way. What it tells in vain (the index sleeps, nobody embeds) stays in the table as a pointer, and searches find
-what that names; the clock has `index_memory` take such pointers again, so that nothing depends on one delivery.
+The stream is the fast path. If indexing fails (the index is unreachable, embedding fails), a pointer remains in the table, and
+searches read the pointed documents directly. On schedule, `index_memory` processes such pointers again, so that nothing depends
+on a single delivery.
 """
 
 from __future__ import annotations
@@ -23,17 +25,19 @@ from infra.constructs.functions import OurFunction
 from infra.constructs.schedule import Clock
 
 POINTERS = tuple(f"{state}#" for state in get_args(State))
-"""How the sort keys of pointers begin, and of nothing else (`store/keys.py`)."""
+"""The prefix of the sort keys of pointers, and of no other item (`store/keys.py`)."""
 RETAKE = "rate(5 minutes)"
 AT_ONCE = 100
-"""Pointers of one invocation: a transaction leaves one, which may name many things."""
+"""The number of pointers in one invocation: a transaction leaves one pointer, which may name many documents."""
 WINDOW_SECONDS = 1
 TRIES = 4
-"""After the first. One that fails holds up what its shard tells next, so the clock takes over soon."""
+"""The number of retries. A failing batch blocks its shard, so the schedule takes over soon."""
 LONGEST_SECONDS = 6 * 3600
 
 
 class MemoryFeed(Construct):
+    """The event source mapping and the schedule of `index_memory`."""
+
     def __init__(
         self, scope: Construct, id: str, *, table: dynamodb.Table, index_memory: OurFunction, letters: sqs.Queue
     ) -> None:
@@ -72,7 +76,7 @@ class MemoryFeed(Construct):
                 on_failure=lambda_.CfnEventSourceMapping.OnFailureProperty(destination=letters.queue_arn)
             ),
         )
-        # Lambda looks at the stream with the function's permissions when the mapping is made.
+        # When the mapping is created, Lambda accesses the stream with the function's permissions.
         self.mapping.node.add_dependency(index_memory.role)
         Clock(self, "Retake", function=index_memory, expression=RETAKE, event={"retake": DEFAULT_TENANT}, letters=letters)
 
@@ -83,6 +87,6 @@ def _new_pointers() -> dict[str, object]:
 
 
 def embedding_access(stack: cdk.Stack, model: str) -> Grant:
-    """Asking this one model of Bedrock."""
+    """The permission to invoke this one Bedrock model."""
     arn = stack.format_arn(service="bedrock", account="", resource="foundation-model", resource_name=model)
     return Grant(iam.PolicyStatement(actions=["bedrock:InvokeModel"], resources=[arn]))

@@ -1,4 +1,4 @@
-"""Findings of cdk-nag that we live with: each is accepted where it stands, by its exact name, with its reason."""
+"""Accepted findings of cdk-nag: each is suppressed where it occurs, by its exact name, with a reason."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ ANYTHING = "Resource::*"
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A permission; where its resource ends in a wildcard, `wildcard` is that finding's name and `reason` why it must be so."""
+    """A permission. If its resource ends in a wildcard, `wildcard` is the name of that finding and `reason` why it is
+    necessary.
+    """
 
     statement: iam.PolicyStatement
     wildcard: str | None = None
@@ -21,12 +23,12 @@ class Grant:
 
 
 def accept(where: IConstruct, rule: str, reason: str) -> None:
-    """Accept a rule's findings at and below a construct; a rule with a finding in brackets accepts only that one."""
+    """Accept a rule's findings at and below a construct; a rule with a finding in brackets accepts only that finding."""
     cdk.Validations.of(where).acknowledge(cdk.Acknowledgment(id=f"AwsSolutions::AwsSolutions-{rule}", reason=reason))
 
 
 def give(role: iam.Role, *grants: Grant) -> None:
-    """Add the permissions to a role of ours, and accept their wildcards there."""
+    """Add the permissions to a role, and accept their wildcards there."""
     for grant in grants:
         role.add_to_policy(grant.statement)
         if grant.wildcard is not None:

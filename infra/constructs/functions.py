@@ -1,4 +1,6 @@
-"""A Lambda function of ours: its code, its own role, its own log group. Knows how each is made; the stack says what it may touch."""
+"""A Lambda function of the product: its code, its own role, its own log group. Knows how each is made; the stack grants
+permissions.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,9 @@ from infra.settings import Settings, Size
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """What a function carries. `start`: the program in it that the Web Adapter starts in place of a handler (None: it has a handler).
-    `network`: where it runs, if not in Lambda's own."""
+    """The code of a function. `start`: the program that the Web Adapter starts in place of a handler (None: it has a handler).
+    `network`: the VPC of the function, if not Lambda's own network.
+    """
 
     source: lambda_.Code
     layers: tuple[lambda_.ILayerVersion, ...]
@@ -29,7 +32,7 @@ class Code:
 
 
 class OurFunction(Construct):
-    """`functions/<name>` on Python 3.13 for arm64. `caged`: its role denies everything, logs and traces included."""
+    """`functions/<name>` on Python 3.13 for arm64. `caged`: its role denies everything, including logs and traces."""
 
     def __init__(
         self,
@@ -68,7 +71,7 @@ class OurFunction(Construct):
             environment={**environment, "POWERTOOLS_LOG_LEVEL": settings.log_level},
             log_group=self.log_group,
             tracing=lambda_.Tracing.DISABLED if caged else lambda_.Tracing.ACTIVE,
-            # Each agent's tools have execution environments of their own: nothing that one leaves behind is seen by another.
+            # Each agent's tools have execution environments of their own, so that no data passes between agents.
             tenancy_config=lambda_.TenancyConfig.PER_TENANT if caged else None,
             retry_attempts=size.tries,
             dead_letter_queue=dead_letters,
@@ -81,7 +84,7 @@ class OurFunction(Construct):
         give(self.role, *grants)
 
     def allow_invoke_by(self, role: iam.IRole) -> None:
-        """Exactly this function, none of its versions: the grant of the library would add `:*`."""
+        """Allow the invocation of exactly this function and of none of its versions: the library's grant would add `:*`."""
         role.add_to_principal_policy(
             iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[self.function.function_arn])
         )
@@ -94,6 +97,6 @@ class OurFunction(Construct):
         accept(self.role, f"IAM5[{ANYTHING}]", "X-Ray's PutTraceSegments takes no resource.")
 
     def _deny_everything(self) -> None:
-        # The child of another's code can read its parent's credentials: they must open nothing, not even the function's own log.
-        # What the child printed goes back in the reply, and `advance_turn` keeps it.
+        # A child process with users' code can read its parent's credentials, so they must permit nothing.
+        # The reply contains the child's output, and `advance_turn` stores it.
         self.role.add_to_policy(iam.PolicyStatement(effect=iam.Effect.DENY, actions=["*"], resources=["*"]))

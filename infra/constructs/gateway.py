@@ -1,7 +1,7 @@
-"""The REST API in front of `api` and `stream`: everything is passed through, and refusals speak in the server's own words.
+"""The REST API in front of `api` and `stream`: it passes on every request, and its own error responses have the server's format.
 
-Knows: who may call, how fast, which routes may take as long as a model, and what the gateway says when a function cannot answer.
-All else about routes is the app's affair, CORS included: both functions serve the same app.
+Knows: allowed callers, rate limits, the routes that may take as long as a model call, and the responses if a function fails. The
+app handles everything else about routes, including CORS: both functions serve the same app.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from infra.constructs.logs import log_group
 from infra.settings import GATEWAY_SECONDS, STREAM_SECONDS, Settings
 
 BODY_LIMIT = "6 MB (6291456 bytes)"
-"""Lambda's payload, which the whole event must fit."""
+"""Lambda's payload limit, which applies to the whole event."""
 
-# Bodies of these types reach the app as bytes. Not `*/*`: base64 would take a third of the payload from every JSON body.
+# The app gets bodies of these types as bytes. Not `*/*`: base64 would take a third of the payload of every JSON body.
 BINARY = ["multipart/form-data", "application/octet-stream"]
 
 VERSIONS = ("v1", "latest")
@@ -36,7 +36,7 @@ STREAMED = (
     "conversations/{conversation_id}/compact",
     "runs/{run_id}/stream",
 )
-"""What a POST may wait for a model in: replies, whole or as events, and summaries."""
+"""The POST routes that may wait for a model: replies, whole or as events, and summaries."""
 
 REFUSALS = (
     (apigateway.ResponseType.REQUEST_TOO_LARGE, "413", f"The request body is over the limit of {BODY_LIMIT}."),
@@ -53,6 +53,8 @@ REFUSALS = (
 
 
 class Gateway(Construct):
+    """The REST API."""
+
     def __init__(self, scope: Construct, id: str, *, settings: Settings, api: OurFunction, stream: OurFunction) -> None:
         super().__init__(scope, id)
         access_log = log_group(self, "AccessLog", settings)
@@ -70,7 +72,7 @@ class Gateway(Construct):
                 throttling_rate_limit=settings.rate,
                 throttling_burst_limit=settings.burst,
                 tracing_enabled=True,
-                # Those of the whole stage are there without; those of each method cost for every hour in which it is called.
+                # Metrics of the whole stage are free; metrics of each method are charged for every hour with calls.
                 metrics_enabled=False,
                 logging_level=apigateway.MethodLoggingLevel.ERROR,
                 data_trace_enabled=False,
@@ -95,7 +97,7 @@ class Gateway(Construct):
         self._accepted()
 
     def _name(self, function: OurFunction, settings: Settings) -> None:
-        """Tell the app by which names it is reached, and whose web pages may call it (`rest/origin_policy.py`)."""
+        """Set the API's host names and allowed origins in the app's environment (`rest/origin_policy.py`)."""
         stack = cdk.Stack.of(self)
         own = f"{self.rest.rest_api_id}.execute-api.{stack.region}.{stack.url_suffix}"
         function.function.add_environment("HIBERNAUT_ALLOWED_HOSTS", ",".join((own, *settings.hosts)))
@@ -103,8 +105,9 @@ class Gateway(Construct):
             function.function.add_environment("HIBERNAUT_CORS_ORIGINS", ",".join(settings.origins))
 
     def _routes(self, whole: apigateway.Integration, streamed: apigateway.Integration) -> None:
-        """Every resource that leads to a streamed route answers whole, and so does whatever else lies below it: the gateway does not
-        look further up for a path that it has a resource for."""
+        """Add the resources. Resources on the way to a streamed route get a buffered method and a greedy child, because the
+        gateway does not backtrack to a parent's greedy route.
+        """
         made: dict[str, apigateway.IResource] = {"": self.rest.root}
         paths = [f"/{version}/{route}" for version in VERSIONS for route in STREAMED]
         for path in sorted({one[:place] for one in paths for place in _ends(one)}):
@@ -115,7 +118,7 @@ class Gateway(Construct):
             if path in paths:
                 resource.add_method("POST", streamed)
             below = [other[len(path) + 1 :] for other in made if other.startswith(f"{path}/")]
-            # Below one resource the gateway takes one variable part.
+            # A resource may have only one path variable as a child.
             if not any(part.startswith("{") for part in below):
                 resource.add_resource("{proxy+}").add_method("ANY", whole)
 
@@ -129,12 +132,14 @@ class Gateway(Construct):
 
 
 def _ends(path: str) -> list[int]:
-    """Where the parts of a path end."""
+    """The end positions of the parts of a path."""
     return [place for place in range(1, len(path) + 1) if place == len(path) or path[place] == "/"]
 
 
 def _integration(function: OurFunction, seconds: int, *, streams: bool = False) -> apigateway.Integration:
-    """One permission for the whole API: one for each method would not fit into the function's policy."""
+    """An integration with one permission for the whole API, because one for each method would exceed the size of the function's
+    policy.
+    """
     mode = apigateway.ResponseTransferMode.STREAM if streams else None
     return apigateway.LambdaIntegration(
         function.function,
@@ -147,7 +152,7 @@ def _integration(function: OurFunction, seconds: int, *, streams: bool = False) 
 
 
 def _callers(ranges: tuple[str, ...]) -> iam.PolicyDocument:
-    """Only these addresses may call; without any, nobody."""
+    """A resource policy that allows only these addresses; without any, it denies all."""
     document = iam.PolicyDocument()
     outside = {"NotIpAddress": {"aws:SourceIp": list(ranges)}} if ranges else {}
     for effect, conditions in ((iam.Effect.ALLOW, {}), (iam.Effect.DENY, outside)):

@@ -1,4 +1,4 @@
-"""Log groups: none without an end. Knows how long logs are kept and whether they outlive the stack."""
+"""Log groups with a retention period. Knows how long logs are kept and whether they outlive the stack."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RETENTION = {7: logs.RetentionDays.ONE_WEEK, 14: logs.RetentionDays.TWO_WEEKS, 9
 
 
 def log_group(scope: Construct, id: str, settings: Settings, *, name: str | None = None) -> logs.LogGroup:
-    """A log group of one environment; without a name, CloudFormation gives one."""
+    """A log group of one environment; without `name`, CloudFormation chooses one."""
     return logs.LogGroup(
         scope,
         id,

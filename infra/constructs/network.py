@@ -1,6 +1,7 @@
-"""A network of its own for the domain and for the functions that speak with it; by setting, because its way out costs by the hour.
+"""A VPC for the domain and for the functions that use it; optional, because its NAT gateway is charged by the hour.
 
-The table and the bucket are reached without leaving it, for nothing; model providers and the rest of AWS through one NAT gateway.
+The table and the bucket are reached through free gateway endpoints; model providers and other AWS services through one NAT
+gateway.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ _ADDRESSES = ("AssignPrivateIpAddresses", "UnassignPrivateIpAddresses")
 
 
 class Network(Construct):
+    """The VPC with its subnets, endpoints and security groups."""
+
     def __init__(self, scope: Construct, id: str, *, zones: int) -> None:
-        """`zones`: how many the domain is spread over; there are never fewer than two."""
+        """`zones`: the number of availability zones of the domain; the VPC has at least two."""
         super().__init__(scope, id)
         self.vpc = ec2.Vpc(
             self,
@@ -52,7 +55,7 @@ class Network(Construct):
 
     @staticmethod
     def entry() -> Grant:
-        """What Lambda needs of a function's role to place it in a network."""
+        """The permissions that Lambda needs in a function's role to place it in a VPC."""
         actions = [f"ec2:{name}" for name in (*_INTERFACES, *_ADDRESSES)]
         reason = "Lambda makes its network interfaces under names of its own."
         return Grant(iam.PolicyStatement(actions=actions, resources=["*"]), ANYTHING, reason)

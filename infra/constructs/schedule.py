@@ -1,4 +1,4 @@
-"""Clocks: what is called at a fixed rate. What cannot be delivered or fails is kept as a dead letter."""
+"""Schedules: functions that are invoked at a fixed rate. Undelivered and failed invocations are kept as dead letters."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from infra.constructs.functions import OurFunction
 
 
 def dead_letters(scope: Construct) -> sqs.Queue:
-    """Where invocations go that nobody waits for and that failed."""
+    """The queue for failed asynchronous invocations."""
     queue = sqs.Queue(scope, "DeadLetters", enforce_ssl=True, retention_period=cdk.Duration.days(14))
     accept(queue, "SQS3", "It is the dead-letter queue itself.")
     return queue
 
 
 class Clock(Construct):
-    """Calls a function at a rate, with an event of its own. A call that comes late is of no use: the next one brings the same."""
+    """Invokes a function at a rate, with an event of its own. A late invocation is dropped, because the next one is
+    equivalent.
+    """
 
     def __init__(
         self,
@@ -39,7 +41,7 @@ class Clock(Construct):
         role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("scheduler.amazonaws.com"))
         function.allow_invoke_by(role)
         role.add_to_policy(iam.PolicyStatement(actions=["sqs:SendMessage"], resources=[letters.queue_arn]))
-        # The scheduler fills in its own attributes; the handler keeps them in its log.
+        # The scheduler replaces these attributes; the handler logs them.
         told = {**event, "schedule": "<aws.scheduler.schedule-arn>", "at": "<aws.scheduler.scheduled-time>"}
         self.schedule = scheduler.CfnSchedule(
             self,
@@ -57,7 +59,7 @@ class Clock(Construct):
 
 
 class EveryMinute(Construct):
-    """The sweep's clock: no run stays open."""
+    """The schedule of the sweep, which closes or resumes open runs."""
 
     def __init__(self, scope: Construct, id: str, *, sweep_runs: OurFunction, letters: sqs.Queue) -> None:
         super().__init__(scope, id)

@@ -1,7 +1,7 @@
-"""The OpenSearch domain in which memory is indexed: what it is, and who may ask it what.
+"""The OpenSearch domain for memory: its configuration and its access policy.
 
-It holds nothing that the table does not: whatever happens to it, memory is indexed again. No request is taken that none of our roles has
-signed: the domain's own policy names them and nobody else, with the paths that each needs and no more.
+The table can restore its whole content. Every request must be signed by one of our roles: the domain's own policy names only
+these roles, each with the paths that it needs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TLS = "Policy-Min-TLS-1-2-PFS-2023-10"
 
 
 class MemoryDomain(Construct):
-    """`writer` feeds the index, `readers` search it; nobody else gets in."""
+    """The domain. `writer` feeds the index, `readers` search it; the policy excludes all others."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class MemoryDomain(Construct):
             )
 
     def _reading(self) -> list[Grant]:
-        """Searches, which name their index in the body, and the vectors' dimension, which stands in the mapping."""
+        """Searches, which name their index in the body, and the dimension of the vectors, which is in the mapping."""
         return [
             Grant(iam.PolicyStatement(actions=["es:ESHttpPost"], resources=[self._path("_msearch")])),
             self._within(["es:ESHttpGet"], f"{PREFIX}-*/_mapping"),
@@ -84,7 +84,7 @@ class MemoryDomain(Construct):
 
 
 def _policy(grants: Mapping[OurFunction, Sequence[Grant]]) -> iam.PolicyDocument:
-    """What the roles are allowed, said once more by the domain: it has no other callers."""
+    """The permissions of the roles, repeated in the domain's own policy: it has no other callers."""
     document = iam.PolicyDocument()
     for function, granted in grants.items():
         for grant in granted:
@@ -99,7 +99,7 @@ def _policy(grants: Mapping[OurFunction, Sequence[Grant]]) -> iam.PolicyDocument
 
 
 def _domain(scope: Construct, settings: Settings, policy: iam.PolicyDocument, network: Network | None) -> opensearch.CfnDomain:
-    """The construct of the library would bring a function of its own that writes the policy."""
+    """The low-level construct, because the library's would add a function of its own to write the policy."""
     search, kind = settings.search, opensearch.CfnDomain
     zones = zones_of(search.count)
     spread = kind.ZoneAwarenessConfigProperty(availability_zone_count=zones) if zones > 1 else None
@@ -128,5 +128,5 @@ def _domain(scope: Construct, settings: Settings, policy: iam.PolicyDocument, ne
 
 
 def zones_of(count: int) -> int:
-    """Over how many zones so many instances are spread: evenly, or not at all."""
+    """The number of availability zones for `count` instances, which must be distributed evenly."""
     return next((zones for zones in (3, 2) if count % zones == 0), 1)

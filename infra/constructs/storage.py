@@ -1,6 +1,6 @@
-"""What is kept: the one table and the bucket for bodies too large for it.
+"""The storage: the table, and the bucket for bodies that are too large for it.
 
-Knows: how both are protected. The table's shape comes from the adapter that speaks to it.
+Knows: how both are protected. The adapter defines the table's schema.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from infra.settings import Settings
 
 
 class Storage(Construct):
+    """The table and the bucket."""
+
     def __init__(self, scope: Construct, id: str, settings: Settings) -> None:
         super().__init__(scope, id)
         keep = cdk.RemovalPolicy.RETAIN if settings.keep_data else cdk.RemovalPolicy.DESTROY
@@ -53,19 +55,19 @@ class Storage(Construct):
             minimum_tls_version=1.2,
             lifecycle_rules=[
                 s3.LifecycleRule(abort_incomplete_multipart_upload_after=cdk.Duration.days(1)),
-                # What names these has a time to live in the table; the sweep collects what else nothing names.
+                # References to these have a time to live in the table; the sweep deletes other unreferenced objects.
                 s3.LifecycleRule(prefix=EPHEMERAL, expiration=cdk.Duration.days(EPHEMERAL_DAYS)),
             ],
             removal_policy=keep,
         )
-        # Uploads are told by EventBridge. A notification of the bucket's own would need the function before the bucket, and it the bucket.
+        # EventBridge reports uploads. The bucket's own notifications would make a dependency cycle with the function.
         told = s3.CfnBucket.EventBridgeConfigurationProperty(event_bridge_enabled=True)
         bucket = cast("s3.CfnBucket", self.blobs.node.default_child)
         bucket.notification_configuration = s3.CfnBucket.NotificationConfigurationProperty(event_bridge_configuration=told)
         accept(self.blobs, "S1", "Only our functions read the bucket; CloudTrail tells of them, an access log doubles it.")
 
     def table_access(self) -> list[Grant]:
-        """Reading and writing items, and querying the two indexes by name; no Scan, and nothing of the table itself."""
+        """Reading and writing items, and querying the two indexes; no Scan, and no operation on the table itself."""
         arn = self.table.table_arn
         items = ["GetItem", "BatchGetItem", "PutItem", "UpdateItem", "DeleteItem", "ConditionCheckItem"]
         return [
@@ -76,7 +78,9 @@ class Storage(Construct):
         ]
 
     def blob_access(self) -> list[Grant]:
-        """Objects of the bucket. Without listing it, a missing object reads as forbidden, so the listing is granted too."""
+        """Reading and writing objects of the bucket. Without permission to list, a missing object reads as forbidden, so listing
+        is granted too.
+        """
         objects = ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"]
         bucket = cast("s3.CfnBucket", self.blobs.node.default_child)
         finding = f"Resource::<{cdk.Stack.of(self).get_logical_id(bucket)}.Arn>/*"

@@ -1,6 +1,6 @@
-"""What happens to an uploaded file: EventBridge tells `ingest_file` of every object that appears below the uploads' prefix.
+"""The trigger for uploaded files: EventBridge invokes `ingest_file` for every object below the uploads' prefix.
 
-Delivered once or more often, and tried again where the function fails; what is given up is kept as a dead letter.
+Delivery is at least once, with retries if the function fails; finally the event becomes a dead letter.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from infra.constructs.functions import OurFunction
 
 
 class OnUpload(Construct):
+    """The EventBridge rule for uploaded files."""
+
     def __init__(self, scope: Construct, id: str, *, bucket: s3.Bucket, ingest_file: OurFunction, letters: sqs.Queue) -> None:
         super().__init__(scope, id)
         events.Rule(

@@ -1,4 +1,6 @@
-"""The state machine that drives a run's steps. Its states stand in `infra/workflows/heartbeat.asl.json`; here are its role and logs."""
+"""The state machine that drives a run's steps. `infra/workflows/heartbeat.asl.json` defines its states; this module its role and
+logs.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ DEFINITION = ROOT / "infra" / "workflows" / "heartbeat.asl.json"
 
 
 def machine_name(settings: Settings) -> str:
-    """Known before the machine is made: the functions that it calls start it themselves."""
+    """The name of the machine, derived in advance because the functions that it calls also start it."""
     return f"{settings.stack_name}-heartbeat"
 
 
@@ -33,12 +35,12 @@ def machine_arn(stack: cdk.Stack, settings: Settings) -> str:
 
 
 class Workflow(Construct):
-    """Standard: an execution may sleep for free. The log holds states and errors, never the data that passes."""
+    """A Standard workflow, because its executions wait for free. The log contains states and errors, never the data."""
 
     def __init__(self, scope: Construct, id: str, *, settings: Settings, tasks: Mapping[str, OurFunction]) -> None:
-        """`tasks`: the functions that the definition names, by their folders."""
+        """`tasks`: the functions in the definition, by folder."""
         super().__init__(scope, id)
-        # Under this prefix the delivery needs no room in the account's one resource policy.
+        # A log group with this prefix needs no entry in the account's single, limited resource policy.
         states_log = log_group(self, "Logs", settings, name=f"/aws/vendedlogs/states/{machine_name(settings)}")
         role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("states.amazonaws.com"))
         for function in tasks.values():
@@ -60,17 +62,17 @@ class Workflow(Construct):
 
 
 def start_access(stack: cdk.Stack, settings: Settings) -> Grant:
-    """Starting executions of the machine."""
+    """The permission to start executions of the machine."""
     return Grant(iam.PolicyStatement(actions=["states:StartExecution"], resources=[machine_arn(stack, settings)]))
 
 
 def end_wait_access(stack: cdk.Stack, settings: Settings) -> Grant:
-    """Answering for tasks of the machine that wait with a token."""
+    """The permission to complete tasks of the machine that wait with a token."""
     return Grant(iam.PolicyStatement(actions=["states:SendTaskSuccess"], resources=[machine_arn(stack, settings)]))
 
 
 def stop_access(stack: cdk.Stack, settings: Settings) -> Grant:
-    """Stopping executions, which are named by their runs."""
+    """The permission to stop executions, which are named after their runs."""
     executions = stack.format_arn(
         service="states",
         resource="execution",

@@ -1,5 +1,5 @@
-"""The world: one folder per port, one module per engine.
+"""The adapters to the outside world: one folder per port, one module per engine.
 
-Vendors' errors become ours at this edge, and vendors' SDKs are imported at first use. An adapter knows its port; it knows no use case,
-no other adapter, and not how records are laid out.
+Errors of vendors become ours here, and SDKs of vendors are imported at first use. An adapter knows its port; it knows no use
+case, no other adapter, and not the layout of records.
 """

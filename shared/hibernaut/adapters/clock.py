@@ -1,6 +1,6 @@
-"""The ports `Clock` and `Ids` on the machine's clock and chance.
+"""The ports `Clock` and `Ids`, by the system's clock and random numbers.
 
-Knows: time and randomness. Must not know: what an id names.
+Knows: time and randomness. Must not know: what an id identifies.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ RANDOM_BITS = 55
 
 
 class SystemClock:
-    """The machine's clock."""
+    """The system's clock."""
 
     def now(self) -> datetime:
-        """The time in UTC, with microseconds."""
+        """The current time in UTC, with microseconds."""
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
@@ -29,12 +29,12 @@ class SystemClock:
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        """Wait, in this thread."""
+        """Block the calling thread for this many seconds."""
         time.sleep(max(0.0, seconds))
 
 
 class TimeOrderedIds:
-    """Ids that grow with time, also where the clock stands still or is set back. Thread-safe."""
+    """Ids that increase with time, even if the clock stands still or is set back. Thread-safe."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -42,7 +42,7 @@ class TimeOrderedIds:
         self._last = (0, 0)
 
     def new(self, prefix: str, after: str | None = None) -> str:
-        """A fresh id, greater than every one made here before and than `after`."""
+        """A fresh id, greater than every id that this object has made for the prefix and than `after`."""
         floor = order_of(after) if after is not None else (0, 0)
         with self._lock:
             milliseconds, counter = self._last = _next(self._milliseconds(), max(self._last, floor))
@@ -57,7 +57,7 @@ class TimeOrderedIds:
 
 
 def _next(now: int, last: tuple[int, int]) -> tuple[int, int]:
-    """The place behind `last` that is nearest to `now`."""
+    """The smallest position after `last` that is not before `now`."""
     milliseconds, counter = last
     if now > milliseconds:
         return now, 0

@@ -1,6 +1,6 @@
-"""The port `RunSignal`: by a call within one process, by looking again where writer and follower are different processes.
+"""The port `RunSignal`: by calls within one process, or by polling between processes.
 
-Knows: who waits for which run. Must not know: what an event is.
+Knows: which followers wait for which run. Must not know: what an event is.
 """
 
 from __future__ import annotations
@@ -9,28 +9,28 @@ import threading
 from collections.abc import Callable
 
 FIRST_PATIENCE, MOST_PATIENCE = 0.5, 5.0
-"""Seconds between looks where notices arrive by themselves: looking is only for the notice that was lost."""
+"""Seconds between polls if signals arrive: polling only replaces lost signals."""
 FIRST_POLL, MOST_POLL = 0.05, 0.25
-"""Seconds between looks where looking is the only way (architecture 5)."""
+"""Seconds between polls if there are no signals (architecture 5)."""
 GROWTH = 1.6
 
 
 class ProcessSignal:
-    """Followers and writers in one process. Thread-safe."""
+    """Signals between followers and writers in one process. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._watchers: dict[str, dict[object, Callable[[], None]]] = {}
 
     def notify(self, run_id: str) -> None:
-        """Wake all who watch the run, in this thread."""
+        """Wake all followers of the run, in the calling thread."""
         with self._lock:
             wakes = list(self._watchers.get(run_id, {}).values())
         for wake in wakes:
             wake()
 
     def watch(self, run_id: str, wake: Callable[[], None]) -> Callable[[], None]:
-        """Call `wake` at each notice until the returned function is called."""
+        """Call `wake` at each signal until the returned function is called."""
         mark = object()
         with self._lock:
             self._watchers.setdefault(run_id, {})[mark] = wake
@@ -45,22 +45,22 @@ class ProcessSignal:
         return leave
 
     def patience(self, looks: int) -> float:
-        """Seconds until the next look; grows with every fruitless one."""
+        """Seconds until the next poll; increases with every poll without result."""
         return _growing(FIRST_PATIENCE, MOST_PATIENCE, looks)
 
 
 class PollingSignal:
-    """Nobody is told; followers look again, sooner after an event than in a long silence."""
+    """No signals: followers poll, more often soon after an event."""
 
     def notify(self, run_id: str) -> None:
-        """Nothing: nobody here can be waiting."""
+        """Does nothing: no follower runs in this process."""
 
     def watch(self, run_id: str, wake: Callable[[], None]) -> Callable[[], None]:  # noqa: ARG002 - the port names them
-        """`wake` is never called."""
+        """Does nothing: `wake` is never called."""
         return _nothing
 
     def patience(self, looks: int) -> float:
-        """Seconds until the next look: 50 ms after an event, growing to 250 ms."""
+        """Seconds until the next poll: 50 ms after an event, increasing to 250 ms."""
         return _growing(FIRST_POLL, MOST_POLL, looks)
 
 

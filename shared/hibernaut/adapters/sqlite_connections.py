@@ -1,7 +1,7 @@
-"""The connections of one SQLite file: a writer, and a bounded pool of readers that never wait for it.
+"""The connections to one SQLite file: a writer, and a bounded pool of readers that never wait for the writer.
 
-Knows: SQLite's connections and settings, and how many of them a file may have. Must not know: what is in the file, or by which errors
-a port tells of it; whoever owns the file translates. It is shared by the folders of adapters that keep a file of their own.
+Knows: SQLite's connections and settings, and how many of them a file may have. Must not know: the content of the file, or the
+errors of any port; the file's owner translates them. All adapters with a SQLite file share it.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from contextlib import contextmanager
 from pathlib import Path
 
 READERS = 8
-"""Connections that read at the same time. A statement takes milliseconds, so that more would only compete for the processor."""
+"""The largest number of concurrent readers. A statement takes milliseconds, so more would only compete for the processor."""
 LONGEST_WAIT = 5.0
-"""Seconds that a caller waits for a free reader, or for the writer's turn."""
+"""The time limit in seconds for getting a reader or the writer."""
 IDLE_SECONDS = 30.0
-"""A reader that nobody needed for so long is closed when the next one is given back."""
+"""Seconds of idleness after which a reader is closed, the next time a reader is returned."""
 CACHED_STATEMENTS = 128
 _SETTINGS = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = NORMAL",  # a commit reaches the operating system, not yet the disk: a killed process loses nothing
-    "PRAGMA wal_autocheckpoint = 4000",  # pages: the fsync of a checkpoint comes once in hundreds of transactions
-    "PRAGMA secure_delete = ON",  # what is deleted is overwritten: a secret does not stay in the file's free pages
-    "PRAGMA cache_size = -2000",  # KiB of pages that one connection keeps
+    "PRAGMA wal_autocheckpoint = 4000",  # pages: a checkpoint with its fsync happens once in hundreds of transactions
+    "PRAGMA secure_delete = ON",  # deleted data is overwritten: no secret stays in the file's free pages
+    "PRAGMA cache_size = -2000",  # KiB of cached pages for each connection
 )
 _SECONDS_FOR_A_LOCK = 5.0
 
 
 class ConnectionsClosed(Exception):
-    """The file was given back."""
+    """The file is closed."""
 
 
 class NoConnectionFree(Exception):
-    """All readers, or the writer, were taken for longer than a caller waits. Nothing was done."""
+    """All readers, or the writer, were busy for longer than the time limit. Nothing was done."""
 
 
 class CommitUnknown(Exception):
-    """The commit failed, and whether it reached the file is not known."""
+    """The commit failed, and it is unknown whether it reached the file."""
 
 
 def connected(path: Path) -> sqlite3.Connection:
@@ -59,7 +59,7 @@ def connected(path: Path) -> sqlite3.Connection:
 
 
 class SqliteConnections:
-    """Thread-safe. A file that nobody holds any more is given back too."""
+    """The connections to one file. Thread-safe. A file without references is closed too."""
 
     def __init__(
         self,
@@ -70,7 +70,9 @@ class SqliteConnections:
         wait: float = LONGEST_WAIT,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`writer`: a connection to the file, which is owned from here on. `now` answers seconds, by which readers grow idle."""
+        """`writer`: a connection to the file, of which this object takes ownership. `now` returns seconds, for the idleness of
+        readers.
+        """
         self._path = path
         self._most, self._wait, self._now = readers, wait, now
         self._turn = threading.Lock()
@@ -83,11 +85,11 @@ class SqliteConnections:
 
     @property
     def readers(self) -> int:
-        """How many connections there are to read by. SQLite gives the descriptors of closed ones to the next, or back with the file."""
+        """The number of open readers. SQLite reuses the descriptors of closed readers, or closes them together with the file."""
         return self._readers
 
     def close(self) -> None:
-        """Wait for the write under way and give the file back; readers under way are closed as they end."""
+        """Wait for the current write and close the file; readers in use are closed when they are returned."""
         with self._turn, self._free:
             self._closed = True
             _close_all(self._idle, self._writer)
@@ -95,7 +97,7 @@ class SqliteConnections:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection for one caller. What it has begun and not ended is rolled back.
+        """A reader for one caller. An unfinished transaction is rolled back.
 
         Raises: ConnectionsClosed, NoConnectionFree, sqlite3.Error.
         """
@@ -111,7 +113,7 @@ class SqliteConnections:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """The writer in a transaction, for one caller at a time: committed at the end, rolled back by any exception.
+        """The writer in a transaction, for one caller at a time: committed at the end, rolled back after an exception.
 
         Raises: ConnectionsClosed, NoConnectionFree, sqlite3.Error (nothing was done), CommitUnknown.
         """
@@ -146,7 +148,7 @@ class SqliteConnections:
             raise
 
     def _give_back(self, connection: sqlite3.Connection, *, sound: bool) -> None:
-        """The newest is used first, so that those that a burst has made grow old at the other end."""
+        """Return a reader. The most recently used one is reused first, so that the extra readers of a burst become idle."""
         now, closing = self._now(), []
         with self._free:
             if sound and not self._closed:
@@ -165,7 +167,7 @@ class SqliteConnections:
             self._free.notify()
 
     def _roll_back(self, writer: sqlite3.Connection) -> None:
-        """A writer that cannot even roll back is replaced: closing it ends its transaction."""
+        """Roll back. A writer that fails to do so is replaced: closing it ends its transaction."""
         if not writer.in_transaction:
             return
         try:

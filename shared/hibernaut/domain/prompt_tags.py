@@ -39,7 +39,9 @@ def tag_of(label: str | None) -> str:
 
 
 def escaped(text: str, labels: Iterable[str | None] = ()) -> str:
-    """The text with our own tags escaped. `labels` are the labels of the blocks in the same prompt, because these are tags too."""
+    """The text with our own tags escaped. `labels` are the labels of the blocks in the same prompt, because these are tags
+    too.
+    """
     if "<" not in text:
         return text
     return re.sub(f"<{_rest(labels)}", _ESCAPED, text, flags=re.IGNORECASE)

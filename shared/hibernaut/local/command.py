@@ -1,6 +1,6 @@
-"""The command `hibernaut`: reads the command line, starts a profile, and says in one line what stands in its way.
+"""The command `hibernaut`: parses the command line, starts a profile, and reports an error in one line.
 
-Knows the terminal and the exit codes: 0 fine, 1 the machine does not allow it, 2 it was asked for wrongly.
+Knows the terminal and the exit codes: 0 success, 1 the machine does not allow it, 2 wrong usage.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hibernaut.local.server import loopback
 from hibernaut.wiring.settings import BadSetting
 
 PORT = 8283
-"""Where `letta-client` looks with environment="local"."""
+"""The address that `letta-client` uses with environment="local"."""
 
 DATA_DIR = "where agents are kept (default: $HIBERNAUT_DATA, else this system's folder for your data)"
 ABOUT = """\
@@ -53,7 +53,7 @@ examples:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; the exit code."""
+    """Run the command; returns the exit code."""
     asked = _parser().parse_args(arguments)
     if asked.command == "version":
         print(__version__)
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _parser().print_help()
         return 0
     for stop in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(stop, _interrupted)  # also where our parent ignores it, as a shell does for what it starts behind itself
+        signal.signal(stop, _interrupted)  # also if the parent ignores the signal, as a shell does for background processes
     if asked.command == "reindex":
         return _reindex(asked)
     return _dev(Dev(asked.host, asked.port, asked.data_dir, asked.profile, resume=asked.resume))
@@ -110,7 +110,7 @@ def _sorry(code: int, text: str) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, instead of repeating its whole usage."""
+    """Reports a wrong argument in one line, without the whole usage."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"hibernaut: {message} ({self.prog} --help shows what there is)\n")

@@ -1,4 +1,4 @@
-"""Log lines for a terminal: the event's name, and its fields beside it. Bodies and prompts are in no event, so they are in no line."""
+"""Log lines for a terminal: the event's name and its fields. No event contains message bodies or prompts."""
 
 from __future__ import annotations
 

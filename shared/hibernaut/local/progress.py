@@ -1,4 +1,4 @@
-"""How far something long has come: a bar that moves on a terminal, a line for every tenth elsewhere."""
+"""Progress reports for long operations: a bar on a terminal, a line for every tenth elsewhere."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ from collections.abc import Callable
 from typing import Protocol, TextIO
 
 WIDTH = 30
-"""Signs of the bar."""
+"""The width of the bar in characters."""
 STILL = 60.0
-"""Seconds without progress after which this is said."""
+"""Seconds without progress after which the report says so."""
 
 
 class Told(Protocol):
+    """The output of a progress report."""
+
     def line(self, text: str) -> None:
-        """Something to keep."""
+        """Print a line that remains."""
 
     def share(self, done: int, of: int) -> None:
-        """How far it has come."""
+        """Report the progress: `done` of `of`."""
 
     def end(self) -> None:
-        """Nothing more is told."""
+        """End the report."""
 
 
 def told_to(out: TextIO) -> Told:
@@ -28,7 +30,7 @@ def told_to(out: TextIO) -> Told:
 
 
 class Lines:
-    """For a file or a pipe."""
+    """The report for a file or a pipe."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -47,7 +49,7 @@ class Lines:
 
 
 class Bar:
-    """For a terminal: the bar is the last line, and rewritten in place. `now` in seconds."""
+    """The report for a terminal: the bar is the last line, rewritten in place. `now` returns seconds."""
 
     def __init__(self, out: TextIO, now: Callable[[], float] = time.monotonic) -> None:
         self._out = out
@@ -76,7 +78,7 @@ class Bar:
 
 
 class Dwindling:
-    """Tells how far something has come by what is left of it, and `still` where nothing moves. `now` in seconds."""
+    """Reports progress by the amount of remaining work, and `still` if nothing changes. `now` returns seconds."""
 
     def __init__(self, told: Told, still: str, now: Callable[[], float] = time.monotonic) -> None:
         self._told = told
@@ -95,7 +97,7 @@ class Dwindling:
 
 
 def _remaining(share: float, seconds: float) -> str:
-    """What is left at the pace so far, once there is one."""
+    """The remaining time at the current rate, once there is one."""
     if share < 0.02 or seconds < 2:
         return ""
     left = seconds * (1 - share) / share

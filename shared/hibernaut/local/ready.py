@@ -1,4 +1,4 @@
-"""What a profile prints when it is ready: its address, where agents are kept, which models there are, and what a newcomer asks next."""
+"""The output of a profile at its start: the address, the data folder, the models, and next steps for a new user."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hibernaut.wiring.embedded import Embedded
 
 FORMER_DATA = Path(".hibernaut")
-"""Where version 0.1 kept agents when nobody said otherwise, in the working folder."""
+"""The default data folder of version 0.1, in the working folder."""
 MEMORY_ONLY = "  agents  in memory: they are gone when this ends"
 ADD_A_MODEL = "set OPENAI_API_KEY, OPENAI_BASE_URL (Ollama, vLLM, …) or ANTHROPIC_API_KEY, and start again"
 NO_EMBEDDING = (
@@ -24,7 +24,7 @@ NO_EMBEDDING = (
 
 
 def kept_lines(settings: EmbeddedSettings, house: Embedded) -> list[str]:
-    """Where agents are kept, and what of them waits, is not served or not found by meaning."""
+    """The lines about the data folder: its path, waiting work, and agents that are not served or not searchable by meaning."""
     lines = [f"  agents  in {settings.data}"]
     if house.held:
         lines.append(
@@ -39,7 +39,7 @@ def kept_lines(settings: EmbeddedSettings, house: Embedded) -> list[str]:
 
 
 def tell(profile: str, url: str, providers: Mapping[str, str], kept: Sequence[str]) -> None:
-    """Print the lines. `kept`: those about where agents are kept."""
+    """Print the lines. `kept`: the lines about the data folder."""
     bold, plain = ("\033[1m", "\033[0m") if sys.stdout.isatty() else ("", "")
     own = {name: where for name, where in providers.items() if name != "hibernaut"}
     usable = ["hibernaut/demo (built in, needs no key)", *(f"{name}/… ({where})" for name, where in own.items())]

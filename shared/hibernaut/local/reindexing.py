@@ -1,8 +1,8 @@
-"""`hibernaut reindex`: empties the index of a data folder, points to everything again, and shows how the index takes it in.
+"""`hibernaut reindex`: empties the index of a data folder, writes pointers to all documents, and shows the progress of indexing.
 
-Where a server has the folder open, the work is its: this process writes pointers into the table beside it and watches them go. Where
-none has, or it ends meanwhile, this process takes the folder and does the work itself. Knows the terminal; must not know how an index
-is built.
+If a server has the folder open, that server does the indexing: this process writes pointers into the table and watches them
+disappear. If no server has it open, or the server ends, this process opens the folder and does the indexing. Knows the terminal;
+must not know how an index is built.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from hibernaut.wiring.embedded import TENANTS, Beside, Embedded
 from hibernaut.wiring.settings import EmbeddedSettings
 
 LOOK = 0.5
-"""Seconds between two looks at what is left."""
+"""Seconds between two checks of the remaining work."""
 STILL = "Nothing was indexed for a minute: what stands in the way is in the server's log. Still waiting."
 
 
@@ -39,7 +39,7 @@ class _Open:
 
 
 def reindex(data: str | None) -> None:
-    """Until the index is whole. Raises: CannotServe, also where it was interrupted, BadSetting."""
+    """Rebuild the index and return when it is complete. Raises: CannotServe, also after an interrupt, BadSetting."""
     settings = EmbeddedSettings.from_environment()
     if data is not None:
         settings = replace(settings, data=Path(data).expanduser())
@@ -70,7 +70,7 @@ def reindex(data: str | None) -> None:
 
 @contextmanager
 def _opened(settings: EmbeddedSettings) -> Iterator[_Open]:
-    """Raises: DataFolderUnusable, TableError, IndexAsleep."""
+    """The data folder. Raises: DataFolderUnusable, TableError, IndexAsleep."""
     try:
         house = Embedded(settings)
     except DataFolderTaken:
@@ -88,7 +88,7 @@ def _opened(settings: EmbeddedSettings) -> Iterator[_Open]:
 
 
 def _watched(folder: _Open, settings: EmbeddedSettings, told: Told) -> bool:
-    """Whether the index knows everything; False where the one who fed it is gone."""
+    """Whether the index is complete; False if the process that fed it has ended."""
     dwindling = Dwindling(told, STILL)
     while not all([folder.reindexing.end(tenant) for tenant in TENANTS]):
         dwindling.left(sum(folder.reindexing.left(tenant) for tenant in TENANTS))

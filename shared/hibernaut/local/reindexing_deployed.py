@@ -1,7 +1,7 @@
-"""`hibernaut reindex --env`: a deployed stack's index is built anew by its own function, and this process shows how far that is.
+"""`hibernaut reindex --env`: has the function of a deployed stack rebuild its index, and shows the progress.
 
-Knows: Lambda's Invoke, the stack's outputs, and what `index_memory` answers. Must not know: how an index is built. boto3 is not in the
-local set, so it is imported when it is needed.
+Knows: Lambda's Invoke, the stack's outputs, and the reply of `index_memory`. Must not know: how an index is built. boto3 is
+imported on use, because the local set of dependencies does not contain it.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.ids import DEFAULT_TENANT
 
 LOOK = 3.0
-"""Seconds between two questions to the function: each is an invocation."""
+"""Seconds between two polls of the function: each is an invocation."""
 LONGEST = 910
-"""Seconds that an answer is waited for: longer than Lambda lets a function run."""
+"""The read time-out in seconds: longer than the function's own time limit."""
 OUTPUT = "IndexFunction"
 NO_BOTO3 = "reindexing a deployed stack needs boto3, which is not installed here: pip install boto3 (make dev in a checkout)"
 STILL = "Nothing was indexed for a minute: what stands in the way is in the log of {function}. Still waiting."
 
 
 class Lambda(Protocol):
-    """What is used of boto3's client."""
+    """The used part of boto3's client."""
 
     def invoke(self, **request: Any) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """The function that feeds the index: by its name, or by the environment of its stack."""
+    """The function that feeds the index, identified by its name or by the environment of its stack."""
 
     function: str | None = None
     env: str | None = None
 
 
 def reindex(asked: Deployed) -> None:
-    """Until the index is whole. Raises: CannotServe, also where it was interrupted."""
+    """Rebuild the index and return when it is complete. Raises: CannotServe, also after an interrupt."""
     try:
         from botocore.exceptions import BotoCoreError
     except ImportError as error:
@@ -60,7 +60,9 @@ def reindex(asked: Deployed) -> None:
 
 
 def build_anew(function: str, client: Lambda, told: Told, wait: Callable[[float], object] | None = None) -> None:
-    """Empty the index, and tell how it fills. Asked again halfway, it begins anew. Raises: CannotServe, and whatever botocore raises."""
+    """Empty the index, and report how it fills. A second call during a rebuild starts again. Raises: CannotServe, and any error
+    of botocore.
+    """
     wait = wait or threading.Event().wait
     told.line(f"Reindexing by {function}; searches go on.")
     records = int(_asked(client, function, {"reindex": DEFAULT_TENANT})["records"])
@@ -91,7 +93,7 @@ def _asked(client: Lambda, function: str, event: JsonObject) -> JsonObject:
 
 
 def _function_of(stack: str) -> str:
-    """What the stack says. Raises: CannotServe."""
+    """The function's name from the stack's outputs. Raises: CannotServe."""
     import boto3
     from botocore.exceptions import ClientError
 
@@ -106,7 +108,7 @@ def _function_of(stack: str) -> str:
 
 
 def _lambda() -> Lambda:
-    """One attempt: a second would begin anew."""
+    """A client without retries: a retry would start the rebuild again."""
     import boto3
     from botocore.config import Config
 

@@ -1,4 +1,4 @@
-"""The local server: one app on one socket of this machine, until it is told to stop.
+"""The local server: one app on one socket of this machine, until it is stopped.
 
 Knows uvicorn. Must not know: which profile is served, or what is printed about it.
 """
@@ -23,9 +23,9 @@ logger = logging.getLogger(__name__)
 
 BACKLOG = 2048
 KEEP_ALIVE = 75
-"""Seconds that an idle connection is kept: longer than clients keep theirs, so that none is closed under a request."""
+"""Seconds after which an idle connection is closed: longer than clients keep theirs, so that none is closed during a request."""
 GRACE = 5
-"""Seconds that requests under way have to end after the stop."""
+"""Seconds that current requests may continue after the stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,10 @@ class Patience:
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens there (port 0: a free one). Raises: OSError where the port is taken or the host is not this machine's."""
-    # The protocol is named, unlike in socket.create_server: asyncio switches off Nagle's delay (40 ms a reply) on such sockets only.
+    """A listening socket (port 0: a free one). Raises: OSError if the port is taken or the host does not belong to this
+    machine.
+    """
+    # The protocol is set, unlike in socket.create_server: asyncio disables Nagle's delay (40 ms a reply) only on such sockets.
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if sys.platform != "win32":
@@ -52,19 +54,19 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def address(listener: socket.socket) -> str:
-    """Where a listening socket is reached by HTTP."""
+    """The HTTP address of a listening socket."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def own_host(host: str, listener: socket.socket) -> str:
-    """What the Host header says where a client uses `host`, the name or address that the server was told to listen on."""
+    """The Host header of a client that uses `host`, the name or address on which the server was told to listen."""
     port = listener.getsockname()[1]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}".lower()
 
 
 def loopback(host: str) -> bool:
-    """Whether only this machine reaches a server that listens there. A name counts by what it stands for."""
+    """Whether only this machine can reach a server on this host. A name counts as the addresses to which it resolves."""
     try:
         found = {info[4][0] for info in socket.getaddrinfo(host, None)}
         return bool(found) and all(ipaddress.ip_address(str(one).partition("%")[0]).is_loopback for one in found)
@@ -105,12 +107,12 @@ class LocalServer:
         self._server = _Server(config, ready, stopping)
 
     def serve(self) -> None:
-        """Until it is stopped. In the main thread an interrupt is passed on when all has ended: KeyboardInterrupt."""
+        """Serve until stopped. On the main thread an interrupt is raised again after the shutdown: KeyboardInterrupt."""
         with self._listener:
             self._server.run(sockets=[self._listener])
 
     def stop(self) -> None:
-        """Answer what is under way, and return from `serve`."""
+        """Let current requests finish, and make `serve` return."""
         self._server.should_exit = True
 
 
@@ -171,6 +173,8 @@ class _Connection(H11Protocol):
 
 
 class _Server(uvicorn.Server):
+    """uvicorn's server with our hooks for start and stop."""
+
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None] | None, stopping: Callable[[], None] | None) -> None:
         super().__init__(config)
         self._ready = ready

@@ -1,4 +1,6 @@
-"""Provider keys and addresses. The deployment decides where they are stored (environment variables locally, SSM with KMS on AWS)."""
+"""Provider keys and addresses. The deployment decides where they are stored (environment variables locally, SSM with KMS on
+AWS).
+"""
 
 from __future__ import annotations
 

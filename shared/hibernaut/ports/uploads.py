@@ -13,7 +13,9 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """A presigned PUT request: `url` accepts exactly these headers and one body of the announced length, once, until it expires."""
+    """A presigned PUT request: `url` accepts exactly these headers and one body of the announced length, once, until it
+    expires.
+    """
 
     url: str
     headers: Mapping[str, str]

@@ -12,7 +12,9 @@ from hibernaut.schemas.usage import LettaUsageStatistics
 
 
 class MessageEvent(Schema):
-    """The `index`-th LettaMessage of a row of the log. `streamed`: followers of the token stream have already seen it as deltas."""
+    """The `index`-th LettaMessage of a row of the log. `streamed`: followers of the token stream have already seen it as
+    deltas.
+    """
 
     kind: Literal["message"] = "message"
     message_id: str

@@ -1,4 +1,6 @@
-"""The configuration of a model (Letta V1 API, digest 4.12). `LLMConfig` is the stored form, `ModelSettings` the newer API's form."""
+"""The configuration of a model (Letta V1 API, digest 4.12). `LLMConfig` is the stored form, `ModelSettings` the newer API's
+form.
+"""
 
 from __future__ import annotations
 

@@ -78,8 +78,8 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """The reply: reasoning, text and calls, in order. `usage` is all zero if the provider reports none; `exchange` holds the bodies if
-    the adapter provides them.
+    """The reply: reasoning, text and calls, in order. `usage` is all zero if the provider reports none; `exchange` holds the bodies
+    if the adapter provides them.
     """
 
     text: str = ""

@@ -1,1 +1,1 @@
-"""Engines of the `Embedder` port: the server's own MiniLM, OpenAI's wire format, Bedrock; and the catalogue of which there are."""
+"""Engines of the `Embedder` port: the built-in MiniLM, OpenAI's wire format, Bedrock; and the catalogue of embedding models."""

@@ -1,6 +1,6 @@
-"""Amazon Bedrock's embedding models, Titan and Cohere: what each is sent, and how it answers. Each request is tried once.
+"""Amazon Bedrock's embedding models, Titan and Cohere: their requests and responses. Each request is tried once.
 
-The function's role says which models it may ask. Knows `InvokeModel` and its errors.
+The role of the Lambda function decides which models it may call. Knows `InvokeModel` and its errors.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hibernaut.schemas.base import Json, JsonObject
 
 CONNECT_SECONDS, SECONDS = 5, 60
 COHERE_TEXTS, COHERE_CHARACTERS = 96, 2048
-"""At most in one request, and in one text (Bedrock user guide, "Cohere Embed models")."""
+"""The limits of one request and of one text (Bedrock user guide, "Cohere Embed models")."""
 TITAN_CHARACTERS = 50_000
 _LATER = frozenset(
     {
@@ -34,13 +34,13 @@ _LATER = frozenset(
 
 
 class Runtime(Protocol):
-    """What is used of boto3's `bedrock-runtime` client."""
+    """The used part of boto3's `bedrock-runtime` client."""
 
     def invoke_model(self, **request: Any) -> Any: ...
 
 
 class BedrockEmbedder:
-    """One model of the function's region."""
+    """One model in the function's region."""
 
     def __init__(self, *, model: str, dimension: int, client: Runtime | None = None) -> None:
         facts = known(model)
@@ -57,7 +57,7 @@ class BedrockEmbedder:
         return tokens.count(text)
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> list[Vector]:
-        """As the port says; of a longer text, the beginning."""
+        """As the port says; of a longer text only the beginning counts."""
         most = COHERE_TEXTS if self._cohere else 1
         vectors: list[Vector] = []
         for batch in batches(texts, limit=self.max_tokens, most=most, most_tokens=most * self.max_tokens):

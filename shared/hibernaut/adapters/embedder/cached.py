@@ -1,5 +1,6 @@
-"""Vectors of the queries and texts that were embedded last, kept in memory: a search that is paged, or asked again, asks its model once, and
-a text that a search has compared before the index knew it is not embedded again by whoever indexes it."""
+"""A cache of recent vectors. A repeated or paged search does not call the model again, and a text that a search has embedded
+before it was indexed is not embedded again by the indexer.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +12,14 @@ from collections.abc import Sequence
 from hibernaut.ports.embedder import Embedder, Vector
 
 MOST_QUERIES = 256
-"""Some 12 kB each for 384 dimensions, 100 kB for 3,072."""
+"""The number of vectors: some 12 kB each for 384 dimensions, 100 kB for 3,072."""
 MOST_TEXTS = 64
 
 
 class CachedEmbedder:
-    """An embedder that remembers vectors by a sum of their texts, so that a long one is not kept. Queries and texts are apart: some models
-    read them differently, and an import does not drive queries out."""
+    """An embedder with a cache, keyed by a hash of the text, so that long texts are not stored. Queries and documents have
+    separate caches: some models embed them differently, and an import does not evict queries.
+    """
 
     def __init__(self, inner: Embedder, most: int = MOST_QUERIES, most_texts: int = MOST_TEXTS) -> None:
         self._inner = inner
@@ -41,7 +43,7 @@ class CachedEmbedder:
         return self._inner.count(text)
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> list[Vector]:
-        """As the port says. Two threads with the same new text may both ask the model."""
+        """As the port says. Two threads with the same new text may both call the model."""
         sums = [hashlib.sha256(text.encode(errors="surrogatepass")).digest() for text in texts]
         found = self._remembered(sums, query)
         missing = {key: text for key, text in zip(sums, texts, strict=True) if key not in found}

@@ -1,7 +1,7 @@
-"""Which embedding models there are, and which one serves a configuration (port `Embedders`).
+"""The embedding models of a deployment, and which of them serves a configuration (port `Embedders`).
 
-A key goes to the address that is configured with it and nowhere else: a configuration that names another address is called there without
-a key, or not at all. Making a catalogue connects to nobody and loads nothing.
+A key is sent only to the address that is configured with it: a configuration with another address is called without a key, or not
+at all. Creating a catalogue opens no connection and loads nothing.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from hibernaut.schemas.llm_config import EmbeddingConfig, EmbeddingModelDescript
 OPENAI = "openai"
 OPENAI_DEFAULT = f"{OPENAI}/text-embedding-3-small"
 OTHER_WIRES = frozenset({"anthropic", "azure", "google_ai", "google_vertex", "hugging-face", "pinecone"})
-"""Endpoint types that V1 knows and that do not speak OpenAI's format: texts are not sent there to find that out."""
+"""Endpoint types of V1 that do not use OpenAI's format: no text is sent there."""
 NONE = "none"
-"""The setting's word for no embedding at all."""
+"""The value of the setting for no embedding."""
 MOST_KEPT = 64
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class DefaultEmbedding:
-    """What a deployment asks for: a handle or "none", and the dimension where that is not known or shall be shorter."""
+    """The deployment's setting: a handle or "none", and the dimension if it is unknown or shall be smaller."""
 
     handle: str | None = None
     dimension: int | None = None
 
 
 class EmbedderCatalogue:
-    """The embedding models of a deployment. `bedrock`: the account's own models may be asked, as on AWS.
+    """The embedding models of a deployment. `bedrock`: the account's Bedrock models may be called, as on AWS.
 
-    `only_configured`: no address is called that only a caller names; a server that others may reach needs it.
+    `only_configured`: addresses that only a caller names are refused; a server with remote clients needs this.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class EmbedderCatalogue:
         self._default = self._default_row(default)
 
     def of(self, config: EmbeddingConfig | None) -> Embedder | None:
-        """As the port says. Equal configurations get the same embedder, with its memory of queries."""
+        """As the port says. Equal configurations share one embedder and its cache."""
         if config is None:
             return None
         kind, endpoint = config.embedding_endpoint_type, (config.embedding_endpoint or "").rstrip("/")
@@ -81,7 +81,7 @@ class EmbedderCatalogue:
             return self._made[key]
 
     def default(self) -> EmbeddingConfig | None:
-        """The configured one; else MiniLM where its weights are installed, OpenAI's where there is a key, nothing."""
+        """The configured model; else MiniLM if its weights are installed, OpenAI's if there is a key, or None."""
         if self._default is None:
             return None
         return EmbeddingConfig.model_validate(self._default.model_dump(include=set(EmbeddingConfig.model_fields)))
@@ -90,8 +90,9 @@ class EmbedderCatalogue:
         return self._default.handle if self._default else None
 
     def descriptions(self) -> list[EmbeddingModelDescription]:
-        """What is there without asking a provider for its list, the default first. Of Bedrock's models only a default is there: which
-        others the account may ask, nobody says."""
+        """The models that are known without a provider's list, the default first. Of Bedrock's models only the default is listed,
+        because the account's other models are unknown.
+        """
         rows = [self._default] if self._default else []
         if self._minilm and self.default_handle() != MINILM_HANDLE:
             rows.append(description(OWN, MINILM, MINILM_DIMENSION))
@@ -118,7 +119,9 @@ class EmbedderCatalogue:
         return BedrockEmbedder(model=model, dimension=dimension)
 
     def _address(self, config: EmbeddingConfig, endpoint: str) -> tuple[str, str | None] | None:
-        """Where the model answers, and with which key. One that came from a handle follows its provider to wherever that answers now."""
+        """(address, key) of the model; None: refused. A configuration that came from a handle uses its provider's current
+        address.
+        """
         follows = (config.handle or "").partition("/")[0] == OPENAI or (not endpoint and config.embedding_endpoint_type == OPENAI)
         if self._url is not None and (follows or bare_address(endpoint) == bare_address(self._url)):
             return self._url, self._key

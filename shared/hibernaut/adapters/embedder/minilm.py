@@ -1,6 +1,6 @@
 """`hibernaut/minilm`: all-MiniLM-L6-v2 in this process, without a key and without a network.
 
-Loaded when the first text comes, which a line of the log tells. Knows no wire and no provider.
+The model is loaded at the first text, and a log line reports it. Knows no wire format and no provider.
 """
 
 from __future__ import annotations
@@ -23,18 +23,22 @@ if TYPE_CHECKING:
 
 SPACE, DIMENSION, MAX_TOKENS = "minilm-l6-v2-384", 384, 254
 TOKENS_AT_ONCE = 256
-"""Pieces of several short texts that go through the network together; a long one goes alone."""
+"""The number of pieces of short texts that share one pass through the network; a long text has a pass of its own."""
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
+    """The loaded model: its tokenizer and its network."""
+
     words: WordPieces
     network: Network
 
 
 class MiniLM:
-    """The `Embedder`. `folder`: where its files lie, else in the installed package. Threads compute side by side, one core each."""
+    """The embedder. `folder`: the location of the files, by default the installed package. Threads compute in parallel, one core
+    each.
+    """
 
     space, dimension, max_tokens = SPACE, DIMENSION, MAX_TOKENS
 
@@ -45,11 +49,11 @@ class MiniLM:
         self._refused: str | None = None
 
     def count(self, text: str) -> int:
-        """Raises: EmbedderFailed where the model cannot be loaded."""
+        """The number of pieces. Raises: EmbedderFailed if the model cannot be loaded."""
         return self._ready().words.count(text)
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> list[Vector]:  # noqa: ARG002 - it reads both alike
-        """As the port says; of a longer text, the beginning. Between texts other threads get their turn."""
+        """As the port says; of a longer text only the beginning counts. Other threads can run between texts."""
         loaded = self._ready()
         vectors: list[Vector] = []
         for group in _groups([loaded.words.numbers(text, MAX_TOKENS) for text in texts]):
@@ -84,13 +88,13 @@ def _loaded(folder: Path) -> _Loaded:
 
     from hibernaut.adapters.embedder.minilm_network import Network
 
-    # A product on all cores is ten times slower as soon as one of them is busy; work is shared out by texts instead.
+    # A product on all cores is ten times slower as soon as one of them is busy, so the work is distributed by texts.
     threadpool_limits(limits=1, user_api="blas")
     return _Loaded(WordPieces(minilm_files.vocabulary(folder)), Network(minilm_files.weights(folder)))
 
 
 def _groups(texts: Sequence[Sequence[int]]) -> Iterator[list[Sequence[int]]]:
-    """The texts in order, as many together as are short enough."""
+    """The texts in order, in groups that are short enough for one pass."""
     group: list[Sequence[int]] = []
     for text in texts:
         if group and sum(map(len, group)) + len(text) > TOKENS_AT_ONCE:

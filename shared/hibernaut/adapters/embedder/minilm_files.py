@@ -1,8 +1,8 @@
-"""The files of all-MiniLM-L6-v2: found in an installed package, checked, and laid into memory without a copy.
+"""The files of all-MiniLM-L6-v2: finds them in an installed package, verifies them, and maps them into memory without a copy.
 
-The package is only a folder with the official files (nothing of it is run, and its own requirements are not installed), and its
-publisher need not be trusted: both files must have the sums of the official ones (sentence-transformers/all-MiniLM-L6-v2, revision
-1110a243). Checking them reads 90 MB: a tenth of a second, once in a process.
+The package serves only as a folder with the official files (none of its code runs, and its requirements are not installed). Its
+publisher is not trusted: both files must have the official SHA-256 sums (sentence-transformers/all-MiniLM-L6-v2, revision
+1110a243). Verification reads 90 MB: a tenth of a second, once in a process.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _TYPES: Mapping[str, str] = {"F32": "<f4", "I64": "<i8"}
 
 
 class NotTheModel(Exception):
-    """A file is missing, cannot be read, or is not the official one; the text says which."""
+    """A file is missing, unreadable, or not the official one; the message names the file."""
 
 
 def installed() -> bool:
-    """Whether all that the model needs is there. Imports none of it."""
+    """Whether everything that the model needs is installed. Imports none of it."""
     return all(find_spec(name) is not None for name in NEEDED)
 
 
@@ -45,7 +45,7 @@ def installed_folder() -> Path:
 
 
 def checked(folder: Path) -> Path:
-    """The folder, whose files are the official ones. Raises: NotTheModel."""
+    """The folder, after a check that its files are the official ones. Raises: NotTheModel."""
     for name, expected in SUMS.items():
         try:
             with (folder / name).open("rb") as file:
@@ -58,12 +58,12 @@ def checked(folder: Path) -> Path:
 
 
 def vocabulary(folder: Path) -> Sequence[str]:
-    """The pieces of words, in the order of their numbers."""
+    """The word pieces, in the order of their ids."""
     return (folder / VOCABULARY).read_text(encoding="utf-8").splitlines()
 
 
 def weights(folder: Path) -> Weights:
-    """The arrays of a safetensors file by their names, read-only, on pages that the system loads and drops as it likes."""
+    """The arrays of a safetensors file by name, read-only and memory-mapped."""
     import numpy as np
 
     file = np.memmap(folder / WEIGHTS, dtype=np.uint8, mode="r").view(np.ndarray)

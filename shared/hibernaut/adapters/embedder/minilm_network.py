@@ -1,8 +1,8 @@
-"""The network of all-MiniLM-L6-v2: six layers of BERT over 384 numbers a token, twelve heads, the mean of the tokens at the end.
+"""The network of all-MiniLM-L6-v2: six layers of BERT with 384 dimensions and twelve heads, and mean pooling.
 
-In numpy alone. Imported when vectors are first made, as numpy takes a tenth of a second. Several texts go through the wide products
-together, one below the other and without padding, as one short text would wait for the weights more than it computes; each attends to
-itself only. numpy gives the interpreter to other threads within its products.
+Uses only numpy, and is imported when vectors are first made, because importing numpy takes a tenth of a second. Several texts
+share the wide matrix products, concatenated without padding, because one short text would wait for memory more than it computes;
+each text attends only to itself. numpy releases the interpreter's lock within its products.
 """
 
 from __future__ import annotations
@@ -21,16 +21,18 @@ LAYERS, HEADS, HEAD_SIZE, SIZE = 6, 12, 32, 384
 _EPSILON = np.float32(1e-12)
 _SCALE = np.float32(HEAD_SIZE**-0.5)
 _ROWS = 32
-"""Rows of the widest product that are bent at once: they and what is computed from them stay in the processor's cache."""
+"""The number of rows of the widest product to which the activation is applied at once, so that they remain in the processor's
+cache.
+"""
 _HALF, _ONE, _ROOT_HALF = np.float32(0.5), np.float32(1), np.float32(0.5**0.5)
-# 1 - erf(x) for x >= 0 by Abramowitz and Stegun 7.1.26: exact to 1.5e-7, as much as these numbers hold.
+# 1 - erf(x) for x >= 0 by Abramowitz and Stegun 7.1.26: exact to 1.5e-7, the precision of these numbers.
 _ERF_T = np.float32(0.3275911)
 _ERF = tuple(np.float32(a) for a in (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592))
 
 
 @dataclass(frozen=True, slots=True)
 class _Dense:
-    """A product and what is added to it. `weight` stands on its side, as the file has it: no copy is made."""
+    """A linear layer. `weight` is transposed, as in the file: no copy is made."""
 
     weight: Numbers
     bias: Numbers
@@ -47,6 +49,8 @@ class _Dense:
 
 @dataclass(frozen=True, slots=True)
 class _Norm:
+    """A layer normalization."""
+
     weight: Numbers
     bias: Numbers
 
@@ -55,7 +59,7 @@ class _Norm:
         return cls(weights[f"{name}.LayerNorm.weight"], weights[f"{name}.LayerNorm.bias"])
 
     def over(self, rows: Numbers) -> Numbers:
-        """In place: each row with mean zero and variance one, then stretched and moved."""
+        """Normalize in place: each row to mean zero and variance one, then scale and shift."""
         rows -= rows.mean(axis=1, keepdims=True)
         rows /= np.sqrt(np.square(rows).mean(axis=1, keepdims=True) + _EPSILON)
         rows *= self.weight
@@ -65,6 +69,8 @@ class _Norm:
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
+    """A transformer layer."""
+
     query: _Dense
     key: _Dense
     value: _Dense
@@ -102,17 +108,17 @@ class _Layer:
 
 
 class Network:
-    """`weights` by the names that the file gives them; they are used where they lie. Has no state, so that threads share it."""
+    """The network. `weights` are named as in the file and used in place. Stateless, so that threads can share it."""
 
     def __init__(self, weights: Weights) -> None:
         self._words = weights["embeddings.word_embeddings.weight"]
-        # All texts are of the first kind: the second stands behind a marker that one text has not.
+        # All tokens have type 0: type 1 marks the second text of a pair.
         self._places = weights["embeddings.position_embeddings.weight"] + weights["embeddings.token_type_embeddings.weight"][0]
         self._norm = _Norm.named(weights, "embeddings")
         self._layers = [_Layer.numbered(weights, number) for number in range(LAYERS)]
 
     def vectors(self, texts: Sequence[Sequence[int]]) -> Numbers:
-        """A row of length one for each text, given as the numbers of its pieces with their markers."""
+        """A row of unit norm for each text; a text is the ids of its pieces with special tokens."""
         rows = self._norm.over(np.concatenate([self._words[list(text)] + self._places[: len(text)] for text in texts]))
         slices = _slices(texts)
         for layer in self._layers:
@@ -128,7 +134,7 @@ def _slices(texts: Sequence[Sequence[int]]) -> list[slice]:
 
 
 def _attention(query: Numbers, key: Numbers, value: Numbers) -> Numbers:
-    """What each token takes from the others of its text, for all heads side by side."""
+    """The self-attention of one text, for all heads side by side."""
     length = len(query)
     by_head = [part.reshape(length, HEADS, HEAD_SIZE).transpose(1, 0, 2) for part in (query, key, value)]
     shares: Numbers = np.multiply(by_head[0], _SCALE) @ by_head[1].transpose(0, 2, 1)
@@ -140,7 +146,7 @@ def _attention(query: Numbers, key: Numbers, value: Numbers) -> Numbers:
 
 
 def _gelu(rows: Numbers) -> Numbers:
-    """x·Φ(x), in place: max(x, 0) less what the error function leaves, |x|/2 · (1 - erf(|x|/√2))."""
+    """x·Φ(x), in place: max(x, 0) - |x|/2 · (1 - erf(|x|/√2))."""
     spare = [np.empty((_ROWS, rows.shape[1]), np.float32) for _ in range(3)]
     for start in range(0, len(rows), _ROWS):
         part = rows[start : start + _ROWS]

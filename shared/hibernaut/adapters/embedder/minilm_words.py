@@ -1,7 +1,8 @@
-"""WordPiece as all-MiniLM-L6-v2 was trained with it: a text becomes the numbers of its pieces (BERT's uncased vocabulary).
+"""The WordPiece tokenizer of all-MiniLM-L6-v2: converts a text to the ids of its pieces (BERT's uncased vocabulary).
 
-Knows: the rules of BERT's normalizer (control characters out, a space around each CJK character and each mark of punctuation, accents
-off, lower case) and the greedy, longest-first cutting of words. Markers that a text spells out itself ("[SEP]") are only words to it.
+Knows: the rules of BERT's normalizer (control characters are removed, CJK characters and punctuation are separated by spaces,
+accents are removed, letters are lower-cased) and the greedy longest-first split of words. Special tokens spelled out in a text
+("[SEP]") count as ordinary words.
 """
 
 from __future__ import annotations
@@ -12,16 +13,16 @@ from itertools import chain
 
 BEGIN, END, UNKNOWN = 101, 102, 100
 LONGEST_WORD = 100
-"""Characters: a longer word is unknown as a whole."""
+"""The longest word in characters; a longer one is unknown as a whole."""
 KEPT_WORDS = 50_000
-"""Words whose pieces are remembered: some 10 MB. Texts repeat their words, and finding one costs a hundredth of cutting it."""
+"""The number of words in the cache of pieces: about 10 MB. Texts repeat words, and a look-up costs a hundredth of a split."""
 KEPT_COUNTS = 100_000
-"""Written words whose number of pieces is remembered: some 10 MB. Long texts have more of these, for they come with their marks."""
+"""The number of written words in the cache of counts: about 10 MB. It is larger, because punctuation makes more variants."""
 STRIDE = 65_536
-"""Characters that are read at once, so that a text of megabytes needs no lists of its own size."""
+"""The number of characters that are processed at once, so that a text of megabytes needs no lists of its size."""
 _DROPPED = frozenset({"Mn", "Cc", "Cf", "Cs", "Co"})
 _SYMBOLS = frozenset("$+<=>^`|~")
-"""Punctuation to BERT, though Unicode calls them symbols."""
+"""BERT treats these symbols as punctuation."""
 _CJK = (
     range(0x3400, 0x4DC0),
     range(0x4E00, 0xA000),
@@ -33,7 +34,7 @@ _CJK = (
 
 
 class WordPieces:
-    """`vocabulary`: its pieces in the order of their numbers. Thread-safe."""
+    """The tokenizer. `vocabulary`: the pieces in the order of their ids. Thread-safe."""
 
     def __init__(self, vocabulary: Sequence[str]) -> None:
         self._characters = _Characters()
@@ -41,14 +42,14 @@ class WordPieces:
         self._counts = _Counts(self._characters, self._pieces)
 
     def count(self, text: str) -> int:
-        """How many pieces it has, markers not counted."""
+        """The number of pieces of a text, without special tokens."""
         plain = text.replace("\n", " ").replace("\t", " ").replace("\r", " ")
-        if plain.isprintable():  # then only spaces part its words, and what stands between them is normalized by itself
+        if plain.isprintable():  # then only spaces separate words, and each word can be normalized alone
             return sum(map(self._counts.__getitem__, plain.split()))
         return sum(sum(map(len, map(self._pieces.__getitem__, words))) for words in self._words(text))
 
     def numbers(self, text: str, limit: int) -> list[int]:
-        """Its first pieces, at most `limit`, between the markers of a beginning and an end."""
+        """The ids of the first pieces, at most `limit`, between the special tokens for beginning and end."""
         found: list[int] = []
         for words in self._words(text, first=limit * LONGEST_WORD // 10):
             found += chain.from_iterable(map(self._pieces.__getitem__, words))
@@ -57,7 +58,7 @@ class WordPieces:
         return [BEGIN, *found[:limit], END]
 
     def _words(self, text: str, first: int = STRIDE) -> Iterator[list[str]]:
-        """The normalized words, from as many characters at once as `first` says, and then from STRIDE."""
+        """The normalized words: from the first `first` characters, then from STRIDE characters at a time."""
         start, stride = 0, first
         while start < len(text):
             end = len(text) if len(text) <= start + stride else _after_a_space(text, start, start + stride)
@@ -67,12 +68,12 @@ class WordPieces:
 
 
 def _after_a_space(text: str, start: int, end: int) -> int:
-    """Where to cut without cutting a word; where there is no space for that long, anywhere."""
+    """A position for a cut that does not split a word; if there is no space, any position."""
     return max(text.rfind(" ", start, end), text.rfind("\n", start, end)) + 1 or end
 
 
 class _Characters(dict[int, str]):
-    """What becomes of a character that stands decomposed; learnt as they come, at most the whole of Unicode."""
+    """The cache of normalized characters in decomposed form; at most all of Unicode."""
 
     def __missing__(self, point: int) -> str:
         self[point] = shown = _normalized(chr(point))
@@ -93,8 +94,9 @@ def _normalized(character: str) -> str:
 
 
 class _Counts(dict[str, int]):
-    """How many pieces has what stands between two spaces, as it was written; remembered for what was met last and is no longer than a
-    word."""
+    """The cache of piece counts for text between two spaces, as written; it holds recent entries of at most the length of a
+    word.
+    """
 
     def __init__(self, characters: _Characters, pieces: _Pieces) -> None:
         super().__init__()
@@ -111,7 +113,7 @@ class _Counts(dict[str, int]):
 
     def _counted(self, written: str) -> int:
         length = self._pieces.length
-        if written.isascii():  # most are a word, or a word and a mark behind it
+        if written.isascii():  # most are a word, or a word followed by punctuation
             if written.isalnum():
                 return length(written.lower())
             if not written[-1].isalnum() and written[:-1].isalnum():
@@ -123,7 +125,7 @@ class _Counts(dict[str, int]):
 
 
 class _Pieces(dict[str, tuple[int, ...]]):
-    """The pieces of a word, remembered for the words met last."""
+    """The cache of word pieces for recent words."""
 
     def __init__(self, vocabulary: Mapping[str, int]) -> None:
         super().__init__()
@@ -140,7 +142,7 @@ class _Pieces(dict[str, tuple[int, ...]]):
         return 1 if word in self._vocabulary else len(self._cut(word))
 
     def _cut(self, word: str) -> tuple[int, ...]:
-        """Always the longest piece that fits next; a word of which any part has no piece is unknown."""
+        """The pieces of a word: the longest matching piece at each position. If a part matches no piece, the word is unknown."""
         if len(word) > LONGEST_WORD:
             return (UNKNOWN,)
         found: list[int] = []

@@ -1,6 +1,6 @@
-"""Embeddings by OpenAI's wire format, on OpenAI's own and on every server that speaks it (Ollama, vLLM, LM Studio, Together, Mistral…).
+"""Embeddings by OpenAI's wire format, from OpenAI and compatible servers (Ollama, vLLM, LM Studio, Together, Mistral…).
 
-Each request is tried once. No key, address or header is taken from the environment, and no error repeats what was sent.
+Each request is tried once. The environment provides no key, address or header, and no error quotes the request.
 """
 
 from __future__ import annotations
@@ -21,16 +21,18 @@ if TYPE_CHECKING:
 
 OFFICIAL_URL = "https://api.openai.com/v1"
 SECONDS, CONNECT_SECONDS = 60.0, 10.0
-"""The longest silence within an answer, and the longest wait for a connection."""
+"""Seconds: the longest silence within a response, and the longest time for connecting."""
 MOST_TEXTS, MOST_TOKENS = 2048, 100_000
-"""In one request; OpenAI takes 2,048 texts and 300,000 of its own tokens."""
+"""The limits of one request; OpenAI accepts 2,048 texts and 300,000 of its own tokens."""
 _LATER = frozenset({408, 409, 425, 429})
 _OF_TEXTS = frozenset({400, 413, 422})
 _NO_CREDIT = "insufficient_quota"
 
 
 class OpenAIEmbedder:
-    """One model at one address. Without `url` it is OpenAI's own; without `key` none is sent. `batch`: texts in a request."""
+    """One model at one address. Without `url` it is OpenAI's own; without `key` none is sent. `batch`: the number of texts in a
+    request.
+    """
 
     def __init__(self, *, model: str, dimension: int, key: str | None = None, url: str | None = None, batch: int = 32) -> None:
         facts = known(model)
@@ -49,7 +51,7 @@ class OpenAIEmbedder:
         return tokens.count(text)
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> list[Vector]:  # noqa: ARG002 - the wire has no word for it
-        """As the port says; of a longer text, the beginning."""
+        """As the port says; of a longer text only the beginning counts."""
         vectors: list[Vector] = []
         for batch in batches(texts, limit=self.max_tokens, most=self._batch, most_tokens=MOST_TOKENS):
             vectors += self._ask(batch)
@@ -109,5 +111,5 @@ def _rows(answer: Response) -> Json:
 
 
 def _comes_back(answer: Response) -> bool:
-    """Whether the same may succeed later: not where the account has no credit, whatever the status says."""
+    """Whether a retry may succeed: not if the account has no credit, whatever the status is."""
     return (answer.status_code in _LATER or answer.status_code >= 500) and _NO_CREDIT not in answer.text

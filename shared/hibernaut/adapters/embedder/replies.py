@@ -1,5 +1,6 @@
-"""What the adapters of remote embedding models share: the name of a model's space, texts in requests that are small enough, and vectors
-that were checked before they count. Knows no wire."""
+"""Shared code for remote embedding models: the name of a model's space, the division of texts into requests, and the validation
+of vectors. Knows no wire format.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +15,14 @@ from hibernaut.ports.embedder import EmbedderFailed, Vector
 from hibernaut.schemas.base import Json
 
 BLANK = " "
-"""Sent instead of an empty text, which these services refuse."""
+"""The substitute for an empty text, which these services refuse."""
 LONGEST_TOKEN = 8
-"""Characters: what stands behind as many of them as there may be tokens is not even counted."""
+"""Characters per token at most: text beyond this bound is cut without counting tokens."""
 _LONGEST_NAME = 60
 
 
 def space_of(model: str, dimension: int) -> str:
-    """The name of its space; where a model's name had to be changed for it, a part of its sum keeps it from another's."""
+    """The name of the space. If the model's name contains unsuitable characters, a part of its hash keeps the name unique."""
     name = re.sub(r"[^a-z0-9]+", "-", model.lower()).strip("-")[:_LONGEST_NAME]
     mark = "" if name == model else f"-{hashlib.sha256(model.encode()).hexdigest()[:8]}"
     return f"{name}{mark}-{dimension}"
@@ -33,10 +34,10 @@ def max_tokens_of(model: str) -> int:
 
 
 def fitting(text: str, limit: int) -> tuple[str, int]:
-    """The text as it may be sent, its beginning where it is too long, and its tokens."""
+    """The text, cut if it is too long, and its size in tokens."""
     text = text[: limit * LONGEST_TOKEN].replace("\0", " ")
     if not text.isascii():
-        text = text.encode("utf-8", "replace").decode("utf-8")  # half of a surrogate pair cannot be sent
+        text = text.encode("utf-8", "replace").decode("utf-8")  # a lone surrogate cannot be sent
     if not text.strip():
         return BLANK, 1
     size = tokens.count(text)
@@ -47,7 +48,7 @@ def fitting(text: str, limit: int) -> tuple[str, int]:
 
 
 def batches(texts: Sequence[str], *, limit: int, most: int, most_tokens: int) -> Iterator[list[str]]:
-    """The texts in order, cut to `limit` tokens each, at most `most` of them and `most_tokens` in a request."""
+    """The texts in order, cut to `limit` tokens each, in requests of at most `most` texts and `most_tokens` tokens."""
     batch: list[str] = []
     held = 0
     for text in texts:
@@ -62,7 +63,7 @@ def batches(texts: Sequence[str], *, limit: int, most: int, most_tokens: int) ->
 
 
 def vector_of(name: str, value: Json, dimension: int) -> Vector:
-    """A vector of length one. Raises: EmbedderFailed for anything else than `dimension` numbers, of which one is not zero."""
+    """A vector of unit norm. Raises: EmbedderFailed unless the value is a list of `dimension` numbers that are not all zero."""
     if not isinstance(value, list) or not all(type(number) in (float, int) for number in value):
         raise EmbedderFailed(f"{name}: the answer holds no vector", retryable=True)
     if len(value) != dimension:

@@ -1,1 +1,1 @@
-"""Engines of the `FileReader` port: a child process, everywhere."""
+"""The engine of the `FileReader` port: a child process, in every profile."""

@@ -1,7 +1,7 @@
-"""The script of the child process: one job on stdin, one reply on stdout, and then it is gone.
+"""The script of the child process: it handles one job from stdin, writes one reply to stdout, and exits.
 
-A job is a line of JSON, then its bytes. It limits its own memory and time first: what it reads was made by others. It imports nothing
-that its job does not need, for every job pays for that.
+A job is a line of JSON, followed by its bytes. The script first limits its own memory and time, because its input is untrusted.
+It imports only what its job needs, because every job pays for the imports.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import warnings
 
 def main() -> None:
     source, sink = sys.stdin.buffer, os.dup(1)
-    os.dup2(2, 1)  # what a parser prints must not reach the reply
+    os.dup2(2, 1)  # the output of a parser must not reach the reply
     job = json.loads(source.readline())
     limit_itself(job["memory"], job["cpu"])
     sys.path.extend(entry for entry in job["path"] if entry not in sys.path)
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def limit_itself(memory: int, cpu: int) -> None:
-    """Soft limits of bytes and of seconds of computing; where the system has none, the parent's deadline is left."""
+    """Set soft limits of bytes and CPU seconds; if the system supports none, the parent's deadline remains."""
     import resource
 
     for kind, amount in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_CPU, cpu)):

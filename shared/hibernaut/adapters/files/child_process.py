@@ -1,6 +1,6 @@
-"""Reads files and runs patterns in a child process of this machine, which is killed when it takes too long.
+"""Reads files and matches patterns in a child process of this machine, which is killed at its time limit.
 
-A thread could not be stopped, and a parser that eats the memory would take the server with it. One process per job, about 40 ms.
+A thread could not be stopped, and a parser that uses up the memory would end the server. One process for each job, about 40 ms.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from hibernaut.ports.file_reader import BadPattern, TooSlow
 from hibernaut.schemas.base import Json, JsonObject
 
 MEMORY = 1024 * 1024 * 1024
-"""Bytes of address space that a child may have."""
+"""The limit of a child's address space in bytes."""
 CPU_SECONDS, CPU_SECONDS_PER_MB = 10, 10
-"""Seconds of computing that any job may take, and those beside for each megabyte of its data: a small file does not hold a worker for long."""
+"""The base limit of CPU seconds for a job, and the additional limit for each megabyte of its data: a small file cannot occupy a
+worker for long.
+"""
 _CHILD = Path(__file__).with_name("child.py")
-# Isolated, without `site` (the parent's path is handed over instead), UTF-8.
+# Isolated, without `site` (the parent passes its path), UTF-8.
 _FLAGS = ("-I", "-S", "-X", "utf8", "-W", "ignore")
 
 
@@ -34,7 +36,7 @@ class ChildFileReader:
         self._cpu_seconds = cpu_seconds
 
     def text(self, data: bytes, kind: FileKind, *, seconds: float) -> str:
-        """Raises: Unreadable, OSError."""
+        """As the port says. Raises: Unreadable, OSError."""
         if kind is FileKind.TEXT:
             return decoded(data)
         try:
@@ -50,7 +52,7 @@ class ChildFileReader:
                 raise Unreadable("The file could not be read: its parser failed, or needed too much memory.")
 
     def matching(self, lines: Sequence[str], pattern: str, *, seconds: float, most: int) -> list[int]:
-        """Raises: BadPattern, TooSlow, OSError."""
+        """As the port says. Raises: BadPattern, TooSlow, OSError."""
         match self._run({"work": "grep", "pattern": pattern, "most": most}, "\n".join(lines).encode("utf-8", "replace"), seconds):
             case {"found": list(found)}:
                 return [int(index) for index in found]
@@ -60,7 +62,7 @@ class ChildFileReader:
                 raise TooSlow
 
     def _run(self, job: JsonObject, data: bytes, seconds: float) -> Json:
-        """The child's reply; None where it died. Raises: TooSlow where it took more than its time or its computing, OSError."""
+        """The child's reply; None if the child died. Raises: TooSlow at the limit of time or CPU time, OSError."""
         path = [entry for entry in sys.path if Path(entry).is_absolute()]
         cpu = min(self._cpu_seconds + CPU_SECONDS_PER_MB * len(data) // 1024**2, math.ceil(seconds) + 2)
         head = json.dumps({**job, "path": path, "memory": self._memory, "cpu": cpu}).encode()

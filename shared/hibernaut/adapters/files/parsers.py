@@ -1,6 +1,7 @@
-"""Texts of PDF, DOCX and HTML files. Runs in the child process; a file that no text can be made of raises ValueError with what to tell.
+"""Extracts the text of PDF, DOCX and HTML files in the child process. A file without readable text raises ValueError with a
+message for the sender.
 
-Knows the formats and their traps: archives that unpack to gigabytes, documents behind a password, pages without text.
+Knows the formats and their hazards: archives that expand to gigabytes, password-protected documents, pages without text.
 """
 
 from __future__ import annotations
@@ -14,14 +15,16 @@ from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 LONGEST_TEXT = 50_000_000
-"""Characters that are taken of one file."""
+"""The largest extracted text of one file in characters."""
 _ALWAYS, _PER_BYTE = 1_000_000, 100
-"""Characters that a file of any size may hold, and those beside for each of its bytes: no text that people write is packed tighter."""
+"""The base limit of a file's text in characters, and the additional limit for each of its bytes: no human-written text is
+compressed more tightly.
+"""
 LARGEST_XML = 100 * 1024 * 1024
-"""Bytes that the text of a DOCX may unpack to."""
+"""The largest size in bytes to which a DOCX may expand."""
 MOST_PAGES = 10_000
 _PIECE = 1024 * 1024
-"""Bytes of XML that are unpacked at once."""
+"""The bytes of XML that are unpacked at once."""
 
 
 class _Tag:
@@ -82,12 +85,14 @@ _CHARSET = re.compile(rb"""<meta[^>]{0,200}charset\s*=\s*["']?([\w-]{2,40})""", 
 
 
 def longest_text(size: int) -> int:
-    """Characters that are taken of a file of `size` bytes: what it unpacks to is cut up and embedded, which takes far longer."""
+    """The limit in characters for the text of a file of `size` bytes, because splitting and embedding take far longer than
+    unpacking.
+    """
     return min(LONGEST_TEXT, _ALWAYS + _PER_BYTE * size)
 
 
 def pdf_text(data: bytes) -> str:
-    """The text of a PDF, page after page."""
+    """The text of a PDF, page by page."""
     if b"%PDF-" not in data[:1024]:
         raise ValueError("The file is no PDF, whatever its name says.")
     from pypdf import PdfReader
@@ -117,7 +122,9 @@ def pdf_text(data: bytes) -> str:
 
 
 def docx_text(data: bytes) -> str:
-    """The paragraphs of a DOCX; the cells of a table's row stand on one line. Each element is met once, however they are nested."""
+    """The paragraphs of a DOCX; the cells of a table row are on one line. Each element is visited once, however deeply it is
+    nested.
+    """
     document = _Document()
     parser = ElementTree.XMLParser(target=document)  # noqa: S314  a document type is refused, and the child is bounded
     try:
@@ -139,17 +146,17 @@ def docx_text(data: bytes) -> str:
 
 
 class _Document:
-    """What the XML parser tells of a document, as text. Nothing of the tree is kept."""
+    """The target of the XML parser, which collects a document's text. No tree is built."""
 
     def __init__(self) -> None:
         self.found: list[str] = []
         self._in_text = False
         self._unseen = 0
-        """How many elements around this one hold what a reader does not see, or sees elsewhere."""
+        """The number of enclosing elements whose content is hidden or shown elsewhere."""
         self._cells: list[int] = []
-        """For each table row around: how many of its cells have begun."""
+        """For each enclosing table row: the number of its cells so far."""
         self._begun = False
-        """Whether the cell, or the document, has a paragraph already."""
+        """Whether the cell, or the document, already has a paragraph."""
 
     def doctype(self, name: str, pubid: str | None, system: str | None) -> None:  # noqa: ARG002 - the parser's signature
         raise ValueError("The DOCX declares entities, which documents do not.")
@@ -190,17 +197,17 @@ class _Document:
             self._begun = True
 
     def close(self) -> None:
-        """The parser asks for it; what is found is read from the outside."""
+        """The parser requires this method; the result is read from the attributes."""
 
     def _begin(self) -> None:
-        """A paragraph or a row begins: on a line of its own, or within a cell behind a space."""
+        """Begin a paragraph or a row: on a new line, or after a space within a cell."""
         if self._begun:
             self.found.append(" " if self._cells else "\n")
         self._begun = True
 
 
 def html_text(data: bytes) -> str:
-    """What a page shows, with headings as in Markdown."""
+    """The visible text of a page, with headings as in Markdown."""
     reader = _Page()
     reader.feed(_html_source(data))
     reader.close()
@@ -208,7 +215,7 @@ def html_text(data: bytes) -> str:
 
 
 def _html_source(data: bytes) -> str:
-    """By the mark of its encoding, as UTF-8, or as it declares itself."""
+    """The decoded page: by its byte order mark, as UTF-8, or by its declared encoding."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return data.decode("utf-16", "replace")
     try:
@@ -222,6 +229,8 @@ def _html_source(data: bytes) -> str:
 
 
 class _Page(HTMLParser):
+    """The HTML parser, which collects a page's visible text."""
+
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.found: list[str] = []
@@ -234,7 +243,7 @@ class _Page(HTMLParser):
         if tag in _BLOCKS:
             self.found.append("\n" + _HEADINGS.get(tag, "- " if tag == "li" else ""))
         if tag == "body":
-            self._hidden = 0  # a head that was never closed
+            self._hidden = 0  # the head was never closed
 
     def handle_endtag(self, tag: str) -> None:
         self._hidden = max(0, self._hidden - (tag in _HIDDEN))

@@ -1,1 +1,1 @@
-"""Engines of the `Ingest` port: threads at home, a function on AWS."""
+"""Engines of the `Ingest` port: threads locally, a Lambda function on AWS."""

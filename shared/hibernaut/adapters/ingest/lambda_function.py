@@ -1,6 +1,6 @@
-"""Tells the `ingest_file` Lambda function of an uploaded file. Knows Lambda's Invoke; the function may be told twice.
+"""Invokes the `ingest_file` Lambda function for an uploaded file. Knows Lambda's Invoke; a repeated invocation does no harm.
 
-Nothing is lost where Lambda does not answer: the file stands in the table as due, and the sweep tells again.
+Nothing is lost if Lambda fails: the table marks the file as due, and the sweep invokes the function again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 class Client(Protocol):
-    """What is used of boto3's Lambda client."""
+    """The used part of boto3's Lambda client."""
 
     def invoke(self, **request: Any) -> Any: ...
 
@@ -29,7 +29,7 @@ class LambdaIngest:
         self._lock = threading.Lock()
 
     def start(self, tenant: str, file_id: str) -> None:
-        """Returns as soon as Lambda has taken the event."""
+        """Invoke the function asynchronously; returns when Lambda has accepted the event."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         payload = json.dumps({"tenant": tenant, "file_id": file_id}).encode()

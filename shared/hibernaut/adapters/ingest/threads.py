@@ -1,6 +1,6 @@
-"""Uploaded files are read by threads of this process: one large file and some small ones at a time, the others wait.
+"""Ingests uploaded files in threads of this process: one large file and some small ones at a time, in queues.
 
-Knows threads; what reading means is bound later.
+Knows threads; `bind` provides the function that ingests a file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ logger = logging.getLogger(__name__)
 
 
 class IngestThreads:
-    """`bind` says what reads a file; `close` lets those under way finish and drops the others, which the next start takes up."""
+    """The ingestion threads. `bind` sets the function that ingests a file. `close` waits for running jobs and drops the queued
+    ones, which the next start of the server resumes.
+    """
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="ingest")
@@ -29,14 +31,14 @@ class IngestThreads:
         self._process = process
 
     def start(self, tenant: str, file_id: str) -> None:
-        """Returns at once; after `close` nothing is started."""
+        """Schedule the file and return at once; after `close` nothing is scheduled."""
         try:
             self._pool.submit(self._run, tenant, file_id)
         except RuntimeError:
             logger.info("file left to the next start", extra={"file_id": file_id})
 
     def busy(self) -> bool:
-        """Whether a file is being read now."""
+        """Whether a file is being ingested now."""
         return self._under_way > 0
 
     def close(self) -> None:

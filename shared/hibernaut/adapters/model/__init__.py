@@ -1,5 +1,6 @@
-"""Engines of the `Model` port: OpenAI's Chat Completions, Anthropic's Messages, and the scripted demo; and the catalogue that names them.
+"""Engines of the `Model` port: OpenAI's Chat Completions, Anthropic's Messages, and the scripted demo; and the catalogue of
+providers.
 
-Each provider's wire format stands in its own module. What they share is how a log's rows become turns (`history`), how bytes are read
-(`wire`) and which error a refusal is (`refusals`).
+Each provider's wire format is in a module of its own. They share the conversion of rows to turns (`history`), the reading of
+responses (`http_stream`) and the mapping of errors (`provider_errors`).
 """

@@ -1,8 +1,8 @@
-"""Which providers there are and which models they offer: resolves handles `provider/model` and configurations (port `Models`).
+"""The configured providers and their models: resolves handles `provider/model` and configurations (port `Models`).
 
-A provider is configured by its key or address among the secrets. A key goes to the address that is configured with it and nowhere else: a
-configuration that names another address is called there without a key. Providers are asked for their lists at most every five minutes;
-one that cannot be reached keeps the list it last gave.
+A provider is configured by its key or address among the secrets. A key is sent only to the address that is configured with it: a
+configuration with another address is called without a key. The lists of models are refreshed at most every five minutes; a
+provider that cannot be reached keeps its last list.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ _ANTHROPIC, _OPENAI = "anthropic", "openai"
 
 @dataclass(slots=True)
 class _Provider:
-    """A configured provider. `kind` is its wire format; `url` its address without a password; `known` is its list as last given, asked for again at `stale_at`."""
+    """A configured provider. `kind` is its wire format, `url` its address without a password, `known` its last list, which is
+    refreshed at `stale_at`.
+    """
 
     kind: str
     url: str
@@ -50,7 +52,7 @@ class _Provider:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def refresh(self, now: Callable[[], float]) -> None:
-        """Ask for the lists if it is time; an empty answer means that nobody was there, and leaves what is known."""
+        """Refresh the lists if they are stale; an empty response means an unreachable provider and changes nothing."""
         with self.lock:
             if now() < self.stale_at:
                 return
@@ -60,11 +62,11 @@ class _Provider:
 
 
 class Catalogue:
-    """The providers of a deployment. `extra` are more of them by name (a benchmark's, a test's); `default_model` is a handle.
+    """The providers of a deployment. `extra` are additional ones by name (a benchmark's, a test's); `default_model` is a handle.
 
-    `embeddings`: the embedding models that are there whatever providers answer, and `default_embedding`, the handle of one of them.
-    `only_configured`: no address is called that only a caller names. A server that others may reach needs it: such an address may
-    lie inside of its network.
+    `embeddings` are the embedding models that exist without a provider's list; `default_embedding` is the handle of one of them.
+    `only_configured`: addresses that only a caller names are refused. A server with remote clients needs this, because such an
+    address may be inside its network.
     """
 
     def __init__(
@@ -111,10 +113,11 @@ class Catalogue:
         return RedactedModel(adapter, self._redaction)
 
     def of(self, config: LLMConfig) -> Model:
-        """The provider behind a configuration.
+        """The provider for a configuration.
 
-        A configuration that came from a handle follows its provider, wherever that answers now. One without (the deprecated
-        `llm_config` of a caller) is taken at its `model_endpoint`: the provider that is configured for it, else the bare address.
+        A configuration that came from a handle uses its provider's current address. Another one (a caller's deprecated
+        `llm_config`) uses its `model_endpoint`: the provider that is configured with this address, or else the address without a
+        key.
         """
         named = self._providers.get(_provider_of(config))
         endpoint = (config.model_endpoint or "").rstrip("/")
@@ -143,7 +146,7 @@ class Catalogue:
             return self._foreign[kind, endpoint]
 
     def config(self, handle: str) -> LLMConfig:
-        """The configuration of a handle.
+        """The configuration for a handle.
 
         Its window is capped, unlike that of the list. While a provider's list cannot be had, any model of it is taken at its word, with the limits of the data file.
         Raises: InvalidArgument, NotFound.
@@ -182,9 +185,9 @@ class Catalogue:
             yield provider
 
     def default_handle(self) -> str:
-        """The configured handle; else the default model of the first provider that has a key or an address; else the demo's.
+        """The configured handle; else the default model of the first provider with a key or an address; else the demo's.
 
-        Raises: InvalidArgument where the providers list no model.
+        Raises: InvalidArgument if the providers list no model.
         """
         if handle := self._default_handle():
             return handle
@@ -204,7 +207,7 @@ class Catalogue:
         return None
 
     def default_embedding_handle(self) -> str | None:
-        """What the deployment was given; None: it embeds nothing."""
+        """The deployment's setting; None: no embedding."""
         return self._default_embedding
 
     def providers(self) -> Mapping[str, str]:
@@ -217,7 +220,7 @@ def _provider_of(config: LLMConfig) -> str:
 
 
 def _wire(config: LLMConfig) -> str:
-    """The wire format of an endpoint type: all but Anthropic's own are spoken to as OpenAI's."""
+    """The wire format of an endpoint type: Anthropic's own types use the Messages API, all others OpenAI's."""
     return _ANTHROPIC if config.model_endpoint_type == _ANTHROPIC else _OPENAI
 
 

@@ -1,7 +1,8 @@
-"""Lines to a provider: each call has a connection to itself while it lasts, so that hanging up breaks off that one, whatever it waits for.
+"""Connections to a provider. Each call has a connection of its own while it lasts, so that aborting it affects no other call.
 
-A pool that calls share does not say which of its connections serves whom before the answer begins, and some servers begin theirs with the
-first word. So each line is an SDK's client of its own, which is cheap, and is kept for the next call. Knows no provider.
+A shared pool does not reveal which connection serves which call before the response begins, and some servers send nothing before
+the first token. Each line is therefore an SDK client of its own, which is cheap, and is reused by the next call. Knows no
+provider.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ if TYPE_CHECKING:
     from httpx2 import Request
 
 IDLE_SECONDS = 60.0
-"""After so long without a call a line is closed, once another one is given back."""
+"""Seconds of idleness after which a line is closed, the next time another line is returned."""
 
 
 class Client(Protocol):
-    """An SDK's."""
+    """An SDK's client."""
 
     def close(self) -> None:
-        """Close its connections."""
+        """Close the client's connections."""
 
 
 C = TypeVar("C", bound=Client)
@@ -45,11 +46,11 @@ class Sockets:
         self.broken = False
 
     def watch(self, request: Request) -> None:
-        """A request hook of httpx: what the request does is told here."""
+        """A request hook of httpx that reports the steps of the request to this object."""
         request.extensions["trace"] = self._told
 
     def begin(self) -> Callable[[], None]:
-        """What hangs up on the call that begins now, from any thread, and does nothing once it is over."""
+        """A function that aborts the call which begins now, from any thread; it does nothing after the call's end."""
         with self._lock:
             call = self._call
 
@@ -63,12 +64,12 @@ class Sockets:
         return hang_up
 
     def end(self) -> None:
-        """The call is over: nobody can hang up on it any more."""
+        """Mark the call as finished, so that it can no longer be aborted."""
         with self._lock:
             self._call += 1
 
     def _told(self, _event: str, info: Mapping[str, object]) -> None:
-        """A connection that is made after somebody hung up is of no use: whoever writes to it finds it broken."""
+        """Shut down a connection that is opened after the call was aborted, so that writing to it fails."""
         tell = getattr(info.get("return_value"), "get_extra_info", None)
         made = tell("socket") if tell is not None else None
         if isinstance(made, socket.socket):
@@ -79,6 +80,8 @@ class Sockets:
 
 
 class Line(Generic[C]):
+    """An SDK client with its connections."""
+
     def __init__(self, client: C, sockets: Sockets) -> None:
         self.client = client
         self.sockets = sockets
@@ -88,18 +91,18 @@ class Line(Generic[C]):
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[C]):
-    """A call under way: the client to make it with, and what breaks it off."""
+    """A call in progress: its client, and the function that aborts it."""
 
     client: C
     hang_up: Callable[[], None]
 
 
 Dial = Callable[[Callable[["Request"], None], "SSLContext"], C]
-"""Makes an SDK's client, with this request hook and these certificates."""
+"""Makes an SDK client with this request hook and these TLS certificates."""
 
 
 class Lines(Generic[C]):
-    """Thread-safe. Nothing is made before the first call."""
+    """The lines to one provider. Thread-safe. The first call makes the first client."""
 
     def __init__(self, dial: Dial[C]) -> None:
         self._dial = dial
@@ -109,7 +112,7 @@ class Lines(Generic[C]):
 
     @contextmanager
     def call(self) -> Iterator[Call[C]]:
-        """A line for one call. It is kept where the call ends well; else it is closed, with whatever is still on it."""
+        """A line for one call. After a successful call the line is reused; otherwise it is closed."""
         line = self._taken()
         well = False
         try:
@@ -131,7 +134,7 @@ class Lines(Generic[C]):
         return Line(self._dial(sockets.watch, tls), sockets)
 
     def _give_back(self, line: Line[C]) -> None:
-        """The newest is used next, so that those which nobody needs any more are the oldest."""
+        """Return a line. The most recently used line is reused first, so that unneeded ones become idle."""
         line.used_at = time.monotonic()
         with self._lock:
             self._free.append(line)
@@ -149,5 +152,5 @@ def _certificates() -> SSLContext:
 
 def _shut(connection: socket.socket) -> None:
     with suppress(OSError):
-        # Not the method of a TLS socket, which would take it from under whoever reads.
+        # Not the method of a TLS socket, which would detach it from a thread that is reading.
         socket.socket.shutdown(connection, socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""Which model of a provider an agent gets that is created without one. A data table and one rule."""
+"""The default model of a provider for agents that are created without one. A data table and one rule."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ PREFERRED = {
     "openai": ("gpt-5.4-mini", "gpt-5.4", "gpt-5.2"),
     "anthropic": ("claude-sonnet-4-6", "claude-haiku-4-5"),
 }
-"""By wire format, the first choice first. Each serves every agent type by the calls that the adapters make: OpenAI's take function tools
-on Chat Completions with the effort that is sent, Anthropic's take a forced tool choice; newer ones refuse one or the other."""
+"""Preferred models by wire format, best first. Each of them serves every agent type with the calls that the adapters make:
+OpenAI's accept function tools on Chat Completions with our reasoning effort, Anthropic's accept a forced tool choice. Newer
+models refuse one or the other.
+"""
 
 
 def default_model(kind: str, listed: Sequence[ModelDescription], *, official: bool) -> str | None:
-    """The name of the model. `listed` is the provider's list by name, empty while it cannot be had.
+    """The name of the default model. `listed` is the provider's list by name, empty if it is unavailable.
 
-    Where none of the preferred models is listed, as on a compatible server, it is the first of the list. `official`: the provider's own address,
-    whose preferred model is taken at its word while there is no list. None: nothing is known.
+    If no preferred model is listed, as on a compatible server, the first listed model is the default. `official`: the address is
+    the provider's own, whose preferred model is assumed to exist while there is no list. None: unknown.
     """
     names = [row.model for row in listed]
     for name in PREFERRED[kind]:

@@ -1,9 +1,9 @@
-"""A log's rows as the turns that every provider understands (run-time digest 11.3 and 2.6).
+"""Converts rows of a log to the turns that every provider accepts (run-time digest 11.3 and 2.6).
 
-What a provider would refuse is mended here, the same way each time: an approval request joins the assistant's turn before it, approval
-answers go, returns stand with their calls, a call without a return and a return without a call are left out. Rows that two requests
-share at their beginning become equal turns at their beginning (invariant 10); only a call that still waits for its return differs from
-the same call answered. Knows no wire.
+It repairs what a provider would refuse, always in the same way: an approval request is merged into the preceding assistant turn,
+approval answers are dropped, returns follow their calls, and calls without a return and returns without a call are omitted. If
+two requests share their first rows, they share their first turns (invariant 10); the only exception is a call that gets its
+return later. Knows no wire format.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CLEAN_ID = re.compile(rf"[A-Za-z0-9_-]{{1,{LONGEST_ID}}}")
 
 @dataclass(slots=True)
 class Turn:
-    """The assistant's turn: its rows in order, its answered calls, and their returns in the calls' order."""
+    """An assistant turn: its rows in order, its answered calls, and their returns in the order of the calls."""
 
     rows: list[Message]
     calls: list[ToolCall] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Turn:
 
 
 History = list["Message | Turn"]
-"""Rows of the user and the system as they are, the assistant's as turns."""
+"""User and system rows unchanged, assistant rows as turns."""
 
 
 def history(rows: Sequence[Message]) -> History:
@@ -68,7 +68,7 @@ def _legacy_return(row: Message) -> ToolReturn:
 
 
 def _keeps(turn: Turn, *, last: bool) -> bool:
-    """Leave out the calls without a return, and those given twice. False: nothing of the turn is to be shown."""
+    """Remove calls without a return, and duplicate calls. False: nothing of the turn remains."""
     asked = bool(turn.calls)
     if len(turn.returns) != len(turn.calls):
         turn.calls = [*{call.id: call for call in turn.calls if call.id in turn.returns}.values()]
@@ -79,7 +79,9 @@ def _keeps(turn: Turn, *, last: bool) -> bool:
 
 @lru_cache(maxsize=10_000)
 def wire_id(call_id: str) -> str:
-    """A call's id as providers take it: letters, digits, `_` and `-`, at most 40. Others are shortened with a hash, so that two stay two."""
+    """A call's id in the form that providers accept: letters, digits, `_` and `-`, at most 40. Other ids are shortened with a
+    hash and stay distinct.
+    """
     if _CLEAN_ID.fullmatch(call_id):
         return call_id
     digest = hashlib.sha256(call_id.encode(errors="replace")).hexdigest()[:8]

@@ -1,7 +1,7 @@
-"""Bytes from a provider: one HTTP answer read under a deadline, whole or as server-sent events. Knows no provider.
+"""Reads one HTTP response under a deadline, whole or as server-sent events. Knows no provider.
 
-The SDKs make the connection, the headers and the errors of a status; they give the answer unread. What reads it here neither guesses
-types nor fails in ways of its own: it gives JSON, or an error of ours.
+The SDKs make connections, headers and status errors, and leave the response unread. This module returns JSON or raises our
+errors.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 10.0
 END_SECONDS = 0.25
-"""How long the end of a stream is waited for, behind its last event: a connection whose stream has ended can be used again."""
+"""Seconds to wait for the end of a stream after its last event, because a connection is reusable only after that end."""
 
 
 def limits(seconds: float) -> Timeout:
-    """The SDK's time-outs: to connect, and for each silence. The whole is held by `Answer`."""
+    """The SDK's time-outs for connecting and for each silence. `Answer` limits the total."""
     from httpx2 import Timeout
 
     return Timeout(seconds, connect=min(CONNECT_SECONDS, seconds))
@@ -35,8 +35,9 @@ def limits(seconds: float) -> Timeout:
 
 @dataclass(slots=True)
 class Answer:
-    """An answer that is still to be read. `deadline` on the monotonic clock: looked at whenever bytes arrive, so that an answer that
-    drips is given up; one that falls silent ends by the silence's own limit. `hang_up` ends its connection."""
+    """A response that is not read yet. `deadline` is on the monotonic clock and is checked whenever bytes arrive, so that a slow
+    stream is abandoned; a silent one ends by the read time-out. `hang_up` aborts the connection.
+    """
 
     provider: str
     response: Response
@@ -46,11 +47,11 @@ class Answer:
 
     @property
     def streams(self) -> bool:
-        """Whether the answer may be server-sent events: some servers give the whole whatever they are asked."""
+        """Whether the response may be server-sent events: some servers ignore the request for a stream."""
         return "event-stream" in self.response.headers.get("content-type", "event-stream")
 
     def body(self) -> JsonObject:
-        """The whole as a JSON object. Raises: ModelConnection, ModelTimeout, InvalidModelResponse."""
+        """The whole response as a JSON object. Raises: ModelConnection, ModelTimeout, InvalidModelResponse."""
         return _object(self.provider, b"".join(self._chunks()))
 
     def events(self) -> Iterator[JsonObject]:
@@ -64,7 +65,7 @@ class Answer:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Give the connection back: where the answer was read well, what stands behind its last event is read first, if it comes soon."""
+        """Release the connection. After a successful read, the rest of the stream is read first if it comes soon."""
         if error is None and not self.response.is_closed:
             self._read_on()
         self.response.close()

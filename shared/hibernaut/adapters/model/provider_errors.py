@@ -1,4 +1,6 @@
-"""Which error of ours a provider's refusal is (run-time digest 11.5). Knows statuses, codes and the words that providers use; no SDK."""
+"""Maps a provider's error responses to our errors (run-time digest 11.5). Knows statuses, codes and phrases of providers;
+no SDK.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,7 @@ _STATUS_OF_KIND = {
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What a provider answered instead of a reply. `status` 200: the refusal came inside a reply, and `kind` or `code` says more."""
+    """A provider's error response. `status` 200: the error came inside a reply, and `kind` or `code` says more."""
 
     provider: str
     status: int
@@ -62,7 +64,9 @@ class Refusal:
 
 
 def read_refusal(provider: str, status: int, body: Json, headers: Mapping[str, str]) -> Refusal:
-    """Read the body of a refusal: `{"error": {"message", "type", "code"}}` in all its variants, a text, or nothing."""
+    """Parse the body of an error response: `{"error": {"message", "type", "code"}}` in all its variants, plain text, or
+    nothing.
+    """
     error = body.get("error", body) if isinstance(body, dict) else body
     if isinstance(error, dict):
         fields = {name: str(error.get(name) or "") for name in ("message", "type", "code")}
@@ -72,14 +76,14 @@ def read_refusal(provider: str, status: int, body: Json, headers: Mapping[str, s
 
 
 def model_error(refusal: Refusal) -> ModelError:
-    """The error, with the provider's words as far as they may be shown: short, and without keys."""
+    """The error, with the provider's message as far as it may be shown: shortened, and without keys."""
     kind, said = _kind(refusal), _shown(refusal.message)
     why = "the API key was refused" if kind is ModelAuthentication else said or "no reason given"
     return kind(f"{refusal.provider}: {why} (status {refusal.status})", retry_after=refusal.retry_after)
 
 
 def refuses_streams(error: ModelBadRequest) -> bool:
-    """Whether what the provider has against a request is that it asks for a stream."""
+    """Whether the provider rejected the request only because it asked for a stream."""
     return _NO_STREAMS.search(error.detail) is not None
 
 
@@ -119,7 +123,7 @@ def _shown(message: str) -> str:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait, from `retry-after-ms` or `retry-after`; a date there is taken against the reply's own `date`."""
+    """Seconds to wait, from `retry-after-ms` or `retry-after`; a date is relative to the response's own `date`."""
     try:
         if "retry-after-ms" in headers:
             return max(0.0, float(headers["retry-after-ms"]) / 1000)

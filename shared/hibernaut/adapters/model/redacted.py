@@ -1,4 +1,6 @@
-"""A provider whose words are shown without the deployment's secrets: some repeat a key, or an address with its password, in an error."""
+"""Removes the deployment's secrets from a provider's errors, because some providers repeat a key, or an address with its
+password.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescrip
 
 
 class RedactedModel:
-    """`model`, with the secrets struck out of its errors and of what is kept of an exchange. What it says itself passes as it is."""
+    """Wraps `model` and removes the secrets from its errors and from stored payloads. Replies pass unchanged."""
 
     def __init__(self, model: Model, redaction: Redaction) -> None:
         self._model = model

@@ -1,4 +1,4 @@
-"""The form of a JSON schema that providers ask for where they hold a model to it strictly."""
+"""Converts JSON schemas to the form that providers require for strict tool calls."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from hibernaut.schemas.base import Json, JsonObject
 
 _SCALARS = ("string", "integer", "number", "boolean", "null")
 _OPEN = frozenset({"$ref", "oneOf", "allOf", "not", "if", "patternProperties", "prefixItems"})
-"""Keywords that strict mode refuses, or whose parts would have to be closed where they are defined."""
+"""Keywords that strict mode refuses, or whose subschemas would have to be closed at their definition."""
 
 
 def closed(schema: Json) -> Json | None:
-    """The schema in the form that strict mode wants, every property required and no other allowed; None where it cannot be had.
+    """The schema in strict form (every property required, no additional properties), or None if it cannot be converted.
 
-    One tool whose schema is not closed makes a provider refuse the whole request. An optional property is not made a required one
-    that may be null: the tool would be called with a null it never declared.
+    One tool with an unsuitable schema makes a provider refuse the whole request. An optional property is not turned into a
+    required nullable one, because the tool would then get a null that it never declared.
     """
     if not isinstance(schema, dict) or not _OPEN.isdisjoint(schema):
         return None

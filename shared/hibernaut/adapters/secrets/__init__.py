@@ -1,1 +1,1 @@
-"""Engines of the `Secrets` port: the environment at home, Parameter Store on AWS."""
+"""Engines of the `Secrets` port: environment variables locally, Parameter Store on AWS."""

@@ -1,6 +1,6 @@
-"""The port `Secrets` on the environment's variables, as the settings read them.
+"""The port `Secrets` on environment variables, as the settings read them.
 
-Knows: a mapping of names to texts. Must not know: where it was read, or what a secret opens.
+Knows: a mapping of names to texts. Must not know: its source, or the purpose of a secret.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from collections.abc import Mapping
 
 
 class EnvironmentSecrets:
-    """What was set when the process began. An empty text counts as not set, as shells have no other way to say so."""
+    """The variables at the start of the process. An empty value counts as absent, because a shell cannot easily unset a variable
+    for a command.
+    """
 
     def __init__(self, values: Mapping[str, str]) -> None:
         self._values = dict(values)

@@ -1,6 +1,6 @@
-"""The `Secrets` port on SSM Parameter Store: SecureStrings under one path, encrypted by KMS, free while nobody asks.
+"""The `Secrets` port on SSM Parameter Store: SecureStrings under one path, encrypted by KMS.
 
-Knows: the path and how SSM answers. Must not know: what a secret opens.
+Knows: the path and SSM's API. Must not know: the purpose of a secret.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ if TYPE_CHECKING:
     from mypy_boto3_ssm import SSMClient
 
 KEEP_S = 300.0
-"""Seconds that an answer is kept: a new or changed key is seen within five minutes, and a busy worker asks hardly ever."""
+"""The time to live of cached values in seconds: a new or changed key takes effect within five minutes, and a busy worker rarely
+calls SSM.
+"""
 
 
 class SsmSecrets:
-    """The parameters `<path>/<name>`. Answers, also that there is none, are kept for `KEEP_S` seconds. Thread-safe.
+    """The parameters `<path>/<name>`. Values, and the absence of a value, are cached for `KEEP_S` seconds. Thread-safe.
 
-    `together`: names that are asked for in one request when one of them is wanted, at most ten (the service's limit).
+    `together`: names that are fetched in one request when one of them is needed, at most ten (SSM's limit).
     """
 
     def __init__(self, path: str, *, clock: Clock, together: Sequence[str] = (), client: SSMClient | None = None) -> None:
@@ -33,7 +35,7 @@ class SsmSecrets:
         self._known: dict[str, tuple[float, str | None]] = {}
 
     def get(self, name: str) -> str | None:
-        """The secret of this name, or None. Raises: OSError where SSM does not answer and nothing is remembered."""
+        """The secret with this name, or None. Raises: OSError if SSM does not respond and no value is cached."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         with self._lock:
@@ -41,7 +43,7 @@ class SsmSecrets:
                 try:
                     self._ask(self._together if name in self._together else (name,))
                 except (BotoCoreError, ClientError) as error:
-                    # A key that worked five minutes ago is better than a failed turn.
+                    # An expired cached key is better than a failed turn.
                     if name not in self._known:
                         raise OSError(f"SSM get_parameters failed: {type(error).__name__}") from error
             return self._known[name][1]

@@ -1,1 +1,3 @@
-"""The cages for custom tools: a child process of this machine, and the `run_tool` function on AWS. They know tools' jobs only."""
+"""The sandboxes for custom tools: a child process of this machine, and the `run_tool` function on AWS. They know only tool
+jobs.
+"""

@@ -1,7 +1,7 @@
 """The script that runs a tool in its own process: one job as JSON on stdin, one reply as framed JSON on a pipe of its own.
 
-It is started as a file by `child_process`, imports nothing of Hibernaut and nothing outside the standard library, and as
-little of that as it can: what it imports is paid for at every call. It knows nothing of agents but the snapshot it is given.
+`child_process` starts it as a file. It imports nothing of Hibernaut, and as little as possible of the standard library, because
+every call pays for the imports. It knows agents only by the snapshot in the job.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MODULE = "tool"
 FILE = "<tool>"
 ERROR_LIMIT = 1_000
 RESERVE = 64 * 1024 * 1024
-"""Bytes above the tool's memory limit, for telling that it was reached."""
+"""Bytes above the tool's memory limit, for reporting that the limit was reached."""
 BALLAST = 1024 * 1024
 ALARM_GRACE = 2
 
@@ -42,7 +42,7 @@ class Record(dict):  # type: ignore[type-arg]
 
 
 class Memory(Record):
-    """The agent's core memory; what is written here is compared with the snapshot when the tool has returned."""
+    """The agent's core memory; after the tool has returned, it is compared with the snapshot."""
 
     def get_block(self, label: str) -> Any:
         for block in self.get("blocks", ()):
@@ -71,22 +71,24 @@ def main() -> None:
         with contextlib.suppress(AttributeError, OSError, ValueError):
             stream.flush()
     send(channel, reply)
-    # Threads that the tool left behind must not keep the process.
+    # Threads that the tool left behind must not keep the process alive.
     os._exit(0)
 
 
 def limit_itself(memory: int, timeout: float) -> None:
-    """Soft limits, with a reserve for the report. The parent ends an overlong tool; the alarm does where the parent is gone."""
+    """Set soft limits, with a reserve for the report. The parent kills an overlong tool; the alarm does so if the parent is
+    gone.
+    """
     seconds = int(timeout) + ALARM_GRACE
     wanted = {
-        # What the tool allocates; shared libraries do not count. Address space is the wider net, for shared mappings.
+        # The tool's allocations; shared libraries do not count. The limit on address space is wider, for shared mappings.
         resource.RLIMIT_DATA: (memory, memory + RESERVE),
         resource.RLIMIT_AS: (2 * memory + RESERVE, 2 * memory + 2 * RESERVE),
         resource.RLIMIT_CORE: (0, 0),
         resource.RLIMIT_CPU: (seconds * (os.cpu_count() or 1),) * 2,
     }
     for kind, limits in wanted.items():
-        # Some systems know a limit but do not let it be set; a narrower one of the host stays.
+        # Some systems know a limit but do not allow setting it; a narrower one of the host remains.
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(kind, limits)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
@@ -94,7 +96,7 @@ def limit_itself(memory: int, timeout: float) -> None:
 
 
 def run(job: dict[str, Any]) -> dict[str, Any]:
-    # Dropped first of all when the tool has taken the last byte: without it not even the next line could run.
+    # Released first when the tool has used all memory: without it not even the next line could run.
     ballast = bytearray(BALLAST)
     try:
         state, memory = agent_state(job["agent_state"])
@@ -111,7 +113,7 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
 
 def call(job: dict[str, Any], state: Record | None) -> Any:
     module = ModuleType(MODULE)
-    # Dataclasses and Pydantic look their own module up.
+    # Dataclasses and Pydantic look up their own module.
     sys.modules[MODULE] = module
     module.__dict__["client"] = None
     exec(compile(job["source_code"], FILE, "exec"), module.__dict__)  # noqa: S102 -- running a tool is what this process is for
@@ -121,7 +123,7 @@ def call(job: dict[str, Any], state: Record | None) -> Any:
     positional, named = bound(function, job, state)
     result = function(*positional, **named)
     if hasattr(result, "__await__"):
-        import asyncio  # half of this process's start would go into it
+        import asyncio  # half of this process's start-up time would be spent on it
 
         return asyncio.run(awaited(result))
     return result
@@ -132,7 +134,9 @@ async def awaited(result: Any) -> Any:
 
 
 def bound(function: Callable[..., Any], job: dict[str, Any], state: Record | None) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments by position and by name: the model's, what the server fills in, and None for an optional one left out."""
+    """(positional arguments, keyword arguments): the model's, those that the server fills in, and None for absent optional
+    ones.
+    """
     signed: Any = function
     while hasattr(signed, "__wrapped__"):
         signed = signed.__wrapped__
@@ -152,8 +156,8 @@ def bound(function: Callable[..., Any], job: dict[str, Any], state: Record | Non
 
 
 def converted(value: Any, function: Callable[..., Any], name: str) -> Any:
-    """An object or array as the type that the parameter is annotated with: a Pydantic model, a list of them, a tuple."""
-    import typing  # only such arguments pay for it
+    """An object or array, converted to the parameter's annotated type: a Pydantic model, a list of them, a tuple."""
+    import typing  # only such arguments need it
 
     try:
         annotation = typing.get_type_hints(function).get(name)
@@ -189,7 +193,7 @@ def agent_state(snapshot: dict[str, Any] | None) -> tuple[Record | None, Memory]
 
 
 def changed(memory: Memory, snapshot: dict[str, Any] | None) -> dict[str, str]:
-    """The blocks whose value is not the snapshot's, by label."""
+    """The blocks whose value differs from the snapshot, by label."""
     _, before = agent_state(snapshot)
     values = {block["label"]: block.get("value") for block in before.get("blocks", ())}
     edited = {}
@@ -203,7 +207,7 @@ def changed(memory: Memory, snapshot: dict[str, Any] | None) -> dict[str, str]:
 
 
 def as_json(value: Any, limit: int) -> Any:
-    """As JSON where it is that already, Pydantic models by their dump, anything else by its str."""
+    """A JSON value: unchanged if it is JSON, a Pydantic model's dump, else `str(value)`."""
     try:
         text = json.dumps(value, default=dumped, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
@@ -240,8 +244,8 @@ def said(error: BaseException) -> str:
 
 
 def traced(error: BaseException, job: dict[str, Any]) -> str:
-    """The traceback from the tool's own first line on."""
-    import linecache  # only failures pay for it
+    """The traceback, beginning with the tool's own first line."""
+    import linecache  # only failures need it
     import traceback
 
     lines = job["source_code"].splitlines(keepends=True)
@@ -256,7 +260,7 @@ def traced(error: BaseException, job: dict[str, Any]) -> str:
 
 
 def send(channel: int, reply: dict[str, Any]) -> None:
-    """Eight bytes of length, big-endian, then UTF-8; lone surrogates become question marks."""
+    """Write a reply: eight bytes of length, big-endian, then UTF-8; lone surrogates become question marks."""
     payload = json.dumps(reply, ensure_ascii=False).encode("utf-8", "replace")
     rest = memoryview(len(payload).to_bytes(8, "big") + payload)
     while rest:

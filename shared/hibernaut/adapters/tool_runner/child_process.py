@@ -1,8 +1,8 @@
-"""Runs a custom tool in a child process of this machine: limits of time, memory and output, and no environment but the job's.
+"""Runs a custom tool in a child process of this machine: limits on time, memory and output, and no environment but the job's.
 
-Knows processes and the child's protocol. The cage keeps mistakes in, and our environment out of the tool's reach by ordinary
-means; it is no wall against code that attacks the account it runs under. On AWS the function's own cage is that wall.
-Run-time digest 10.3-10.6; V1 gives tools the server's environment, this does not.
+Knows processes and the child's protocol. The sandbox contains mistakes, and hides our environment from the tool by ordinary
+means; it does not stop code that attacks the account under which it runs. On AWS, the isolation of the function does. See
+run-time digest 10.3-10.6; V1 gives tools the server's environment, this adapter does not.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.json_schema import sound_parameters
 
 STREAM_LIMIT = 200_000
-"""Characters of stdout, and of stderr, that are kept at most."""
+"""The largest captured part of stdout, and of stderr, in characters."""
 ERROR_LIMIT = 1_000
 _FRAME_LIMIT = 64 * 1024 * 1024
 _SMALLEST_MEMORY = 64 * 1024 * 1024
-"""Bytes without which the interpreter itself does not start."""
+"""The memory in bytes that the interpreter itself needs to start."""
 _CHILD = Path(__file__).with_name("child.py")
-# Isolated, without `site` (the parent's path is handed over instead), UTF-8, unbuffered: what was printed before a kill is kept.
+# Isolated, without `site` (the parent passes its path), UTF-8, unbuffered: output before a kill is not lost.
 _FLAGS = ("-I", "-S", "-X", "utf8", "-u", "-W", "ignore")
 
 
@@ -64,7 +64,7 @@ class ChildProcessRunner:
             return self._run(ready, request, environment, folder)
 
     def close(self) -> None:
-        """End every tool that is running; each run answers an error."""
+        """Kill every running tool; each run returns an error."""
         with self._lock:
             for process in self._running:
                 kill_group(process)
@@ -91,7 +91,7 @@ class ChildProcessRunner:
             os.close(writing)
         kept = min(job.output_limit, STREAM_LIMIT)
         frame = Inflow(channel, _FRAME_LIMIT)
-        # Four bytes to a character at most; the text is cut to the limit when it is decoded.
+        # At most four bytes a character; the decoded text is cut to the limit.
         stdout, stderr = (Inflow(cast("RawIOBase", pipe), 4 * kept) for pipe in (process.stdout, process.stderr))
         outflow = Outflow(cast("RawIOBase", process.stdin), memoryview(request))
         with self._lock:
@@ -112,7 +112,7 @@ class ChildProcessRunner:
 
 
 def failed(job: ToolJob, kind: str, message: str) -> ToolOutcome:
-    """An error as the model is told it (run-time digest 5.1)."""
+    """The outcome of a failed job, as the model reads it (run-time digest 5.1)."""
     return ToolOutcome(status="error", error=f"Error executing function {job.name}: {kind}: {message}"[:ERROR_LIMIT])
 
 
@@ -137,7 +137,7 @@ def _request(job: ToolJob) -> bytes:
 
 
 def _environment(job: ToolJob) -> dict[str, str]:
-    """Raises: ValueError for a variable that no process can be given."""
+    """The environment of the child. Raises: ValueError for an invalid variable."""
     for name, value in job.environment.items():
         if not name or "=" in name or "\0" in name or "\0" in value:
             raise ValueError(f"{name!r} is not a possible environment variable")
@@ -146,7 +146,7 @@ def _environment(job: ToolJob) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _fresh_folder() -> Iterator[Path]:
-    """A working folder for one call, gone after it, also if the tool took its own rights to it away."""
+    """A working folder for one call. It is removed afterwards, even if the tool changed its permissions."""
     folder = Path(tempfile.mkdtemp(prefix="hibernaut-tool-"))
     try:
         yield folder
@@ -160,7 +160,7 @@ def _fresh_folder() -> Iterator[Path]:
 
 
 def _read_frame(frame: bytes) -> ToolOutcome | None:
-    """The child's reply; None where it is not whole. The tool may have written to the pipe itself, so its form is not trusted."""
+    """The child's reply; None if it is incomplete. The tool may have written to the pipe itself, so the reply is validated."""
     if int.from_bytes(frame[:8], "big") != len(frame) - 8:
         return None
     try:

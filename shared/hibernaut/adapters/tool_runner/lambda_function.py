@@ -1,7 +1,7 @@
-"""Runs a custom tool in the `run_tool` Lambda function, whose role may do nothing. Knows Lambda's Invoke and its errors.
+"""Runs a custom tool in the `run_tool` Lambda function, whose role has no permissions. Knows Lambda's Invoke and its errors.
 
 The function is isolated by tenant: each agent has execution environments of its own (`TenantId`; AWS Lambda developer guide,
-"tenant isolation"). One attempt: whether a tool may run twice is not ours to decide.
+"tenant isolation"). There is one attempt, because only the caller knows whether a tool may run twice.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.base import JsonObject
 
 LONGEST_RUN = 900
-"""Seconds that Lambda lets a function run; the connection waits a little longer."""
+"""The time limit of the Lambda function in seconds; the connection's limit is a little longer."""
 _GRACE = 10
 _CONNECT_TIMEOUT = 5
 _CONNECTIONS = 64
-# What the function dies of when the tool takes more than the function has; other errors of it are the cage's own.
+# Errors of a function whose tool exceeded its limits; other errors are failures of the sandbox itself.
 _OF_THE_TOOL = frozenset({"Sandbox.Timedout", "Runtime.ExitError", "Runtime.OutOfMemory", "Function.ResponseSizeTooLarge"})
 _TOO_LARGE = frozenset({"RequestTooLargeException", "RequestEntityTooLargeException", "413"})
 
 
 class Client(Protocol):
-    """What is used of boto3's Lambda client."""
+    """The used part of boto3's Lambda client."""
 
     def invoke(self, **request: Any) -> Any: ...
 
@@ -41,7 +41,7 @@ class LambdaRunner:
         self._lock = threading.Lock()
 
     def run(self, job: ToolJob) -> ToolOutcome:
-        """Run it once. Raises: OSError where the function cannot be invoked or fails by itself."""
+        """Run the tool once. Raises: OSError if the function cannot be invoked, or fails by itself."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
@@ -52,7 +52,7 @@ class LambdaRunner:
             response = self._invocable().invoke(
                 FunctionName=self._function_name,
                 InvocationType="RequestResponse",
-                # A tool that is run from source belongs to no agent and shares an environment with nobody.
+                # A tool that is run from source belongs to no agent, so it shares its environment with no other.
                 TenantId=job.agent_id or f"once-{uuid.uuid4()}",
                 Payload=payload,
             )

@@ -1,6 +1,6 @@
-"""A child process's pipes, served until it ends or its time is up. Knows bytes and limits, nothing of tools.
+"""Serves the pipes of a child process until it ends or its time limit is reached. Knows bytes and limits, no tools.
 
-Whatever the child writes beyond a limit is read and dropped: it neither fills our memory nor blocks the child.
+Output beyond a limit is read and discarded, so that it neither fills our memory nor blocks the child.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from io import RawIOBase
 
 _CHUNK = 65_536
 _DRAINED_CHUNKS = 32
-"""More than a pipe can hold: a stray process that goes on writing is not read to its end."""
+"""More than a pipe's buffer: a remaining process that keeps writing is not read forever."""
 _LOOK_AGAIN = 0.05
 _FIRST_LOOK = 0.0005
-"""Seconds between looks at whether the child has ended: at most, and at first when all its pipes are closed."""
+"""The longest interval in seconds between checks for the child's exit, and the first one after all its pipes are closed."""
 
 
 @dataclass(slots=True)
 class Inflow:
-    """One pipe's bytes up to `limit`; `total` counts all that came."""
+    """The bytes of one pipe up to `limit`; `total` counts all received bytes."""
 
     pipe: RawIOBase
     limit: int
@@ -42,7 +42,7 @@ class Inflow:
         return bool(chunk)
 
     def drain(self) -> None:
-        """Read what the pipe still holds, after the death of those who wrote to it."""
+        """Read the pipe's remaining buffer after its writers have died."""
         for _ in range(_DRAINED_CHUNKS):
             before = self.total
             if not self.move() or self.total == before:
@@ -51,13 +51,13 @@ class Inflow:
 
 @dataclass(slots=True)
 class Outflow:
-    """Bytes to be written to one pipe."""
+    """The bytes to write to one pipe."""
 
     pipe: RawIOBase
     rest: memoryview
 
     def move(self) -> bool:
-        """Write once; False when nothing is left or nobody reads."""
+        """Write once; False if nothing remains or the reader has closed the pipe."""
         try:
             written = self.pipe.write(self.rest[:_CHUNK])
         except BrokenPipeError:
@@ -67,7 +67,7 @@ class Outflow:
 
 
 def serve(process: subprocess.Popen[bytes], outflow: Outflow, inflows: Sequence[Inflow], timeout: float) -> bool:
-    """Feed and drain the child until it ends; after that it and its process group are dead and its pipes are closed.
+    """Serve the child's pipes until it ends; then its process group is dead and its pipes are closed.
 
     The child must lead a process group of its own. Returns whether it ended by itself within `timeout` seconds.
     """
@@ -106,13 +106,13 @@ def _served_in_time(process: subprocess.Popen[bytes], selector: selectors.BaseSe
 
 
 def _ended(process: subprocess.Popen[bytes]) -> bool:
-    """Whether the child has exited; where the system allows it stays unreaped, so that its group's id is nobody else's yet."""
+    """Whether the child has exited; if the system allows it, it is not reaped yet, so that its group's id is not reused."""
     if hasattr(os, "waitid"):
         return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     return process.poll() is not None
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill the child and all that it started in its process group; nothing where they are gone."""
+    """Kill the child and its process group; no error if they are gone."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Jobs and outcomes as JSON, between `LambdaRunner` and the `run_tool` function. Knows their fields and nothing else."""
+"""The JSON form of jobs and outcomes between `LambdaRunner` and the `run_tool` function. Knows their fields only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def job_to_json(job: ToolJob) -> JsonObject:
 
 
 def job_from_json(data: JsonObject) -> ToolJob:
-    """Raises: TypeError or KeyError for what is no job."""
+    """The job in a JSON object. Raises: TypeError or KeyError if it is malformed."""
     return ToolJob(**{field.name: data[field.name] for field in fields(ToolJob) if field.name in data})
 
 
@@ -29,7 +29,7 @@ def outcome_to_json(outcome: ToolOutcome) -> JsonObject:
 
 
 def outcome_from_json(data: JsonObject) -> ToolOutcome:
-    """Raises: KeyError for what is no outcome."""
+    """The outcome in a JSON object. Raises: KeyError if it is malformed."""
     return ToolOutcome(
         status=data["status"],
         value=data["value"],

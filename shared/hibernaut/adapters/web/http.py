@@ -1,4 +1,4 @@
-"""The port `Web` over HTTP, by httpx. Knows connections and time-outs. Must not know what is sent, or why."""
+"""The port `Web` over HTTP, by httpx. Knows connections and time-outs. Must not know: what is sent, or why."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Told = TypeVar("Told")
 
 
 class HttpWeb:
-    """Each request has a connection of its own: they are rare, and go to strangers.
+    """The HTTP client. Each request opens a connection of its own, because requests are rare and their servers untrusted.
 
     `posts` and `pages` say which addresses each may go to (None: to all). Pages, whose addresses a model writes, are read from the public
     internet alone. A name is resolved once, and the connection goes to the address that was checked, so that a name which changes in between
@@ -45,7 +45,7 @@ class HttpWeb:
         return cls(is_public)
 
     def post(self, url: str, body: JsonObject, *, seconds: float) -> int:
-        """`seconds` bounds the whole: looking the name up, connecting, and all that the other side takes to answer."""
+        """As the port says. `seconds` limits the whole request: the look-up of the name, connecting, and the response."""
 
         def sent(client: Client) -> int:
             with self._answer(client, self._posts, "POST", url, json=body) as answer:
@@ -55,7 +55,7 @@ class HttpWeb:
         return _within(seconds, sent, guarded=self._posts is not None)
 
     def page(self, url: str, *, seconds: float, most: int) -> WebPage:
-        """`seconds` bounds all redirects together."""
+        """As the port says. `seconds` limits all redirects together."""
 
         def read(client: Client) -> WebPage:
             address = url
@@ -123,7 +123,7 @@ def _within(seconds: float, work: Callable[[Client], Told], *, guarded: bool) ->
     """What `work` gives with a client of its own. Raises: WebFailure."""
     import httpx2
 
-    # Without the environment's proxies: one would stand between us and the address that is looked at.
+    # The environment's proxies are not used: a proxy would hide the address that is checked.
     client = httpx2.Client(timeout=seconds, follow_redirects=False, trust_env=False)
     outcome: SimpleQueue[tuple[Told] | BaseException] = SimpleQueue()
 
@@ -133,7 +133,7 @@ def _within(seconds: float, work: Callable[[Client], Told], *, guarded: bool) ->
         except BaseException as error:  # noqa: BLE001  the thread's outermost line: told to whoever waits
             outcome.put(error)
 
-    # A thread, because neither the look-up of a name nor an answer that trickles in has an end of its own.
+    # A thread, because neither a name's look-up nor a slow response has a time limit of its own.
     threading.Thread(target=run, name="web", daemon=True).start()
     try:
         got = outcome.get(timeout=seconds)

@@ -1,1 +1,1 @@
-"""Engines of the `Workflow` port: Step Functions on AWS, threads at home."""
+"""Engines of the `Workflow` port: Step Functions on AWS, threads locally."""

@@ -1,6 +1,6 @@
-"""The `Workflow` port on Step Functions: one Standard execution per run, named by the run.
+"""The `Workflow` port on Step Functions: one Standard execution per run, named after the run.
 
-Knows: the state machine's address and how Step Functions answers. Must not know: what a step does, or why a run is started.
+Knows: the state machine's ARN and the API of Step Functions. Must not know: what a step does, or why a run is started.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ log = logging.getLogger(__name__)
 class StepFunctions:
     """Starts and stops executions. Thread-safe.
 
-    Starting is a fast path: the run stands in the index of open runs, so that where Step Functions does not answer, a line in the
-    log is enough and the sweep takes the run up. Nothing is raised for it; a request that was accepted stays accepted.
-    `stops`: False for those whom an execution itself calls, since what they would stop is waiting for their answer.
+    Starting is a fast path: the table lists the run as open, so if Step Functions fails, the failure is logged and the sweep
+    starts the run later. No exception is raised, because the request has already been accepted. `stops`: False in functions that
+    an execution itself calls, because that execution is waiting for them.
     """
 
     def __init__(self, state_machine: str, *, stops: bool = True, client: SFNClient | None = None) -> None:
@@ -42,7 +42,7 @@ class StepFunctions:
         return boto3.session.Session().client("stepfunctions", config=once)
 
     def start(self, run: RunRef, *, name: str | None = None, inline: bool = False) -> None:
-        """Start the execution `name` (default: the run id). One of that name, running or ended, means that it was started."""
+        """Start the execution `name` (default: the run id). An execution with this name, running or ended, counts as success."""
         del inline  # Step Functions has no thread to lend.
         from botocore.exceptions import BotoCoreError, ClientError
 
@@ -56,7 +56,9 @@ class StepFunctions:
             _left_to_the_sweep(run, error)
 
     def stop(self, run: RunRef) -> None:
-        """Stop the run's first execution, as a courtesy; one that the sweep started finds the run ended at its next step."""
+        """Stop the run's first execution, to save resources. An execution that the sweep started finds at its next step that the
+        run has ended.
+        """
         if not self._stops:
             return
         from botocore.exceptions import BotoCoreError, ClientError
@@ -68,7 +70,7 @@ class StepFunctions:
             log.info("execution not stopped", extra={"run_id": run.run_id, "reason": type(error).__name__})
 
     def end_wait(self, run: RunRef, token: str) -> None:
-        """Let the execution that keeps the approval's deadline end, by its task token."""
+        """End the execution that waits for the approval's deadline, by its task token."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:

@@ -1,6 +1,6 @@
-"""The embedded `Workflow`: follows the same `next` values as the state machine on AWS, on threads of this process (architecture 4).
+"""The embedded `Workflow`: executes the transitions of the AWS state machine on threads of this process (architecture 4).
 
-Knows: threads. Must not know: what a step does, or when a run ends; the decisions are all in what it is bound to.
+Knows: threads. Must not know: what a step does, or when a run ends; the bound functions decide.
 """
 
 from __future__ import annotations
@@ -16,21 +16,26 @@ from hibernaut.ports.workflow import Next, RunRef, is_passing
 from hibernaut.schemas.errors import place_of
 
 WORKERS = 64
-"""Runs that go on at the same time; a run waits mostly for its model."""
+"""The largest number of concurrent runs; a run mostly waits for its model."""
 TRIES = 3
-"""How often in a row a step may fail: then the run is closed, or left to the sweep where the last fault was the platform's."""
+"""The number of consecutive failures of a step after which the run is closed, or left to the sweep if the platform caused the
+last failure.
+"""
 LOOKS = 10
-"""How often a run is asked again whose step another attempt holds; after that it is the other's, or the sweep's."""
+"""The number of attempts for a step whose lease another attempt holds; after that the other attempt or the sweep continues the
+run.
+"""
 PAUSE = 0.5
-"""Seconds before a step that failed, or is held by another, is asked for again."""
+"""Seconds before the next attempt of a step that failed or whose lease is held."""
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Drive:
-    """What drives a run: one step, the closing of a run whose steps fail by their own fault, and the compaction of a window that is too full.
+    """The functions that drive a run: one step, the closing of a run whose steps keep failing, and the compaction of a full
+    window.
 
-    `drop` is a step that makes room by itself, without a summary: what is done where `compact` fails.
+    `drop` is a step that makes room without a summary, for the case that `compact` fails.
     """
 
     advance: Callable[[RunRef], Next]
@@ -40,7 +45,7 @@ class Drive:
 
 
 class Threads:
-    """Thread-safe. Must be bound before the first start."""
+    """The thread pool. Thread-safe. `bind` must be called before the first start."""
 
     def __init__(self, workers: int = WORKERS, *, pause: float = PAUSE) -> None:
         self._pause = pause
@@ -51,33 +56,33 @@ class Threads:
         self._waiting: set[RunRef] = set()
 
     def bind(self, drive: Drive) -> None:
-        """Say what drives runs. It needs this engine itself, so it comes after."""
+        """Set the functions that drive runs. They need this engine themselves, so they are set after its construction."""
         self._drive = drive
 
     def start(self, run: RunRef, *, name: str | None = None, inline: bool = False) -> None:
-        """Follow the run to its end: `inline` on the caller's thread, else on the pool. One that waits for the pool waits once."""
-        del name  # every start of one run finds the same table, which tells doubled ones apart
+        """Drive the run to its end: `inline` on the caller's thread, else on the pool. A run is queued at most once."""
+        del name  # every start of one run sees the same table, which rejects duplicates
         if self._stopping.is_set():
             return
         if inline:
             self._follow(run)
         elif self._is_first(run):
-            with suppress(RuntimeError):  # closed since it was asked: the next start takes the run up
+            with suppress(RuntimeError):  # the pool was closed meanwhile: the next start of the server resumes the run
                 self._pool.submit(self._begin, run)
 
     def stop(self, run: RunRef) -> None:
-        """Nothing to do: the step under way finds the run ended when it commits."""
+        """Does nothing: the current step finds at its commit that the run has ended."""
 
     def end_wait(self, run: RunRef, token: str) -> None:
-        """Nothing to do: no thread waits for an approval."""
+        """Does nothing: no thread waits for an approval."""
 
     def close(self) -> None:
-        """Let the steps under way finish; what is left of their runs goes on at the next start."""
+        """Wait for the current steps; the next start of the server resumes their runs."""
         self._stopping.set()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _is_first(self, run: RunRef) -> bool:
-        """Whether the run did not wait for the pool before."""
+        """Whether the run was not queued before."""
         with self._lock:
             waits = run in self._waiting
             self._waiting.add(run)
@@ -127,5 +132,5 @@ class Threads:
 
 
 def _told(error: Exception) -> dict[str, str]:
-    """What is logged of an error: never its text, which may quote a message."""
+    """The loggable fields of an error: never its text, which may quote a message."""
     return {"error": type(error).__qualname__, "place": place_of(error)}

@@ -48,7 +48,9 @@ def boot_sequence(opening: Opening) -> list[Message]:
 
 
 def given_sequence(messages: Sequence[MessageCreate], opening: Opening) -> list[Message]:
-    """The rows of an `initial_message_sequence`: user and system messages are packed, assistant messages have the agent's form."""
+    """The rows of an `initial_message_sequence`: user and system messages are packed, assistant messages have the agent's
+    form.
+    """
     ids = iter(opening.ids)
     return [row for message in messages for row in _given(message, opening, ids)]
 

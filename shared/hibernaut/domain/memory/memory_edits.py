@@ -119,10 +119,7 @@ def changed(blocks: Sequence[Block], changes: Sequence[BlockChange]) -> list[Blo
 
 
 def written_over(values: Mapping[str, str], blocks: Sequence[Block]) -> EditResult:
-    """The effect of a custom tool's copy of core memory (label -> value) on `blocks`: all changes, or none if one is refused.
-
-    Labels that the agent does not have are ignored.
-    """
+    """The changes by a custom tool's copy of core memory (label -> value): all, or none if one is refused. Unknown labels are ignored."""
     changes: tuple[BlockChange, ...] = ()
     held = {block.label: block for block in blocks}
     try:
@@ -276,7 +273,9 @@ def _insert(label: str, argument: str, args: JsonObject, blocks: Sequence[Block]
 
 
 def _edit(block: Block, value: str) -> _Outcome:
-    """The new value, and the change if there is one. A value over the limit is refused unless it is shorter than the old value."""
+    """The new value, and the change if there is one. A value over the limit is refused unless it is shorter than the old
+    value.
+    """
     if len(value) > block.limit and len(value) >= len(block.value) and value != block.value:
         raise Refused(
             f"Not edited: block `{block.label}` would hold {len(value)} characters, and its limit is {block.limit}. "

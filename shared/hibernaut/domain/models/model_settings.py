@@ -249,5 +249,7 @@ def _openai_effort(model: str) -> Literal["none", "minimal", "medium"]:
 
 
 def compaction_default(provider: str, handle: str) -> str:
-    """The handle of the summariser for an agent with this handle: its provider's cheap model, else its own (run-time digest 1.5)."""
+    """The handle of the summariser for an agent with this handle: its provider's cheap model, else its own (run-time digest
+    1.5).
+    """
     return CHEAP_MODELS.get(provider, handle)

@@ -31,7 +31,9 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A built-in tool. `parallel`: several calls of one reply may run at the same time; never true for a tool that edits memory."""
+    """A built-in tool. `parallel`: several calls of one reply may run at the same time; never true for a tool that edits
+    memory.
+    """
 
     name: str
     tool_type: ToolType

@@ -35,7 +35,9 @@ def pack(status: Literal["success", "error"], message: Json, now: datetime, time
 
 
 def storable(text: str) -> str:
-    """The text with each lone surrogate replaced by a question mark: tools and models produce them, and UTF-8 cannot encode them."""
+    """The text with each lone surrogate replaced by a question mark: tools and models produce them, and UTF-8 cannot encode
+    them.
+    """
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 

@@ -146,7 +146,9 @@ def continues(rules: Sequence[ToolRule], name: str) -> bool:
 
 
 def has_child_like(rules: Sequence[ToolRule], name: str) -> bool:
-    """Whether a rule for this tool makes V1's heartbeat loop continue; a rule that limits the count is one of them (digest 2.11)."""
+    """Whether a rule for this tool makes V1's heartbeat loop continue; a rule that limits the count is one of them (digest
+    2.11).
+    """
     return any(
         isinstance(rule, ChildToolRule | ConditionalToolRule | MaxCountPerStepToolRule) and rule.tool_name == name
         for rule in rules

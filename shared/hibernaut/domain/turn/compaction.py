@@ -132,7 +132,9 @@ def summariser(config: LLMConfig, settings: CompactionSettings | None = None) ->
 
 
 def _shrinks(rows: Sequence[Message], stays: frozenset[str], least: int) -> bool:
-    """Whether enough leaves the window to justify a summary: at least one conversational row, and at least `least` rows in all."""
+    """Whether enough leaves the window to justify a summary: at least one conversational row, and at least `least` rows in
+    all.
+    """
     gone = [row for row in rows if row.id not in stays]
     return len(gone) >= least and any(row.role != "summary" for row in gone)
 
@@ -153,7 +155,9 @@ def _everything(
 
 
 def _sliding(rows: Sequence[Message], places: Sequence[int], share: float, room: int, stays: frozenset[str]) -> int | None:
-    """The smallest share of the messages, in steps from `share` upwards, whose removal makes the rest fit (run-time digest 6.3)."""
+    """The smallest share of the messages, in steps from `share` upwards, whose removal makes the rest fit (run-time digest
+    6.3).
+    """
     inner = [place for place in places if place < len(rows)]
     for number in range(1, round((1.0 - share) / WIDER) + 1):
         upto = round((share + number * WIDER) * (len(rows) + 1)) - 1

@@ -78,7 +78,9 @@ def model_request(
 
 
 def specification(actor: Actor, tool: Tool) -> ToolSpec:
-    """A tool's definition for this agent's model: legacy agents get `request_heartbeat`, and `thinking` if their model needs it."""
+    """A tool's definition for this agent's model: legacy agents get `request_heartbeat`, and `thinking` if their model
+    needs it.
+    """
     schema = tool.json_schema or {}
     parameters = dict(sound_parameters(schema.get("parameters")))
     properties, required = dict(parameters.get("properties", {})), list(parameters.get("required", []))

@@ -153,7 +153,9 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Resolving:
-    """Calls of an earlier run are open in the log. `followed`: the answer came with further messages, which the model must see."""
+    """Calls of an earlier run are open in the log. `followed`: the answer came with further messages, which the model must
+    see.
+    """
 
     resolution: Resolution
     stamp: Stamp

@@ -1,4 +1,4 @@
 """AWS in one process, on moto: for the profile `aws-offline` and for tests.
 
-Only what is here may import moto, and only when it is called.
+Only this package may import moto, and only when it is called.
 """

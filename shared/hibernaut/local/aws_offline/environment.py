@@ -1,6 +1,7 @@
-"""The environment of the functions. Lambda gives each its own; one process has one, so theirs must agree.
+"""The environment variables of the functions. On Lambda each function has its own; here all share one process, so they must
+agree.
 
-Knows: that handlers read their settings from the process's environment, and so it is set here and put back.
+Knows: that handlers read their settings from the process's environment. It sets the variables and restores the old ones.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from contextlib import contextmanager
 
 
 class Disagreement(Exception):
-    """Two functions want different values of one variable."""
+    """Two functions need different values for one variable."""
 
 
 def union(environments: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """All variables of all functions. Raises: Disagreement."""
+    """The variables of all functions. Raises: Disagreement."""
     together: dict[str, str] = {}
     for environment in environments:
         for name, value in environment.items():
@@ -26,7 +27,7 @@ def union(environments: Sequence[Mapping[str, str]]) -> dict[str, str]:
 
 @contextmanager
 def exported(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set the variables, and put back what was there."""
+    """Set the variables for the context, then restore the old ones."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:

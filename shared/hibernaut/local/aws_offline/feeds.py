@@ -1,7 +1,7 @@
-"""Lambda's side of the table's change stream: what the template's mappings let through is told to their functions, in batches.
+"""The event source mappings of the table's change stream: they filter records and deliver them to the functions in batches.
 
-Knows: how Lambda reads a stream, filters, tries again, and gives up. Must not know: what a function does with it.
-moto's own mappings tell the function within the write, filter nothing, and forget what fails: so none is made there.
+Knows: how Lambda reads a stream, filters, retries, and gives up. Must not know: what a function does with the records. moto's own
+mappings invoke the function within the write, do not filter, and drop failed records, so none is created there.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from hibernaut.schemas.base import Json, JsonObject
 
 PAGE = 1000
 GATHERING = 0.1
-"""Seconds that records are gathered for before they are told, by those who are not asked to tell them."""
+"""The batching window in seconds of the background thread."""
 REST = 0.5
-"""Seconds after which they tell again what failed."""
+"""Seconds after which the background thread retries failed records."""
 
 
 class Feed:
-    """One mapping of the template, and how far it has come in its stream. A function sees each record once or more often, in order."""
+    """One mapping of the template, and its position in the stream. A function gets each record at least once, in order."""
 
     def __init__(self, properties: JsonObject, lambdas: Lambdas) -> None:
         self._lambdas = lambdas
@@ -45,8 +45,9 @@ class Feed:
         self._tried = 0
 
     def pump(self) -> int:
-        """Tell all that is new, and once more what failed the last time; how many records were told. A batch that fails keeps what is
-        behind it waiting for the next call, until it has been tried as often as the mapping says: then it is a dead letter."""
+        """Deliver all new records, and retry those that failed last time; returns the number of delivered records. A failed batch
+        blocks the records after it until the next call. After the mapping's number of attempts it becomes a dead letter.
+        """
         with self._turn:
             told = 0
             while batch := self._batch():
@@ -59,22 +60,22 @@ class Feed:
             return told
 
     def concerned(self, record: Mapping[str, Any]) -> bool:
-        """Whether the function is told of such a change."""
+        """Whether the mapping's filter accepts the change."""
         return any(fits(pattern, dict(record)) for pattern in self._patterns)
 
     @property
     def waiting(self) -> bool:
-        """Whether something failed that is to be told once more."""
+        """Whether failed records wait for a retry."""
         return bool(self._waiting)
 
     def _batch(self) -> list[JsonObject]:
-        """What is told next: what the function itself wrote meanwhile comes behind what waits."""
+        """The next batch; records that the function itself wrote meanwhile come after the waiting ones."""
         if len(self._waiting) < self._at_once:
             self._waiting += self._new()
         return self._waiting[: self._at_once]
 
     def _done(self, batch: list[JsonObject], reply: Reply) -> int:
-        """How many records, from the first, are done with: all before the lowest that is reported back."""
+        """The number of processed records from the start of the batch: all before the lowest reported failure."""
         if reply.failed:
             return 0
         numbers = [record["dynamodb"]["SequenceNumber"] for record in batch]
@@ -82,7 +83,9 @@ class Feed:
         return next((place for place, number in enumerate(numbers) if number in failed), len(batch))
 
     def _given_up(self) -> bool:
-        """Whether the first that waits was tried often enough; then its place in the stream is a dead letter, and it waits no more."""
+        """Whether the first waiting record has used up its attempts; then its position becomes a dead letter, and it leaves the
+        queue.
+        """
         if self._tried < self._tries:
             return False
         first = self._waiting.pop(0)["dynamodb"]["SequenceNumber"]
@@ -97,7 +100,7 @@ class Feed:
         return [record for record in records if self.concerned(record)]
 
     def _read(self) -> Iterator[Mapping[str, Any]]:
-        """What the stream has told since."""
+        """The new records of the stream."""
         at = self._at or self._beginning()
         while True:
             page = client("dynamodbstreams").get_records(ShardIterator=at, Limit=PAGE)
@@ -107,7 +110,7 @@ class Feed:
                 return
 
     def _beginning(self) -> str:
-        """Where the stream begins; moto has one shard."""
+        """The iterator for the beginning of the stream; moto has one shard."""
         streams = client("dynamodbstreams")
         (shard,) = streams.describe_stream(StreamArn=self._stream)["StreamDescription"]["Shards"]
         asked = {"StreamArn": self._stream, "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
@@ -125,12 +128,12 @@ class Feeds:
         return cls([Feed(one.properties, lambdas) for one in stack.of_type("AWS::Lambda::EventSourceMapping")])
 
     def pump(self) -> int:
-        """As `Feed.pump`, for each."""
+        """As `Feed.pump`, for all mappings; returns the total."""
         return sum(feed.pump() for feed in self._feeds)
 
     @contextmanager
     def by_themselves(self) -> Iterator[None]:
-        """Meanwhile a thread tells what is new as it comes, and what failed after a rest."""
+        """Within the context, a thread delivers new records as they come, and retries failed ones after a pause."""
         news, over = threading.Event(), threading.Event()
 
         def changed(record: Mapping[str, Any]) -> None:
@@ -155,7 +158,7 @@ class Feeds:
 
 
 def _as_lambda_tells(record: Mapping[str, Any], stream: str) -> JsonObject:
-    """A record of GetRecords as it stands in a function's event."""
+    """A record of GetRecords in the form of a function's event."""
     told = dict(record["dynamodb"])
     made = told.pop("ApproximateCreationDateTime", None)
     if isinstance(made, datetime):

@@ -1,4 +1,5 @@
-"""The gateway: for each request the method that the template has for its path, the real function behind it, and the template's refusals.
+"""The gateway: finds the template's method for each request, calls the function behind it, and makes the template's gateway
+responses.
 
 Knows: API Gateway's resources in the template, its limits, and ASGI. Must not know: the routes of the app.
 """
@@ -22,14 +23,16 @@ from hibernaut.local.aws_offline.streams import Broken, Message, Send, Streams
 from hibernaut.schemas.base import JsonObject
 
 BODY_LIMIT = 10 * 1024 * 1024
-"""Bytes that API Gateway takes at all; Lambda's own limit, which every event must fit, is nearer."""
+"""The largest body that API Gateway accepts in bytes; Lambda's own limit for the whole event is lower."""
 AT_ONCE = 64
-"""Buffered requests in flight. Each has an event loop of its own, as each environment of Lambda has; they share one app."""
+"""The number of concurrent buffered requests. Each has an event loop of its own, as each Lambda environment has; they share one
+app.
+"""
 _LAMBDA = re.compile(r":lambda:path/[0-9-]+/functions/(.+)/(?:response-streaming-)?invocations$")
 
 
 class Way(NamedTuple):
-    """Where a request goes."""
+    """The target of a request."""
 
     route: Route
     function: str
@@ -38,7 +41,7 @@ class Way(NamedTuple):
 
 
 class Gateway:
-    """An ASGI app. Methods and refusals come from the loaded template."""
+    """An ASGI app. Methods and gateway responses come from the loaded template."""
 
     def __init__(self, stack: Stack, lambdas: Lambdas) -> None:
         (api,) = stack.of_type("AWS::ApiGateway::RestApi")
@@ -63,7 +66,7 @@ class Gateway:
         self._streams = Streams(lambdas)
 
     def answer(self, request: Request) -> Response:
-        """What the gateway answers to a request in the end, refusals included. A stream that breaks is a 502 here."""
+        """The final response to a request, including gateway responses. A broken stream is a 502 here."""
         way = self._way(request)
         if isinstance(way, Response):
             return way
@@ -72,7 +75,7 @@ class Gateway:
         return self._own.ask(self._collected(way, request))
 
     def close(self) -> None:
-        """Nobody is answered any more."""
+        """Stop answering requests."""
         self._threads.shutdown(wait=False)
         if "_own" in self.__dict__:
             self._own.close()
@@ -82,7 +85,7 @@ class Gateway:
         return _Loop()
 
     def route_of(self, path: str) -> Route | None:
-        """Which resource answers a path, if one does."""
+        """The resource for a path, or None."""
         return self._routes.of(path)
 
     def _way(self, request: Request) -> Way | Response:
@@ -106,7 +109,7 @@ class Gateway:
         return self._outcome(self._lambdas.invoke(way.function, self._event(way, request), timeout=way.seconds), request)
 
     async def _stream(self, way: Way, request: Request, receive: Callable[[], Awaitable[Message]], send: Send) -> None:
-        """Pass the reply on as it comes. Raises: Broken where it ends too early."""
+        """Pass on the response as it arrives. Raises: Broken if it ends too early."""
         begun = False
 
         async def passed(message: Message) -> None:
@@ -163,7 +166,7 @@ class Gateway:
         request = await _request(scope, receive)
         way = self._way(request)
         if isinstance(way, Way) and way.streams:
-            # On AWS a client that leaves is not told to the function; here nobody needs it to go on.
+            # On AWS the function is not notified of a client's disconnect; here it would only keep running.
             await self._stream(way, request, receive, send)
             return
         if isinstance(way, Way):
@@ -172,7 +175,7 @@ class Gateway:
 
 
 class _Loop:
-    """A loop on a thread of its own, for who waits on a thread."""
+    """An event loop on a thread of its own, for callers that block a thread."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -190,7 +193,7 @@ class _Loop:
 
 
 async def _ended() -> None:
-    """Whatever is under way on this loop ends."""
+    """Cancel all tasks of this loop."""
     tasks = asyncio.all_tasks() - {asyncio.current_task()}
     for task in tasks:
         task.cancel()
@@ -214,11 +217,11 @@ async def _request(scope: Message, receive: Callable[[], Awaitable[Message]]) ->
     body = b""
     while True:
         message = await receive()
-        # What is too much already is read on, and dropped: the client hears the refusal only when it has sent all.
+        # An oversized body is read and discarded, because a client reads the response only after it has sent the body.
         body += message.get("body", b"") if len(body) <= BODY_LIMIT else b""
         if not message.get("more_body"):
             break
     headers: Headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
-    headers.append(("X-Forwarded-Proto", scope["scheme"]))  # The API itself is reached by https only, and says so.
+    headers.append(("X-Forwarded-Proto", scope["scheme"]))  # Clients reach the API itself only by https, and the header says so.
     path = scope["raw_path"].decode("ascii").split("?")[0]
     return Request(scope["method"], path, scope["query_string"].decode("ascii"), headers, body)

@@ -1,4 +1,4 @@
-"""API Gateway's proxy events: from a request to the event, and from a handler's answer to the reply.
+"""API Gateway's proxy events: converts a request to an event, and a handler's reply to a response.
 
 Knows: the REST gateway's wire format (payload format 1.0). Must not know: routes, functions or servers.
 """
@@ -21,7 +21,7 @@ Headers = list[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What came over HTTP. `path` is as it was sent, without the query."""
+    """An HTTP request. `path` is unchanged, without the query."""
 
     method: str
     path: str
@@ -36,17 +36,19 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
+    """An HTTP response."""
+
     status: int
     headers: Headers
     body: bytes
 
 
 class MalformedReply(Exception):
-    """The handler answered something that is no proxy response; the gateway answers 502."""
+    """The handler's reply is not a proxy response; the gateway answers 502."""
 
 
 def event_of(request: Request, route: Route, *, stage: str, binary: Sequence[str]) -> JsonObject:
-    """The event of a proxy integration. `binary`: the media types passed on in base64."""
+    """The event of a proxy integration. `binary`: the media types that are passed on as base64."""
     query = parse_qsl(request.query, keep_blank_values=True)
     is_binary = _media_type(request.header("content-type")) in binary
     text = base64.b64encode(request.body).decode() if is_binary else request.body.decode("utf-8", errors="replace")
@@ -87,14 +89,14 @@ def _context(request: Request, resource: str, stage: str) -> JsonObject:
 
 
 def response_of(reply: Json, accept: str, binary: Sequence[str]) -> Response:
-    """The reply of a proxy integration. Raises: MalformedReply."""
+    """The response of a proxy integration. Raises: MalformedReply."""
     if not isinstance(reply, dict) or not isinstance(reply.get("statusCode"), int):
         raise MalformedReply
     several = reply.get("multiValueHeaders") or {}
     headers = [(name, str(value)) for name, values in several.items() for value in values]
     headers += [(name, str(value)) for name, value in (reply.get("headers") or {}).items() if name not in several]
     body = reply.get("body") or ""
-    # The gateway turns base64 into bytes only for those who accept such bytes; all others get the base64.
+    # The gateway decodes base64 only for clients that accept the media type; others get the base64 text.
     decoded = reply.get("isBase64Encoded") and (_media_type(accept) in binary or "*/*" in binary)
     return Response(reply["statusCode"], headers, base64.b64decode(body) if decoded else body.encode())
 

@@ -1,6 +1,6 @@
-"""CloudFormation's functions inside a template (`Ref`, `Fn::GetAtt`, `Fn::Join`, ...), for what the CDK writes.
+"""CloudFormation's intrinsic functions (`Ref`, `Fn::GetAtt`, `Fn::Join`, ...), as far as the CDK uses them.
 
-Knows: how a value is put together. Must not know: what a resource is; it asks for references and attributes.
+Knows: how a value is composed. Must not know: what a resource is; callbacks provide references and attributes.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ _MARK = re.compile(r"\$\{([^}!]+)\}")
 
 
 class UnknownFunction(Exception):
-    """The template uses a function that is not known here: teach it, rather than guess."""
+    """The template uses an intrinsic function that is not implemented here."""
 
 
 class Intrinsics:
-    """`reference` answers Ref, `attribute` answers Fn::GetAtt."""
+    """Resolves intrinsic functions. `reference` resolves Ref, `attribute` resolves Fn::GetAtt."""
 
     def __init__(self, reference: Callable[[str], str], attribute: Callable[[str, str], str]) -> None:
         self._reference = reference
         self._attribute = attribute
 
     def resolve(self, value: Json) -> Json:
-        """The value without functions. Raises: UnknownFunction."""
+        """The value without intrinsic functions. Raises: UnknownFunction."""
         match value:
             case list():
                 return [self.resolve(item) for item in value if item != {"Ref": NO_VALUE}]

@@ -1,7 +1,7 @@
-"""Lambda in this process: the real handlers, by the names that the template gives them, with a context and a time limit.
+"""Lambda in this process: the real handlers under the template's function names, with a context and a time limit.
 
-Knows: how Lambda calls a handler and reports its end. Must not know: what any handler does.
-A time-out or `abandon` leaves the handler's thread where it is, as a zombie of Lambda would be left.
+Knows: how Lambda calls a handler and reports its end. Must not know: what any handler does. After a time-out or `abandon`, the
+handler's thread keeps running, as a frozen execution environment may.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from hibernaut.local.aws_offline.resources import Resource
 from hibernaut.schemas.base import Json, JsonObject
 
 PAYLOAD_LIMIT = 6_291_556
-"""Bytes of a synchronous invocation's event, and of its reply (Lambda's quota of 6 MB)."""
+"""The largest event and the largest reply of a synchronous invocation in bytes (Lambda's quota of 6 MB)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function as it was deployed."""
+    """A deployed function."""
 
     name: str
     arn: str
@@ -47,20 +47,20 @@ class Function:
 
     @property
     def folder(self) -> str:
-        """Its name in the repository: `functions/<folder>`. A handler is a path in Python, or that of a program."""
+        """Its name in the repository: `functions/<folder>`. A handler is a Python path, or the path of a program."""
         return re.split(r"[./]", self.handler)[1]
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What an invocation gave: the handler's return, or (failed) Lambda's report of the error."""
+    """The result of an invocation: the handler's return, or (failed) Lambda's report of the error."""
 
     payload: Json
     failed: bool = False
 
     @property
     def error(self) -> str | None:
-        """The error's name, as the state machine's Catch and Retry see it."""
+        """The error's name, which the state machine's Catch and Retry match."""
         return str(self.payload["errorType"]) if self.failed else None
 
 
@@ -82,7 +82,9 @@ class Context:
 
 
 class Abandoned(BaseException):
-    """Ends a thread whose invocation was abandoned, when the whole of AWS is over. Not an Exception: nothing may catch it."""
+    """Ends the thread of an abandoned invocation when the whole emulation ends. Not an Exception, so that no handler
+    catches it.
+    """
 
 
 @dataclass(slots=True)
@@ -95,7 +97,7 @@ class _Invocation:
     told: Callable[[], object] | None = None
 
     def end(self, reply: Reply) -> None:
-        """The first end counts: a zombie that comes back is not heard."""
+        """Set the reply. Only the first call counts: the late reply of an abandoned handler is ignored."""
         with self.lock:
             if self.reply is None:
                 self.reply = reply
@@ -114,13 +116,13 @@ _current: ContextVar[_Invocation | None] = ContextVar("invocation", default=None
 
 
 def current_function() -> str | None:
-    """The folder of the function whose handler runs here, if one does."""
+    """The folder of the function whose handler runs on this thread, or None."""
     invocation = _current.get()
     return invocation.function if invocation else None
 
 
 def abandon() -> NoReturn:
-    """For doubles inside a handler: the invocation ends here and now as if its machine had died, and nothing after this call runs."""
+    """For doubles inside a handler: end the invocation as if its machine had died; no code after this call runs."""
     invocation = _current.get()
     if invocation is None:
         raise RuntimeError("no handler runs here")
@@ -130,7 +132,7 @@ def abandon() -> NoReturn:
 
 
 class Lambdas:
-    """All functions of a stack. `deps` are handed to a handler as its third argument, by the function's folder."""
+    """All functions of a stack. `deps` maps the folder of a function to its handler's third argument."""
 
     def __init__(self, functions: list[Function]) -> None:
         self._by_name = {key: function for function in functions for key in (function.name, function.arn, function.folder)}
@@ -139,15 +141,17 @@ class Lambdas:
         self.deps: dict[str, object] = {}
 
     def refuse(self, name: str, error: str, times: int) -> None:
-        """The next so many invocations of a function end with this error before its handler is called, behind those refused so far."""
+        """Make the next `times` invocations of a function fail with this error before its handler is called, after earlier
+        refusals.
+        """
         self._refusals.setdefault(self.of(name).folder, []).extend([error] * times)
 
     def of(self, name: str) -> Function:
-        """By name, address or folder. Raises: KeyError."""
+        """The function with this name, ARN or folder. Raises: KeyError."""
         return self._by_name[name]
 
     def invoke(self, name: str, event: Json, *, timeout: float | None = None) -> Reply:
-        """Call the handler and wait for its end, at most for its own limit. `timeout`: the caller's patience, where it is shorter."""
+        """Call the handler and wait for its end, at most for its time limit. `timeout`: the caller's limit, if it is shorter."""
         function = self.of(name)
         if len(json.dumps(event)) > PAYLOAD_LIMIT:
             return _report("RequestEntityTooLargeException", f"Request must be smaller than {PAYLOAD_LIMIT} bytes")
@@ -161,7 +165,9 @@ class Lambdas:
 
     @contextmanager
     def served(self, name: str, died: Callable[[], object]) -> Iterator[None]:
-        """What begins in here is done by a function that serves HTTP. `died` is called, by whatever thread, if it is abandoned."""
+        """Code in the context counts as running in a function that serves HTTP. `died` is called, on any thread, if it is
+        abandoned.
+        """
         mark = _current.set(_Invocation(self.of(name).folder, aws_over=self._over, told=died))
         try:
             yield
@@ -169,7 +175,7 @@ class Lambdas:
             _current.reset(mark)
 
     def over(self) -> None:
-        """AWS ends: abandoned threads end too."""
+        """End the emulation: abandoned threads end too."""
         self._over.set()
 
     def _run(self, function: Function, event: Json, invocation: _Invocation) -> None:
@@ -177,7 +183,7 @@ class Lambdas:
         try:
             handler = _handler(function.handler)
             extra = (self.deps[function.folder],) if function.folder in self.deps else ()
-            # Through JSON and back, as on the wire: no object passes between two functions.
+            # Through JSON and back, as on the wire, so that functions share no objects.
             with _event_loop():
                 payload = json.dumps(handler(json.loads(json.dumps(event)), Context(function), *extra))
         except Abandoned:
@@ -195,7 +201,7 @@ class Lambdas:
 
 @contextmanager
 def _event_loop() -> Iterator[None]:
-    """A handler runs on Lambda's main thread, which has an event loop to find; here it is on a thread of its own."""
+    """Set an event loop for the handler's thread, as Lambda's main thread has one."""
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     try:
@@ -219,7 +225,7 @@ def _report(name: str, text: str, error: Exception | None = None) -> Reply:
 
 
 def moto_invoke(lambdas: Lambdas) -> Callable[..., bytes]:
-    """What takes the place of moto's own `LambdaFunction.invoke`, where every caller ends: the Invoke API and Step Functions."""
+    """The replacement for moto's `LambdaFunction.invoke`, which all callers use: the Invoke API and Step Functions."""
 
     def invoke(function: object, body: str, request_headers: Mapping[str, str], response_headers: dict[str, str]) -> bytes:
         name: str = function.function_name  # type: ignore[attr-defined]

@@ -30,11 +30,11 @@ from hibernaut.local.aws_offline.patching import put, replace
 _TOKENS_KEPT = 1000
 _READS = ("get_item", "query", "scan", "transact_get_items")
 _Place = tuple[Any, Any, Any]
-"""A table, and the hash and range key of an item in it."""
+"""A table name, and the hash and range key of an item."""
 
 
 def install() -> None:
-    """Apply all fixes; harmless when done again."""
+    """Apply all fixes; idempotent."""
     from moto.dynamodb.comparisons import COMPARATOR_CLASS
     from moto.dynamodb.models import DynamoDBBackend
     from moto.dynamodb.models.table import Table
@@ -48,7 +48,7 @@ def install() -> None:
     for name in ("put_item", "update_item", "delete_item"):
         replace(DynamoDBBackend, name, lambda original: _single_write(turn, original))
     replace(DynamoDBBackend, "transact_write_items", lambda original: _transaction(turn, original))
-    # moto's own roll-back copies each table and puts the copy back: a copy that is the table itself makes both do nothing.
+    # moto's own roll-back copies each table and puts the copy back; with the table itself as the copy, both do nothing.
     put(Table, "__deepcopy__", lambda table, _: table)
     for sign, comparison in COMPARATOR_CLASS.items():
         replace(comparison, "expr", _of_one_kind if sign != "<>" else _or_of_two_kinds)
@@ -58,8 +58,9 @@ def install() -> None:
 
 @contextmanager
 def told_of_changes(listener: Callable[[dict[str, Any]], None]) -> Iterator[None]:
-    """Meanwhile `listener` is told of each record that a change stream is given, within the write, which may yet be undone: what it
-    hears is a reason to read the stream, no more."""
+    """Within the context, `listener` is called for each record of a change stream, within the write, which may still be undone.
+    The call is only a reason to read the stream.
+    """
     from moto.dynamodb.models.table import StreamShard
 
     original = StreamShard.add
@@ -107,7 +108,7 @@ def _transaction(turn: threading.RLock, original: Callable[..., Any]) -> Callabl
 
 
 def _places(backend: Any, named: Sequence[tuple[str, dict[str, Any]]]) -> list[_Place]:
-    """The items that a write names; what names none is left to moto to refuse."""
+    """The items that a write names; moto itself refuses a write that names none."""
     from moto.dynamodb.models.dynamo_type import DynamoType
 
     places: list[_Place] = []
@@ -122,7 +123,9 @@ def _places(backend: Any, named: Sequence[tuple[str, dict[str, Any]]]) -> list[_
 
 @contextmanager
 def _as_one(places: list[_Place]) -> Iterator[None]:
-    """What happens inside is one write: undone by an exception, and its effect told by the stream, item by item, at the end."""
+    """Treat the operations in the context as one write: an exception undoes them, and the stream gets their net effect, item by
+    item, at the end.
+    """
     before = [(place, copy.deepcopy(_item(place))) for place in places]
     shards = {id(table): (table.stream_shard, len(table.stream_shard.items)) for table, _, _ in places if table.stream_shard}
     done = False
@@ -166,13 +169,13 @@ def _or_of_two_kinds(original: Callable[[Any, Any], bool]) -> Callable[[Any, Any
 
 
 def _same_kind(comparison: Any, item: Any) -> bool:
-    """Of functions (`size`) moto knows no kind; they stand beside numbers."""
+    """Whether both values have the same type. moto has no type for functions (`size`); they are compared with numbers."""
     left, right = (getattr(side, "get_type", lambda _: "N")(item) for side in (comparison.lhs, comparison.rhs))
     return bool(left == right)
 
 
 def _once_per_token(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A token that comes again gets the answer of the first time; with another transaction it is refused."""
+    """Return the first result for a repeated token; refuse it for another transaction."""
     answers: OrderedDict[tuple[str, str, str], tuple[bytes, Any]] = OrderedDict()
     turn = threading.Lock()
 
@@ -203,7 +206,7 @@ def _once_per_token(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _quick_serializer(original: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """The answers that carry items are plain JSON already, but for bytes."""
+    """Results with items are already plain JSON, except for bytes."""
 
     @functools.wraps(original)
     def execute_result(result: Any, context: Any) -> Any:

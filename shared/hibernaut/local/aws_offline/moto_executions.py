@@ -1,4 +1,4 @@
-"""Executions in moto's Step Functions, fixed: they start once, stop at once, tell how they ended, and can be waited for.
+"""Executions in moto's Step Functions, fixed: they start once, stop at once, report their end, and can be awaited.
 
 Knows: the insides of moto's executions. Must not know: the product's workflow.
 
@@ -6,7 +6,7 @@ Without these fixes
 - a stopped execution stays RUNNING while it waits for a token, forgets error and cause, and runs through if it is stopped as it
   starts; its history ends with the failure of the task that the stop woke up;
 - two starts of one name at the same moment both run, and a start without a name has an ARN that ends in `None`;
-- the end of an execution can only be asked for, again and again, and EventBridge hears nothing of it; so with the wait for a token.
+- the end of an execution can only be polled, and EventBridge gets no event for it; the same holds for the wait for a token.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ENDED, _RESTS, _LISTENER = "hibernaut_ended", "hibernaut_rests", "hibernaut_lis
 
 
 class Ended(NamedTuple):
-    """How an execution ended; times in milliseconds since 1970, the input as it was given."""
+    """The end of an execution; times are in milliseconds since 1970, the input is unchanged."""
 
     arn: str
     machine: str
@@ -38,7 +38,7 @@ class Ended(NamedTuple):
 
 
 def install() -> None:
-    """Apply all fixes; harmless when done again."""
+    """Apply all fixes; idempotent."""
     _fix_ends()
     _fix_early_stops()
     _fix_late_stops()
@@ -48,7 +48,7 @@ def install() -> None:
 
 @contextmanager
 def told_of_ends(listener: Callable[[Ended], None]) -> Iterator[None]:
-    """Meanwhile `listener` is told of the end of every execution, before those who wait for it."""
+    """Within the context, `listener` is called at the end of every execution, before waiting callers wake up."""
     from moto.stepfunctions.parser.backend.execution import Execution
 
     put(Execution, _LISTENER, staticmethod(listener))
@@ -59,14 +59,14 @@ def told_of_ends(listener: Callable[[Ended], None]) -> Iterator[None]:
 
 
 def wait_execution(arn: str, timeout: float) -> str:
-    """Block until the execution has ended, or `timeout` seconds have passed; its status."""
+    """Block until the execution has ended or `timeout` seconds have passed; returns its status."""
     execution = _execution(arn)
     _event(execution, _ENDED).wait(timeout)
     return str(execution.status)
 
 
 def wait_rest(arn: str, timeout: float) -> str:
-    """Block until the execution has ended, or waits for a token, or `timeout` seconds have passed; its status."""
+    """Block until the execution has ended or waits for a token, or `timeout` seconds have passed; returns its status."""
     execution = _execution(arn)
     _event(execution, _RESTS).wait(timeout)
     return str(execution.status)
@@ -80,13 +80,13 @@ def _execution(arn: str) -> Any:
 
 
 def _event(execution: Any, name: str) -> threading.Event:
-    """An event of the execution's own; setdefault of a dict is one step, so all who ask get the same one."""
+    """The event of an execution; `dict.setdefault` is atomic, so all callers get the same event."""
     event: threading.Event = execution.__dict__.setdefault(name, threading.Event())
     return event
 
 
 def _over(execution: Any) -> None:
-    """The execution has ended: tell who listens, then wake who waits."""
+    """Handle the end of an execution: call the listeners, then wake the waiting callers."""
     listener = getattr(type(execution), _LISTENER, None)
     if listener is not None:
         listener(
@@ -173,7 +173,7 @@ def _fix_ends() -> None:
 
 
 def _fix_early_stops() -> None:
-    """A stop that comes before the first state finds nothing to stop; the execution remembers it."""
+    """Remember a stop that comes before the first state, because moto finds nothing to stop then."""
     from moto.stepfunctions.parser.api import ExecutionStatus
     from moto.stepfunctions.parser.asl.eval.environment import Environment
     from moto.stepfunctions.parser.asl.eval.program_state import ProgramStopped
@@ -202,7 +202,9 @@ def _fix_early_stops() -> None:
 
 
 def _fix_late_stops() -> None:
-    """What is stopped stays stopped: its program does not begin, and the task that the stop wakes up makes no failure of it."""
+    """Keep a stopped execution stopped: its program does not begin, and the task that the stop wakes does not record a
+    failure.
+    """
     from moto.stepfunctions.parser.asl.component.program.program import Program
     from moto.stepfunctions.parser.asl.eval.environment import Environment
     from moto.stepfunctions.parser.asl.eval.program_state import ProgramStopped

@@ -1,7 +1,7 @@
-"""What moto must be taught before it can stand for AWS.
+"""The fixes that moto needs to emulate AWS for this product.
 
-Knows: that moto's insides are those of one version. Must not know: what runs on it.
-The modules of fixes say, fix by fix, what moto does without it; the tests show each.
+Knows: that the fixes depend on the internals of one version of moto. Must not know: what runs on it. Each module of fixes lists
+what moto does without them; a test shows each fix.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from hibernaut.local.aws_offline.moto_executions import Ended
 from hibernaut.local.aws_offline.moto_objects import Created
 
 MOTO_VERSION = "5.2.5"
-"""The version whose insides are replaced. Another one needs every fix looked at again."""
+"""The version whose internals are replaced. Another version needs a review of every fix."""
 
 
 def install(*, time_scale: float = 1.0) -> None:
-    """Fix moto in this process; call it before the first client is made. Calling it again only sets the scale anew.
+    """Fix moto in this process; call it before the first client is created. A later call only changes the scale.
 
-    time_scale: what one second of a workflow's Wait or of a retry's interval takes here, in seconds.
+    time_scale: the real duration in seconds of one second of a workflow's Wait or of a retry's interval.
     """
     from hibernaut.local.aws_offline import moto_dynamodb, moto_executions, moto_step_functions
 
@@ -33,35 +33,35 @@ def install(*, time_scale: float = 1.0) -> None:
 
 
 def wait_execution(arn: str, timeout: float = 45.0) -> str:
-    """Block, without asking again and again, until an execution ends or `timeout` seconds have passed; its status."""
+    """Block, without polling, until an execution ends or `timeout` seconds have passed; returns its status."""
     from hibernaut.local.aws_offline import moto_executions
 
     return moto_executions.wait_execution(arn, timeout)
 
 
 def wait_rest(arn: str, timeout: float = 45.0) -> str:
-    """As `wait_execution`, or until it waits for an approval."""
+    """As `wait_execution`, but also returns when the execution waits for an approval."""
     from hibernaut.local.aws_offline import moto_executions
 
     return moto_executions.wait_rest(arn, timeout)
 
 
 def told_of_ends(listener: Callable[[Ended], None]) -> AbstractContextManager[None]:
-    """Meanwhile the listener is told of the end of every execution."""
+    """Within the context, the listener is called at the end of every execution."""
     from hibernaut.local.aws_offline import moto_executions
 
     return moto_executions.told_of_ends(listener)
 
 
 def told_of_changes(listener: Callable[[dict[str, Any]], None]) -> AbstractContextManager[None]:
-    """Meanwhile the listener is told, within each write, of what a table's change stream is given."""
+    """Within the context, the listener is called, within each write, for every record of a table's change stream."""
     from hibernaut.local.aws_offline import moto_dynamodb
 
     return moto_dynamodb.told_of_changes(listener)
 
 
 def told_of_objects(listener: Callable[[Created], None]) -> AbstractContextManager[None]:
-    """Meanwhile the listener is told of every object that comes to be."""
+    """Within the context, the listener is called for every new object."""
     from hibernaut.local.aws_offline import moto_objects
 
     return moto_objects.told_of_objects(listener)

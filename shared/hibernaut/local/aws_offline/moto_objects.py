@@ -1,6 +1,6 @@
-"""New objects in moto's S3, told to whoever listens: moto's own bus would not reach our functions.
+"""Events for new objects in moto's S3, because moto's own event bus does not reach our functions.
 
-Knows: the insides of moto's S3. Must not know: buckets of the product.
+Knows: the internals of moto's S3. Must not know: the buckets of the product.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hibernaut.local.aws_offline.patching import put
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    """An object that has come to be, or was overwritten."""
+    """An object that was created or overwritten."""
 
     bucket: str
     key: str
@@ -25,7 +25,7 @@ class Created:
 
 @contextmanager
 def told_of_objects(listener: Callable[[Created], None]) -> Iterator[None]:
-    """Meanwhile `listener` is told of every object, as soon as it can be read."""
+    """Within the context, `listener` is called for every new object as soon as it can be read."""
     from moto.s3 import notifications
 
     original = notifications.send_event

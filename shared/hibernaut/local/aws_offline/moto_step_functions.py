@@ -26,7 +26,7 @@ _SHARED = "hibernaut_shared"
 
 
 def install(*, time_scale: float) -> None:
-    """Apply all fixes; harmless when done again, with another scale."""
+    """Apply all fixes; idempotent, also with another scale."""
     _fix_tokens()
     _fix_history()
     _share_clients()
@@ -82,7 +82,7 @@ def _fix_history() -> None:
 
 
 def _share_clients() -> None:
-    # Loads every module that makes clients.
+    # Loads every module that creates clients.
     import moto.stepfunctions.parser.asl.component.state.exec.state_task.service.state_task_service_factory  # noqa: F401
     from moto.stepfunctions.parser.asl.utils import boto_client
 
@@ -108,7 +108,7 @@ def _scale_time(scale: float) -> None:
     from moto.stepfunctions.parser.asl.component.state.wait.wait_function.wait_function import WaitFunction
 
     class Scaled:
-        """What the module of retries uses of `time`."""
+        """The part of `time` that the module of retries uses."""
 
         @staticmethod
         def sleep(seconds: float) -> None:
@@ -132,7 +132,7 @@ def _scale_time(scale: float) -> None:
 
 
 def _evaluate_jsonata() -> None:
-    """moto expects an evaluator on a Java machine, which it never starts; the one in Python takes its place where it is there."""
+    """Replace moto's JSONata evaluator, which needs a Java machine, by the one in Python if it is installed."""
     from moto.stepfunctions.parser.asl.eval import states, variable_store
     from moto.stepfunctions.parser.asl.jsonata import jsonata as expressions
     from moto.stepfunctions.parser.asl.utils.encoding import to_json_str
@@ -149,7 +149,7 @@ def _evaluate_jsonata() -> None:
             raise expressions.JSONataException("States.QueryEvaluationError", str(error)) from error
 
     def declarations(bindings: dict[str, Any]) -> str:
-        # moto's own puts text between quotes without escaping it.
+        # moto's own version quotes text without escaping it.
         return "".join(f"{name}:={to_json_str(value)};" for name, value in bindings.items())
 
     put(expressions, "_eval_jsonata", evaluate)

@@ -33,11 +33,11 @@ from hibernaut.schemas.base import Json, JsonObject
 
 INDEX = "HIBERNAUT_OPENSEARCH"
 HOSTS, LOOPBACK = "HIBERNAUT_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]"
-"""Clients reach the gateway by loopback names here, in place of the API's own."""
+"""Clients reach the gateway by loopback names here, in place of the API's own name."""
 
 
 class FunctionFailed(Exception):
-    """An invocation ended with an error; `kind` is its name, as Catch and Retry see it."""
+    """An invocation ended with an error; `kind` is its name, as Catch and Retry match it."""
 
     def __init__(self, report: JsonObject) -> None:
         self.kind = str(report["errorType"])
@@ -45,17 +45,17 @@ class FunctionFailed(Exception):
 
 
 class InUse(Exception):
-    """Somebody else uses moto in this process: its services would be shared, and their data outlive both."""
+    """Another user of moto exists in this process: they would share its services, whose data outlives both."""
 
     def __init__(self) -> None:
         super().__init__("moto is in use in this process; stop the other one first")
 
 
 class OfflineAws:
-    """Use it as a context. moto is one per process, and so is this.
+    """The emulation, as a context manager. There is one per process, because moto is global.
 
-    `secrets` stand in Parameter Store as if they had been put there; `variables` are added to the functions' environment.
-    `time_scale`: what a second of a workflow's waiting takes here, in seconds.
+    `secrets` are stored in Parameter Store; `variables` are added to the functions' environment. `time_scale`: the real duration
+    in seconds of one second of a workflow's waiting.
     """
 
     def __init__(
@@ -80,7 +80,9 @@ class OfflineAws:
         self.stop()
 
     def start(self) -> None:
-        """Load the template. Raises: InUse, NotACheckout, SynthesisFailed, and whatever in the template is not known here."""
+        """Load the template. Raises: InUse, NotACheckout, SynthesisFailed, and the errors of `Stack` for unknown parts of the
+        template.
+        """
         from moto import mock_aws
         from moto.core.models import MockAWS
 
@@ -95,7 +97,7 @@ class OfflineAws:
             starting.enter_context(mock_aws(config={"stepfunctions": {"execute_state_machine": True}}))
             starting.enter_context(exported(VARIABLES))
             starting.enter_context(_importable(root))
-            # Names of its own, as every deployment has: what functions keep by their settings belongs to one deployment.
+            # Unique names, as every deployment has: functions cache values by their settings.
             self.stack = Stack(template, f"{_stack_name(template)}-{token_hex(4)}")
             functions = self.stack.of_type("AWS::Lambda::Function")
             self.lambdas = Lambdas([Function.of(function) for function in functions])
@@ -113,7 +115,7 @@ class OfflineAws:
             self._running = starting.pop_all()
 
     def stop(self) -> None:
-        """Forget everything: moto keeps nothing. Executions that wait end first, and nobody is told of it."""
+        """Delete everything. Waiting executions end first, without events."""
         self.lambdas.over()
         self.rules.close()
         for name in self.executions("RUNNING"):
@@ -122,7 +124,7 @@ class OfflineAws:
 
     @cached_property
     def url(self) -> str:
-        """Where the gateway answers, on a free loopback port; it is started by the first look."""
+        """The gateway's address on a free loopback port; the first access starts the server."""
         gateway, listener = self.gateway, listening("127.0.0.1", 0)
         where, server = address(listener), LocalServer(gateway, listener)
         thread = threading.Thread(target=server.serve, daemon=True, name="gateway")
@@ -139,7 +141,7 @@ class OfflineAws:
 
     @cached_property
     def table(self) -> DynamoDbTable:
-        """The table itself, to look into."""
+        """The table itself, for inspection."""
         return DynamoDbTable(self.stack.outputs["TableName"])
 
     @property
@@ -147,14 +149,14 @@ class OfflineAws:
         return self.stack.outputs["StateMachineArn"]
 
     def invoke(self, function: str, event: Json) -> Json:
-        """Call a function by its folder's name. Raises: FunctionFailed."""
+        """Call a function by the name of its folder. Raises: FunctionFailed."""
         reply = self.lambdas.invoke(function, event)
         if reply.failed:
             raise FunctionFailed(reply.payload)
         return reply.payload
 
     def clocks(self) -> dict[str, float]:
-        """The functions that are called at a rate, and every how many seconds."""
+        """The scheduled functions, each with its interval in seconds."""
         found = self.stack.of_type("AWS::Scheduler::Schedule")
         return {
             self.lambdas.of(one.properties["Target"]["Arn"]).folder: _seconds(one.properties["ScheduleExpression"])
@@ -162,7 +164,7 @@ class OfflineAws:
         }
 
     def fire_schedule(self, function: str = "sweep_runs") -> Reply:
-        """What the scheduler does when the time comes: its event to the function, and a dead letter where that fails."""
+        """Act as the scheduler: invoke the function with its event, and keep a dead letter if it fails."""
         schedule = self._schedule_of(function)
         marks = {
             "<aws.scheduler.schedule-arn>": schedule.attributes["Arn"],
@@ -174,23 +176,25 @@ class OfflineAws:
         return invoke_unawaited(self.lambdas, function, json.loads(text))
 
     def pump(self) -> int:
-        """Tell the functions what the table's change stream has for them, and what they failed at the last time; how many records were
-        told. Nothing is told by itself, unless `tell_by_itself` was called."""
+        """Deliver the new and the failed records of the table's change stream; returns the number of delivered records. Without
+        `tell_by_itself`, only this method delivers records.
+        """
         return self.feeds.pump()
 
     def tell_by_itself(self) -> None:
-        """From now on until the end the functions are told of the table's changes soon after these are made."""
+        """From now on, deliver changes of the table in the background, soon after they are made."""
         self._running.enter_context(self.feeds.by_themselves())
 
     def wait_for_run(self, name: str, timeout: float = 30.0) -> str:
-        """Wait for the end of the execution of this name, without asking again and again; its status."""
+        """Wait, without polling, for the end of the execution with this name; returns its status."""
         from hibernaut.local.aws_offline import moto_fixes
 
         return moto_fixes.wait_execution(self._execution(name), timeout)
 
     def wait_for_all(self) -> dict[str, str]:
-        """Wait until no execution runs but those that wait for an approval, and until what the rules had to tell is told; the status of
-        each, by its name."""
+        """Wait until no execution runs, except those that wait for an approval, and until the rules have delivered their events;
+        returns the status of each execution by name.
+        """
         from hibernaut.local.aws_offline import moto_fixes
 
         while True:
@@ -227,7 +231,7 @@ class OfflineAws:
 
 @contextmanager
 def _importable(root: Path) -> Iterator[None]:
-    """The functions lie beside the package, in the asset as in the checkout."""
+    """Put the functions on the import path: they lie beside the package, in the asset and in the checkout."""
     if importlib.util.find_spec("functions") is not None:
         yield
         return
@@ -251,13 +255,13 @@ def _invoking(lambdas: Lambdas) -> Iterator[None]:
 
 
 def _seconds(rate: str) -> float:
-    """Of `rate(5 minutes)`."""
+    """The seconds of an expression such as `rate(5 minutes)`."""
     number, unit = rate.removeprefix("rate(").removesuffix(")").split()
     return float(number) * {"minute": 60, "hour": 3600, "day": 86_400}[unit.removesuffix("s")]
 
 
 def _stack_name(template: JsonObject) -> str:
-    """The template does not say what its stack is called; its state machine does."""
+    """The stack's name, taken from its state machine, because the template does not contain it."""
     (machine,) = (
         resource for resource in template["Resources"].values() if resource["Type"] == "AWS::StepFunctions::StateMachine"
     )

@@ -1,4 +1,4 @@
-"""Replaces functions of a library that is loaded, so that doing it again does no harm.
+"""Replaces functions of a loaded library; idempotent.
 
 Knows: attributes. Must not know: which library.
 """
@@ -12,12 +12,12 @@ _ORIGINAL = "__hibernaut_original__"
 
 
 def put(owner: Any, name: str, value: Any) -> None:
-    """Put something of our own in the place of `owner.name`, of which nothing is needed any more."""
+    """Replace `owner.name` by a value that does not need the original."""
     setattr(owner, name, value)
 
 
 def replace(owner: Any, name: str, build: Callable[[Any], Any]) -> None:
-    """Put `build(original)` in the place of `owner.name`. The original is remembered: the next time replaces the replacement."""
+    """Replace `owner.name` by `build(original)`. The original is remembered, so that a later call replaces the replacement."""
     current = getattr(owner, name)
     original = getattr(current, _ORIGINAL, current)
     replacement = build(original)

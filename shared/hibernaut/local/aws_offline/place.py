@@ -1,4 +1,4 @@
-"""Where the pretended AWS is: its account, its region, and what CloudFormation fills in by itself. Knows names only."""
+"""The emulated AWS: its account, its region, and CloudFormation's pseudo parameters. Knows names only."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ VARIABLES = {
     "AWS_ACCESS_KEY_ID": "offline",
     "AWS_SECRET_ACCESS_KEY": "offline",
     "AWS_EC2_METADATA_DISABLED": "true",
-    # X-Ray and metrics have nobody to report to.
+    # X-Ray and metrics have no receiver here.
     "POWERTOOLS_TRACE_DISABLED": "true",
-    # Whoever tries a callback out here listens on this machine.
+    # A receiver of callbacks in tests listens on this machine.
     "HIBERNAUT_PRIVATE_CALLBACKS": "yes",
 }
-"""What Lambda sets for every function, as far as boto3 and the logger read it, and what a pretended AWS allows. moto answers any credentials."""
+"""The variables that Lambda sets for every function, as far as boto3 and the logger read them, and those for the emulation. moto
+accepts any credentials.
+"""
 
 
 def pseudo_parameters(stack: str) -> dict[str, str]:
-    """CloudFormation's own parameters, for a stack of this name."""
+    """CloudFormation's pseudo parameters for a stack with this name."""
     return {
         "AWS::Region": REGION,
         "AWS::AccountId": ACCOUNT,

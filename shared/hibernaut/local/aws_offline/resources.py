@@ -1,6 +1,6 @@
-"""How each type of resource comes to be in moto, and which types do not, with the reason.
+"""How each type of resource is created in moto, and which types are not created, with the reason.
 
-Knows: moto's services through boto3. Must not know: which resources the stack has.
+Knows: moto's services through boto3. Must not know: the resources of the stack.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NOT_LOADED = {
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One resource as it was made: what Ref and GetAtt answer, and its properties without functions."""
+    """A created resource: the values of Ref and GetAtt, and its properties without intrinsic functions."""
 
     name: str
     type: str
@@ -41,12 +41,12 @@ class Resource:
 
 
 class UnknownResource(Exception):
-    """The template has a type that is neither made here nor listed with a reason."""
+    """The template has a type that is neither created here nor listed with a reason."""
 
 
 @cache
 def client(service: str) -> Any:
-    """One client per service: making one costs more than most calls."""
+    """A cached client for each service, because creating one costs more than most calls."""
     import boto3
     from botocore.config import Config
 
@@ -54,7 +54,7 @@ def client(service: str) -> Any:
 
 
 def make(name: str, kind: str, properties: JsonObject, physical: str) -> Resource:
-    """Make one resource; `physical` is its name where the template gives none. Raises: UnknownResource."""
+    """Create one resource; `physical` is its name if the template has none. Raises: UnknownResource."""
     if kind in NOT_LOADED:
         return Resource(name, kind, properties, physical)
     if kind not in MAKERS:
@@ -139,23 +139,23 @@ def _schedule(properties: JsonObject, physical: str) -> Made:
 
 
 def _rule(properties: JsonObject, physical: str) -> Made:
-    """moto's bus hears nothing of executions; `rules` reads the rule from the template."""
+    """Not created in moto, whose event bus gets no events of executions; `rules` reads the rule from the template."""
     name = properties.get("Name") or physical
     return name, {"Arn": f"arn:aws:events:{REGION}:{ACCOUNT}:rule/{name}"}
 
 
 def _mapping(properties: JsonObject, physical: str) -> Made:
-    """moto would tell the function within each write; `feeds` reads the mapping from the template."""
+    """Not created in moto, which would invoke the function within each write; `feeds` reads the mapping from the template."""
     return f"{physical}-of-{properties['FunctionName']}", {}
 
 
 def _domain(properties: JsonObject, physical: str) -> Made:
-    """Nobody answers there: the functions are told of another index (`offline`)."""
+    """Not reachable in moto: the functions get the address of another index (`offline`)."""
     return properties.get("DomainName") or physical, {"DomainEndpoint": "search.invalid"}
 
 
 def _of_the_front(properties: JsonObject, physical: str) -> Made:
-    """Parts of the gateway that the front reads from the template itself."""
+    """Parts of the gateway, which `gateway` reads from the template itself."""
     return properties.get("StageName") or physical, {"RootResourceId": f"{physical}-root"}
 
 

@@ -1,6 +1,6 @@
-"""The gateway's tree of resources: which one a path ends at.
+"""The gateway's tree of resources: the resource that matches a path.
 
-Knows: how API Gateway writes paths. Where AWS may be kinder, it is strict: whoever goes down a branch does not come back from it.
+Knows: how API Gateway writes paths. It is stricter than AWS may be: there is no backtracking.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ GREEDY = "{proxy+}"
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A resource by its path (`/v1/agents/{agent_id}`), and what a request's path has in the place of the variables."""
+    """A resource, by its path (`/v1/agents/{agent_id}`), and the values of the path variables."""
 
     resource: str
     parameters: dict[str, str] = field(default_factory=dict)
 
 
 class Routes:
+    """The resources of the gateway, as a tree."""
+
     def __init__(self, resources: Iterable[str]) -> None:
         self._below: dict[str, list[str]] = {"/": []}
         for resource in sorted(set(resources) - {"/"}):
@@ -29,8 +31,9 @@ class Routes:
             self._below[parent or "/"].append(part)
 
     def of(self, path: str) -> Route | None:
-        """The resource of a path, with or without a slash at its end: at each level the literal part before a variable one, and that
-        before the greedy one."""
+        """The resource for a path, with or without a trailing slash. At each level a literal part takes precedence over a
+        variable one, and that over a greedy one.
+        """
         parts = [part for part in path.split("/") if part]
         here, parameters = "/", dict[str, str]()
         for place, part in enumerate(parts):

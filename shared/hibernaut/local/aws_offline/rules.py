@@ -1,6 +1,6 @@
-"""EventBridge's rules on executions and on objects: their end, and their coming, is told to the rule's target, as an event of AWS's own shape.
+"""EventBridge's rules for ended executions and new objects: they invoke the rule's target with an event of AWS's format.
 
-Knows: the rules of the template, and how EventBridge writes events. Must not know: what the target does.
+Knows: the rules of the template, and the format of EventBridge's events. Must not know: what the target does.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from hibernaut.schemas.base import Json, JsonObject
 
 
 class Rules:
-    """`deliveries` is how often each event is delivered: EventBridge promises once or more, and a test may lose them all (0)."""
+    """The rules of a stack. `deliveries` is the number of deliveries of each event: EventBridge guarantees at least one, and a
+    test may lose all (0).
+    """
 
     def __init__(self, stack: Stack, lambdas: Lambdas) -> None:
         self.deliveries = 1
@@ -31,11 +33,11 @@ class Rules:
         self._closed = False
 
     def execution_ended(self, ended: Ended) -> None:
-        """Tell those whose pattern it fits; on a thread of ours."""
+        """Invoke the targets whose pattern matches the end of the execution, on a thread of this object."""
         self._tell(status_change(ended))
 
     def object_created(self, created: Created) -> None:
-        """The same for an object of a bucket."""
+        """Invoke the targets whose pattern matches the new object."""
         self._tell(creation(created))
 
     def _tell(self, event: JsonObject) -> None:
@@ -46,18 +48,18 @@ class Rules:
                 self._under_way.append(self._pool.submit(invoke_unawaited, self._lambdas, target["Arn"], event))
 
     def wait(self) -> None:
-        """Until all that was to be told is told."""
+        """Wait until all events are delivered."""
         while self._under_way:
             self._under_way.pop().result()
 
     def close(self) -> None:
-        """What happens from now on is told nobody."""
+        """Stop delivering events."""
         self._closed = True
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
 def invoke_unawaited(lambdas: Lambdas, function: str, event: JsonObject) -> Reply:
-    """An invocation that nobody waits for: where it fails, the event is kept as a dead letter."""
+    """An asynchronous invocation: if it fails, its event becomes a dead letter."""
     reply = lambdas.invoke(function, event)
     letters = lambdas.of(function).dead_letters
     if reply.failed and letters is not None:
@@ -67,7 +69,7 @@ def invoke_unawaited(lambdas: Lambdas, function: str, event: JsonObject) -> Repl
 
 
 def fits(pattern: JsonObject, event: Json) -> bool:
-    """Whether an event has one of the values that the pattern lists, wherever it lists some."""
+    """Whether the event has one of the listed values for every field of the pattern."""
     if not isinstance(event, dict):
         return False
     return all(
@@ -77,14 +79,14 @@ def fits(pattern: JsonObject, event: Json) -> bool:
 
 
 def _is(value: Json, wanted: Json) -> bool:
-    """A value as it is written, or the beginning of a text."""
+    """Whether a value equals the wanted one, or begins with its prefix."""
     if isinstance(wanted, dict):
         return isinstance(value, str) and value.startswith(wanted["prefix"])
     return bool(value == wanted)
 
 
 def creation(created: Created) -> JsonObject:
-    """The event that S3 sends when an object has come to be."""
+    """The event that S3 sends for a new object."""
     bucket, key = created.bucket, created.key
     detail = {
         "version": "0",

@@ -1,6 +1,6 @@
-"""The search domain in this process: one SQLite index that answers at an address of its own, as moto answers for the services it knows.
+"""The search domain in this process: one SQLite index at an address of its own, as moto serves other services.
 
-Knows: where a function's index is made by its address, and puts this one in its place. Must not know: what is indexed.
+Knows: where a function's index is created from its address, and replaces it. Must not know: what is indexed.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from hibernaut.ports.memory_index import MemoryIndex
 from hibernaut.wiring import memory_index
 
 PREFIX = "hibernaut-offline-"
-"""What the name of the folder with the index's file begins with."""
+"""The prefix of the name of the folder with the index's file."""
 
 
 @contextmanager
 def search_domain() -> Iterator[str]:
-    """The address. Other addresses lead where they always do. Whatever asks the index after the end meets IndexAsleep."""
+    """The address of the index. Other addresses are unaffected. After the end of the context, calls of the index raise
+    IndexAsleep.
+    """
     address, original = f"https://{token_hex(4)}.search.offline", memory_index.domain_index
     with tempfile.TemporaryDirectory(prefix=PREFIX) as folder:
         index = SqliteMemoryIndex(Path(folder) / "index.db")

@@ -1,4 +1,4 @@
-"""`hibernaut dev --profile aws-offline`: the deployed product on a port, with clocks that fire its schedules, and its change stream.
+"""`hibernaut dev --profile aws-offline`: serves the deployed product on a port, with its schedules and its change stream.
 
 Knows: the life of the process. Must not know: the command line.
 """
@@ -16,8 +16,8 @@ from hibernaut.local.server import LocalServer, address, listening
 def serve(
     host: str, port: int, *, secrets: Mapping[str, str], variables: Mapping[str, str], ready: Callable[[str], None]
 ) -> None:
-    """Serve until Ctrl-C: KeyboardInterrupt. `ready` is told the address; `secrets` are what Parameter Store holds (the providers'
-    keys and addresses, by their variables' names), `variables` the functions' further environment.
+    """Serve until Ctrl-C (KeyboardInterrupt). `ready` gets the address; `secrets` are the content of Parameter Store (the
+    providers' keys and addresses, by variable name), `variables` further environment variables of the functions.
 
     Raises: OSError (the port is taken), NotACheckout, SynthesisFailed.
     """

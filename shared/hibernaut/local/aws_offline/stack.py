@@ -1,6 +1,6 @@
-"""The template, loaded: every resource made once, in the order in which they need each other.
+"""The loaded template: every resource is created once, in the order of dependencies.
 
-Knows: references between resources. Must not know: how one is made, or what the product does with it.
+Knows: references between resources. Must not know: how a resource is created, or what the product does with it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from hibernaut.schemas.base import JsonObject
 
 
 class Stack:
-    """A loaded template. Raises UnknownResource and UnknownFunction while it loads: what it cannot show, it does not hide."""
+    """A loaded template. Loading raises UnknownResource and UnknownFunction, so that nothing is skipped silently."""
 
     def __init__(self, template: JsonObject, name: str) -> None:
         self._template = template

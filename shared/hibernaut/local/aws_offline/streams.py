@@ -1,7 +1,7 @@
-"""Functions that serve HTTP and stream: the app that their server would serve, asked on a loop of this process.
+"""Functions that serve HTTP as a stream: their ASGI app runs on an event loop of this process.
 
-Knows: ASGI, and how Lambda treats what streams. Must not know: the gateway's routes, or what the app does. The Web Adapter, which on
-AWS turns events into requests, is left out.
+Knows: ASGI, and how Lambda treats response streaming. Must not know: the gateway's routes, or what the app does. The Lambda Web
+Adapter, which on AWS converts events to requests, is not emulated.
 """
 
 from __future__ import annotations
@@ -22,18 +22,20 @@ App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 class Broken(Exception):
-    """The function died, or its time was over, before its reply was whole."""
+    """The function died, or reached its time limit, before its response was complete."""
 
 
 class Streams:
-    """Use one for each loop: what is left of a dead function stays on the loop."""
+    """The streaming functions. Use one object for each event loop, because unfinished calls remain on the loop."""
 
     def __init__(self, lambdas: Lambdas) -> None:
         self._lambdas = lambdas
         self._left: set[asyncio.Future[None]] = set()
 
     async def ask(self, function: str, request: Request, receive: Receive, send: Send, *, seconds: float) -> None:
-        """Answer the request, chunk by chunk. `receive` is asked after the body, for the client's leaving. Raises: Broken."""
+        """Answer the request, chunk by chunk. After the body, `receive` is awaited for the client's disconnect. Raises:
+        Broken.
+        """
         loop, death = asyncio.get_running_loop(), asyncio.Event()
         body = iter([request.body])
 
@@ -59,14 +61,14 @@ class Streams:
         raise Broken(function)
 
     def _app(self, function: str) -> App:
-        """What the function's start serves: `app` in its folder makes it."""
+        """The app that the function serves: `app` in its folder creates it."""
         folder = self._lambdas.of(function).folder
         given: App | None = self._lambdas.deps.get(folder)  # type: ignore[assignment]
         made: App = given or importlib.import_module(f"functions.{folder}.handler").app()
         return made
 
     def _leave(self, reply: asyncio.Future[None]) -> None:
-        """A zombie: what becomes of it is nobody's affair."""
+        """Leave an abandoned call running; its result is ignored."""
         self._left.add(reply)
 
         def gone(future: asyncio.Future[None]) -> None:

@@ -1,6 +1,6 @@
-"""The template of one environment, synthesized by the same words as for AWS, and kept by the hash of what it is made from.
+"""The template of one environment, synthesized with the same commands as for AWS, and cached by a hash of its sources.
 
-Knows: where a checkout has its stack. Must not know: what stands in the template.
+Knows: where a checkout has its stack. Must not know: the content of the template.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from hibernaut.schemas.base import JsonObject
 
 ENVIRONMENT = "dev"
 CONTEXT = {"search": "domain"}
-"""Nothing costs anything here, so memory is indexed."""
-# What the template says depends on these; code of functions is run from the checkout, whatever its asset's hash.
+"""Memory is indexed here, because nothing costs anything."""
+# The template depends on these; the functions' code runs from the checkout, whatever the hash of its asset is.
 SOURCES = (
     "infra",
     "shared/hibernaut/adapters/table/definition.py",
@@ -34,14 +34,14 @@ SOURCES = (
 
 
 class NotACheckout(Exception):
-    """The stack is not beside the package: the profile works from a clone of the repository only."""
+    """The stack is not beside the package: the profile works only in a clone of the repository."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(f"the profile aws-offline needs a checkout of Hibernaut: there is no infra/app.py in {root}")
 
 
 class SynthesisFailed(Exception):
-    """The CDK did not make a template; the text is what it said."""
+    """The CDK made no template; the message is its output."""
 
 
 def checkout() -> Path:
@@ -53,7 +53,7 @@ def checkout() -> Path:
 
 
 def template_of(root: Path, environment: str = ENVIRONMENT) -> JsonObject:
-    """The synthesized template; about six seconds where its sources have changed, else at once. Raises: SynthesisFailed."""
+    """The synthesized template; takes about six seconds if its sources have changed. Raises: SynthesisFailed."""
     kept = kept_template(root, environment)
     if not kept.exists():
         _synthesize(root, environment, kept)
@@ -62,7 +62,7 @@ def template_of(root: Path, environment: str = ENVIRONMENT) -> JsonObject:
 
 
 def kept_template(root: Path, environment: str = ENVIRONMENT) -> Path:
-    """Where the template of these sources is kept, made or not."""
+    """The cache path of the template for these sources, whether or not it exists."""
     digest = hashlib.sha256(json.dumps([environment, CONTEXT]).encode())
     for file in _sources(root):
         digest.update(str(file.relative_to(root)).encode())
@@ -87,6 +87,6 @@ def _synthesize(root: Path, environment: str, kept: Path) -> None:
         made = list(Path(folder).glob("*.template.json"))
         if done.returncode != 0 or len(made) != 1:
             raise SynthesisFailed(done.stderr.strip() or "the CDK wrote no template")
-        # Renamed into place, so that another process sees a whole template or none.
+        # Renamed into place, so that another process sees a complete template or none.
         half = Path(shutil.copy(made[0], kept.with_suffix(f".{Path(folder).name}")))
         half.rename(kept)

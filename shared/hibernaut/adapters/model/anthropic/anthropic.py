@@ -1,7 +1,7 @@
-"""Anthropic's Messages API by the `anthropic` SDK, and servers that speak it.
+"""Anthropic's Messages API through the `anthropic` SDK, and compatible servers.
 
-The SDK is imported at the first call. It makes the connection and the errors, and tries once; the body is ours, so that its typed calls'
-guesses about long answers and old models stay out. No key, address or header is taken from the environment.
+The SDK is imported at the first call. It makes connections and errors, and tries once. The body is ours, because the SDK's typed
+calls apply rules about long responses and old models. The environment provides no key, address or header.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class AnthropicModel:
         return anthropic_messages.payload(request)
 
     def models(self) -> list[ModelDescription]:
-        """The models that the API names, with the limits that it reports."""
+        """The models that the API lists, with the limits that it reports."""
         try:
             with self._lines.call() as call, self._ask(call, "/v1/models", None, LIST_SECONDS) as answer:
                 body = answer.body()
@@ -96,13 +96,15 @@ class AnthropicModel:
         return self._place.model(row["id"], limits_of, display if isinstance(display, str) else None)
 
     def _ask(self, call: Call[Anthropic], path: str, body: JsonObject | None, seconds: float) -> Answer:
-        """POST the body, or GET a list, and give the answer unread. Raises: ModelError where there is none, or a refusal."""
+        """POST the body, or GET a list, and return the unread response. Raises: ModelError if there is no response, or an error
+        response.
+        """
         from anthropic import APIConnectionError, APIStatusError, APITimeoutError, Stream
         from httpx2 import Response
 
         client, name = call.client, self._place.name
         deadline, wait = time.monotonic() + seconds, limits(seconds)
-        # Asked for as a stream, the body is left by the SDK to be read here, under the deadline.
+        # Requested as a stream, the body is left unread by the SDK, so that it is read here under the deadline.
         kind = Stream[object]
         sent: object
         try:
@@ -130,7 +132,7 @@ class AnthropicModel:
             base_url=self._url,
             max_retries=0,
             open_telemetry=False,
-            # Named here, they cannot come from ANTHROPIC_CUSTOM_HEADERS.
+            # Set here, these headers cannot come from ANTHROPIC_CUSTOM_HEADERS.
             default_headers={"X-Api-Key": key},
             http_client=DefaultHttpxClient(verify=tls, follow_redirects=False, event_hooks={"request": [watch]}),
         )

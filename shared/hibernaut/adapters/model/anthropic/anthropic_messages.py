@@ -1,9 +1,9 @@
-"""A request in the words of Anthropic's Messages API (run-time digest 11.3). Pure; knows no connection.
+"""Builds the request body of Anthropic's Messages API (run-time digest 11.3). Pure; knows no connection.
 
-Three markers ask for prompt caching: on the last tool, on the system message, and, by the body's own `cache_control`, on the last block of
-the last message. The last one is not written into the messages, since it would move with every request: so the messages of two requests
-that share their first rows are equal at their beginning, byte for byte (invariant 10). For the same reason neighbours of one role are not
-joined here: the API takes them for one turn.
+Three markers enable prompt caching: on the last tool, on the system message, and, by the body's own `cache_control`, on the last
+block of the last message. The last marker is not part of the messages, because it would move with every request: if two requests
+share their first rows, their messages share a prefix, byte for byte (invariant 10). For the same reason adjacent messages of one
+role are not joined: the API treats them as one turn.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _OPENING: JsonObject = {"role": "user", "content": [{"type": "text", "text": "(t
 def payload(request: ModelRequest) -> JsonObject:
     """The body of POST /v1/messages.
 
-    A temperature is sent only where it is not the default: the newest models refuse the parameter, and thinking allows no other value.
+    A temperature is sent only if it is not the default: the newest models refuse the parameter, and thinking allows no other
+    value.
     """
     config = request.config
     thinking = _thinking(config)
@@ -98,7 +99,9 @@ def _tool(tool: ToolSpec) -> JsonObject:
 
 
 def messages(request: ModelRequest, *, thinks: bool) -> list[JsonObject]:
-    """The log. The first message must be a user's; one is put before an assistant's."""
+    """The messages of the log. The first one must be the user's, so an initial assistant message gets a user message before
+    it.
+    """
     sent: list[JsonObject] = []
     for each in history(request.messages):
         if isinstance(each, Turn):
@@ -120,7 +123,9 @@ def _spoken(turn: Turn, thinker: LLMConfig | None) -> list[JsonObject]:
 
 
 def _said(part: Part, row: Message, thinker: LLMConfig | None) -> JsonObject | None:
-    """A block of the assistant's. Thinking goes back only to the model that thought it: another cannot read the seal."""
+    """A block of an assistant's message. Thinking is sent only to the model that made it, because other models cannot verify its
+    signature.
+    """
     own = thinker is not None and row.model is not None and row.model in (thinker.model, thinker.handle)
     match part.type:
         case "text":
@@ -138,7 +143,7 @@ def _said(part: Part, row: Message, thinker: LLMConfig | None) -> JsonObject | N
 
 
 def _text(text: str) -> JsonObject | None:
-    """No block for an empty text, and no white space at its end: the API refuses both in an assistant's last turn."""
+    """A text block; None for an empty text. Trailing white space is removed: the API refuses both in a final assistant turn."""
     kept = text.rstrip()
     return {"type": "text", "text": kept} if kept else None
 

@@ -1,4 +1,4 @@
-"""What the Messages API answered, whole or in pieces, as a reply of ours. Believes nothing that it has not looked at; knows no connection."""
+"""Parses responses of the Messages API, whole or streamed, into our replies. Validates all input; knows no connection."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FINISH: dict[str, FinishReason] = {
 
 @dataclass(slots=True)
 class _Gathered:
-    """What has arrived so far: the content blocks by their index, as the whole reply would hold them."""
+    """The content received so far: blocks by index, as in the whole response."""
 
     provider: str
     say: Callable[[Delta], None] | None = None
@@ -44,7 +44,7 @@ class _Gathered:
             self.say(delta)
 
     def take_message(self, message: Json) -> None:
-        """A whole message, or the one that opens a stream."""
+        """Add a whole message, or the one that opens a stream."""
         if not isinstance(message, dict) or not isinstance(message.get("content"), list):
             raise self.invalid("the answer holds no message")
         self.model, self.answer_id = _text(message, "model"), _text(message, "id")
@@ -68,7 +68,7 @@ class _Gathered:
                 self.tell(Delta("reasoning", _text(block, "thinking")))
             case "tool_use":
                 self.tell(Delta("tool_name", _text(block, "name"), self._place(index), _text(block, "id")))
-            case _:  # blocks that have no piece to tell
+            case _:  # blocks without pieces to report
                 pass
 
     def grow(self, index: Json, delta: Json) -> None:
@@ -88,7 +88,7 @@ class _Gathered:
                 piece = _text(delta, "partial_json")
                 self._append(block, "written", piece)
                 self.tell(Delta("tool_arguments", piece, self._place(index), _text(block, "id")))
-            case _:  # citations, and what later versions add
+            case _:  # citations, and additions of later API versions
                 pass
 
     def _append(self, block: JsonObject, name: str, piece: str) -> None:
@@ -167,7 +167,7 @@ def streamed(
                 break
             case "error":
                 raise model_error(read_refusal(provider, 200, event, {}))
-            case _:  # pings, the ends of blocks, and what later versions add
+            case _:  # pings, the ends of blocks, and additions of later API versions
                 pass
     if gathered.stop is None and gathered.blocks:
         raise ModelConnection(f"{provider}: the reply was cut off")
@@ -201,7 +201,7 @@ def _thought(block: JsonObject) -> ReasoningPart | None:
 
 
 def _usage(used: JsonObject) -> Usage:
-    """Tokens read from and written to the cache are part of the prompt (run-time digest 13.3)."""
+    """The usage; tokens read from and written to the cache count as prompt tokens (run-time digest 13.3)."""
     cached, written = _count(used, "cache_read_input_tokens"), _count(used, "cache_creation_input_tokens")
     prompt = (_count(used, "input_tokens") or 0) + (cached or 0) + (written or 0)
     completion = _count(used, "output_tokens") or 0

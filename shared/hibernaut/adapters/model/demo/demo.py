@@ -1,7 +1,8 @@
-"""`hibernaut/demo`: a scripted model that needs no key and no network, and truly uses the tools it is offered.
+"""`hibernaut/demo`: a scripted model that needs no key and no network, and that calls the tools it is offered.
 
-It is deterministic: the same request gets the same reply, call ids included. It says what it is in its first reply. This module turns a
-step of the script into a reply of the `Model` port: what a legacy agent needs (`send_message`, heartbeats, a forced tool), tokens, deltas.
+It is deterministic: the same request gets the same reply, including call ids. It introduces itself in its first reply. This
+module converts a step of the script to a reply of the `Model` port: a legacy agent's format (`send_message`, heartbeats, a forced
+tool), token counts, deltas.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _WORD = re.compile(r"\S+\s*|\s+")
 
 
 class DemoModel:
-    """The scripted model. Has no state."""
+    """The scripted model. Stateless."""
 
     def complete(
         self,
@@ -33,7 +34,7 @@ class DemoModel:
         on_delta: Callable[[Delta], None] | None = None,
         on_open: OnOpen | None = None,  # noqa: ARG002 - there is no connection
     ) -> ModelReply:
-        """Never fails; an exception from `on_delta` is passed on."""
+        """As the port says. Never fails; an exception from `on_delta` propagates."""
         tools = {} if request.choice.mode == "none" else {tool.name: tool for tool in request.tools}
         seen = view(request, SIGNATURE)
         step = answer(seen, tools)
@@ -58,7 +59,7 @@ class DemoModel:
         )
 
     def payload(self, request: ModelRequest) -> JsonObject:
-        """What the script reads. It is sent nowhere."""
+        """The input of the script as JSON; it is never sent."""
         return {
             "model": "demo",
             "system": request.system,
@@ -85,12 +86,12 @@ class DemoModel:
         ]
 
     def embedding_models(self) -> list[EmbeddingModelDescription]:
-        """None: the vectors of `hibernaut/minilm` are made by another adapter."""
+        """None: another adapter serves `hibernaut/minilm`."""
         return []
 
 
 def _as_the_agent_must(step: Say | Call, request: ModelRequest, tools: dict[str, ToolSpec]) -> Say | Call:
-    """The step in the form that the request forces: a named tool, some tool, or `send_message` where the agent speaks by it."""
+    """The step in the form that the request forces: a named tool, some tool, or `send_message` if the agent speaks by it."""
     words = step.text if isinstance(step, Say) else ""
     forced = request.choice.name if request.choice.mode == "named" else None
     if forced in tools and not (isinstance(step, Call) and step.tool == forced):
@@ -106,7 +107,7 @@ def _as_the_agent_must(step: Say | Call, request: ModelRequest, tools: dict[str,
 
 
 def _with_extras(step: Call, tool: ToolSpec) -> JsonObject:
-    """The arguments with what a legacy agent's tools ask for besides: a thought, and whether to be asked again."""
+    """The arguments with those that a legacy agent's tools require in addition: a thought, and the request for a heartbeat."""
     properties = tool.parameters.get("properties")
     extras: JsonObject = {}
     if isinstance(properties, dict) and "thinking" in properties:

@@ -1,6 +1,6 @@
-"""What the demo model does: the script, as pure functions from what it sees to what it says or which tool it calls.
+"""The script of the demo model: pure functions from its view of a request to a reply or a tool call.
 
-Knows the tools' names and arguments (run-time digest 5.2 and 5.3); knows no wire and no message rows.
+Knows the names and arguments of tools (run-time digest 5.2 and 5.3); knows neither wire formats nor message rows.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CLIP = 600
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """`to_person`: it is said in the conversation; a summary is not."""
+    """A text reply. `to_person`: it belongs to the conversation, unlike a summary."""
 
     text: str
     to_person: bool = True
@@ -41,12 +41,14 @@ class Say:
 
 @dataclass(frozen=True, slots=True)
 class Call:
+    """A tool call."""
+
     tool: str
     arguments: JsonObject
 
 
 def answer(seen: View, tools: Mapping[str, ToolSpec]) -> Say | Call:
-    """One step: the outcome of what was called since the person spoke, else what their words ask for."""
+    """One step: the result of the calls since the person's last message, or else what that message requests."""
     done = [each for each in seen.done if each.tool != "send_message"]
     if seen.notice and (demanded := _demanded(seen, tools)):
         return demanded
@@ -62,7 +64,7 @@ def answer(seen: View, tools: Mapping[str, ToolSpec]) -> Say | Call:
 
 
 def minimal(tool: ToolSpec, words: str = "") -> JsonObject:
-    """The smallest arguments that the tool's schema takes; `words` where a text is asked for."""
+    """The smallest arguments that match the tool's schema; `words` is the value for strings."""
     properties = tool.parameters.get("properties")
     required = tool.parameters.get("required")
     if not isinstance(properties, dict) or not isinstance(required, list):
@@ -91,7 +93,7 @@ def _smallest(schema: Json, words: str) -> Json:
 
 
 def _demanded(seen: View, tools: Mapping[str, ToolSpec]) -> Call | None:
-    """A heartbeat that names tools wants them called (run-time digest 14.3); what was called already is not called again."""
+    """The tools that a heartbeat requires (run-time digest 14.3), except those that were already called."""
     called = {each.tool for each in seen.done}
     reason = read_object(seen.notice).get("reason")
     named = set(re.findall(r"\w+", reason)) if isinstance(reason, str) else set()
@@ -180,7 +182,7 @@ def _forget(about: str, seen: View, tools: Mapping[str, ToolSpec]) -> Say | Call
 
 
 def _with_its_break(value: str, line: str) -> str:
-    """The line together with one line break beside it, so that no empty line is left."""
+    """The line with one adjacent line break, so that no empty line remains."""
     return next((part for part in (f"{line}\n", f"\n{line}") if value.count(part) == 1), line)
 
 

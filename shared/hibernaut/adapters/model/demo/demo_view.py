@@ -1,6 +1,6 @@
-"""What the demo model sees in a request: the memory blocks, what was last said, and what its own calls returned since.
+"""The demo model's view of a request: the memory blocks, the last message, and the returns of its own calls since then.
 
-Reads; decides nothing.
+Reads only; makes no decision.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A call and what it returned. `returned` is the unpacked message of the return."""
+    """A call and its return. `returned` is the unpacked message of the return."""
 
     tool: str
     arguments: JsonObject
@@ -52,7 +52,9 @@ class Done:
 
 @dataclass(slots=True)
 class View:
-    """`said` is the person's last message, `done` what was called since, `notice` a heartbeat that came after it."""
+    """A parsed request. `said` is the person's last message, `done` the calls since then, `notice` a heartbeat after that
+    message.
+    """
 
     blocks: dict[str, Seen] = field(default_factory=dict)
     said: str = ""
@@ -61,13 +63,13 @@ class View:
     introduced: bool = False
 
     def writable(self) -> Seen | None:
-        """The block for notes about the person: `human`, else the first that may be written and is not `persona`, else `persona`."""
+        """The block for notes about the person: `human`, else the first writable block other than `persona`, else `persona`."""
         free = [block for block in self.blocks.values() if not block.read_only]
         return min(free, key=lambda block: {"human": 0, "persona": 2}.get(block.label, 1), default=None)
 
 
 def view(request: ModelRequest, signature: str) -> View:
-    """Read a request. `signature`: words that the model has used if it has introduced itself."""
+    """Parse a request. `signature`: words that the model has used if it has already introduced itself."""
     seen = View(blocks=_blocks(request.system))
     asked: dict[str, tuple[str, JsonObject]] = {}
     for row in request.messages:
@@ -88,7 +90,7 @@ def view(request: ModelRequest, signature: str) -> View:
 
 
 def read_object(text: str) -> JsonObject:
-    """The JSON object in a text; empty where it is none."""
+    """The JSON object in a text; empty if there is none."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -128,7 +130,9 @@ def _returned(row: Message, asked: dict[str, tuple[str, JsonObject]]) -> Sequenc
 
 
 def _follow_edit(seen: View, done: Done) -> None:
-    """A memory tool returns the block's new value: newer than the prompt's, which stays as it was through the run."""
+    """Update the view of a block from the return of a memory tool, because the prompt shows the old value until the end of the
+    run.
+    """
     label = done.arguments.get("label") or str(done.arguments.get("path", "")).removeprefix("/memories/")
     edits = done.tool.startswith(("memory_", "core_memory_")) or done.arguments.get("command") in ("insert", "str_replace")
     if done.ok and edits and isinstance(label, str) and label in seen.blocks and isinstance(done.returned, str):

@@ -1,4 +1,4 @@
-"""The demo model's grasp of English: which sentence is a wish it knows, and how a person's words read when someone else notes them.
+"""The language rules of the demo model: they recognize a request in a sentence, and turn a person's words into a note about them.
 
 Plain text rules. Knows no tool and no message.
 """
@@ -56,14 +56,14 @@ _IRREGULAR = {"have": "has", "do": "does", "go": "goes"}
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a person wants, and about what: the rest of the sentence in the person's own words."""
+    """What a person wants, and its subject: the rest of the sentence in the person's own words."""
 
     kind: WishKind
     about: str = ""
 
 
 def wish(text: str) -> Wish:
-    """The wish in a text, looked for in the whole and then sentence by sentence; `other` where none is understood."""
+    """The wish in a text, searched in the whole text and then sentence by sentence; `other` if none is recognized."""
     parts = [text.strip(), *re.split(r"(?<=[.!?])\s+", text.strip())]
     return next((found for part in parts if (found := _understood(part))), Wish("other", text.strip()))
 
@@ -79,7 +79,7 @@ def _understood(sentence: str) -> Wish | None:
 
 
 def fact(words: str) -> str:
-    """The person's words as a note about them: "my dog is called Rex" gives "The user's dog is called Rex."."""
+    """The person's words as a note about them: "my dog is called Rex" becomes "The user's dog is called Rex."."""
     note = words.strip().rstrip(".!").strip()
     note = re.sub(r"^call me\b", "the user's name is", note, flags=re.IGNORECASE)
     note = re.sub(r"\bI(?:'m| am)\b", "the user is", note, flags=re.IGNORECASE)
@@ -104,7 +104,7 @@ def _third_person(verb: str) -> str:
 
 
 def matching(lines: list[str], about: str) -> list[str]:
-    """The lines that share most words of weight with `about`, in order; none where they share no word."""
+    """The lines that share the most significant words with `about`, in order; none if they share no word."""
     wanted = _weighty(about)
     scores = [len(wanted & _weighty(line)) for line in lines]
     best = max(scores, default=0)

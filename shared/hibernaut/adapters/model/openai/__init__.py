@@ -1,1 +1,1 @@
-"""OpenAI's Chat Completions, and every server that speaks them."""
+"""OpenAI's Chat Completions, and compatible servers."""

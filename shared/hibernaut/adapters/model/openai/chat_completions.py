@@ -1,8 +1,8 @@
-"""OpenAI's Chat Completions by the `openai` SDK, and every server that speaks them (Ollama, vLLM, LM Studio, Groq, DeepSeek, xAI…).
+"""OpenAI's Chat Completions through the `openai` SDK, and compatible servers (Ollama, vLLM, LM Studio, Groq, DeepSeek, xAI…).
 
-The SDK is imported at the first call. It makes the connection and the errors, tries once, and is given the body ready: its typed
-`create` walks every argument, which for 3,000 messages costs 400 ms of CPU where this costs 4. No key, address or header is taken from
-the environment.
+The SDK is imported at the first call. It makes connections and errors, tries once, and gets the finished body: its typed `create`
+walks every argument, which for 3,000 messages costs 400 ms of CPU time instead of 4. The environment provides no key, address or
+header.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ _REPORTED_WINDOW = ("max_model_len", "context_window", "context_length", "max_co
 
 
 class OpenAIModel:
-    """One address that speaks Chat Completions. Without `base_url` it is OpenAI's own; without `api_key` none is sent that means anything."""
+    """One address that speaks Chat Completions. Without `base_url` it is OpenAI's own; without `api_key` the request has a
+    placeholder key.
+    """
 
     def __init__(
         self, *, api_key: str | None, base_url: str | None = None, windows: ContextWindows, name: str = "openai"
@@ -57,7 +59,7 @@ class OpenAIModel:
     def complete(
         self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None, on_open: OnOpen | None = None
     ) -> ModelReply:
-        """As the port says. A model whose streams are refused here is asked for whole replies from then on."""
+        """As the port says. After the server has refused to stream a model, whole replies are requested for that model."""
         model = request.config.model
         if model in self._whole_only:
             on_delta = None
@@ -92,7 +94,7 @@ class OpenAIModel:
         return openai_messages.payload(request, official=self._official)
 
     def models(self) -> list[ModelDescription]:
-        """The chat models among those that the server names; limits that it reports itself (vLLM, Groq, OpenRouter, LM Studio) count."""
+        """The chat models that the server lists; limits that it reports (vLLM, Groq, OpenRouter, LM Studio) take precedence."""
         found = []
         for row in self._listed():
             model = row["id"]
@@ -106,7 +108,7 @@ class OpenAIModel:
         return sorted(found, key=lambda each: each.model)
 
     def embedding_models(self) -> list[EmbeddingModelDescription]:
-        """Those whose number of dimensions is known."""
+        """The listed embedding models whose dimension is known."""
         names = sorted(row["id"] for row in self._listed())
         place = self._place
         return [
@@ -125,13 +127,15 @@ class OpenAIModel:
         return [row for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)] if isinstance(rows, list) else []
 
     def _ask(self, call: Call[OpenAI], path: str, body: JsonObject | None, seconds: float) -> Answer:
-        """POST the body, or GET, and give the answer unread. Raises: ModelError where there is none, or a refusal."""
+        """POST the body, or GET a list, and return the unread response. Raises: ModelError if there is no response, or an error
+        response.
+        """
         from httpx2 import Response
         from openai import APIConnectionError, APIStatusError, APITimeoutError, Stream
 
         client, name = call.client, self._place.name
         deadline, wait = time.monotonic() + seconds, limits(seconds)
-        # Asked for as a stream, the body is left by the SDK to be read here, under the deadline.
+        # Requested as a stream, the body is left unread by the SDK, so that it is read here under the deadline.
         kind = Stream[object]
         sent: object
         try:
@@ -151,7 +155,7 @@ class OpenAIModel:
         from openai import DefaultHttpxClient, Omit, OpenAI
 
         key = self._key or "none"
-        # Named here, these cannot come from OPENAI_CUSTOM_HEADERS, OPENAI_ORG_ID or OPENAI_PROJECT_ID.
+        # Set here, these headers cannot come from OPENAI_CUSTOM_HEADERS, OPENAI_ORG_ID or OPENAI_PROJECT_ID.
         headers = {"Authorization": f"Bearer {key}", "OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}
         return OpenAI(
             api_key=key,

@@ -1,6 +1,6 @@
-"""A request in the words of OpenAI's Chat Completions (run-time digest 11.3). Pure; knows no connection.
+"""Builds the request body of OpenAI's Chat Completions (run-time digest 11.3). Pure; knows no connection.
 
-Of a model's reasoning nothing is sent back: this wire format has no place for it.
+A model's reasoning is not sent back, because this wire format has no place for it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hibernaut.schemas.message import Message, ToolCall, ToolReturn
 def payload(request: ModelRequest, *, official: bool) -> JsonObject:
     """The body of POST /chat/completions.
 
-    `official`: it goes to OpenAI itself, which wants `max_completion_tokens`; most other servers know only `max_tokens`.
+    `official`: the server is OpenAI's own, which requires `max_completion_tokens`; most other servers know only `max_tokens`.
     """
     config = request.config
     reasons = is_openai_reasoning(config.model)
@@ -82,13 +82,13 @@ def _spoken(turn: Turn) -> list[JsonObject]:
 
 
 def _shown(call: ToolCall, returned: ToolReturn) -> JsonObject:
-    """A tool's message holds only text, so the images that it gave follow as the user's."""
+    """A user message with the images of a return, because a tool message holds only text."""
     words = {"type": "text", "text": f"[images given by the call {wire_id(call.id)} of {call.function.name}]"}
     return {"role": "user", "content": [words, *(_image(image.source) for image in returned.images)]}
 
 
 def _words(rows: Sequence[Message]) -> str:
-    """The assistant's texts, and the thoughts that it had as an argument (they are no reasoning of the model's own)."""
+    """The assistant's text, and the thoughts that it wrote as an argument (these are not native reasoning)."""
     texts: list[str] = []
     for row in rows:
         for part in row.content:

@@ -1,7 +1,7 @@
-"""What a Chat Completions server answered, whole or in pieces, as a reply of ours. Believes nothing that it has not looked at.
+"""Parses responses of a Chat Completions server, whole or streamed, into our replies. Validates all input.
 
-Compatible servers differ: reasoning comes as `reasoning_content` or `reasoning`, arguments as text or as an object, ids and indexes may be
-missing, usage may come with any chunk. Knows no connection.
+Compatible servers differ: reasoning is in `reasoning_content` or `reasoning`, arguments are text or an object, ids and indexes
+may be missing, usage may come with any chunk. Knows no connection.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ _FINISH: dict[str, FinishReason] = {
 
 @dataclass(slots=True)
 class _Call:
+    """A call as received so far."""
+
     id: str = ""
     name: str = ""
     arguments: str = ""
@@ -37,7 +39,7 @@ class _Call:
 
 @dataclass(slots=True)
 class _Gathered:
-    """What has arrived so far. `say` passes each piece on."""
+    """The content received so far. `say` receives each piece."""
 
     provider: str
     say: Callable[[Delta], None] | None = None
@@ -60,11 +62,11 @@ class _Gathered:
 
     @property
     def heard(self) -> bool:
-        """Whether anything of the reply has arrived."""
+        """Whether any part of the reply has arrived."""
         return bool(self.text or self.reasoning or self.calls)
 
     def take_head(self, body: JsonObject) -> None:
-        """What the whole and each chunk share: the error inside a 200, the model, the usage."""
+        """Read the parts that a whole response and each chunk share: an error inside a 200, the model, the usage."""
         if body.get("error"):
             raise model_error(read_refusal(self.provider, 200, body, {}))
         self.model = _text(body.get("model")) or self.model
@@ -73,7 +75,7 @@ class _Gathered:
             self.usage, self.used = _usage(used), used
 
     def take_message(self, message: JsonObject) -> None:
-        """A message or a delta of one."""
+        """Add a message or a delta of one."""
         if thought := _text(message.get("reasoning_content")) or _text(message.get("reasoning")):
             self.reasoning += thought
             self.tell(Delta("reasoning", thought))
@@ -93,7 +95,7 @@ class _Gathered:
         index = item.get("index")
         at = index if isinstance(index, int) and 0 <= index <= len(self.calls) else place
         if at < len(self.calls) and call_id and self.calls[at].id not in ("", call_id):
-            at = len(self.calls)  # a server that numbers all its calls 0
+            at = len(self.calls)  # some servers give every call the index 0
         if at >= len(self.calls):
             at = len(self.calls)
             self.calls.append(_Call())
@@ -206,7 +208,7 @@ def _text(value: Json) -> str:
 
 
 def _content(value: Json) -> str:
-    """A text, or the texts of a list of parts."""
+    """A text, or the joined texts of a list of parts."""
     if isinstance(value, list):
         return "".join(_text(part.get("text")) for part in value if isinstance(part, dict))
     return _text(value)
