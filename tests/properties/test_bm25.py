@@ -24,14 +24,13 @@ def test_a_scan_counts_what_counting_each_text_alone_counts(query: str, texts: l
     each = [Counter(analysed(text)) for text in texts]
     assert found.counts.texts == len(texts)
     assert found.counts.holding == {term: held for term in wanted if (held := sum(term in one for one in each))}
-    assert found.mean_length * len(texts) == pytest.approx(sum(one.total() for one in each))
     weights = rarities(wanted, found.counts)
     right = {
-        place: sum(weights[term] * saturation(one[term], one.total(), found.mean_length) for term in wanted if one[term])
+        place: sum(weights[term] * saturation(one[term], one.total()) for term in wanted if one[term])
         for place, one in enumerate(each)
         if any(one[term] for term in wanted)
     }
-    assert dict(found.scored(weights, found.mean_length)) == pytest.approx(right)
+    assert dict(found.scored(weights)) == pytest.approx(right)
 
 
 @given(QUERIES, TEXTS)

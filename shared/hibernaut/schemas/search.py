@@ -113,15 +113,13 @@ class IndexHit(Frozen):
 
 
 class IndexFound(Frozen):
-    """Both lists of hits, best first; `domain.search.fusion` fuses them. `counts` are the term frequencies in the tenant's
-    documents of this space; `mean_length` is the number of terms that BM25 uses to normalize the length of a text. Both are empty
-    if the query has no text.
+    """Both lists of hits, best first; `domain.search.fusion` fuses them. `counts` says how the query's terms are spread over the tenant's
+    documents of this space. It is empty if the query has no text.
     """
 
     lexical: tuple[IndexHit, ...] = ()
     vector: tuple[IndexHit, ...] = ()
     counts: WordCounts = WordCounts()
-    mean_length: float = 0.0
 
 
 class IndexedState(Frozen):

@@ -22,7 +22,7 @@ def expected(found: IndexFound, texts: dict[str, str], beside: WordCounts) -> di
     scores = {}
     for name, text in texts.items():
         held = Counter(analysed(text))
-        parts = [weights[term] * saturation(held[term], held.total(), found.mean_length) for term in weights if held[term]]
+        parts = [weights[term] * saturation(held[term], held.total()) for term in weights if held[term]]
         if parts:
             scores[name] = sum(parts)
     return scores

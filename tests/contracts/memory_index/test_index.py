@@ -291,8 +291,7 @@ def test_the_right_facts_come_first(index: MemoryIndex, asked: str) -> None:
 def test_both_engines_rank_alike(
     new_opensearch: Callable[[], OpenSearchMemoryIndex], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Vectors: the same ids in the same order. Words: lengths are weighed against another mean, so that places may be swapped where
-    scores are near; but what matches is the same, and who is told among the first five differs by at most one."""
+    """By vectors the same ids in the same order. By words the same scores: Lucene rounds only lengths of more than forty terms."""
     sqlite = SqliteMemoryIndex(tmp_path_factory.mktemp("ranks") / "memory.db")
     opensearch = new_opensearch()
     for engine in (sqlite, opensearch):
@@ -301,9 +300,9 @@ def test_both_engines_rank_alike(
         wanted = query(asked, meaning(asked), limit=60)
         here, there = sqlite.search("facts", wanted), opensearch.search("facts", wanted)
         assert [hit.id for hit in here.vector] == [hit.id for hit in there.vector]
-        assert {hit.id for hit in here.lexical} == {hit.id for hit in there.lexical}
-        assert here.lexical[0].id == there.lexical[0].id
-        assert len({hit.id for hit in here.lexical[:5]} & {hit.id for hit in there.lexical[:5]}) >= 4
+        assert {hit.id: hit.score for hit in here.lexical} == pytest.approx(
+            {hit.id: hit.score for hit in there.lexical}, rel=1e-5
+        )
     sqlite.close()
 
 

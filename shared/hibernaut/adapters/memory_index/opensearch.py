@@ -113,7 +113,7 @@ class OpenSearchMemoryIndex:
         counts = requests.counts_of(first[0], wanted)
         held = {term: weight for term, weight in rarities(wanted, counts, query.beside).items() if counts.holding.get(term)}
         found = _hits(*self._asked(space, [requests.lexical_search(query, held)])) if held else ()
-        return IndexFound(lexical=found, vector=near, counts=counts, mean_length=requests.MEAN_LENGTH)
+        return IndexFound(lexical=found, vector=near, counts=counts)
 
     def _asked(self, space: str, searches: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """The responses to searches of a space, which has no documents where it does not exist."""

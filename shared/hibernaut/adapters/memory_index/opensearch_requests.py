@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from hibernaut.domain.search.bm25 import K1, B
+from hibernaut.domain.search.bm25 import K1, USUAL_LENGTH, B
 from hibernaut.domain.search.words import analysed
 from hibernaut.schemas.search import IndexDocument, IndexQuery, Reach, Stretch, Tombstone, WordCounts
 
@@ -23,9 +23,6 @@ _LEAST_NEIGHBOURS = 100
 _KEYWORD = {"type": "keyword"}
 FORMAT = 2
 """Of an index's mapping. It stands in the index's name: an index of an older format is left alone, and the table fills a new one."""
-MEAN_LENGTH = 64.0
-"""The number of terms against which lengths are weighed. A mean of the index would be one of all tenants; on texts of 10 to 110 words
-this constant finds as much as the mean does (decision 17)."""
 
 # Terms come cut and stemmed (`domain.search.words`). The engine's own BM25 would take its rarities from all tenants' documents, and from
 # deleted ones until they are merged away; so a query brings each term's rarity as its boost, and the engine adds the rest of BM25.
@@ -33,7 +30,7 @@ _SIMILARITY = {
     "saturation": {
         "type": "scripted",
         "script": {
-            "source": f"query.boost * doc.freq * {K1 + 1} / (doc.freq + {K1} * ({1 - B} + {B} * doc.length / {MEAN_LENGTH}))",
+            "source": f"query.boost * doc.freq * {K1 + 1} / (doc.freq + {K1} * ({1 - B} + {B} * doc.length / {USUAL_LENGTH}))",
         },
     }
 }

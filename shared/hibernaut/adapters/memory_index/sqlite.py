@@ -75,12 +75,11 @@ class SqliteMemoryIndex:
             number = rows.space(reader, space, query.tenant)
             if number is None:
                 return IndexFound()
-            lexical, counts, mean_length = by_words(reader, number, query) if query.text else ((), WordCounts(), 0.0)
+            lexical, counts = by_words(reader, number, query) if query.text else ((), WordCounts())
             return IndexFound(
                 lexical=lexical,
                 vector=() if vector is None else self._by_vectors(reader, number, query, vector),
                 counts=counts,
-                mean_length=mean_length,
             )
 
     def states(self, space: str, tenant: str) -> Iterator[IndexedState]:

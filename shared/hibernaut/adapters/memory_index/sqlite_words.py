@@ -1,7 +1,8 @@
 """Hits by words in the tables of a tenant's part of a space: FTS5 finds and measures, the rarities are ours.
 
-FTS5's `bm25` takes a term for worthless that more than half of the texts hold, and knows nothing of texts that wait for the index. So each
-term is asked for alone, FTS5's own rarity is divided out of its score, and the port's (`domain.search.bm25`) is put in its place.
+FTS5's `bm25` takes a term for worthless that more than half of the texts hold, knows nothing of texts that wait for the index, and weighs
+lengths against the mean of all texts. So each term is asked for alone, its frequency is read out of FTS5's score, and the port's formula
+(`domain.search.bm25`) is worked out with it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from hibernaut.adapters.memory_index.sqlite_queries import filters
-from hibernaut.domain.search.bm25 import rarities
+from hibernaut.domain.search.bm25 import K1, USUAL_LENGTH, B, rarities
 from hibernaut.domain.search.words import terms
 from hibernaut.schemas.search import IndexHit, IndexQuery, WordCounts
 
@@ -19,8 +20,13 @@ _LEAST_OF_FTS5 = 1e-6
 """The rarity that FTS5 gives to a term which more than half of the texts hold (SQLite's fts5_aux.c)."""
 
 
+# What FTS5's score is without its rarity, `part`, is f * (K1 + 1) / (f + own); so f = own * part / (K1 + 1 - part).
+_FREQUENCY = "own * part / (:k1 + 1 - part)"
+_SATURATION = f"({_FREQUENCY}) * (:k1 + 1) / ({_FREQUENCY} + :k1 * (1 - :b + :b * length / :usual))"
+
+
 def counts(reader: sqlite3.Connection, number: int, wanted: Sequence[str]) -> tuple[WordCounts, float]:
-    """How the terms are spread over the texts, and the mean length of these."""
+    """How the terms are spread over the texts, and the mean length of these, which FTS5 reckons with."""
     texts, total = reader.execute("SELECT texts, terms FROM space WHERE number = ?", (number,)).fetchone()
     if not texts or not wanted:
         return WordCounts(texts=texts), 0.0
@@ -29,24 +35,33 @@ def counts(reader: sqlite3.Connection, number: int, wanted: Sequence[str]) -> tu
     return WordCounts(texts=texts, holding=dict(zip(wanted, found, strict=True))), total / texts
 
 
-def by_words(reader: sqlite3.Connection, number: int, query: IndexQuery) -> tuple[tuple[IndexHit, ...], WordCounts, float]:
-    """Best first, among equals the newer first; with what the scores were made of."""
+def by_words(reader: sqlite3.Connection, number: int, query: IndexQuery) -> tuple[tuple[IndexHit, ...], WordCounts]:
+    """Best first, among equals the newer first; with how the terms are spread."""
     wanted = terms(query.text or "")
     own, mean_length = counts(reader, number, wanted)
     weights = rarities(wanted, own, query.beside)
     held = [term for term in wanted if own.holding.get(term)]
     if not held:
-        return (), own, mean_length
-    arm = f"SELECT rowid AS row, -bm25(words_{number}) * ? AS part FROM words_{number} WHERE words_{number} MATCH ?"
-    arms = " UNION ALL ".join([arm] * len(held))
-    factors = [weights[term] / _rarity_of_fts5(own.texts, own.holding[term]) for term in held]
-    where, values = filters(number, query)
-    found = reader.execute(
-        f"WITH hit AS MATERIALIZED ({arms}) SELECT d.id, sum(hit.part) AS score, d.embedded FROM hit JOIN document_{number} d ON d.row = hit.row"
-        f" WHERE {where} GROUP BY d.row ORDER BY round(score, 9) DESC, d.created DESC, d.id LIMIT ?",
-        (*(each for factor, term in zip(factors, held, strict=True) for each in (factor, _quoted(term))), *values, query.limit),
+        return (), own
+    words = f"words_{number}"
+    arms = " UNION ALL ".join(
+        f"SELECT rowid AS row, -bm25({words}) / :fts{place} AS part, :weight{place} AS weight FROM {words} WHERE {words} MATCH :term{place}"
+        for place in range(len(held))
     )
-    return tuple(IndexHit(id=name, score=score, embedded=bool(has)) for name, score, has in found), own, mean_length
+    where, values = filters(number, query)
+    named: dict[str, str | float] = {f"filter{place}": value for place, value in enumerate(values)}
+    for place, term in enumerate(held):
+        fts = _rarity_of_fts5(own.texts, own.holding[term])
+        named |= {f"fts{place}": fts, f"weight{place}": weights[term], f"term{place}": _quoted(term)}
+    numbered = "".join(f"{part}:filter{place}" for place, part in enumerate(where.split("?")[:-1])) + where.split("?")[-1]
+    found = reader.execute(
+        f"WITH hit AS MATERIALIZED ({arms}), measured AS (SELECT d.id, d.created, d.embedded, d.row, d.length, hit.part, hit.weight,"
+        f" :k1 * (1 - :b + :b * d.length / :mean) AS own FROM hit JOIN document_{number} d ON d.row = hit.row WHERE {numbered})"
+        f" SELECT id, sum(weight * {_SATURATION}) AS score, embedded FROM measured GROUP BY row"
+        " ORDER BY round(score, 9) DESC, created DESC, id LIMIT :most",
+        {**named, "k1": K1, "b": B, "mean": mean_length, "usual": USUAL_LENGTH, "most": query.limit},
+    )
+    return tuple(IndexHit(id=name, score=score, embedded=bool(has)) for name, score, has in found), own
 
 
 def _quoted(term: str) -> str:

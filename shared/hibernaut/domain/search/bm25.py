@@ -1,9 +1,9 @@
 """BM25: how well a text answers a query by its terms. The one formula of every engine, and of search without an index.
 
-    score  = sum over the query's terms of rarity * frequency * (K1 + 1) / (frequency + K1 * (1 - B + B * length / mean length))
+    score  = sum over the query's terms of rarity * frequency * (K1 + 1) / (frequency + K1 * (1 - B + B * length / USUAL_LENGTH))
     rarity = ln(1 + (texts - holding + 0.5) / (holding + 0.5)), which is above 0
 
-A text of mean length that holds each term once scores the sum of the rarities: the `ceiling`. Knows terms (`domain.search.words`), no engine.
+A text of usual length that holds each term once scores the sum of the rarities: the ceiling. Knows terms (`domain.search.words`), no engine.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from hibernaut.domain.search.words import stem, terms, words
 from hibernaut.schemas.search import WordCounts
 
 K1, B = 1.2, 0.75
+USUAL_LENGTH = 64.0
+"""The number of terms against which lengths are weighed, in place of a mean: a score depends on no other text's length, and is the same
+whatever an engine can count. On texts of 10 to 110 words it finds as much as the mean does (decision 17)."""
 Found = TypeVar("Found")
 
 
@@ -32,9 +35,9 @@ def rarities(wanted: Sequence[str], *counts: WordCounts) -> dict[str, float]:
     return {term: rarity(texts, sum(each.holding.get(term, 0) for each in counts)) for term in wanted}
 
 
-def saturation(frequency: int, length: int, mean_length: float) -> float:
-    """What a term counts for in a text, as a multiple of its rarity: 0 to K1 + 1."""
-    return frequency * (K1 + 1) / (frequency + K1 * (1 - B + B * length / (mean_length or 1.0)))
+def saturation(frequency: int, length: int) -> float:
+    """What a term counts for in a text of so many terms, as a multiple of its rarity: 0 to K1 + 1."""
+    return frequency * (K1 + 1) / (frequency + K1 * (1 - B + B * length / USUAL_LENGTH))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +45,13 @@ class Scan(Generic[Found]):
     """What a query's terms meet in some texts: those that hold any of them, with their length and the terms' frequencies."""
 
     counts: WordCounts
-    mean_length: float
     holders: Sequence[tuple[Found, int, Mapping[str, int]]]
 
-    def scored(self, weights: Mapping[str, float], mean_length: float) -> list[tuple[Found, float]]:
+    def scored(self, weights: Mapping[str, float]) -> list[tuple[Found, float]]:
         """The holders with their scores, best first, among equals the one that was read first. `weights`: the terms' rarities."""
 
         def score(thing: Found, length: int, frequencies: Mapping[str, int]) -> tuple[Found, float]:
-            return thing, sum(weights[term] * saturation(count, length, mean_length) for term, count in frequencies.items())
+            return thing, sum(weights[term] * saturation(count, length) for term, count in frequencies.items())
 
         return sorted(starmap(score, self.holders), key=lambda hit: -hit[1])
 
@@ -70,16 +72,16 @@ class _Wanted(dict[str, str | None]):
 def scan(wanted: Sequence[str], texts: Iterable[tuple[Found, str]]) -> Scan[Found]:
     """Read (thing, text) pairs once. `wanted`: the query's terms."""
     lookup = _Wanted(wanted).__getitem__
-    count, total, holding = 0, 0, Counter[str]()
+    count, holding = 0, Counter[str]()
     holders: list[tuple[Found, int, Mapping[str, int]]] = []
     for thing, text in texts:
         found = words(text)
-        count, total = count + 1, total + len(found)
+        count += 1
         if hits := list(filter(None, map(lookup, found))):
             frequencies = Counter(hits)
             holding.update(frequencies.keys())
             holders.append((thing, len(found), frequencies))
-    return Scan(WordCounts(texts=count, holding=dict(holding)), total / count if count else 0.0, holders)
+    return Scan(WordCounts(texts=count, holding=dict(holding)), holders)
 
 
 def best(query: str, texts: Iterable[tuple[Found, str]], limit: int) -> list[tuple[Found, float]]:
@@ -87,7 +89,7 @@ def best(query: str, texts: Iterable[tuple[Found, str]], limit: int) -> list[tup
     wanted = terms(query)
     scanned = scan(wanted, texts)
     weights = rarities(wanted, scanned.counts)
-    return shares(scanned.scored(weights, scanned.mean_length), sum(weights.values()))[:limit]
+    return shares(scanned.scored(weights), sum(weights.values()))[:limit]
 
 
 def shares(scored: Sequence[tuple[Found, float]], ceiling: float) -> list[tuple[Found, float]]:

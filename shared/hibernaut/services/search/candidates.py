@@ -75,7 +75,7 @@ def _by_words(found: IndexFound, tail: Scan[str] | None, wanted: Sequence[str], 
     counts = [found.counts] if tail is None else [found.counts, tail.counts]
     weights = rarities(wanted, *counts)
     hits = [(hit.id, hit.score) for hit in found.lexical if hit.id not in waits]
-    hits += tail.scored(weights, found.mean_length or tail.mean_length) if tail is not None else []
+    hits += tail.scored(weights) if tail is not None else []
     return shares(hits, sum(weights.values()))
 
 
