@@ -14,8 +14,8 @@ from hibernaut.adapters.embedder import minilm_files
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 
 CORPORA = [*memories.corpora(), *dialogue.corpora()]
-A_LITTLE = 3.0
-"""Percent: the weight is one for all corpora, and where nobody uses a text's words, words cost a question or two."""
+A_LITTLE = 4.0
+"""Percent: the weight is one for all corpora, and where nobody uses a text's words, words cost up to three questions of 76."""
 
 
 @pytest.fixture(scope="module")
