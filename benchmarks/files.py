@@ -23,8 +23,8 @@ from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.schemas.file import FileStatus, StoredFile
 from hibernaut.schemas.ids import DEFAULT_TENANT
-from hibernaut.services.search.hybrid_search import MemorySearch, Where
-from hibernaut.services.search.search_sources import MemorySources, NoEmbedders
+from hibernaut.services.search.hybrid_search import HybridSearch, SearchScope
+from hibernaut.services.search.search_sources import NoEmbedders, SearchSources
 from hibernaut.store.stores import Stores, stores_over
 
 SIZE = 10_000_000
@@ -42,7 +42,7 @@ class Beside:
         self.table = SqliteTable(data / "hibernaut.db")
         self.index = SqliteMemoryIndex(data / "index.db")
         self.stores: Stores = stores_over(self.table, DiskBlobs(data / "blobs"), SystemClock(), indexed=True)
-        self.search = MemorySearch(self.stores, self.index, MemorySources(self.stores, NoEmbedders()))
+        self.search = HybridSearch(self.stores, self.index, SearchSources(self.stores, NoEmbedders()))
 
     def file(self, file_id: str) -> StoredFile:
         file = self.stores.files.get(DEFAULT_TENANT, file_id)
@@ -51,7 +51,7 @@ class Beside:
 
     def finds(self, folder_id: str, word: str) -> bool:
         """Whether a search has the word and has looked at everything that is stored."""
-        searched = self.search.passages(DEFAULT_TENANT, Where("file", (folder_id,)), word, mode="fts")
+        searched = self.search.passages(DEFAULT_TENANT, SearchScope("file", (folder_id,)), word, mode="fts")
         return bool(searched.hits) and not searched.incomplete and word in searched.hits[0].record.text
 
     def knows_all_words(self) -> bool:

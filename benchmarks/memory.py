@@ -23,10 +23,10 @@ from hibernaut.ports.embedder import Vector
 from hibernaut.schemas.ids import DEFAULT_TENANT
 from hibernaut.schemas.llm_config import EmbeddingConfig
 from hibernaut.schemas.passage import Archive, Passage
-from hibernaut.services.search.hybrid_search import MemorySearch, Where
-from hibernaut.services.search.index_poll_worker import IndexPump
+from hibernaut.services.search.hybrid_search import HybridSearch, SearchScope
+from hibernaut.services.search.index_poll_worker import IndexPollWorker
 from hibernaut.services.search.indexing import Indexing
-from hibernaut.services.search.search_sources import MemorySources
+from hibernaut.services.search.search_sources import SearchSources
 from hibernaut.store.stores import stores_over
 
 ARCHIVE = "archive-00000000-0000-4000-8000-000000000001"
@@ -67,9 +67,11 @@ class Memory:
         self.table = SqliteTable(folder / "table.db")
         self.index = SqliteMemoryIndex(folder / "index.db")
         self.stores = stores_over(self.table, DiskBlobs(folder / "blobs"), SystemClock(), indexed=True)
-        sources = MemorySources(self.stores, Drawn())
-        self.search = MemorySearch(self.stores, self.index, sources)
-        self.pump = IndexPump(self.stores.unindexed, Indexing(self.table, self.stores, self.index, sources), [DEFAULT_TENANT])
+        sources = SearchSources(self.stores, Drawn())
+        self.search = HybridSearch(self.stores, self.index, sources)
+        self.pump = IndexPollWorker(
+            self.stores.unindexed, Indexing(self.table, self.stores, self.index, sources), [DEFAULT_TENANT]
+        )
         archive = Archive(id=ARCHIVE, name="bench", embedding_config=CONFIG, created_at=START)
         self.stores.writer.write(*self.stores.passages.make(DEFAULT_TENANT, archive))
         self.drawn = random.Random(1)
@@ -95,7 +97,7 @@ class Memory:
         return " ".join(self.drawn.choices(WORDS, k=words))
 
     def look(self) -> None:
-        if len(self.search.passages(DEFAULT_TENANT, Where("passage", (ARCHIVE,)), self.text(6), limit=10).hits) != 10:
+        if len(self.search.passages(DEFAULT_TENANT, SearchScope("passage", (ARCHIVE,)), self.text(6), limit=10).hits) != 10:
             raise SystemExit("a search found less than it had to")
 
     def close(self) -> None:

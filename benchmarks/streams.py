@@ -113,7 +113,7 @@ def long_run(found: list[str]) -> Callable[[Path], None]:
         from hibernaut.schemas.events import DeltaEvent
         from hibernaut.schemas.send import LettaStreamingRequest
         from hibernaut.schemas.stop import StopReason
-        from hibernaut.services.runs.sending import Request
+        from hibernaut.services.runs.sending import SendRequest
         from hibernaut.wiring.api_services import services_over
         from hibernaut.wiring.embedded import Embedded
         from hibernaut.wiring.settings import EmbeddedSettings
@@ -124,7 +124,7 @@ def long_run(found: list[str]) -> Callable[[Path], None]:
             agent = services.agents.creation.create(tenant, CreateAgentRequest())
             body = LettaStreamingRequest(input="hello", stream_tokens=True)
             run_id = services.sending.accept(
-                tenant, Request(agent.id, body, "send_message_streaming", "long", background=True)
+                tenant, SendRequest(agent.id, body, "send_message_streaming", "long", background=True)
             ).run_id
             at = house.host.clock.now()
             message_id = house.host.ids.new("message")

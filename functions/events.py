@@ -10,7 +10,7 @@ from functions.log import log
 from hibernaut.ports.workflow import Next, is_passing
 from hibernaut.schemas.base import Schema
 from hibernaut.schemas.errors import place_of
-from hibernaut.services.steps.step_lease import Advanced
+from hibernaut.services.steps.step_lease import AdvanceResult
 
 
 class Heartbeat(Schema):
@@ -44,7 +44,7 @@ LONGEST_WAIT = 360 * 24 * 3600
 """Seconds: an execution lasts a year at most. A later deadline is the sweep's."""
 
 
-def receipt_of(beat: Heartbeat, advanced: Advanced) -> Receipt:
+def receipt_of(beat: Heartbeat, advanced: AdvanceResult) -> Receipt:
     """What a function answers that went on with a run."""
     return {
         "tenant": beat.tenant,

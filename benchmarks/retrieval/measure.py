@@ -20,10 +20,10 @@ from hibernaut.schemas.ids import DEFAULT_TENANT
 from hibernaut.schemas.llm_config import EmbeddingConfig
 from hibernaut.schemas.passage import Archive, Passage
 from hibernaut.schemas.search import SearchMode
-from hibernaut.services.search.hybrid_search import MemorySearch, Where
-from hibernaut.services.search.index_poll_worker import IndexPump
+from hibernaut.services.search.hybrid_search import HybridSearch, SearchScope
+from hibernaut.services.search.index_poll_worker import IndexPollWorker
 from hibernaut.services.search.indexing import Indexing
-from hibernaut.services.search.search_sources import MemorySources
+from hibernaut.services.search.search_sources import SearchSources
 from hibernaut.store.stores import Stores, stores_over
 
 ARCHIVE = "archive-00000000-0000-4000-8000-000000000001"
@@ -56,8 +56,8 @@ class Archived:
     """Texts as passages of an archive."""
 
     stores: Stores
-    search: MemorySearch
-    without_index: MemorySearch
+    search: HybridSearch
+    without_index: HybridSearch
     table: SqliteTable
 
     def found(self, questions: Sequence[Question], mode: SearchMode) -> Places:
@@ -78,8 +78,8 @@ class Archived:
             found[question] = sorted(scores, key=lambda place: -scores[place])
         return found
 
-    def _places(self, search: MemorySearch, question: Question, mode: SearchMode, limit: int) -> list[int]:
-        where = Where("passage", (ARCHIVE,))
+    def _places(self, search: HybridSearch, question: Question, mode: SearchMode, limit: int) -> list[int]:
+        where = SearchScope("passage", (ARCHIVE,))
         return [
             _number(hit.record.id) for hit in search.passages(DEFAULT_TENANT, where, question.text, mode=mode, limit=limit).hits
         ]
@@ -89,14 +89,14 @@ def archived(folder: Path, index: MemoryIndex, embedders: Embedders, texts: Sequ
     """One of so many texts (`waiting`; 0: none) waits for the index."""
     table, clock = SqliteTable(folder / "table.db"), SystemClock()
     stores = stores_over(table, DiskBlobs(folder / "blobs"), clock, indexed=True)
-    sources = MemorySources(stores, embedders)
+    sources = SearchSources(stores, embedders)
     archive = Archive(id=ARCHIVE, name="corpus", embedding_config=embedders.default(), created_at=START)
     stores.writer.write(*stores.passages.make(DEFAULT_TENANT, archive))
     late = [number for number in range(len(texts)) if waiting and number % waiting == 0]
     _write(stores, texts, [number for number in range(len(texts)) if number not in set(late)])
-    IndexPump(stores.unindexed, Indexing(table, stores, index, sources), [DEFAULT_TENANT]).drain()
+    IndexPollWorker(stores.unindexed, Indexing(table, stores, index, sources), [DEFAULT_TENANT]).drain()
     _write(stores, texts, late)
-    return Archived(stores, MemorySearch(stores, index, sources), MemorySearch(stores, None, sources), table)
+    return Archived(stores, HybridSearch(stores, index, sources), HybridSearch(stores, None, sources), table)
 
 
 def _write(stores: Stores, texts: Sequence[str], numbers: Sequence[int]) -> None:

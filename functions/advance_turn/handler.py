@@ -5,12 +5,12 @@ from __future__ import annotations
 from functions.events import Heartbeat, LambdaContext, Receipt, faults_named, receipt_of
 from functions.log import log
 from hibernaut.schemas.base import JsonObject
-from hibernaut.services.steps.step_lease import Advanced
+from hibernaut.services.steps.step_lease import AdvanceResult
 from hibernaut.wiring import aws
-from hibernaut.wiring.run_engine import Chain
+from hibernaut.wiring.run_engine import RunEngine
 
 
-def handler(event: JsonObject, context: LambdaContext, chain: Chain | None = None) -> Receipt:
+def handler(event: JsonObject, context: LambdaContext, chain: RunEngine | None = None) -> Receipt:
     """Raises: Retryable, StepFailed."""
     beat = Heartbeat.model_validate(event)
     chain = chain or aws.chain()  # what cannot be built is the deployment's fault, not the step's
@@ -18,7 +18,7 @@ def handler(event: JsonObject, context: LambdaContext, chain: Chain | None = Non
         if beat.deny:
             denied_by = chain.approvals.deny_overdue(beat.tenant, beat.run_id)
             log().info("approval overdue", extra={"run_id": beat.run_id, "denied_by": denied_by})
-            return receipt_of(beat, Advanced("finished", 0))
+            return receipt_of(beat, AdvanceResult("finished", 0))
         advanced = chain.turns.advance(
             beat.tenant,
             beat.run_id,

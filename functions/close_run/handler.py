@@ -7,11 +7,11 @@ from functions.log import log
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.stop import StopReason
-from hibernaut.services.turns.run_termination import Endings
+from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.wiring import aws
 
 
-def handler(event: JsonObject, context: LambdaContext, endings: Endings | None = None) -> JsonObject:
+def handler(event: JsonObject, context: LambdaContext, endings: RunTermination | None = None) -> JsonObject:
     """A run that has ended, or that there is not, is left alone. Raises: Retryable, StepFailed."""
     beat = Heartbeat.model_validate(event)
     fields = {"run_id": beat.run_id, "error": beat.error, "request_id": context.aws_request_id}

@@ -11,12 +11,12 @@ from functions.events import LambdaContext
 from functions.log import log
 from hibernaut.adapters.table.dynamodb_stream import record_of
 from hibernaut.schemas.base import JsonObject
-from hibernaut.services.search.indexing import Indexed
+from hibernaut.services.search.indexing import IndexedBatch
 from hibernaut.wiring import aws
-from hibernaut.wiring.aws import Feed
+from hibernaut.wiring.aws import IndexFeed
 
 
-def handler(event: JsonObject, context: LambdaContext, feed: Feed | None = None) -> JsonObject:
+def handler(event: JsonObject, context: LambdaContext, feed: IndexFeed | None = None) -> JsonObject:
     """Of the stream's records those are reported back that must be told again. Raises: whatever keeps the table from being read."""
     feed = feed or aws.feed()
     if "Records" in event:
@@ -32,7 +32,7 @@ def handler(event: JsonObject, context: LambdaContext, feed: Feed | None = None)
     return _counted(taken)
 
 
-def _told(records: list[JsonObject], feed: Feed, context: LambdaContext) -> JsonObject:
+def _told(records: list[JsonObject], feed: IndexFeed, context: LambdaContext) -> JsonObject:
     """The lowest number that is reported is where the stream goes on."""
     changes = {record["dynamodb"]["SequenceNumber"]: record_of(record["dynamodb"]) for record in records}
     told = ((change.key, change.new) for change in changes.values())
@@ -42,12 +42,12 @@ def _told(records: list[JsonObject], feed: Feed, context: LambdaContext) -> Json
     return {"batchItemFailures": [{"itemIdentifier": number} for number in again]}
 
 
-def _built(tenant: str, feed: Feed) -> JsonObject:
+def _built(tenant: str, feed: IndexFeed) -> JsonObject:
     """Whether an index that is built anew knows everything again, and how many pointers stand, those of new things among them."""
     return {"whole": feed.reindexing.end(tenant), "left": feed.reindexing.left(tenant)}
 
 
-def _counted(taken: Indexed) -> JsonObject:
+def _counted(taken: IndexedBatch) -> JsonObject:
     return {"done": taken.done, "left": len(taken.left)}
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functions.events import Heartbeat, LambdaContext, faults_named
 from functions.log import log
 from hibernaut.schemas.base import JsonObject
-from hibernaut.services.turns.approvals import Approvals
+from hibernaut.services.turns.approvals import ApprovalAnswers
 from hibernaut.wiring import aws
 
 
-def handler(event: JsonObject, context: LambdaContext, approvals: Approvals | None = None) -> JsonObject:
+def handler(event: JsonObject, context: LambdaContext, approvals: ApprovalAnswers | None = None) -> JsonObject:
     """The state machine does not read the answer: it waits for the token. Raises: Retryable, StepFailed, and ValueError without a token."""
     beat = Heartbeat.model_validate(event)
     if not beat.token:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functions.events import Heartbeat, LambdaContext, Receipt, faults_named, receipt_of
 from functions.log import log
 from hibernaut.schemas.base import JsonObject
-from hibernaut.services.turns.compaction import Compactions
+from hibernaut.services.turns.compaction import Compaction
 from hibernaut.wiring import aws
 
 
-def handler(event: JsonObject, context: LambdaContext, compactions: Compactions | None = None) -> Receipt:
+def handler(event: JsonObject, context: LambdaContext, compactions: Compaction | None = None) -> Receipt:
     """Raises: Retryable, StepFailed."""
     beat = Heartbeat.model_validate(event)
     compactions = compactions or aws.compactions()

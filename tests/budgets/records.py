@@ -24,7 +24,7 @@ from hibernaut.schemas.stop import RunStatus
 from hibernaut.schemas.tool import ToolCreate
 from hibernaut.store.runs import RunState
 from hibernaut.wiring.api_services import services_over
-from hibernaut.wiring.embedded import Embedded, Overrides
+from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides
 from hibernaut.wiring.settings import EmbeddedSettings
 
 TENANT = "default"
@@ -153,7 +153,7 @@ def copied(record: Any, identifier: str, now: Any, **fields: object) -> Any:
 @contextmanager
 def records_in(folder: Path, size: int, wrap: Callable[[Table], Table]) -> Iterator[Records]:
     """`wrap` stands between the house and its table."""
-    embedded = Embedded(EmbeddedSettings(data=folder), Overrides(table=wrap))
+    embedded = Embedded(EmbeddedSettings(data=folder), EmbeddedOverrides(table=wrap))
     try:
         records = Records(embedded, services_over(embedded.stores, embedded.host, embedded.models, embedded.chain), {})
         records.fill(size)

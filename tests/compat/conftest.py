@@ -25,9 +25,9 @@ from letta_client import Letta
 from hibernaut.local.server import LocalServer, address, listening
 from hibernaut.ports.table import Table
 from hibernaut.rest.app import create_app
-from hibernaut.rest.async_bridge import USUAL_WAITS, Waits
+from hibernaut.rest.async_bridge import USUAL_WAITS, WaitSettings
 from hibernaut.schemas.ids import DEFAULT_TENANT
-from hibernaut.store.search_outbox import Unindexed
+from hibernaut.store.search_outbox import SearchOutbox
 from hibernaut.wiring.api_services import services_over
 from hibernaut.wiring.embedded import Embedded
 from hibernaut.wiring.settings import EmbeddedSettings
@@ -74,7 +74,7 @@ class Served:
     feed: Callable[[], None] = lambda: None
 
     def wait_until_indexed(self) -> None:
-        unindexed, deadline = Unindexed(self.table), time.monotonic() + PATIENCE
+        unindexed, deadline = SearchOutbox(self.table), time.monotonic() + PATIENCE
         while left := unindexed.waiting(DEFAULT_TENANT):
             assert time.monotonic() < deadline, f"{left} pointers still stand"
             threading.Event().wait(0.02)
@@ -88,7 +88,7 @@ def calls(*named: tuple[str, dict[str, Any]], content: str | None = None) -> dic
 
 @contextmanager
 def serving_embedded(
-    data: Path, provider: ScriptedOpenAI, waits: Waits = USUAL_WAITS, *, embedding: str | None = None
+    data: Path, provider: ScriptedOpenAI, waits: WaitSettings = USUAL_WAITS, *, embedding: str | None = None
 ) -> Iterator[Served]:
     """The embedded profile on a free port. `waits`: how long who asks is kept waiting there; `embedding`: its default ("none": none)."""
     keys = {"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": provider.url}

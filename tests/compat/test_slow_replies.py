@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 from letta_client import Letta
 
-from hibernaut.rest.async_bridge import Waits
+from hibernaut.rest.async_bridge import WaitSettings
 from tests.compat.conftest import HANDLE, serving_embedded
 from tests.support.provider_servers import ScriptedOpenAI
 
 # The SDK calls its own stream() deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore:deprecated:DeprecationWarning")
-AT_ONCE = Waits(plain=0, silence=0.01)
+AT_ONCE = WaitSettings(plain=0, silence=0.01)
 
 
 @contextmanager
-def at(data: Path, provider: ScriptedOpenAI, waits: Waits) -> Iterator[tuple[Letta, str]]:
+def at(data: Path, provider: ScriptedOpenAI, waits: WaitSettings) -> Iterator[tuple[Letta, str]]:
     """A client of such a server, and an agent."""
     with serving_embedded(data, provider, waits) as served, Letta(base_url=served.url, api_key="any", max_retries=0) as client:
         yield client, client.agents.create(model=HANDLE).id
@@ -51,7 +51,7 @@ def test_a_failure_after_the_reply_was_begun_is_a_stop_reason(tmp_path: Path, pr
 @pytest.mark.manifest("messages.stream.broken_off")
 def test_a_stream_whose_time_is_over_ends_and_is_resumed(tmp_path: Path, provider: ScriptedOpenAI) -> None:
     provider.says(content="Hello.")
-    with at(tmp_path, provider, Waits(longest=0)) as (client, agent):
+    with at(tmp_path, provider, WaitSettings(longest=0)) as (client, agent):
         first: Any = list(client.agents.messages.stream(agent, input="hi", background=True))
         seen = list(first)
         while getattr(seen[-1], "message_type", "") != "usage_statistics":

@@ -12,7 +12,7 @@ from moto import mock_aws
 
 from hibernaut.adapters.table.definition import table_definition
 from hibernaut.local.aws_offline import moto_fixes
-from hibernaut.local.aws_offline.feeds import Feed, Feeds
+from hibernaut.local.aws_offline.feeds import Feeds, StreamFeed
 from hibernaut.local.aws_offline.lambdas import Reply
 from hibernaut.local.aws_offline.resources import client
 
@@ -45,14 +45,14 @@ def function() -> Function:
 
 
 @pytest.fixture
-def feed(function: Function) -> Iterator[Feed]:
+def feed(function: Function) -> Iterator[StreamFeed]:
     moto_fixes.install()
     client.cache_clear()
     with mock_aws():
         made = client("dynamodb").create_table(**table_definition("table"))["TableDescription"]
         client("sqs").create_queue(QueueName="letters")
         pattern = {"eventName": ["INSERT"], "dynamodb": {"Keys": {"sk": {"S": [{"prefix": "NEW#"}]}}}}
-        yield Feed(
+        yield StreamFeed(
             {
                 "FunctionName": "index",
                 "EventSourceArn": made["LatestStreamArn"],
@@ -76,7 +76,7 @@ def letters() -> list[Any]:
     return [json.loads(one["Body"]) for one in client("sqs").receive_message(QueueUrl=url).get("Messages", [])]
 
 
-def test_what_the_filter_lets_through_is_told_in_order_and_in_batches(feed: Feed, function: Function) -> None:
+def test_what_the_filter_lets_through_is_told_in_order_and_in_batches(feed: StreamFeed, function: Function) -> None:
     write("NEW#1", "OTHER", "NEW#2", "NEW#3", "NEW#4")
     assert feed.pump() == 4
     assert function.batches == [["NEW#1", "NEW#2", "NEW#3"], ["NEW#4"]]
@@ -85,7 +85,7 @@ def test_what_the_filter_lets_through_is_told_in_order_and_in_batches(feed: Feed
     assert feed.pump() == 1
 
 
-def test_the_lowest_failure_is_where_it_goes_on(feed: Feed, function: Function) -> None:
+def test_the_lowest_failure_is_where_it_goes_on(feed: StreamFeed, function: Function) -> None:
     write("NEW#1", "NEW#2", "NEW#3")
     function.refused = {"NEW#2"}
     feed.pump()
@@ -94,7 +94,7 @@ def test_the_lowest_failure_is_where_it_goes_on(feed: Feed, function: Function) 
     assert function.batches == [["NEW#1", "NEW#2", "NEW#3"], ["NEW#2", "NEW#3"]]
 
 
-def test_what_fails_too_often_is_a_dead_letter_and_what_is_behind_it_goes_on(feed: Feed, function: Function) -> None:
+def test_what_fails_too_often_is_a_dead_letter_and_what_is_behind_it_goes_on(feed: StreamFeed, function: Function) -> None:
     write("NEW#1", "NEW#2")
     function.refused = {"NEW#1"}
     feed.pump()
@@ -105,7 +105,7 @@ def test_what_fails_too_often_is_a_dead_letter_and_what_is_behind_it_goes_on(fee
     assert letter["DDBStreamBatchInfo"]["batchSize"] == 1
 
 
-def test_a_function_that_fails_as_a_whole_is_told_all_again(feed: Feed, function: Function) -> None:
+def test_a_function_that_fails_as_a_whole_is_told_all_again(feed: StreamFeed, function: Function) -> None:
     write("NEW#1", "NEW#2")
     function.broken = True
     feed.pump()
@@ -114,7 +114,7 @@ def test_a_function_that_fails_as_a_whole_is_told_all_again(feed: Feed, function
     assert function.batches == [["NEW#1", "NEW#2"]] * 2
 
 
-def test_what_is_written_is_told_by_itself_until_the_end(feed: Feed, function: Function) -> None:
+def test_what_is_written_is_told_by_itself_until_the_end(feed: StreamFeed, function: Function) -> None:
     feeds = Feeds([feed])
     write("NEW#1")
     with feeds.by_themselves():
@@ -126,7 +126,7 @@ def test_what_is_written_is_told_by_itself_until_the_end(feed: Feed, function: F
     assert "stream" not in {thread.name for thread in threading.enumerate()}
 
 
-def test_what_fails_is_told_again_by_itself_though_nothing_is_written(feed: Feed, function: Function) -> None:
+def test_what_fails_is_told_again_by_itself_though_nothing_is_written(feed: StreamFeed, function: Function) -> None:
     function.broken = True
     write("NEW#1")
     with Feeds([feed]).by_themselves():

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from hibernaut.local.aws_offline.gateway_events import MalformedReply, Request, event_of, response_of
+from hibernaut.local.aws_offline.gateway_events import GatewayRequest, MalformedReply, event_of, response_of
 from hibernaut.local.aws_offline.lambdas import abandon
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.routes import Route, Routes
@@ -24,7 +24,7 @@ BINARY = ("multipart/form-data", "application/octet-stream")
 
 def asked(path: str = "/v1/agents/", query: str = "", body: bytes = b"", content: str = "application/json") -> JsonObject:
     headers = [("Host", "example.org"), ("Content-Type", content), ("X-Two", "a"), ("X-Two", "b")]
-    request = Request("POST", path, query, headers, body)
+    request = GatewayRequest("POST", path, query, headers, body)
     return event_of(request, Route("/{proxy+}", {"proxy": path.strip("/")}), stage="dev", binary=BINARY)
 
 
@@ -151,7 +151,9 @@ def test_a_path_that_leaves_its_branch_ends_nowhere() -> None:
 @pytest.mark.parametrize("sample_name", ["send_message", "resume_run"])
 def test_streamed_requests_arrive_as_the_samples_say(aws: OfflineAws, sample_name: str) -> None:
     written = sample("stream", sample_name)
-    request = Request(written["httpMethod"], written["path"], "", list(written["headers"].items()), written["body"].encode())
+    request = GatewayRequest(
+        written["httpMethod"], written["path"], "", list(written["headers"].items()), written["body"].encode()
+    )
     route = aws.gateway.route_of(request.path)
     assert route is not None
     ours = event_of(request, route, stage="dev", binary=BINARY)

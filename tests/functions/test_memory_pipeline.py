@@ -11,7 +11,7 @@ import requests
 
 from functions.index_memory.handler import handler
 from hibernaut.adapters.clock import SystemClock
-from hibernaut.local.aws_offline.gateway_events import Request
+from hibernaut.local.aws_offline.gateway_events import GatewayRequest
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.resources import client
 from hibernaut.ports.memory_index import IndexAsleep
@@ -33,7 +33,7 @@ class Memory:
     def ask(self, method: str, path: str, body: Any = None, *, query: str = "", status: int = 200) -> Any:
         headers = [("Content-Type", "application/json"), ("Host", "localhost")]
         payload = json.dumps(body).encode() if body is not None else b""
-        answer = self.aws.gateway.answer(Request(method, path, query, headers, payload))
+        answer = self.aws.gateway.answer(GatewayRequest(method, path, query, headers, payload))
         assert answer.status == status, answer.body
         return json.loads(answer.body) if answer.body else None
 
@@ -81,8 +81,8 @@ class Later(SystemClock):
         return super().now() + timedelta(minutes=10)
 
 
-def asleep(index: Any) -> wiring.Feed:
-    return wiring.feeding(AwsSettings.from_environment(), wiring.Overrides(index=index))
+def asleep(index: Any) -> wiring.IndexFeed:
+    return wiring.feeding(AwsSettings.from_environment(), wiring.AwsOverrides(index=index))
 
 
 def letters() -> list[JsonObject]:
@@ -153,7 +153,7 @@ def test_what_the_stream_has_given_up_is_a_dead_letter_that_holds_no_text_and_is
     assert "DDBStreamBatchInfo" in letter
     assert "well" not in json.dumps(letter)
     assert passage not in memory.known()
-    feed = wiring.feeding(AwsSettings.from_environment(), wiring.Overrides(clock=Later()))
+    feed = wiring.feeding(AwsSettings.from_environment(), wiring.AwsOverrides(clock=Later()))
     memory.aws.lambdas.deps["index_memory"] = feed
     try:
         assert memory.aws.fire_schedule("index_memory").payload == {"done": 1, "left": 0}

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import pytest
 from botocore.client import BaseClient
 
-from hibernaut.local.aws_offline.gateway_events import Request
+from hibernaut.local.aws_offline.gateway_events import GatewayRequest
 from hibernaut.local.aws_offline.lambdas import current_function
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.place import ACCOUNT, REGION
 from hibernaut.local.aws_offline.resources import client
 from hibernaut.schemas.base import JsonObject
-from hibernaut.services.steps.step_lease import Advanced
+from hibernaut.services.steps.step_lease import AdvanceResult
 from tests.infra.reading import listed
 from tests.support.provider_servers import ScriptedOpenAI
 
@@ -132,8 +132,8 @@ class NeverDone:
     def __init__(self) -> None:
         self.turns = self
 
-    def advance(self, *_: object, **__: object) -> Advanced:
-        return Advanced("busy", 0)
+    def advance(self, *_: object, **__: object) -> AdvanceResult:
+        return AdvanceResult("busy", 0)
 
 
 class Life:
@@ -146,7 +146,7 @@ class Life:
     def ask(self, method: str, path: str, body: Any = None) -> Any:
         headers = [("Content-Type", "application/json"), ("Host", "localhost")]
         path, _, query = path.partition("?")
-        answer = self.aws.gateway.answer(Request(method, path, query, headers, json.dumps(body).encode() if body else b""))
+        answer = self.aws.gateway.answer(GatewayRequest(method, path, query, headers, json.dumps(body).encode() if body else b""))
         assert answer.status == 200, answer.body
         return json.loads(answer.body)
 

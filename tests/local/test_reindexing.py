@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
-from hibernaut.local.progress import Bar, Dwindling, Lines, told_to
+from hibernaut.local.progress import Bar, Dwindling, ProgressLines, told_to
 from hibernaut.schemas.ids import DEFAULT_TENANT
 from hibernaut.wiring.embedded import Beside
 from hibernaut.wiring.settings import EmbeddedSettings
@@ -137,7 +137,7 @@ def test_a_terminal_is_shown_a_bar_that_moves_and_goes_when_something_is_said() 
 def test_a_file_is_told_every_tenth_once() -> None:
     out = io.StringIO()
     lines = told_to(out)
-    assert isinstance(lines, Lines)
+    assert isinstance(lines, ProgressLines)
     for done in (0, 5, 10, 11, 19, 35, 35, 100):
         lines.share(done, 100)
     assert out.getvalue().splitlines() == ["10 %", "30 %", "100 %"]
@@ -152,7 +152,7 @@ def test_nothing_to_do_is_no_share_of_anything() -> None:
 
 def test_where_nothing_moves_for_a_minute_this_is_said() -> None:
     out, clock = io.StringIO(), [0.0]
-    dwindling = Dwindling(Lines(out), "Still.", now=lambda: clock[0])
+    dwindling = Dwindling(ProgressLines(out), "Still.", now=lambda: clock[0])
     for second, left in ((1, 10), (50, 5), (100, 5), (111, 5), (150, 5), (172, 5), (180, 4)):
         clock[0] = second
         dwindling.left(left)

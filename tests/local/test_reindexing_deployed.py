@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from hibernaut.local.aws_offline.gateway_events import Request
+from hibernaut.local.aws_offline.gateway_events import GatewayRequest
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.profiles import CannotServe
-from hibernaut.local.progress import Lines
+from hibernaut.local.progress import ProgressLines
 from hibernaut.local.reindexing_deployed import build_anew
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.wiring.memory_index import index_of
@@ -106,7 +106,7 @@ def keep(aws: OfflineAws, text: str) -> None:
     headers = [("Content-Type", "application/json"), ("Host", "localhost")]
     path = "/v1/agents/"
     for body in ({"name": "keeper"}, {"text": text}):
-        answer = aws.gateway.answer(Request("POST", path, "", headers, json.dumps(body).encode()))
+        answer = aws.gateway.answer(GatewayRequest("POST", path, "", headers, json.dumps(body).encode()))
         assert answer.status == 200, answer.body
         if "name" in body:
             path = f"/v1/agents/{json.loads(answer.body)['id']}/archival-memory"
@@ -171,7 +171,7 @@ class Answers:
 
 def told_by(client: Any) -> list[str]:
     out = io.StringIO()
-    build_anew("feeder", client, Lines(out), wait=lambda _seconds: None)
+    build_anew("feeder", client, ProgressLines(out), wait=lambda _seconds: None)
     return out.getvalue().splitlines()
 
 

@@ -18,7 +18,7 @@ from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from hibernaut.rest.app import create_app
 from hibernaut.rest.lanes import TOOL_RUNS
 from hibernaut.wiring.api_services import services_over
-from hibernaut.wiring.embedded import Embedded, Overrides
+from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.local.test_command import ended, serving
 
@@ -52,7 +52,7 @@ def runner() -> Iterator[HeldRunner]:
 
 @pytest.fixture
 def url(tmp_path: Path, runner: HeldRunner) -> Iterator[str]:
-    with Embedded(EmbeddedSettings(tmp_path), Overrides(runner=runner)) as house:
+    with Embedded(EmbeddedSettings(tmp_path), EmbeddedOverrides(runner=runner)) as house:
         app = create_app(services_over(house.stores, house.host, house.models, house.chain))
         listener = listening("127.0.0.1", 0)
         server = LocalServer(app, listener)

@@ -15,8 +15,8 @@ from typing import Literal, Protocol
 from hibernaut.schemas.letta_message import ApprovalItem, ApprovalReturn, WireToolReturn
 from hibernaut.schemas.send import ApprovalCreate, ClientTool, LettaRequest, LettaStreamingRequest, MessageCreate
 from hibernaut.schemas.stop import StopReason
-from hibernaut.services.runs.sending import Request, Sending
-from hibernaut.services.turns.run_termination import Endings
+from hibernaut.services.runs.sending import Sending, SendRequest
+from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.store.stores import Stores
 
 TENANT = "default"
@@ -27,7 +27,7 @@ class Desk(Protocol):
 
     stores: Stores
     sending: Sending
-    endings: Endings
+    endings: RunTermination
 
     def start(self, run_id: str) -> None:
         """Start the workflow of a run that was accepted."""
@@ -102,7 +102,7 @@ class Client:
         text = self.notes.bodies[name]
         digest = hashlib.sha256(text.encode()).hexdigest()
         said = LettaStreamingRequest.model_validate_json(text)
-        request = Request(
+        request = SendRequest(
             self.agent_id, said, "send_message_streaming" if said.streaming else "send_message", digest, retry=retry
         )
         accepted = self.desk.sending.accept(self.tenant, request)

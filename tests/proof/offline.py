@@ -14,13 +14,13 @@ from typing import Any
 from hibernaut.adapters.blobs.s3 import S3Blobs
 from hibernaut.adapters.clock import SystemClock
 from hibernaut.adapters.table.dynamodb import DynamoDbTable
-from hibernaut.local.aws_offline.gateway_events import Request as HttpRequest
+from hibernaut.local.aws_offline.gateway_events import GatewayRequest as HttpRequest
 from hibernaut.local.aws_offline.lambdas import abandon, current_function
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.stop import RunStatus
-from hibernaut.services.runs.sending import Accepted, Request
+from hibernaut.services.runs.sending import AcceptedRequest, SendRequest
 from hibernaut.wiring import aws as wiring
 from hibernaut.wiring.settings import AwsSettings
 from tests.proof.clients import Act, Client, Notes, Say
@@ -55,7 +55,7 @@ class Gateway:
     def __init__(self, aws: OfflineAws) -> None:
         self._aws = aws
 
-    def accept(self, _tenant: str, request: Request) -> Accepted:
+    def accept(self, _tenant: str, request: SendRequest) -> AcceptedRequest:
         headers = [
             ("Content-Type", "application/json"),
             ("Host", "localhost"),
@@ -68,7 +68,7 @@ class Gateway:
             raise Unanswered(str(answer.status))
         told = json.loads(answer.body)
         assert answer.status == 200, told
-        return Accepted(str(told["id"]), attached=True)
+        return AcceptedRequest(str(told["id"]), attached=True)
 
 
 CLAIMS_PASS = timedelta(minutes=2)
@@ -138,7 +138,7 @@ class Deployment:
         return ToolOutcome("success", f"did {job.name}")
 
     def house(self, *, in_execution: bool = False) -> wiring.House:
-        overrides = wiring.Overrides(
+        overrides = wiring.AwsOverrides(
             table=lambda table: CountingTable(table, lambda _, place: self._point(place)),
             clock=self.clock,
             models=self.models,

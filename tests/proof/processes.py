@@ -181,7 +181,7 @@ class HomeDesk:
 
 
 def opened(place: Place) -> embedded.Embedded:
-    overrides = embedded.Overrides(table=place.wrap, models=place.models, runner=place.runner)
+    overrides = embedded.EmbeddedOverrides(table=place.wrap, models=place.models, runner=place.runner)
     return embedded.Embedded(EmbeddedSettings(data=place.folder / "data"), overrides)
 
 
@@ -260,7 +260,7 @@ CLIENT: list[object] = []
 
 def aws_house(place: Place) -> aws.House:
     settings = AwsSettings(env="dev", table=table_name(place), bucket="none", state_machine="none", tool_timeout=1.0)
-    overrides = aws.Overrides(
+    overrides = aws.AwsOverrides(
         table=lambda _: place.wrap(dynamodb(place)), models=place.models, runner=place.runner, embedders=OneEmbedder()
     )
     return aws.house(settings, overrides, in_execution=True)

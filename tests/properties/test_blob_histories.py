@@ -33,7 +33,7 @@ from hibernaut.schemas.turn import Claim
 from hibernaut.store import blob_collector, keys
 from hibernaut.store.blob_collector import GRACE, ROUND
 from hibernaut.store.codec import Codec
-from hibernaut.store.files import Taken
+from hibernaut.store.files import LeasedFile
 from hibernaut.store.runs import RunState, running
 from hibernaut.store.stores import Stores, stores_over
 from tests.support.blobs import CountingBlobs, MemoryBlobs
@@ -273,7 +273,7 @@ class History(RuleBasedStateMachine):
             texts = [] if fails else [TextPart(first_line=1, characters=4)] * parts
             status = FileStatus.ERROR if fails else FileStatus.COMPLETED
             done = file.model_copy(update={"parts": texts, "readable": not fails, "status": status})
-            self.write(self.stores.files.work(TENANT, Taken(done, "", "", 0), "")[0])
+            self.write(self.stores.files.work(TENANT, LeasedFile(done, "", "", 0), "")[0])
 
         self.act(dies, act)
 
@@ -314,7 +314,7 @@ class History(RuleBasedStateMachine):
             file = self.stores.files.get(TENANT, file_id)
             if file is not None and file.status not in ENDED:  # whoever takes it up after a dead worker ends it
                 failed = file.model_copy(update={"status": FileStatus.ERROR})
-                self.write(self.stores.files.work(TENANT, Taken(failed, "", "", 0), "")[0])
+                self.write(self.stores.files.work(TENANT, LeasedFile(failed, "", "", 0), "")[0])
         for _ in range(2):
             self.clock.time += max(GRACE, ROUND) + timedelta(days=1)
             for _ in range(len(self.listed()) // blob_collector.PAGE + 2):

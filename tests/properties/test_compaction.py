@@ -21,9 +21,9 @@ from hibernaut.schemas.llm_config import LLMConfig
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.model_settings import CompactionMode, CompactionSettings
 from hibernaut.services.host import Host
-from hibernaut.services.models.model_retry import Eye
-from hibernaut.services.models.summarizer import Effort, Subject, Summarising
-from hibernaut.services.turns.window_reduction import Made, Sight, SmallerWindows
+from hibernaut.services.models.model_retry import CancellationWatch
+from hibernaut.services.models.summarizer import Summarizer, SummaryBudget, SummarySubject
+from hibernaut.services.turns.window_reduction import CompactionInput, CompactionResult, WindowReduction
 from tests.support.clocks import ManualClock
 from tests.support.replies import FAILURES, replies
 from tests.support.scripted_model import ScriptedModels, says
@@ -55,13 +55,13 @@ LIMIT = 6000
 WINDOWS = windows(most=800)
 
 
-def sight_of(rows: list[Message], settings: CompactionSettings, trigger: str, again: int, run_id: str | None) -> Sight:
+def sight_of(rows: list[Message], settings: CompactionSettings, trigger: str, again: int, run_id: str | None) -> CompactionInput:
     config = LLMConfig(model="scripted", model_endpoint_type="openai", handle="test/scripted", context_window=LIMIT)
     actor = Actor("agent-1", None, run_id or "", spec_of(AgentType.LETTA_V1), config, (), (), frozenset(), "UTC")
     head = Head(id="agent-1", agent_id="agent-1", messages=len(rows), created_at=NOW)
     exceeded = trigger == "context_window_exceeded"
     measures = Measures.of(LIMIT, tokens(rows), 0, 1.0, exceeded=exceeded)
-    return Sight(tuple(rows), head, Subject(actor, "Be kind.", settings), measures, trigger, run_id, again)
+    return CompactionInput(tuple(rows), head, SummarySubject(actor, "Be kind.", settings), measures, trigger, run_id, again)
 
 
 def a_host() -> Host:
@@ -69,7 +69,7 @@ def a_host() -> Host:
     return Host(clock, TimeOrderedIds(clock), Inline(), ProcessSignal(), "host:1", look=NEVER)
 
 
-def smaller(answers: Callable[[], Answer]) -> SmallerWindows:
+def smaller(answers: Callable[[], Answer]) -> WindowReduction:
     def script(*_: object) -> ModelReply:
         answer = answers()
         if isinstance(answer, Exception):
@@ -77,12 +77,12 @@ def smaller(answers: Callable[[], Answer]) -> SmallerWindows:
         return answer
 
     host = a_host()
-    return SmallerWindows(host, Summarising(ScriptedModels(script, context_window=LIMIT), host))
+    return WindowReduction(host, Summarizer(ScriptedModels(script, context_window=LIMIT), host))
 
 
-def unwatched() -> Effort:
+def unwatched() -> SummaryBudget:
     """What a summary may take that nobody can call off."""
-    return Effort(Eye(a_host(), lambda: None), 1e9)
+    return SummaryBudget(CancellationWatch(a_host(), lambda: None), 1e9)
 
 
 TRIGGERS = st.sampled_from(["context_window_limit", "context_window_exceeded"])
@@ -108,7 +108,7 @@ def first_window(rows: list[Message]) -> Window:
     return Window(pinned=pins, cut=pins[-1])
 
 
-def check_stored(log: list[Message], rows: list[Message], before: Window, made: Made) -> tuple[list[Message], Window]:
+def check_stored(log: list[Message], rows: list[Message], before: Window, made: CompactionResult) -> tuple[list[Message], Window]:
     """What is stored loads as the window that was made; the log and the stored window afterwards."""
     after = narrowed(before, rows, made.kept, made.summary.id if made.summary else None)
     grown = [*log, *([made.summary] if made.summary else [])]
@@ -116,7 +116,7 @@ def check_stored(log: list[Message], rows: list[Message], before: Window, made: 
     return grown, after
 
 
-def check_made(rows: list[Message], made: Made, run_id: str) -> None:
+def check_made(rows: list[Message], made: CompactionResult, run_id: str) -> None:
     window = list(made.messages)
     assert window[0] == rows[0]
     check_valid(window)

@@ -21,7 +21,7 @@ from hibernaut.domain.tools.tool_returns import all_storable, storable
 from hibernaut.domain.turn import step_rows
 from hibernaut.domain.turn.actor import Actor
 from hibernaut.domain.turn.model_requests import calls_of
-from hibernaut.domain.wire.deltas import Telling, as_kept, merged
+from hibernaut.domain.wire.deltas import DeltaRenderer, as_kept, merged
 from hibernaut.domain.wire.letta_messages import Rendering, render
 from hibernaut.schemas.agent import AgentType
 from hibernaut.schemas.content import ReasoningContent
@@ -102,7 +102,7 @@ def pieces_of(draw: Any, reply: ModelReply) -> list[Delta]:
     return told
 
 
-def told_by(telling: Telling, deltas: list[Delta]) -> list[DeltaEvent]:
+def told_by(telling: DeltaRenderer, deltas: list[Delta]) -> list[DeltaEvent]:
     events: list[DeltaEvent] = []
     for delta in deltas:
         events += telling.hear(delta)
@@ -143,7 +143,7 @@ def test_the_pieces_put_together_are_what_the_rows_show(
     made = actor(kind, parallel=parallel)
     legacy = made.spec.heartbeats
     how = Rendering(legacy=legacy, use_assistant_message=mapped)
-    telling = Telling(made, STAMP, how, parallel=parallel and not legacy)
+    telling = DeltaRenderer(made, STAMP, how, parallel=parallel and not legacy)
     events = told_by(telling, pieces_of(data.draw, reply))
     whole = as_kept(made, reply)
     calls = calls_of(made, whole, (), None)
@@ -178,7 +178,7 @@ def test_whatever_the_model_says_can_be_told(data: st.DataObject, answer: object
     if not isinstance(answer, ModelReply):
         return
     made = actor(kind)
-    telling = Telling(made, STAMP, Rendering(legacy=made.spec.heartbeats), parallel=not made.spec.heartbeats)
+    telling = DeltaRenderer(made, STAMP, Rendering(legacy=made.spec.heartbeats), parallel=not made.spec.heartbeats)
     events = told_by(telling, pieces_of(data.draw, answer))
     for event in events:
         assert event == DeltaEvent.model_validate_json(event.model_dump_json())
@@ -192,7 +192,9 @@ def test_whatever_the_model_says_can_be_told(data: st.DataObject, answer: object
 @given(st.data(), replies(), st.sampled_from([AgentType.LETTA_V1, AgentType.MEMGPT]))
 def test_gathered_pieces_say_the_same(data: st.DataObject, reply: ModelReply, kind: AgentType) -> None:
     made = actor(kind)
-    events = told_by(Telling(made, STAMP, Rendering(legacy=made.spec.heartbeats), parallel=True), pieces_of(data.draw, reply))
+    events = told_by(
+        DeltaRenderer(made, STAMP, Rendering(legacy=made.spec.heartbeats), parallel=True), pieces_of(data.draw, reply)
+    )
     gathered: list[DeltaEvent] = []
     for event in events:
         gathered = merged(gathered, [event])
@@ -259,19 +261,19 @@ def test_escapes_take_as_many_steps_as_there_are_of_them() -> None:
 
 def test_only_the_first_call_is_told_where_only_one_may_be_made() -> None:
     made = actor(AgentType.LETTA_V1, parallel=False)
-    telling = Telling(made, STAMP, Rendering(), parallel=False)
+    telling = DeltaRenderer(made, STAMP, Rendering(), parallel=False)
     calls = [Delta("tool_name", "ring", place, f"c-{place}") for place in (0, 1)]
     assert [event.call_id for event in told_by(telling, calls)] == ["c-0"]
 
 
 def test_the_first_piece_of_a_call_is_its_name_and_the_others_have_none() -> None:
-    telling = Telling(actor(AgentType.LETTA_V1), STAMP, Rendering(), parallel=True)
+    telling = DeltaRenderer(actor(AgentType.LETTA_V1), STAMP, Rendering(), parallel=True)
     told = [Delta("tool_name", "ring", 0, "c"), Delta("tool_arguments", '{"x": ', 0, "c"), Delta("tool_arguments", "1}", 0, "c")]
     assert [(event.name, event.text) for event in told_by(telling, told)] == [("ring", ""), (None, '{"x": '), (None, "1}")]
 
 
 def test_what_send_message_says_is_told_as_it_is_written_and_its_thoughts_as_reasoning() -> None:
-    telling = Telling(actor(AgentType.MEMGPT), STAMP, Rendering(legacy=True), parallel=False)
+    telling = DeltaRenderer(actor(AgentType.MEMGPT), STAMP, Rendering(legacy=True), parallel=False)
     written = ['{"thin', 'king": "Hm', '. ", "message": "Hi \\ud8', "3d\\ude0", '0!", "request_heartbeat": false}']
     deltas = [Delta("tool_name", "send_message", 0, "c"), *(Delta("tool_arguments", piece, 0, "c") for piece in written)]
     assert [(event.message_type, event.text, event.index) for event in told_by(telling, deltas)] == [
@@ -283,7 +285,7 @@ def test_what_send_message_says_is_told_as_it_is_written_and_its_thoughts_as_rea
 
 
 def test_calls_that_wait_for_an_answer_are_told_under_the_other_row() -> None:
-    telling = Telling(actor(AgentType.LETTA_V1), STAMP, Rendering(), parallel=True)
+    telling = DeltaRenderer(actor(AgentType.LETTA_V1), STAMP, Rendering(), parallel=True)
     names = [Delta("tool_name", name, place, name) for place, name in enumerate(["ring", "launch", "at_the_client"])]
     assert [(event.message_type, event.message_id) for event in told_by(telling, names)] == [
         ("tool_call_message", "message-a"),
@@ -298,7 +300,7 @@ def test_a_call_id_that_comes_twice_is_told_as_the_row_has_it() -> None:
     )
     made = actor(AgentType.LETTA_V1)
     told = told_by(
-        Telling(made, STAMP, Rendering(), parallel=True),
+        DeltaRenderer(made, STAMP, Rendering(), parallel=True),
         [Delta("tool_name", call.name, place, call.id) for place, call in enumerate(reply.tool_calls)],
     )
     assert [event.call_id for event in told] == [call.id for call in calls_of(made, replace(reply), (), None)]

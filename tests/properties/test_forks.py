@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from hibernaut.schemas.conversation_record import CreateConversation
-from hibernaut.store.logs import Span
+from hibernaut.store.logs import IdRange
 from hibernaut.store.window_ids import WindowIds
 from tests.support.conversations import append, choose, compact, conversations_of, row, talk, window_of
 from tests.support.scripted_model import says
@@ -146,7 +146,7 @@ class Forks(RuleBasedStateMachine):
         """And not longer: a dead log holds what living ones share of it."""
         living = {message_id for copy in self.copies.values() for message_id in copy.log}
         for conversation in self.seen:
-            left = self.world.stores.conversations.logs.rows(TENANT, conversation, [], Span())
+            left = self.world.stores.conversations.logs.rows(TENANT, conversation, [], IdRange())
             assert {one.id for one in left} <= living
 
     @rule(which=WHICH, low=st.integers(-1, 20), high=st.integers(-1, 20), limit=st.integers(0, 9), descending=st.booleans())
@@ -159,7 +159,7 @@ class Forks(RuleBasedStateMachine):
         )
         between = [one for one in log if (after is None or one > after) and (before is None or one < before)]
         assert [one.id for one in found] == (between[::-1] if descending else between)[:limit]
-        whole = self.world.stores.agent_logs.page(TENANT, self.agent, Span(after, before), limit=limit, descending=descending)
+        whole = self.world.stores.agent_logs.page(TENANT, self.agent, IdRange(after, before), limit=limit, descending=descending)
         every = sorted({one for copy in self.copies.values() for one in copy.log})
         between = [one for one in every if (after is None or one > after) and (before is None or one < before)]
         assert [one.id for one in whole] == (between[::-1] if descending else between)[:limit]

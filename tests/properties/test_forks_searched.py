@@ -17,10 +17,10 @@ from hibernaut.domain.search.index_documents import said
 from hibernaut.ports.memory_index import MemoryIndex
 from hibernaut.schemas.search import SearchMode
 from hibernaut.schemas.searches import AgentMessageSearch, MessageSearch
-from hibernaut.services.search.hybrid_search import MemorySearch
+from hibernaut.services.search.hybrid_search import HybridSearch
 from hibernaut.services.search.indexing import Indexing
-from hibernaut.services.search.search_api import Searches
-from hibernaut.services.search.search_sources import MemorySources
+from hibernaut.services.search.search_api import SearchApi
+from hibernaut.services.search.search_sources import SearchSources
 from tests.properties.test_forks import MOST, WHICH, Forks
 from tests.support.conversations import talk
 from tests.support.hashing_embedder import OneEmbedder
@@ -50,7 +50,7 @@ class Searched(Forks):
         super().opens()
         stores = self.world.stores
         self.index = SqliteMemoryIndex(Path(self.folder.name) / "index.db")
-        self.sources = MemorySources(stores, OneEmbedder())
+        self.sources = SearchSources(stores, OneEmbedder())
         self.indexing = Indexing(self.world.data.table, stores, self.index, self.sources)
         talk(self.world, self.world.make_agent())
 
@@ -73,8 +73,8 @@ class Searched(Forks):
         items = self.world.data.table.get_many(keys)
         self.indexing.take((key, items.get(key)) for key in keys)
 
-    def searches(self, index: MemoryIndex | None) -> Searches:
-        return Searches(self.world.stores, MemorySearch(self.world.stores, index, self.sources))
+    def searches(self, index: MemoryIndex | None) -> SearchApi:
+        return SearchApi(self.world.stores, HybridSearch(self.world.stores, index, self.sources))
 
     def agrees(self, conversation: str, index: MemoryIndex | None, mode: SearchMode) -> None:
         shown = [row.id for row in self.world.stores.conversations.page(TENANT, conversation) if said(row) is not None]

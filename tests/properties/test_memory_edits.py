@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hibernaut.domain.memory.memory_edits import MEMORY_TOOLS, Created, Edited, apply, changed
+from hibernaut.domain.memory.memory_edits import MEMORY_TOOLS, BlockCreated, BlockEdited, apply, changed
 from hibernaut.domain.memory.memory_patch import patched
 from hibernaut.schemas.block import DEFAULT_LIMIT, Block
 
@@ -54,9 +54,9 @@ def test_no_edit_passes_a_limit_or_touches_a_read_only_block(name: str, args: di
     for change in apply(name, args, blocks).changes:
         old = before.get(change.label)
         assert old is None or not old.read_only
-        if isinstance(change, Created):
+        if isinstance(change, BlockCreated):
             assert len(change.value) <= DEFAULT_LIMIT
-        if isinstance(change, Edited) and old:
+        if isinstance(change, BlockEdited) and old:
             assert len(change.value) <= old.limit or len(change.value) < len(old.value)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hibernaut.domain import prompt_tags
 from hibernaut.domain.files.file_views import ShownFile, ShownFolder, directories
-from hibernaut.domain.memory.memory_edits import Edited, apply
+from hibernaut.domain.memory.memory_edits import BlockEdited, apply
 from hibernaut.domain.memory.system_prompt import PromptInputs, compile_prompt, skills_section
 from hibernaut.domain.tools.tool_rules import prompt_section
 from hibernaut.schemas.block import Block
@@ -82,7 +82,7 @@ def test_a_memory_tool_takes_the_value_as_it_is_stored_and_as_it_is_shown(value:
     given_text = value if stored else prompt_tags.escaped(value, ["human"])
     result = apply("memory_replace", {"label": "human", "old_string": given_text, "new_string": "new"}, blocks)
     if value.encode("utf-16", "surrogatepass").decode("utf-16", "replace") == value:
-        assert result.changes == (Edited("human", "new"),)
+        assert result.changes == (BlockEdited("human", "new"),)
 
 
 @given(st.text(max_size=20))

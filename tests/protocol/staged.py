@@ -10,7 +10,7 @@ from hibernaut.ports.workflow import RunRef
 from hibernaut.schemas.letta_message import ApprovalItem, ApprovalReturn
 from hibernaut.schemas.send import ApprovalCreate, LettaRequest, MessageCreate
 from hibernaut.schemas.tool_rule import RequiresApprovalToolRule
-from hibernaut.services.runs.sending import Accepted, Request
+from hibernaut.services.runs.sending import AcceptedRequest, SendRequest
 from hibernaut.store import keys
 from tests.support.scripted_model import Script, calls
 from tests.support.tables import CountingTable
@@ -69,7 +69,7 @@ def returns(world: World, agent_id: str) -> list[str]:
     return [answer.func_response or "" for row in world.log(agent_id) for answer in row.tool_returns]
 
 
-def answers(world: World, agent_id: str, *, approve: bool = True, text: str = "") -> Accepted:
+def answers(world: World, agent_id: str, *, approve: bool = True, text: str = "") -> AcceptedRequest:
     """Every call that waits is approved or denied; `text` is a further message."""
     asking = world.head(agent_id).pending
     assert asking is not None
@@ -78,7 +78,7 @@ def answers(world: World, agent_id: str, *, approve: bool = True, text: str = ""
     items: list[ApprovalItem] = [ApprovalReturn(tool_call_id=call.id, approve=approve, reason=None) for call in state.record.held]
     further = [MessageCreate(role="user", content=text)] if text else []
     body = LettaRequest(messages=[ApprovalCreate(approvals=items), *further])
-    return world.chain.sending.accept(TENANT, Request(agent_id, body, "send_message", world.ids.token()))
+    return world.chain.sending.accept(TENANT, SendRequest(agent_id, body, "send_message", world.ids.token()))
 
 
 class NotedWaits(Inline):

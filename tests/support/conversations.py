@@ -9,11 +9,11 @@ from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.conversation import Window
 from hibernaut.schemas.message import FunctionCall, Message, Role, ToolCall, ToolReturn
 from hibernaut.schemas.send import LettaRequest
-from hibernaut.services.conversations.conversation_creation import ConversationOpenings
-from hibernaut.services.conversations.conversation_deletion import ConversationEnds
+from hibernaut.services.conversations.conversation_creation import ConversationCreation
+from hibernaut.services.conversations.conversation_deletion import ConversationDeletion
 from hibernaut.services.conversations.conversations import Conversations
 from hibernaut.services.records import Records, records_over
-from hibernaut.services.runs.sending import Request
+from hibernaut.services.runs.sending import SendRequest
 from hibernaut.store.conversations import explicit_window
 from tests.support.world import TENANT, World
 
@@ -29,15 +29,15 @@ def conversations_of(world: World) -> Conversations:
         records,
         prompts=world.chain.prompts,
         models=world.models,
-        openings=ConversationOpenings(records, prompts=world.chain.prompts, models=world.models),
-        ends=ConversationEnds(records, endings=world.chain.endings),
+        openings=ConversationCreation(records, prompts=world.chain.prompts, models=world.models),
+        ends=ConversationDeletion(records, endings=world.chain.endings),
     )
 
 
 def begin_in(world: World, agent_id: str, conversation: str, text: str, **options: object) -> str:
     """Accept and start a message to a conversation; the run's id. Nothing is driven yet."""
     body = LettaRequest.model_validate({"input": text, **options})
-    request = Request(agent_id, body, "send_conversation_message", world.ids.token(), conversation_id=conversation)
+    request = SendRequest(agent_id, body, "send_conversation_message", world.ids.token(), conversation_id=conversation)
     accepted = world.sending.accept(TENANT, request)
     world.data.sent[accepted.run_id] = [text]
     if not accepted.waits:

@@ -18,7 +18,7 @@ from hibernaut.schemas.run import RunOptions, StoredRun
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.store.runs import RunState
 from hibernaut.wiring.api_services import services_over
-from hibernaut.wiring.embedded import Embedded, Overrides
+from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.support.tables import CountingTable
 
@@ -121,7 +121,7 @@ def house_in(folder: Path) -> Iterator[House]:
     def wrapped(table: Table) -> Table:
         return CountingTable(table, lambda number, kind: made[0].count(number, kind) if made else None)
 
-    embedded = Embedded(EmbeddedSettings(data=folder), Overrides(table=wrapped))
+    embedded = Embedded(EmbeddedSettings(data=folder), EmbeddedOverrides(table=wrapped))
     made.append(House(embedded, services_over(embedded.stores, embedded.host, embedded.models, embedded.chain)))
     yield made[0]
     embedded.close()

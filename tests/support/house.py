@@ -12,7 +12,7 @@ from hibernaut.rest.dependencies import Services
 from hibernaut.schemas.agent import CreateAgentRequest, StoredAgent
 from hibernaut.store.stores import Stores
 from hibernaut.wiring.api_services import services_over
-from hibernaut.wiring.embedded import Embedded, Overrides
+from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.support.tables import PassesOn
 
@@ -55,7 +55,7 @@ class Overtaken(PassesOn):
 @contextmanager
 def house_in(folder: Path, table: Callable[[Table], Table] | None = None) -> Iterator[House]:
     """`table` wraps the table, as doubles do."""
-    embedded = Embedded(EmbeddedSettings(data=folder), Overrides(table=table))
+    embedded = Embedded(EmbeddedSettings(data=folder), EmbeddedOverrides(table=table))
     try:
         yield House(
             services_over(embedded.stores, embedded.host, embedded.models, embedded.chain), embedded.stores, embedded.table

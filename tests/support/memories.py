@@ -19,11 +19,11 @@ from hibernaut.schemas.file import StoredFile
 from hibernaut.schemas.folder import StoredFolder
 from hibernaut.schemas.llm_config import EmbeddingConfig
 from hibernaut.schemas.passage import Archive, Passage
-from hibernaut.services.search.hybrid_search import MemorySearch, Searched, Where
-from hibernaut.services.search.index_poll_worker import IndexPump
+from hibernaut.services.search.hybrid_search import HybridSearch, SearchResult, SearchScope
+from hibernaut.services.search.index_poll_worker import IndexPollWorker
 from hibernaut.services.search.indexing import Indexing
 from hibernaut.services.search.reindexing import Reindexing
-from hibernaut.services.search.search_sources import MemorySources
+from hibernaut.services.search.search_sources import SearchSources
 from hibernaut.store import keys
 from hibernaut.store.stores import Stores, stores_over
 from tests.support.blobs import MemoryBlobs
@@ -68,7 +68,7 @@ class Memories:
     table: SqliteTable
     index: SqliteMemoryIndex
     stores: Stores
-    search: MemorySearch
+    search: HybridSearch
     clock: ManualClock
     embedding: EmbeddingConfig
 
@@ -93,17 +93,17 @@ class Memories:
         pointer = self.stores.unindexed.pointer(TENANT, FOLDER, "file", ids, within=FILE, gone=True)
         return self.stores.writer.write(*gone, *pointer)
 
-    def found(self, kind: Kind, query: str, *, limit: int = 10) -> Searched[Passage]:
-        where = Where(kind, (ARCHIVE if kind == "passage" else FOLDER,))
+    def found(self, kind: Kind, query: str, *, limit: int = 10) -> SearchResult[Passage]:
+        where = SearchScope(kind, (ARCHIVE if kind == "passage" else FOLDER,))
         return self.search.passages(TENANT, where, query, limit=limit)
 
-    def worker(self, hook: Hook = lambda _call: None, storing: Callable[[], bool] = lambda: False) -> IndexPump:
+    def worker(self, hook: Hook = lambda _call: None, storing: Callable[[], bool] = lambda: False) -> IndexPollWorker:
         """A worker of the index as a process has it: everything of its own but the files."""
         table, index, embedder = Hooked(self.table, hook), Hooked(self.index, hook), Hooked(HashingEmbedder(), hook)
         stores = stores_over(table, MemoryBlobs(self.clock), self.clock, indexed=True)
-        sources = MemorySources(stores, OneEmbedder(embedder))  # type: ignore[arg-type]
+        sources = SearchSources(stores, OneEmbedder(embedder))  # type: ignore[arg-type]
         indexing = Indexing(table, stores, index, sources)  # type: ignore[arg-type]
-        return IndexPump(stores.unindexed, indexing, [TENANT], storing=storing)
+        return IndexPollWorker(stores.unindexed, indexing, [TENANT], storing=storing)
 
     def reindexing(self) -> Reindexing:
         return Reindexing(self.stores, self.index)
@@ -165,6 +165,6 @@ def memories(folder: Path) -> Memories:
     embedders = OneEmbedder()
     embedding = embedders.default()
     assert embedding is not None
-    made = Memories(table, index, stores, MemorySearch(stores, index, MemorySources(stores, embedders)), clock, embedding)
+    made = Memories(table, index, stores, HybridSearch(stores, index, SearchSources(stores, embedders)), clock, embedding)
     made.prepare()
     return made

@@ -6,7 +6,7 @@ import threading
 
 from hibernaut.schemas.events import DeltaEvent, RunEvent
 from hibernaut.schemas.send import LettaStreamingRequest, MessageCreate
-from hibernaut.services.runs.sending import Request
+from hibernaut.services.runs.sending import SendRequest
 from tests.support.world import TENANT, World
 
 PATIENCE = 20.0
@@ -16,7 +16,7 @@ PATIENCE = 20.0
 def begun(world: World, agent_id: str, text: str = "hello") -> str:
     """Accept and start a request for a stream of tokens; the run's id. Nothing is driven yet."""
     body = LettaStreamingRequest(messages=[MessageCreate(role="user", content=text)], streaming=True, stream_tokens=True)
-    accepted = world.sending.accept(TENANT, Request(agent_id, body, "send_message_streaming", world.ids.token()))
+    accepted = world.sending.accept(TENANT, SendRequest(agent_id, body, "send_message_streaming", world.ids.token()))
     world.data.sent[accepted.run_id] = [text]
     if not accepted.waits:
         world.sending.start(TENANT, accepted.run_id)

@@ -29,13 +29,13 @@ from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.tool import StoredTool
 from hibernaut.schemas.tool_rule import ToolRule
 from hibernaut.services.host import Host, TraceMode
-from hibernaut.services.logs.run_follower import Following
+from hibernaut.services.logs.run_follower import RunFollower
 from hibernaut.services.prompt.system_messages import system_row
-from hibernaut.services.runs.sending import Accepted, Request
+from hibernaut.services.runs.sending import AcceptedRequest, SendRequest
 from hibernaut.services.tool_calls.tool_execution import ToolLimits
 from hibernaut.store.runs import RunState
 from hibernaut.store.stores import stores_over
-from hibernaut.wiring.run_engine import chain_over
+from hibernaut.wiring.run_engine import run_engine_over
 from tests.support.blobs import MemoryBlobs
 from tests.support.clocks import ManualClock
 from tests.support.scripted_model import Script, ScriptedModels, ScriptedRunner
@@ -130,9 +130,9 @@ class World:
         self.workflow = workflow or Inline()
         self.host = Host(data.clock, self.ids, self.workflow, ProcessSignal(), holder, alone, look=look, web=web, traces=traces)
         self.stores = stores_over(wrap(data.table), data.blobs, data.clock, indexed=indexed)
-        self.chain = chain_over(self.stores, self.host, data.models, data.runner, ToolLimits())
+        self.chain = run_engine_over(self.stores, self.host, data.models, data.runner, ToolLimits())
         self.sending = self.chain.sending
-        self.following = Following(self.stores, self.host)
+        self.following = RunFollower(self.stores, self.host)
         self.workflow.advance = lambda run: self.chain.turns.advance(run.tenant, run.run_id).next
         self.workflow.compact = lambda run: self.chain.compactions.compact(run.tenant, run.run_id).next
         self.workflow.drop = lambda run: self.chain.turns.advance(run.tenant, run.run_id, drop=True).next
@@ -210,12 +210,12 @@ class World:
 
     def accept(
         self, agent_id: str, *texts: str, retry: int = 0, digest: str = "", otids: Sequence[str] = (), **options: object
-    ) -> Accepted:
+    ) -> AcceptedRequest:
         """Commit a request; nothing of its run happens yet."""
         given = [*otids, *([None] * len(texts))]
         messages = [MessageCreate(role="user", content=text, otid=otid) for text, otid in zip(texts, given, strict=False)]
         body = LettaRequest(messages=messages, **options)  # type: ignore[arg-type]
-        request = Request(agent_id, body, "send_message", digest or self.ids.token(), retry=retry)
+        request = SendRequest(agent_id, body, "send_message", digest or self.ids.token(), retry=retry)
         accepted = self.sending.accept(TENANT, request)
         if not accepted.attached:
             self.data.sent[accepted.run_id] = list(texts)
@@ -242,12 +242,12 @@ class World:
         otid: str | None = None,
         body: Mapping[str, object] | None = None,
         **options: object,
-    ) -> Accepted:
+    ) -> AcceptedRequest:
         """Answer what is pending, with further messages behind it; nothing is driven yet."""
         said = {"type": "approval", "approvals": list(items), "otid": otid, **(body or {})}
         messages = [said, *({"role": "user", "content": text} for text in texts)]
         asked = LettaRequest.model_validate({"messages": messages, **options})
-        accepted = self.sending.accept(TENANT, Request(agent_id, asked, "send_message", self.ids.token()))
+        accepted = self.sending.accept(TENANT, SendRequest(agent_id, asked, "send_message", self.ids.token()))
         if not accepted.attached:
             self.data.sent[accepted.run_id] = list(texts)
             self.sending.start(TENANT, accepted.run_id)

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from hibernaut.adapters.clock import SystemClock
-from hibernaut.local.aws_offline.gateway_events import Request
+from hibernaut.local.aws_offline.gateway_events import GatewayRequest
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
@@ -50,7 +50,7 @@ class Deployment:
 
     def house(self, *, in_execution: bool = False, **settings: str) -> wiring.House:
         """What functions are built from; `settings` differ from those of the stack."""
-        overrides = wiring.Overrides(
+        overrides = wiring.AwsOverrides(
             table=lambda table: CountingTable(table, lambda _, place: self.at(place)),
             clock=self.clock,
             models=self.models,
@@ -92,7 +92,7 @@ class Deployment:
     def ask(self, method: str, path: str, body: Any = None, *, query: str = "") -> tuple[int, Any]:
         headers = [("Content-Type", "application/json"), ("Host", "localhost")]
         payload = json.dumps(body).encode() if body is not None else b""
-        answer = self.aws.gateway.answer(Request(method, path, query, headers, payload))
+        answer = self.aws.gateway.answer(GatewayRequest(method, path, query, headers, payload))
         return answer.status, json.loads(answer.body)
 
     def agent(self, **fields: Any) -> str:

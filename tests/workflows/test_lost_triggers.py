@@ -7,16 +7,16 @@ import threading
 from typing import Any
 
 from hibernaut.domain.turn.approvals import OVERDUE
-from hibernaut.local.aws_offline.moto_executions import Ended
+from hibernaut.local.aws_offline.moto_executions import ExecutionEnded
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.resources import client
 from hibernaut.local.aws_offline.rules import status_change
 from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.ports.workflow import RunRef
 from hibernaut.schemas.usage import Usage
-from hibernaut.services.steps.step_lease import Advanced
-from hibernaut.services.turns.approvals import Approvals
-from hibernaut.wiring.run_engine import Chain
+from hibernaut.services.steps.step_lease import AdvanceResult
+from hibernaut.services.turns.approvals import ApprovalAnswers
+from hibernaut.wiring.run_engine import RunEngine
 from tests.workflows.deployment import Deployment, knocks_once
 
 GUARDED = [{"type": "requires_approval", "tool_name": "knock"}]
@@ -25,12 +25,12 @@ GUARDED = [{"type": "requires_approval", "tool_name": "knock"}]
 class FailingTurns:
     """Raises for the first so many steps; all else is the real chain's."""
 
-    def __init__(self, chain: Chain, failures: int) -> None:
+    def __init__(self, chain: RunEngine, failures: int) -> None:
         self.turns = self
         self.approvals = chain.approvals
         self._turns, self._failures = chain.turns, failures
 
-    def advance(self, *asked: Any, **how: Any) -> Advanced:
+    def advance(self, *asked: Any, **how: Any) -> AdvanceResult:
         if self._failures:
             self._failures -= 1
             raise ZeroDivisionError("ours")
@@ -47,7 +47,7 @@ class Broken:
 class LateApprovals:
     """The real ones, of whom nobody hears before he is told to go on."""
 
-    def __init__(self, approvals: Approvals) -> None:
+    def __init__(self, approvals: ApprovalAnswers) -> None:
         self._approvals = approvals
         self.go_on = threading.Event()
 
@@ -184,7 +184,7 @@ def test_an_execution_that_is_stopped_between_two_steps_is_replaced_at_once(offl
 def event_of(offline: OfflineAws, name: str, status: str) -> Any:
     """What EventBridge would tell of an execution's end."""
     order = json.dumps({"tenant": "default", "run_id": name.partition(".")[0]})
-    ended = Ended(f"{offline.state_machine}:{name}", offline.state_machine, status, 0, 1, order, None, None)
+    ended = ExecutionEnded(f"{offline.state_machine}:{name}", offline.state_machine, status, 0, 1, order, None, None)
     return status_change(ended)
 
 

@@ -18,10 +18,10 @@ from hibernaut.ports.table import Contended
 from hibernaut.ports.workflow import Next, RunRef
 from hibernaut.schemas.errors import Conflict, NotFound
 from hibernaut.schemas.stop import StopReason
-from hibernaut.services.steps.step_lease import Advanced
+from hibernaut.services.steps.step_lease import AdvanceResult
 
 RUN = RunRef("default", "run-00000000-0000-4000-8000-000000000001")
-Answer = Next | Advanced | Exception | Callable[[], Next]
+Answer = Next | AdvanceResult | Exception | Callable[[], Next]
 
 
 class ScriptedTurns:
@@ -34,7 +34,7 @@ class ScriptedTurns:
         self.dropped: list[bool] = []
         self.took_over: list[bool] = []
 
-    def advance(self, tenant: str, run_id: str, *, time_left: Callable[[], float], drop: bool, takes_over: bool) -> Advanced:
+    def advance(self, tenant: str, run_id: str, *, time_left: Callable[[], float], drop: bool, takes_over: bool) -> AdvanceResult:
         self.calls.append((tenant, run_id))
         self.seconds.append(time_left())
         self.dropped.append(drop)
@@ -42,26 +42,26 @@ class ScriptedTurns:
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
-        if isinstance(answer, Advanced):
+        if isinstance(answer, AdvanceResult):
             return answer
-        return Advanced(answer() if callable(answer) else answer, len(self.calls))
+        return AdvanceResult(answer() if callable(answer) else answer, len(self.calls))
 
 
 class ScriptedCompactions:
     """Answers each call as it was told to, the last answer again and again."""
 
-    def __init__(self, *answers: Advanced | Exception | Callable[[], NoReturn]) -> None:
-        self.answers = list(answers) or [Advanced("advance", 1)]
+    def __init__(self, *answers: AdvanceResult | Exception | Callable[[], NoReturn]) -> None:
+        self.answers = list(answers) or [AdvanceResult("advance", 1)]
         self.calls: list[tuple[str, str]] = []
         self.seconds: list[float] = []
 
-    def compact(self, tenant: str, run_id: str, *, time_left: Callable[[], float]) -> Advanced:
+    def compact(self, tenant: str, run_id: str, *, time_left: Callable[[], float]) -> AdvanceResult:
         self.calls.append((tenant, run_id))
         self.seconds.append(time_left())
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Exception):
             raise answer
-        return answer if isinstance(answer, Advanced) else answer()
+        return answer if isinstance(answer, AdvanceResult) else answer()
 
 
 class NotedApprovals:
@@ -120,7 +120,7 @@ def compacted(offline: OfflineAws, compactions: ScriptedCompactions, *answers: A
 
 def asked(offline: OfflineAws, seconds: int, approvals: NotedApprovals) -> tuple[str, NotedApprovals]:
     """Start a run that asks for an approval, and wait until its execution ends or rests."""
-    turns = ScriptedTurns(["advance", Advanced("approval", 1, seconds)])
+    turns = ScriptedTurns(["advance", AdvanceResult("approval", 1, seconds)])
     offline.lambdas.deps |= {"advance_turn": Steps(turns, approvals), "request_approval": approvals}
     StepFunctions(offline.state_machine).start(RUN)
     return offline.wait_for_all()[RUN.run_id], approvals
@@ -216,7 +216,7 @@ def test_whoever_follows_a_dead_summary_takes_the_step_over_and_does_not_wait_fo
 
 
 def test_a_summary_that_time_cures_is_tried_again(offline: OfflineAws) -> None:
-    compactions = ScriptedCompactions(Contended("busy table"), Contended("busy table"), Advanced("advance", 1))
+    compactions = ScriptedCompactions(Contended("busy table"), Contended("busy table"), AdvanceResult("advance", 1))
     _, turns, _ = compacted(offline, compactions, "compact", "finished")
     assert (len(compactions.calls), turns.dropped) == (3, [False] * 2)
 
@@ -255,8 +255,8 @@ def test_a_wait_that_cannot_begin_denies_nothing(offline: OfflineAws) -> None:
 
 def test_a_deadline_beyond_the_life_of_an_execution_is_waited_for_as_long_as_it_lives() -> None:
     beat = Heartbeat(tenant="default", run_id="run-1")
-    assert receipt_of(beat, Advanced("approval", 1, 10**9))["seconds"] == LONGEST_WAIT < 366 * 24 * 3600
-    assert receipt_of(beat, Advanced("approval", 1, 0))["seconds"] == 1
+    assert receipt_of(beat, AdvanceResult("approval", 1, 10**9))["seconds"] == LONGEST_WAIT < 366 * 24 * 3600
+    assert receipt_of(beat, AdvanceResult("approval", 1, 0))["seconds"] == 1
 
 
 def test_starting_a_run_again_starts_nothing(offline: OfflineAws) -> None:

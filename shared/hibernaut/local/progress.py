@@ -12,7 +12,7 @@ STILL = 60.0
 """Seconds without progress after which the report says so."""
 
 
-class Told(Protocol):
+class ProgressReport(Protocol):
     """The output of a progress report."""
 
     def line(self, text: str) -> None:
@@ -25,11 +25,11 @@ class Told(Protocol):
         """End the report."""
 
 
-def told_to(out: TextIO) -> Told:
-    return Bar(out) if out.isatty() else Lines(out)
+def told_to(out: TextIO) -> ProgressReport:
+    return Bar(out) if out.isatty() else ProgressLines(out)
 
 
-class Lines:
+class ProgressLines:
     """The report for a file or a pipe."""
 
     def __init__(self, out: TextIO) -> None:
@@ -80,7 +80,7 @@ class Bar:
 class Dwindling:
     """Reports progress by the amount of remaining work, and `still` if nothing changes. `now` returns seconds."""
 
-    def __init__(self, told: Told, still: str, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, told: ProgressReport, still: str, now: Callable[[], float] = time.monotonic) -> None:
         self._told = told
         self._still = still
         self._now = now

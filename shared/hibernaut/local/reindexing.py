@@ -16,7 +16,7 @@ from pathlib import Path
 
 from hibernaut.local import logs
 from hibernaut.local.profiles import CannotServe
-from hibernaut.local.progress import Dwindling, Told, told_to
+from hibernaut.local.progress import Dwindling, ProgressReport, told_to
 from hibernaut.ports.memory_index import IndexAsleep
 from hibernaut.ports.table import TableError
 from hibernaut.schemas.errors import StoreUnavailable
@@ -87,7 +87,7 @@ def _opened(settings: EmbeddedSettings) -> Iterator[_Open]:
         house.close()
 
 
-def _watched(folder: _Open, settings: EmbeddedSettings, told: Told) -> bool:
+def _watched(folder: _Open, settings: EmbeddedSettings, told: ProgressReport) -> bool:
     """Whether the index is complete; False if the process that fed it has ended."""
     dwindling = Dwindling(told, STILL)
     while not all([folder.reindexing.end(tenant) for tenant in TENANTS]):

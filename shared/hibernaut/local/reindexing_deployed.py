@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from hibernaut.local.profiles import CannotServe
-from hibernaut.local.progress import Dwindling, Told, told_to
+from hibernaut.local.progress import Dwindling, ProgressReport, told_to
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.ids import DEFAULT_TENANT
 
@@ -59,7 +59,7 @@ def reindex(asked: Deployed) -> None:
         told.end()
 
 
-def build_anew(function: str, client: Lambda, told: Told, wait: Callable[[float], object] | None = None) -> None:
+def build_anew(function: str, client: Lambda, told: ProgressReport, wait: Callable[[float], object] | None = None) -> None:
     """Empty the index, and report how it fills. A second call during a rebuild starts again. Raises: CannotServe, and any error
     of botocore.
     """

@@ -14,7 +14,7 @@ from pydantic.warnings import UnsupportedFieldAttributeWarning
 
 from hibernaut import __version__
 from hibernaut.rest import docs, errors, unserved_routes
-from hibernaut.rest.async_bridge import USUAL_WAITS, Lanes, Waits
+from hibernaut.rest.async_bridge import USUAL_WAITS, Lanes, WaitSettings
 from hibernaut.rest.dependencies import Services
 from hibernaut.rest.middleware import MEBIBYTE, BodyLimit, OneSpelling, UncachedReplies, Unforeseen
 from hibernaut.rest.openapi import DescribedApi
@@ -85,7 +85,7 @@ def create_app(
     body_limit: int = DEFAULT_BODY_LIMIT,
     upload_limit: int | None = None,
     policy: OriginPolicy = LOOPBACK_ONLY,
-    waits: Waits = USUAL_WAITS,
+    waits: WaitSettings = USUAL_WAITS,
 ) -> FastAPI:
     """The app over these services. `body_limit` in bytes, `upload_limit` that of a file (None: the same).
 

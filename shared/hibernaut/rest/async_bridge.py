@@ -22,7 +22,7 @@ from hibernaut.ports.table import Contended
 from hibernaut.rest.lanes import ADMISSIONS, LOOKS, TURNS, Lane
 from hibernaut.schemas.errors import ServerBusy
 from hibernaut.schemas.letta_message import LettaResponse
-from hibernaut.services.logs.run_follower import Following
+from hibernaut.services.logs.run_follower import RunFollower
 from hibernaut.services.logs.run_log import RunLog
 
 Result = TypeVar("Result")
@@ -33,7 +33,7 @@ class ServerStops(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Waits:
+class WaitSettings:
     """How long somebody is kept waiting, in seconds.
 
     `plain`: until then a blocking reply is an ordinary one, after that it is held open. `silence`: after it a sign of life is sent.
@@ -47,7 +47,7 @@ class Waits:
     arriving: float = 1.0
 
 
-USUAL_WAITS = Waits()
+USUAL_WAITS = WaitSettings()
 RETRY_AFTER = 1.0
 """Seconds after which whom a full lane refused may come again."""
 
@@ -55,7 +55,7 @@ RETRY_AFTER = 1.0
 class Lanes:
     """The threads of all lanes, and who waits for them. May be used from several event loops."""
 
-    def __init__(self, waits: Waits = USUAL_WAITS) -> None:
+    def __init__(self, waits: WaitSettings = USUAL_WAITS) -> None:
         self.waits = waits
         self.closed = False
         self._lock = threading.Lock()
@@ -138,7 +138,9 @@ class Lanes:
             self._jobs[lane] -= 1
 
 
-async def follow(following: Following, lanes: Lanes, log: RunLog, read: Callable[[], Sequence[str | None]]) -> AsyncIterator[str]:
+async def follow(
+    following: RunFollower, lanes: Lanes, log: RunLog, read: Callable[[], Sequence[str | None]]
+) -> AsyncIterator[str]:
     """What `read` makes of the log's next events, as they come; "" after each silence. Ends with the log, or when it is time to go."""
     clock = asyncio.get_running_loop().time
     ends = clock() + lanes.waits.longest if lanes.waits.longest is not None else float("inf")
@@ -162,7 +164,7 @@ async def follow(following: Following, lanes: Lanes, log: RunLog, read: Callable
                 await alarm.wait(max(0.0, min(following.patience(looks - 1), left)))
 
 
-async def response(following: Following, lanes: Lanes, tenant: str, run_id: str) -> LettaResponse:
+async def response(following: RunFollower, lanes: Lanes, tenant: str, run_id: str) -> LettaResponse:
     """The whole reply of a run, as soon as it has ended. Raises: NotFound, ServerStops, and the error that the run failed with."""
 
     async def look() -> LettaResponse | None:
@@ -188,7 +190,7 @@ async def response(following: Following, lanes: Lanes, tenant: str, run_id: str)
 class _Alarm:
     """Wakes a follower on its loop from whatever thread gives notice. A notice before the wait counts."""
 
-    def __init__(self, following: Following, lanes: Lanes, run_id: str) -> None:
+    def __init__(self, following: RunFollower, lanes: Lanes, run_id: str) -> None:
         self._following = following
         self._lanes = lanes
         self._run_id = run_id

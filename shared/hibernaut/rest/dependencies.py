@@ -23,24 +23,24 @@ if TYPE_CHECKING:
     from hibernaut.services.files.files import Files
     from hibernaut.services.files.folders import Folders
     from hibernaut.services.files.upload_tickets import UploadTickets
-    from hibernaut.services.logs.messages import Messages
-    from hibernaut.services.logs.run_follower import Following
+    from hibernaut.services.logs.messages import MessageLists
+    from hibernaut.services.logs.run_follower import RunFollower
     from hibernaut.services.memory.archives import Archives
     from hibernaut.services.memory.blocks import Blocks
     from hibernaut.services.memory.passages import Passages
-    from hibernaut.services.models.model_list import Models
-    from hibernaut.services.prompt.system_messages import Prompts
-    from hibernaut.services.runs.cancellation import Cancelling
+    from hibernaut.services.models.model_list import ModelList
+    from hibernaut.services.prompt.system_messages import SystemMessages
+    from hibernaut.services.runs.cancellation import Cancellation
     from hibernaut.services.runs.direct_calls import DirectCalls
     from hibernaut.services.runs.jobs import Jobs
     from hibernaut.services.runs.repairs import Repairs
     from hibernaut.services.runs.runs import Runs
     from hibernaut.services.runs.sending import Sending
     from hibernaut.services.runs.steps import Steps
-    from hibernaut.services.search.search_api import Searches
+    from hibernaut.services.search.search_api import SearchApi
     from hibernaut.services.tools.tools import Tools
-    from hibernaut.services.turns.compaction import Compactions
-    from hibernaut.services.turns.run_termination import Endings
+    from hibernaut.services.turns.compaction import Compaction
+    from hibernaut.services.turns.run_termination import RunTermination
 
 _STABLE_CLIENT = re.compile(r"@?(?:letta-ai/)?letta-client/1\.")
 
@@ -52,27 +52,27 @@ class Services:
     agents: Agents
     blocks: Blocks
     tools: Tools
-    models: Models
-    prompts: Prompts
+    models: ModelList
+    prompts: SystemMessages
     sending: Sending
-    following: Following
-    messages: Messages
+    following: RunFollower
+    messages: MessageLists
     runs: Runs
     jobs: Jobs
     direct_calls: DirectCalls
     steps: Steps
-    endings: Endings
+    endings: RunTermination
     repairs: Repairs
-    cancelling: Cancelling
+    cancelling: Cancellation
     conversations: Conversations
-    compactions: Compactions
+    compactions: Compaction
     folders: Folders
     files: Files
     upload_tickets: UploadTickets
     agent_files: AgentFiles
     archives: Archives
     passages: Passages
-    searches: Searches
+    searches: SearchApi
 
 
 @dataclass(frozen=True, slots=True)

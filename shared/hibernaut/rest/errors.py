@@ -104,7 +104,7 @@ def body_of(error: HibernautError) -> JsonObject:
         return {"error": {"type": kind, "message": message, "detail": error.detail}}
     if isinstance(error, errors.Busy):
         return {"detail": error.detail, "run_id": error.run_id}
-    if isinstance(error, errors.PendingApproval):
+    if isinstance(error, errors.ApprovalPending):
         return {"detail": {"code": "PENDING_APPROVAL", "message": error.detail, "pending_request_id": error.request_id}}
     if isinstance(error, errors.RouteNotServed):
         return {"detail": error.detail, "code": error.code, "route": error.route}

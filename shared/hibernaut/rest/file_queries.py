@@ -14,7 +14,7 @@ from hibernaut.schemas.file import Duplicates
 Order = Literal["asc", "desc"]
 
 
-class _List(Schema):
+class _FileList(Schema):
     before: str | None = None
     after: str | None = None
     limit: int = Field(default=50, ge=0, le=2**31 - 1)
@@ -24,14 +24,14 @@ class _List(Schema):
         return Page(limit=self.limit, before=self.before, after=self.after, descending=self.order == "desc")
 
 
-class FolderList(_List):
+class FolderList(_FileList):
     """A page of folders, oldest first; with `name` only the one of that name."""
 
     order: Order = "asc"
     name: str | None = None
 
 
-class FolderAgentList(_List):
+class FolderAgentList(_FileList):
     """A page of the agents that have a folder."""
 
 
@@ -47,14 +47,14 @@ class SourceAgentList(FolderAgentList):
     limit: int = Field(default=2**31 - 1, ge=0, le=2**31 - 1)
 
 
-class FolderFileList(_List):
+class FolderFileList(_FileList):
     """A page of the files of a folder, newest first. `include_content`: with their texts."""
 
     limit: int = Field(default=1000, ge=0, le=2**31 - 1)
     include_content: bool = False
 
 
-class FolderPassageList(_List):
+class FolderPassageList(_FileList):
     """A page of the pieces of a folder's files."""
 
     limit: int = Field(default=100, ge=0, le=2**31 - 1)
@@ -68,13 +68,13 @@ class UploadQuery(Schema):
     name: str | None = None
 
 
-class AgentFolderList(_List):
+class AgentFolderList(_FileList):
     """A page of the folders of an agent."""
 
     limit: int = Field(default=100, ge=0, le=2**31 - 1)
 
 
-class AgentFileList(_List):
+class AgentFileList(_FileList):
     """A page of an agent's files. `cursor` is the deprecated form of `after`."""
 
     limit: int = Field(default=100, ge=1, le=2**31 - 2)

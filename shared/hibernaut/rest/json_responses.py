@@ -12,7 +12,7 @@ from fastapi import Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
-from hibernaut.domain.wire.listing import Sought
+from hibernaut.domain.wire.listing import FilteredPage
 from hibernaut.schemas.base import Json
 
 JSON = "application/json"
@@ -31,7 +31,7 @@ def replies(models: Iterable[BaseModel]) -> Response:
     return Response(b"[" + b",".join(map(_bytes, models)) + b"]", media_type=JSON)
 
 
-def sought(page: Sought[M]) -> Response:
+def sought(page: FilteredPage[M]) -> Response:
     """A page of what passed a filter."""
     response = replies(page.rows)
     if page.rest is not None:

@@ -22,13 +22,13 @@ from hibernaut.rest.dependencies import Services
 from hibernaut.rest.json_responses import JSON, reply
 from hibernaut.rest.lanes import TURNS
 from hibernaut.rest.streaming import refusal, streaming
-from hibernaut.schemas.errors import HibernautError, PendingApproval
+from hibernaut.schemas.errors import ApprovalPending, HibernautError
 from hibernaut.schemas.letta_message import LettaResponse, LettaStopReason
 from hibernaut.schemas.send import RetrieveStreamRequest
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.usage import LettaUsageStatistics
-from hibernaut.services.logs.run_follower import Following
-from hibernaut.services.runs.sending import Request
+from hibernaut.services.logs.run_follower import RunFollower
+from hibernaut.services.runs.sending import SendRequest
 
 SPACE = b" "
 PAUSE = 0.05
@@ -51,7 +51,7 @@ def _as_it_is(_run_id: str, whole: LettaResponse) -> BaseModel:
     return whole
 
 
-async def whole(services: Services, lanes: Lanes, tenant: str, asked: Request, shape: Shape = _as_it_is) -> Response:
+async def whole(services: Services, lanes: Lanes, tenant: str, asked: SendRequest, shape: Shape = _as_it_is) -> Response:
     """The whole reply in its `shape`, when the run has ended. Raises: why the request is refused, and how the run failed."""
     lanes.admit(TURNS)  # Before anything is accepted: a run that is must not wait for a thread that is not there.
     accepted = await lanes.take(partial(services.sending.accept, tenant, asked))
@@ -61,11 +61,11 @@ async def whole(services: Services, lanes: Lanes, tenant: str, asked: Request, s
     return await _answer(services.following, lanes, RunPlace(tenant, accepted.run_id), drive, shape)
 
 
-async def streamed(services: Services, lanes: Lanes, tenant: str, asked: Request, *, pings: bool) -> Response:
+async def streamed(services: Services, lanes: Lanes, tenant: str, asked: SendRequest, *, pings: bool) -> Response:
     """The run as server-sent events. Raises: why the request is refused, but a pending approval is told by the stream."""
     try:
         log = await lanes.take(lambda: services.following.log(tenant, begin(services, tenant, asked)))
-    except PendingApproval as error:
+    except ApprovalPending as error:
         return refusal(error, pings=pings)
     return streaming(services.following, lanes, log, pings=pings)
 
@@ -91,7 +91,7 @@ async def run_for(services: Services, lanes: Lanes, tenant: str, conversation: s
     return await lanes.look(found)
 
 
-def begin(services: Services, tenant: str, asked: Request) -> str:
+def begin(services: Services, tenant: str, asked: SendRequest) -> str:
     """The id of the request's run, which is under way then. One that was there already, or waits, is driven by somebody else."""
     accepted = services.sending.accept(tenant, asked)
     if not accepted.attached and not accepted.waits:
@@ -99,7 +99,7 @@ def begin(services: Services, tenant: str, asked: Request) -> str:
     return accepted.run_id
 
 
-async def _answer(services: Following, lanes: Lanes, run: RunPlace, drive: Callable[[], None] | None, shape: Shape) -> Response:
+async def _answer(services: RunFollower, lanes: Lanes, run: RunPlace, drive: Callable[[], None] | None, shape: Shape) -> Response:
     async def ended() -> LettaResponse:
         if drive is not None:
             await lanes.work(drive)
@@ -130,7 +130,7 @@ async def _held_open(lanes: Lanes, ending: asyncio.Future[LettaResponse], told: 
             ending.exception()  # looked at, so that nobody is told that it was not: the run's own record says how it ended
 
 
-def _told(services: Following, run: RunPlace, shape: Shape) -> bytes:
+def _told(services: RunFollower, run: RunPlace, shape: Shape) -> bytes:
     try:
         outcome = services.outcome(run.tenant, run.run_id)
     except (HibernautError, TableError):

@@ -16,24 +16,24 @@ from pydantic import BaseModel
 from hibernaut.rest import errors
 from hibernaut.rest.async_bridge import Lanes, follow
 from hibernaut.schemas.base import message_date
-from hibernaut.schemas.errors import ContextWindowExceeded, InvalidModelResponse, ModelError, PendingApproval, rebuilt
+from hibernaut.schemas.errors import ApprovalPending, ContextWindowExceeded, InvalidModelResponse, ModelError, rebuilt
 from hibernaut.schemas.events import CompactionEvent, DeltaEvent, DoneEvent, ErrorEvent, MessageEvent, StopEvent, UsageEvent
 from hibernaut.schemas.ids import made_at
 from hibernaut.schemas.letta_message import LettaErrorMessage, LettaStopReason, Ping
 from hibernaut.schemas.stop import StopReason
-from hibernaut.services.logs.run_follower import Following
-from hibernaut.services.logs.run_log import Followed, RunLog
+from hibernaut.services.logs.run_follower import RunFollower
+from hibernaut.services.logs.run_log import LoggedEvent, RunLog
 
 MEDIA_TYPE = "text/event-stream"
 DONE = "data: [DONE]\n\n"
 
 
-def streaming(following: Following, lanes: Lanes, log: RunLog, *, pings: bool) -> StreamingResponse:
+def streaming(following: RunFollower, lanes: Lanes, log: RunLog, *, pings: bool) -> StreamingResponse:
     """The log from where it stands, as it goes."""
     return StreamingResponse(stream(following, lanes, log, pings=pings), media_type=MEDIA_TYPE)
 
 
-async def stream(following: Following, lanes: Lanes, log: RunLog, *, pings: bool) -> AsyncIterator[str]:
+async def stream(following: RunFollower, lanes: Lanes, log: RunLog, *, pings: bool) -> AsyncIterator[str]:
     """The events, and a ping at once and after each long silence. It breaks off without `[DONE]` where there is more to come."""
     if pings:
         yield _ping(log.run_id, _number(log, log.shown_seq))
@@ -48,7 +48,7 @@ async def stream(following: Following, lanes: Lanes, log: RunLog, *, pings: bool
         yield DONE
 
 
-def refusal(error: PendingApproval, *, pings: bool) -> StreamingResponse:
+def refusal(error: ApprovalPending, *, pings: bool) -> StreamingResponse:
     """A stream that only says why there is none: the conversation's pending approval must be answered first (digest 5.4)."""
 
     def told() -> Iterator[str]:
@@ -72,7 +72,7 @@ def _number(log: RunLog, shown: int) -> int | None:
     return shown if log.numbered else None
 
 
-def told(one: Followed, run_id: str, *, number: int | None = None) -> str | None:
+def told(one: LoggedEvent, run_id: str, *, number: int | None = None) -> str | None:
     """One event as it goes over the wire; None where it shows nothing."""
     match one.event:
         case MessageEvent() | DeltaEvent() | CompactionEvent():

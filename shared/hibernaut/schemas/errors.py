@@ -86,7 +86,7 @@ class Busy(Conflict):
         super().__init__(detail)
 
 
-class PendingApproval(Conflict):
+class ApprovalPending(Conflict):
     """Calls of the conversation wait for an answer. `request_id` is the message with the approval request; `run_id` the
     requesting run, if known.
     """

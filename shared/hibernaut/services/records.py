@@ -19,17 +19,17 @@ from hibernaut.schemas.errors import Conflict, NotFound
 from hibernaut.schemas.folder import StoredFolder
 from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.tool import StoredTool
-from hibernaut.store.agents import Agents
-from hibernaut.store.approvals import Approvals
-from hibernaut.store.archives import Archives
-from hibernaut.store.blocks import Blocks
-from hibernaut.store.conversation_records import ConversationRecords
-from hibernaut.store.conversations import Conversations
+from hibernaut.store.agents import AgentStore
+from hibernaut.store.approvals import ApprovalStore
+from hibernaut.store.archives import ArchiveStore
+from hibernaut.store.blocks import BlockStore
+from hibernaut.store.conversation_records import ConversationRecordStore
+from hibernaut.store.conversations import ConversationStore
 from hibernaut.store.deletion import Deletion
-from hibernaut.store.files import Files
-from hibernaut.store.folders import Folders
+from hibernaut.store.files import FileStore
+from hibernaut.store.folders import FolderStore
 from hibernaut.store.stores import Stores
-from hibernaut.store.tools import Tools
+from hibernaut.store.tools import ToolStore
 from hibernaut.store.window_ids import WindowIds
 from hibernaut.store.writer import Writer
 
@@ -42,18 +42,20 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    agents: Agents
-    blocks: Blocks
-    tools: Tools
-    conversations: Conversations
-    conversation_records: ConversationRecords
+    """The stores that use cases of records share, with retries of optimistic changes."""
+
+    agents: AgentStore
+    blocks: BlockStore
+    tools: ToolStore
+    conversations: ConversationStore
+    conversation_records: ConversationRecordStore
     writer: Writer
     deletion: Deletion
     window_ids: WindowIds
-    approvals: Approvals
-    folders: Folders
-    files: Files
-    archives: Archives
+    approvals: ApprovalStore
+    folders: FolderStore
+    files: FileStore
+    archives: ArchiveStore
     clock: Clock
     ids: Ids
 

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.message import Message
-from hibernaut.store.conversation_records import ConversationRecords
-from hibernaut.store.conversations import Conversations
-from hibernaut.store.logs import Span
+from hibernaut.store.conversation_records import ConversationRecordStore
+from hibernaut.store.conversations import ConversationStore
+from hibernaut.store.logs import IdRange
 
 
 class AgentLogs:
-    def __init__(self, conversations: Conversations, records: ConversationRecords) -> None:
+    """The logs of an agent's conversations, together."""
+
+    def __init__(self, conversations: ConversationStore, records: ConversationRecordStore) -> None:
         self._conversations = conversations
         self._logs = conversations.logs
         self._records = records
 
     def page(
-        self, tenant: str, agent_id: str, span: Span, *, limit: int | None = None, descending: bool = False
+        self, tenant: str, agent_id: str, span: IdRange, *, limit: int | None = None, descending: bool = False
     ) -> list[Message]:
         """Rows with after < id < before, in the order of ids, the newest first if `descending`."""
         others = self._records.ids(tenant, agent_id)

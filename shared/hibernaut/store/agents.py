@@ -20,7 +20,9 @@ from hibernaut.store.row_lists import RowList
 _OF_THE_ROW = {"last_run_completion": None, "last_run_duration_ms": None, "last_stop_reason": None}
 
 
-class Agents:
+class AgentStore:
+    """Agents and their list rows."""
+
     def __init__(self, table: Table, codec: Codec) -> None:
         self._table = table
         self._codec = codec

@@ -21,7 +21,9 @@ class ApprovalState:
     task_token: str = ""
 
 
-class Approvals:
+class ApprovalStore:
+    """Pending approvals."""
+
     def __init__(self, table: Table, codec: Codec) -> None:
         self._table = table
         self._codec = codec

@@ -20,7 +20,7 @@ from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.passage import Passage, StoredArchive, default_archive_id
 from hibernaut.store import keys
 from hibernaut.store.codec import Codec, freed
-from hibernaut.store.passages import OPEN, Passages
+from hibernaut.store.passages import OPEN, PassageStore
 from hibernaut.store.row_lists import RowList
 
 CLOSED = "closed"
@@ -29,15 +29,17 @@ REMEMBERED = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class ArchiveTotals:
     """How many passages there are, and their tags in alphabetical order."""
 
     count: int
     tags: tuple[str, ...]
 
 
-class Archives:
-    def __init__(self, table: Table, codec: Codec, passages: Passages) -> None:
+class ArchiveStore:
+    """Archives, their links and totals."""
+
+    def __init__(self, table: Table, codec: Codec, passages: PassageStore) -> None:
         self._table = table
         self._codec = codec
         self._passages = passages
@@ -163,13 +165,13 @@ class Archives:
         found = self._open(tenant, ids) if ids else {}
         return " ".join(f"{archive_id}:{found[archive_id]['stamp']}" for archive_id in ids if archive_id in found)
 
-    def counted(self, tenant: str, agent_id: str) -> Counted:
+    def counted(self, tenant: str, agent_id: str) -> ArchiveTotals:
         """How many passages the agent's archives hold together, and all their tags."""
         ids = self.of_agent(tenant, agent_id)
         found = self._open(tenant, ids) if ids else {}
         borne = [row for archive_id in found for row in self.tags(tenant, archive_id) if int(row["count"]) > 0]
         tags = {str(row["sk"]).removeprefix("TAG#") for row in borne}
-        return Counted(sum(int(item["count"]) for item in found.values()), tuple(sorted(tags)))
+        return ArchiveTotals(sum(int(item["count"]) for item in found.values()), tuple(sorted(tags)))
 
     def insert(self, tenant: str, agent: StoredAgent, passages: Sequence[Passage], token: str) -> list[Change]:
         """The changes that add passages to the first of the agent's archives; to one of its own, made now, where it has none."""

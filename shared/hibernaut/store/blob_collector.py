@@ -27,6 +27,8 @@ PAGE = 200
 
 
 class BlobCollector:
+    """Deletes the blobs that nothing names, one bounded pass at a time."""
+
     def __init__(self, table: Table, blobs: Blobs, codec: Codec, clock: Clock) -> None:
         self._table = table
         self._blobs = blobs

@@ -18,7 +18,9 @@ from hibernaut.store.codec import Codec, freed
 from hibernaut.store.row_lists import RowList
 
 
-class Blocks:
+class BlockStore:
+    """Blocks and their links."""
+
     def __init__(self, table: Table, codec: Codec) -> None:
         self._table = table
         self._codec = codec

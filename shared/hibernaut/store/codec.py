@@ -29,6 +29,8 @@ INLINE_BYTES = 64_000
 
 
 class Codec:
+    """Converts records to items and back."""
+
     def __init__(self, blobs: Blobs, table: Table | None = None) -> None:
         """`table`: where items are looked up anew whose blob went while they were read."""
         self._blobs = blobs

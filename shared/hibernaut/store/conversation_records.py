@@ -14,13 +14,15 @@ from hibernaut.schemas.conversation_record import StoredConversation
 from hibernaut.schemas.run import Run
 from hibernaut.store import keys, lists
 from hibernaut.store.codec import Codec, freed
-from hibernaut.store.logs import Span
+from hibernaut.store.logs import IdRange
 from hibernaut.store.row_lists import RowList
 
 NOUN = "CONVS"
 
 
-class ConversationRecords:
+class ConversationRecordStore:
+    """The records of conversations and their list rows."""
+
     def __init__(self, table: Table, codec: Codec) -> None:
         self._table = table
         self._codec = codec
@@ -93,7 +95,7 @@ class ConversationRecords:
         """The list rows of an agent's conversations beside its own one."""
         return RowList(self._table, keys.agent(tenant, agent_id).pk, "CONV#", mark="created_at")
 
-    def walked(self, tenant: str, span: Span, *, chunk: int, descending: bool = False) -> Iterator[Item]:
+    def walked(self, tenant: str, span: IdRange, *, chunk: int, descending: bool = False) -> Iterator[Item]:
         """The list rows of all agents' conversations in the order of their ids, through the index, which may lag."""
         found = lists.walked(self._table, tenant, NOUN, span, chunk=chunk, descending=descending)
         return (row for row in found if "created_at" in row)

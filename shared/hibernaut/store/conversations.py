@@ -15,9 +15,9 @@ from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.message import Message
 from hibernaut.store import keys
 from hibernaut.store.codec import INLINE_BYTES, Codec, freed
-from hibernaut.store.logs import Logs, Span, is_said
-from hibernaut.store.lru_cache import Kept
-from hibernaut.store.search_outbox import Unindexed
+from hibernaut.store.logs import IdRange, LogReader, is_said
+from hibernaut.store.lru_cache import LruCache
+from hibernaut.store.search_outbox import SearchOutbox
 
 MAX_READS = 20
 """How often a load reads again before it gives up on head and tail agreeing."""
@@ -32,20 +32,22 @@ _FORKABLE = "conv-"
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedConversation:
     """A conversation as one consistent picture: the head, and the messages of its window in order (the system message first)."""
 
     head: Head
     messages: tuple[Message, ...]
 
 
-class Conversations:
-    def __init__(self, table: Table, codec: Codec, unindexed: Unindexed) -> None:
+class ConversationStore:
+    """Heads, logs and windows of conversations."""
+
+    def __init__(self, table: Table, codec: Codec, unindexed: SearchOutbox) -> None:
         self._unindexed = unindexed
         self._table = table
         self._codec = codec
-        self.logs = Logs(table, codec)
-        self._kept: Kept[Loaded] = Kept(KEPT_BYTES, lambda loaded: sum(map(_bytes, loaded.messages)))
+        self.logs = LogReader(table, codec)
+        self._kept: LruCache[LoadedConversation] = LruCache(KEPT_BYTES, lambda loaded: sum(map(_bytes, loaded.messages)))
         self._also_forget: list[Callable[[str, str], None]] = []
 
     def head(self, tenant: str, conversation: str) -> Head | None:
@@ -71,7 +73,7 @@ class Conversations:
         head.calls_open = {"yes": True, "no": False}.get(str(item.get("calls_open", "")))
         return head
 
-    def load(self, tenant: str, conversation: str, head: Head | None = None) -> Loaded | None:
+    def load(self, tenant: str, conversation: str, head: Head | None = None) -> LoadedConversation | None:
         """Head and window of one moment: read again until the head and the tail agree (architecture 3, reads).
 
         `head` is one that was just read or written; a head that is read replaces it where the tail disagrees.
@@ -87,15 +89,15 @@ class Conversations:
                 return loaded
         raise Conflict(f"The log of conversation {conversation} does not settle; try again.")
 
-    def _picture(self, tenant: str, head: Head, *, any_prompt: bool = False) -> Loaded | None:
+    def _picture(self, tenant: str, head: Head, *, any_prompt: bool = False) -> LoadedConversation | None:
         kept = self._kept.get(tenant, head.id)
         if kept is not None and kept.head.version == head.version:
-            return Loaded(head, kept.messages)
+            return LoadedConversation(head, kept.messages)
         known: tuple[Message, ...] = ()
         if kept is not None and kept.head.window == head.window and kept.head.version < head.version:
             known = kept.messages[len(head.window.pinned) :]
         after = known[-1].id if known else head.window.cut
-        tail = self.logs.rows(tenant, head.id, head.segments, Span(after))
+        tail = self.logs.rows(tenant, head.id, head.segments, IdRange(after))
         newest = tail[-1].id if tail else after
         if head.last_message != newest or not {row for row in head.newest if row > (after or "")} <= {row.id for row in tail}:
             return None
@@ -104,7 +106,7 @@ class Conversations:
             return None
         excluded = set(head.window.pinned)
         fresh = tuple(row for row in tail if row.id not in excluded and is_said(row))
-        return Loaded(head, (*pinned, *known, *fresh))
+        return LoadedConversation(head, (*pinned, *known, *fresh))
 
     def _pinned(self, tenant: str, head: Head) -> list[Message] | None:
         found = self.logs.messages(tenant, head.id, head.window.pinned, lambda: head.segments)
@@ -115,7 +117,7 @@ class Conversations:
         head = self.head(tenant, conversation) if conversation.startswith(_FORKABLE) else None
         return head.segments if head else []
 
-    def keep(self, tenant: str, loaded: Loaded) -> None:
+    def keep(self, tenant: str, loaded: LoadedConversation) -> None:
         """Remember a picture for the next load; the head's version decides whether it still holds."""
         self._kept.keep(tenant, loaded.head.id, loaded)
 
@@ -129,7 +131,7 @@ class Conversations:
             return
         known = (system, *kept.messages[1:]) if system else kept.messages
         head = after.model_copy(update={"version": before.version + 1})
-        self.keep(tenant, Loaded(head, (*known, *(row for row in rows if is_said(row)))))
+        self.keep(tenant, LoadedConversation(head, (*known, *(row for row in rows if is_said(row)))))
 
     def page(
         self,
@@ -143,7 +145,7 @@ class Conversations:
     ) -> list[Message]:
         """Rows of the log by id, both bounds exclusive, in the order asked for."""
         segments = self.segments(tenant, conversation)
-        return self.logs.rows(tenant, conversation, segments, Span(after, before), limit=limit, descending=descending)
+        return self.logs.rows(tenant, conversation, segments, IdRange(after, before), limit=limit, descending=descending)
 
     def messages(self, tenant: str, conversation: str, message_ids: Sequence[str]) -> list[Message]:
         """The rows of the log that exist among these, in the order asked for."""

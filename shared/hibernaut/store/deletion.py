@@ -23,8 +23,8 @@ from hibernaut.schemas.conversation import Head, Segment
 from hibernaut.schemas.run import Run
 from hibernaut.store import keys
 from hibernaut.store.codec import freed
-from hibernaut.store.logs import Logs
-from hibernaut.store.search_outbox import SEARCHED_ROLES, Unindexed
+from hibernaut.store.logs import LogReader
+from hibernaut.store.search_outbox import SEARCHED_ROLES, SearchOutbox
 from hibernaut.store.writer import Writer
 
 TAKEN_UP_MS = 300_000
@@ -33,7 +33,7 @@ RUNS_AT_ONCE = 16
 """Runs of an agent whose deletions share transactions: an attempt that survives about twice as many operations makes progress."""
 
 
-class Tombstone(NamedTuple):
+class DeletionTombstone(NamedTuple):
     """What a deletion may have left: of an agent everything that lies under its id, of a conversation (else) these logs.
 
     `log` and `after`: the log that was being deleted, and the sort key up to which it holds only rows that forks refer to.
@@ -50,7 +50,9 @@ class Tombstone(NamedTuple):
 
 
 class Deletion:
-    def __init__(self, table: Table, blobs: Blobs, writer: Writer, unindexed: Unindexed, logs: Logs) -> None:
+    """Removes what a deleted agent or conversation leaves."""
+
+    def __init__(self, table: Table, blobs: Blobs, writer: Writer, unindexed: SearchOutbox, logs: LogReader) -> None:
         self._table = table
         self._blobs = blobs
         self._writer = writer
@@ -75,7 +77,7 @@ class Deletion:
             self._delete(page, self._forgotten(tenant, agent_id, conversation, page))
 
     def shared_log(
-        self, tenant: str, identifier: str, tombstone: Tombstone, conversation: str, segments: Sequence[Segment]
+        self, tenant: str, identifier: str, tombstone: DeletionTombstone, conversation: str, segments: Sequence[Segment]
     ) -> None:
         """Everything of a conversation that has ended, but the rows of `segments`, which living forks refer to, and the forks' marks.
 
@@ -111,19 +113,19 @@ class Deletion:
             waiting = self._delete_full([*waiting, row])
         self._delete(waiting)
 
-    def tombstone(self, tenant: str, identifier: str, left: Tombstone, now: datetime) -> Put:
+    def tombstone(self, tenant: str, identifier: str, left: DeletionTombstone, now: datetime) -> Put:
         """The change that goes with the end of an agent or a conversation."""
         key, due_ms = keys.gone(tenant, identifier), int(now.timestamp() * 1000) + TAKEN_UP_MS
         named: dict[str, Value] = {"agent": left.agent_id, "logs": " ".join(left.logs), "log": left.log, "after": left.after}
         return Put({"pk": key.pk, "sk": key.sk, **named, **keys.due(identifier, due_ms)})
 
-    def left(self, tenant: str, identifier: str) -> Tombstone | None:
+    def left(self, tenant: str, identifier: str) -> DeletionTombstone | None:
         """What may be left of an agent or a conversation that is gone; None: nothing."""
         item = self._table.get(keys.gone(tenant, identifier))
         if item is None:
             return None
         logs = tuple(str(item["logs"]).split())
-        return Tombstone(str(item["agent"]), logs, str(item.get("log", "")), str(item.get("after", "")))
+        return DeletionTombstone(str(item["agent"]), logs, str(item.get("log", "")), str(item.get("after", "")))
 
     def done(self, tenant: str, identifier: str) -> None:
         """Nothing is left."""

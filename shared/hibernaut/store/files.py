@@ -30,7 +30,7 @@ from hibernaut.schemas.file import ENDED, Desk, FileStatus, StoredFile
 from hibernaut.schemas.passage import Passage
 from hibernaut.store import keys
 from hibernaut.store.codec import Codec, freed
-from hibernaut.store.search_outbox import Unindexed
+from hibernaut.store.search_outbox import SearchOutbox
 from hibernaut.store.writer import Writer
 
 TRIES = 10
@@ -40,7 +40,7 @@ GONE = "gone"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FileRow:
     """What a folder's list tells of a file. `readable`: its text is there, so agents have it."""
 
     file_id: str
@@ -53,7 +53,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class LeasedFile:
     """A file with who works on it: `lease` in milliseconds since 1970, 0 where nobody does."""
 
     file: StoredFile
@@ -62,8 +62,10 @@ class Taken:
     lease: int
 
 
-class Files:
-    def __init__(self, table: Table, codec: Codec, blobs: Blobs, unindexed: Unindexed, writer: Writer) -> None:
+class FileStore:
+    """Files, their pieces and bytes."""
+
+    def __init__(self, table: Table, codec: Codec, blobs: Blobs, unindexed: SearchOutbox, writer: Writer) -> None:
         self._table = table
         self._writer = writer
         self._codec = codec
@@ -74,11 +76,11 @@ class Files:
         taken = self.taken(tenant, file_id)
         return _as_it_is(taken.file) if taken else None
 
-    def taken(self, tenant: str, file_id: str) -> Taken | None:
+    def taken(self, tenant: str, file_id: str) -> LeasedFile | None:
         item = self._table.get(keys.file(tenant, file_id))
         if item is None or "v" not in item:
             return None
-        return Taken(self._read(item), str(item["take"]), str(item["holder"]), int(item["lease"]))
+        return LeasedFile(self._read(item), str(item["take"]), str(item["holder"]), int(item["lease"]))
 
     def get_many(self, tenant: str, file_ids: Sequence[str]) -> dict[str, StoredFile]:
         if not file_ids:
@@ -102,11 +104,11 @@ class Files:
         rows = self._table.query(keys.folder(tenant, folder_id).pk, prefix="NAME#", names=("sk",))
         return {str(row["sk"]).removeprefix("NAME#") for row in rows}
 
-    def rows(self, tenant: str, folder_id: str) -> list[Row]:
+    def rows(self, tenant: str, folder_id: str) -> list[FileRow]:
         """The files of a folder, oldest first."""
         return [_row(folder_id, item) for item in self._table.query(keys.folder(tenant, folder_id).pk, prefix="FILE#")]
 
-    def rows_of(self, tenant: str, folder_ids: Sequence[str], file_id: str) -> list[Row]:
+    def rows_of(self, tenant: str, folder_ids: Sequence[str], file_id: str) -> list[FileRow]:
         """The row of a file in those of the folders that have it."""
         found = self._table.get_many([keys.folder_file(tenant, folder_id, file_id) for folder_id in folder_ids])
         return [_row(key.pk.rsplit("#", 1)[1], item) for key, item in found.items()]
@@ -123,16 +125,16 @@ class Files:
             Put({"pk": name.pk, "sk": name.sk, "file": file.id}, ABSENT),
         ]
 
-    def take(self, tenant: str, before: Taken, after: Taken) -> Update:
+    def take(self, tenant: str, before: LeasedFile, after: LeasedFile) -> Update:
         """The change by which a worker takes the file, on the condition that nobody did since it was read."""
         return self._change(tenant, after, before.token)
 
-    def work(self, tenant: str, after: Taken, token: str) -> list[Change]:
+    def work(self, tenant: str, after: LeasedFile, token: str) -> list[Change]:
         """The changes of one that has taken the file by `token`; a file that has ended is not due any more, and nobody's."""
         row = Update(keys.folder_file(tenant, after.file.folder_id, after.file.id), set=_listed(after.file), when=PRESENT)
         return [self._change(tenant, after, token), row]
 
-    def _change(self, tenant: str, after: Taken, token: str) -> Update:
+    def _change(self, tenant: str, after: LeasedFile, token: str) -> Update:
         key = keys.file(tenant, after.file.id)
         ended = after.file.status in ENDED
         changed: dict[str, Value] = {**self._codec.body(key, after.file), "take": after.token, "holder": after.holder}
@@ -157,7 +159,7 @@ class Files:
             done = before.file.model_copy(update={"status": FileStatus.COMPLETED, "embedded": before.file.total or 0})
             token = f"{before.token}.done"
             try:
-                self._writer.write(*self.work(tenant, Taken(done, token, "", 0), before.token), token=token)
+                self._writer.write(*self.work(tenant, LeasedFile(done, token, "", 0), before.token), token=token)
                 return
             except ConditionFailed:
                 continue
@@ -271,8 +273,8 @@ def _listed(file: StoredFile) -> dict[str, Value]:
     }
 
 
-def _row(folder_id: str, item: Item) -> Row:
-    return Row(
+def _row(folder_id: str, item: Item) -> FileRow:
+    return FileRow(
         file_id=keys.last_part(str(item["sk"])),
         folder_id=folder_id,
         name=str(item["name"]),

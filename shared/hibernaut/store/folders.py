@@ -16,7 +16,9 @@ from hibernaut.store.codec import Codec, freed
 from hibernaut.store.row_lists import RowList
 
 
-class Folders:
+class FolderStore:
+    """Folders and their links."""
+
     def __init__(self, table: Table, codec: Codec) -> None:
         self._table = table
         self._codec = codec

@@ -10,8 +10,8 @@ from hibernaut.ports.table import Item, Key, Table, Update, eq
 from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.store import keys
-from hibernaut.store.conversations import Conversations
-from hibernaut.store.transactions import Print
+from hibernaut.store.conversations import ConversationStore
+from hibernaut.store.transactions import IdempotencyMark
 
 BODY_LIFE = 15 * 60
 """Seconds for which an identical body, re-sent, attaches to its first run."""
@@ -24,7 +24,7 @@ _PARTLY = (
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownRequest:
     """The run of an earlier sending, or None with the marks that the new run's transaction writes.
 
     `otids`: the run is known by the otids of the request's messages, whose content was not looked at.
@@ -32,20 +32,22 @@ class Known:
     """
 
     run_id: str | None
-    marks: tuple[Print, ...] = ()
+    marks: tuple[IdempotencyMark, ...] = ()
     arrived: Update | None = None
     otids: bool = False
 
 
-class Resends:
-    def __init__(self, table: Table, clock: Clock, conversations: Conversations) -> None:
+class IdempotencyStore:
+    """Marks that recognise a request which was accepted before."""
+
+    def __init__(self, table: Table, clock: Clock, conversations: ConversationStore) -> None:
         self._table = table
         self._clock = clock
         self._conversations = conversations
 
     def look(
         self, tenant: str, conversation: str, digest: str, otids: Sequence[str | None], retry: int, *, anew: bool = False
-    ) -> tuple[Head | None, Known]:
+    ) -> tuple[Head | None, KnownRequest]:
         """The conversation's head, and whether this request was accepted before, in one read.
 
         The conditions of the head and of the marks make look-up and write one (architecture 5). `otids` has one for each message of the
@@ -58,23 +60,25 @@ class Resends:
         head_key = keys.head(tenant, conversation)
         found = self._table.get_many([head_key, *places.values(), print_key])
         if head_key not in found:
-            return None, Known(None)
+            return None, KnownRequest(None)
         head = self._conversations.read_head(found[head_key])
         taken = {otid: str(found[key]["run"]) for otid, key in places.items() if key in found and not _over(found[key], now)}
         earlier = found.get(print_key)
         same = earlier if earlier is not None and not _over(earlier, now) else None
         exact = same is not None and str(same["run"]) in taken.values()
         if exact or (taken and not anew and all(otid in taken for otid in otids)):
-            return head, Known(next(iter(taken.values())), otids=not exact)
+            return head, KnownRequest(next(iter(taken.values())), otids=not exact)
         for otid, run_id in taken.items() if not anew else ():
             raise InvalidArgument(_PARTLY.format(otid=otid, run_id=run_id))
         if same is not None and retry > 0:
-            return head, Known(str(same["run"]))
+            return head, KnownRequest(str(same["run"]))
         if same is not None and not same["original"]:
-            return head, Known(str(same["run"]), arrived=Update(print_key, set={"original": True}, when=eq(original=False)))
-        marks = [Print("otid", otid, OTID_LIFE, True, _ttl(found.get(key))) for otid, key in places.items()]
-        marks.append(Print("fingerprint", digest, BODY_LIFE, retry == 0, _ttl(earlier)))
-        return head, Known(None, tuple(marks))
+            return head, KnownRequest(
+                str(same["run"]), arrived=Update(print_key, set={"original": True}, when=eq(original=False))
+            )
+        marks = [IdempotencyMark("otid", otid, OTID_LIFE, True, _ttl(found.get(key))) for otid, key in places.items()]
+        marks.append(IdempotencyMark("fingerprint", digest, BODY_LIFE, retry == 0, _ttl(earlier)))
+        return head, KnownRequest(None, tuple(marks))
 
     def run_of(self, tenant: str, conversation: str, otid: str) -> str | None:
         """The run that took the message with this otid, as long as that is remembered."""

@@ -11,7 +11,7 @@ from itertools import islice
 
 from hibernaut.ports.table import Index, Item, Key, Table
 from hibernaut.store import keys
-from hibernaut.store.logs import Span
+from hibernaut.store.logs import IdRange
 
 
 def merged(
@@ -42,7 +42,7 @@ def merged(
     return [key for _, key in islice(heapq.merge(*shards, reverse=descending), limit)]
 
 
-def walked(table: Table, tenant: str, noun: str, span: Span, *, chunk: int, descending: bool = False) -> Iterator[Item]:
+def walked(table: Table, tenant: str, noun: str, span: IdRange, *, chunk: int, descending: bool = False) -> Iterator[Item]:
     """The items of the entries in a span, in the order of their ids, read chunk by chunk as far as they are asked for.
 
     What is gone already and still in the index is passed over.
@@ -54,7 +54,7 @@ def walked(table: Table, tenant: str, noun: str, span: Span, *, chunk: int, desc
         if len(found) < chunk:
             return
         last = keys.last_part(found[-1].sk)
-        span = Span(span.after, last) if descending else Span(last, span.before)
+        span = IdRange(span.after, last) if descending else IdRange(last, span.before)
 
 
 def find(table: Table, tenant: str, noun: str, identifier: str) -> Key | None:

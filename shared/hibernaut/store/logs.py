@@ -22,14 +22,16 @@ CHUNK = 200
 """Rows of a shared part that are read at once where nobody says how many are wanted."""
 
 
-class Span(NamedTuple):
+class IdRange(NamedTuple):
     """Rows with after < id < before."""
 
     after: str | None = None
     before: str | None = None
 
 
-class Logs:
+class LogReader:
+    """Reads log rows across the segments of a fork."""
+
     def __init__(self, table: Table, codec: Codec) -> None:
         self._table = table
         self._codec = codec
@@ -39,7 +41,7 @@ class Logs:
         tenant: str,
         conversation: str,
         segments: Sequence[Segment],
-        span: Span,
+        span: IdRange,
         *,
         limit: int | None = None,
         descending: bool = False,
@@ -64,7 +66,7 @@ class Logs:
         read = self._table.get_many(places) if places else {}
         return pinned | (within - {row.id for row in map(self._row, read.values()) if not is_said(row)})
 
-    def _shared(self, tenant: str, one: Segment, span: Span, limit: int | None, descending: bool) -> Iterator[Message]:
+    def _shared(self, tenant: str, one: Segment, span: IdRange, limit: int | None, descending: bool) -> Iterator[Message]:
         """The rows of a segment's range that were said in it."""
         if not one.upto:
             return
@@ -76,7 +78,7 @@ class Logs:
 
     def roles(self, tenant: str, conversation: str, segments: Sequence[Segment], after: str | None) -> list[tuple[str, str]]:
         """Ids and roles of the rows after an id, in order; of shared parts also what is left out of the log: prompts and summaries."""
-        span = Span(after)
+        span = IdRange(after)
         own = self._query(tenant, conversation, span, names=("role",))
         if not segments:
             return list(map(_role, own))
@@ -111,7 +113,7 @@ class Logs:
         self,
         tenant: str,
         conversation: str,
-        span: Span,
+        span: IdRange,
         *,
         limit: int | None = None,
         descending: bool = False,
@@ -127,7 +129,7 @@ class Logs:
             names=names,
         )
 
-    def _walk(self, tenant: str, conversation: str, span: Span, limit: int | None, descending: bool) -> Iterator[Item]:
+    def _walk(self, tenant: str, conversation: str, span: IdRange, limit: int | None, descending: bool) -> Iterator[Item]:
         """The rows of one log, chunk by chunk, as far as they are asked for."""
         chunk = CHUNK if limit is None else max(1, limit)
         while span.after is None or span.before is None or span.after < span.before:
@@ -136,9 +138,9 @@ class Logs:
             if len(items) < chunk:
                 return
             last = keys.last_part(str(items[-1]["sk"]))
-            span = Span(span.after, last) if descending else Span(last, span.before)
+            span = IdRange(span.after, last) if descending else IdRange(last, span.before)
 
-    def _also(self, tenant: str, one: Segment, span: Span, descending: bool = False) -> Iterator[Item]:
+    def _also(self, tenant: str, one: Segment, span: IdRange, descending: bool = False) -> Iterator[Item]:
         wanted = [message_id for message_id in one.also if (span.after or "") < message_id]
         wanted = sorted((one for one in wanted if span.before is None or one < span.before), reverse=descending)
         places = [keys.message(tenant, one.conversation, message_id) for message_id in wanted]
@@ -157,11 +159,11 @@ def is_said(row: Message) -> bool:
     return row.role not in ("system", "summary") or (row.role == "system" and row.otid is not None)
 
 
-def _within(one: Segment, span: Span) -> Span:
+def _within(one: Segment, span: IdRange) -> IdRange:
     """The part of a span that lies in a segment's range."""
     edge = f"{one.upto}~"
     after = max(one.after or "", span.after or "")
-    return Span(after or None, min(edge, span.before) if span.before else edge)
+    return IdRange(after or None, min(edge, span.before) if span.before else edge)
 
 
 def _role(item: Item) -> tuple[str, str]:

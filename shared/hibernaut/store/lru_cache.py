@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Kept(Generic[T]):
+class LruCache(Generic[T]):
     """The newest things by tenant and conversation, together at most `limit` large; the newest one stays however large. Thread-safe."""
 
     def __init__(self, limit: int, size: Callable[[T], int]) -> None:

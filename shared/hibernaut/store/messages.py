@@ -8,12 +8,14 @@ from hibernaut.ports.table import Table
 from hibernaut.schemas.message import Message
 from hibernaut.store import lists
 from hibernaut.store.codec import Codec
-from hibernaut.store.logs import Span
+from hibernaut.store.logs import IdRange
 
 NOUN = "MSGS"
 
 
-class Messages:
+class MessageStore:
+    """Rows of all logs of a tenant."""
+
     def __init__(self, table: Table, codec: Codec) -> None:
         self._table = table
         self._codec = codec
@@ -23,7 +25,7 @@ class Messages:
         item = self._table.get(key) if key else None
         return self._codec.record(Message, item) if item else None
 
-    def walk(self, tenant: str, span: Span, *, chunk: int, descending: bool = False) -> Iterator[Message]:
+    def walk(self, tenant: str, span: IdRange, *, chunk: int, descending: bool = False) -> Iterator[Message]:
         """Rows in the order asked for, as far as they are asked for (through the index, which may lag)."""
         for item in lists.walked(self._table, tenant, NOUN, span, chunk=chunk, descending=descending):
             yield self._codec.record(Message, item)

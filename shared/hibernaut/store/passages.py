@@ -10,15 +10,17 @@ from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.passage import Archive, Passage
 from hibernaut.store import keys
 from hibernaut.store.codec import Codec
-from hibernaut.store.logs import Span
-from hibernaut.store.search_outbox import Unindexed
+from hibernaut.store.logs import IdRange
+from hibernaut.store.search_outbox import SearchOutbox
 
 OPEN = "open"
 """The state of an archive that is not deleted."""
 
 
-class Passages:
-    def __init__(self, table: Table, codec: Codec, unindexed: Unindexed) -> None:
+class PassageStore:
+    """Passages of archives and pieces of files."""
+
+    def __init__(self, table: Table, codec: Codec, unindexed: SearchOutbox) -> None:
         self._table = table
         self._codec = codec
         self._unindexed = unindexed
@@ -73,7 +75,7 @@ class Passages:
 
     def before(self, tenant: str, archive_id: str, passage_id: str) -> Passage | None:
         """The passage that stands before another in its archive."""
-        return next(iter(self.page(tenant, archive_id, Span(None, passage_id), limit=1, descending=True)), None)
+        return next(iter(self.page(tenant, archive_id, IdRange(None, passage_id), limit=1, descending=True)), None)
 
     def piece_before(self, tenant: str, file_id: str, passage_id: str) -> Passage | None:
         """The piece that stands before another in its file."""
@@ -119,7 +121,7 @@ class Passages:
             return self._table.query(keys.archive(tenant, archive_id).pk, prefix="PASSAGE#", limit=limit, names=("blob",))
         return list(self._table.get_many([keys.passage(tenant, archive_id, one) for one in passage_ids]).values())
 
-    def page(self, tenant: str, archive_id: str, span: Span, *, limit: int, descending: bool = False) -> list[Passage]:
+    def page(self, tenant: str, archive_id: str, span: IdRange, *, limit: int, descending: bool = False) -> list[Passage]:
         """Passages with after < id < before, in the order of their ids, which is that of their times."""
         items = self._table.query(
             keys.archive(tenant, archive_id).pk,

@@ -10,7 +10,7 @@ from itertools import islice
 
 from hibernaut.domain.wire.listing import Page, no_entry
 from hibernaut.ports.table import Item, Key, Table
-from hibernaut.store.logs import Span
+from hibernaut.store.logs import IdRange
 
 MOST_AT_ONCE = 500
 """Rows of one read."""
@@ -45,7 +45,7 @@ class RowList:
         after, before = self._cursors(asked, select)
         # A page before a cursor holds the rows next to it, so it is read from there.
         backwards = before is not None and after is None and asked.limit is not None
-        span = Span(before, after) if asked.descending else Span(after, before)
+        span = IdRange(before, after) if asked.descending else IdRange(after, before)
         rows = self._selected(span, select, descending=asked.descending is not backwards, first=asked.limit)
         found = list(islice(rows, asked.limit))
         return found[::-1] if backwards else found
@@ -57,7 +57,7 @@ class RowList:
 
     def walk(self, after: str | None = None, *, descending: bool = False, first: int | None = None) -> Iterator[Item]:
         """The rows behind a cursor, read as far as they are asked for, `first` of them at once."""
-        span = Span(None, after) if descending else Span(after, None)
+        span = IdRange(None, after) if descending else IdRange(after, None)
         return self._selected(span, lambda rows: rows, descending=descending, first=first)
 
     def _cursors(self, asked: Page, select: Select) -> tuple[str | None, str | None]:
@@ -71,7 +71,7 @@ class RowList:
                     raise no_entry(cursor)
         return tuple(cursor if cursor in known else None for cursor in (asked.after, asked.before))  # type: ignore[return-value]
 
-    def _selected(self, span: Span, select: Select, *, descending: bool, first: int | None) -> Iterator[Item]:
+    def _selected(self, span: IdRange, select: Select, *, descending: bool, first: int | None) -> Iterator[Item]:
         """The selected rows between two ids. The first read asks for `first` rows, further ones for more and more."""
         size = min(first if first is not None else MOST_AT_ONCE, MOST_AT_ONCE)
         while size > 0:
@@ -87,7 +87,7 @@ class RowList:
             if len(rows) < size:
                 return
             last = self.id_of(rows[-1])
-            span = Span(span.after, last) if descending else Span(last, span.before)
+            span = IdRange(span.after, last) if descending else IdRange(last, span.before)
             size = min(2 * size, MOST_AT_ONCE)
 
     def _there(self, rows: Sequence[Item]) -> list[Item]:

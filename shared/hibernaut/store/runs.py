@@ -18,9 +18,9 @@ from hibernaut.schemas.stop import ENDED, RunStatus
 from hibernaut.schemas.turn import Claim, Journal
 from hibernaut.store import keys, lists
 from hibernaut.store.codec import Codec, expired, freed
-from hibernaut.store.logs import Span
+from hibernaut.store.logs import IdRange
 
-ALL = Span()
+ALL = IdRange()
 CHUNK = 200
 """List rows that are read at once."""
 OPEN_FOR_MS = 60_000
@@ -59,7 +59,9 @@ class RunState:
         return self.run.status in ENDED
 
 
-class Runs:
+class RunStore:
+    """Runs, journals, claims, events."""
+
     def __init__(self, table: Table, codec: Codec) -> None:
         self._table = table
         self._codec = codec
@@ -149,7 +151,7 @@ class Runs:
         return row
 
     def walk(
-        self, tenant: str, agent_ids: Sequence[str], span: Span = ALL, *, chunk: int = CHUNK, descending: bool = False
+        self, tenant: str, agent_ids: Sequence[str], span: IdRange = ALL, *, chunk: int = CHUNK, descending: bool = False
     ) -> Iterator[Item]:
         """The list rows of these agents' runs in the order asked for, as far as they are asked for; without an agent those of all runs,
         through the index, which may lag."""
@@ -158,7 +160,7 @@ class Runs:
         walks = [self._walk(keys.agent(tenant, agent_id).pk, span, chunk, descending) for agent_id in dict.fromkeys(agent_ids)]
         return heapq.merge(*walks, key=lambda row: str(row["sk"]), reverse=descending)
 
-    def _walk(self, pk: str, span: Span, chunk: int, descending: bool) -> Iterator[Item]:
+    def _walk(self, pk: str, span: IdRange, chunk: int, descending: bool) -> Iterator[Item]:
         after, before = (None if edge is None else f"RUN#{edge}" for edge in span)
         while True:
             rows = self._table.query(pk, prefix="RUN#", after=after, before=before, limit=chunk, descending=descending)

@@ -47,7 +47,7 @@ class Pointer:
 
 
 @dataclass(frozen=True, slots=True)
-class Building:
+class IndexBuild:
     """The newest building of the index of a tenant: how manyth it is, and how far it has come. Once "WAITS", everything was pointed to
     and the index takes it in."""
 
@@ -55,7 +55,7 @@ class Building:
     stage: Stage = "OVER"
 
 
-class Unindexed:
+class SearchOutbox:
     """`kept` False: there is no index here, and nobody would take the pointers away. `told` is called when there are new ones in the
     table: whoever then looks finds them."""
 
@@ -143,12 +143,12 @@ class Unindexed:
         """The change that says the index knows. Fails where the pointer is gone, or was written anew."""
         return Delete(pointer.key, eq(build=pointer.build))
 
-    def building(self, tenant: str) -> Building:
+    def building(self, tenant: str) -> IndexBuild:
         item = self._table.get(keys.reindexing(tenant)) if self._kept else None
         stage: Stage = str(item["stage"]) if item else "OVER"  # type: ignore[assignment]
-        return Building(int(item["number"]) if item else 0, stage)
+        return IndexBuild(int(item["number"]) if item else 0, stage)
 
-    def rebuild(self, tenant: str, before: Building, after: Building) -> Change:
+    def rebuild(self, tenant: str, before: IndexBuild, after: IndexBuild) -> Change:
         """The change from one to the other. Fails where somebody else has made one."""
         when = eq(number=before.number, stage=before.stage) if before.number else ABSENT
         return Update(keys.reindexing(tenant), set={"number": after.number, "stage": after.stage}, when=when)

@@ -16,21 +16,21 @@ from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.conversation_record import StoredConversation
 from hibernaut.schemas.tool import StoredTool
 from hibernaut.store import keys
-from hibernaut.store.agents import Agents
+from hibernaut.store.agents import AgentStore
 from hibernaut.store.archives import attached
-from hibernaut.store.blocks import Blocks
-from hibernaut.store.conversation_records import ConversationRecords
-from hibernaut.store.conversations import Conversations
-from hibernaut.store.lru_cache import Kept
+from hibernaut.store.blocks import BlockStore
+from hibernaut.store.conversation_records import ConversationRecordStore
+from hibernaut.store.conversations import ConversationStore
+from hibernaut.store.lru_cache import LruCache
 from hibernaut.store.runs import RunState
-from hibernaut.store.tools import Tools
+from hibernaut.store.tools import ToolStore
 
 MOST_HANDED_OVER = 200
 """Accepted runs that a worker remembers until their first step; of more, the newest."""
 
 
 @dataclass(frozen=True, slots=True)
-class Handoff:
+class AcceptedRun:
     """A run as the transaction that accepted it left it, and the head of its conversation."""
 
     state: RunState
@@ -38,15 +38,17 @@ class Handoff:
 
 
 class StepReads:
+    """Reads what a step needs in few serial reads, and hands accepted runs to their first step."""
+
     def __init__(
         self,
         table: Table,
         *,
-        agents: Agents,
-        blocks: Blocks,
-        tools: Tools,
-        conversations: Conversations,
-        records: ConversationRecords,
+        agents: AgentStore,
+        blocks: BlockStore,
+        tools: ToolStore,
+        conversations: ConversationStore,
+        records: ConversationRecordStore,
     ) -> None:
         self._table = table
         self._agents = agents
@@ -54,7 +56,7 @@ class StepReads:
         self._tools = tools
         self._conversations = conversations
         self._records = records
-        self._accepted: Kept[Handoff] = Kept(MOST_HANDED_OVER, lambda _: 1)
+        self._accepted: LruCache[AcceptedRun] = LruCache(MOST_HANDED_OVER, lambda _: 1)
 
     def hand_over(self, tenant: str, state: RunState, head: Head) -> None:
         """Remember an accepted run for its first step. One whose request brings tools, skills or a prompt of its own is not remembered:
@@ -63,9 +65,9 @@ class StepReads:
         options = state.run.options
         if options.client_tools or options.client_skills or options.override_system:
             return
-        self._accepted.keep(tenant, state.run.id, Handoff(state, head))
+        self._accepted.keep(tenant, state.run.id, AcceptedRun(state, head))
 
-    def handed_over(self, tenant: str, run_id: str) -> Handoff | None:
+    def handed_over(self, tenant: str, run_id: str) -> AcceptedRun | None:
         """The run as it was accepted here, once; None where another process accepted it, or it was asked for before."""
         found = self._accepted.get(tenant, run_id)
         self._accepted.forget(tenant, run_id)

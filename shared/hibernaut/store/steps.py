@@ -11,12 +11,14 @@ from hibernaut.ports.table import PRESENT, Key, Table, Update
 from hibernaut.schemas.step import StoredStep
 from hibernaut.store import keys, lists
 from hibernaut.store.codec import Codec, freed
-from hibernaut.store.logs import Span
+from hibernaut.store.logs import IdRange
 
 NOUN = "STEPS"
 
 
-class Steps:
+class StepStore:
+    """Steps."""
+
     def __init__(self, table: Table, codec: Codec) -> None:
         self._table = table
         self._codec = codec
@@ -31,7 +33,7 @@ class Steps:
         items = self._table.query(keys.run(tenant, run_id).pk, prefix="STEP#")
         return [self._codec.record(StoredStep, item) for item in items]
 
-    def walk(self, tenant: str, span: Span, *, chunk: int, descending: bool = False) -> Iterator[StoredStep]:
+    def walk(self, tenant: str, span: IdRange, *, chunk: int, descending: bool = False) -> Iterator[StoredStep]:
         """Steps of all runs in the order asked for, as far as they are asked for (through the index, which may lag)."""
         for item in lists.walked(self._table, tenant, NOUN, span, chunk=chunk, descending=descending):
             yield self._codec.record(StoredStep, item)

@@ -21,7 +21,9 @@ OVERRIDABLE = ("tags", "return_char_limit", "default_requires_approval", "enable
 """The fields of a built-in tool that the API may change."""
 
 
-class Tools:
+class ToolStore:
+    """Tools: custom ones, and changes to built-in ones."""
+
     def __init__(self, table: Table, codec: Codec) -> None:
         self._table = table
         self._codec = codec

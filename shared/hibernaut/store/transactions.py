@@ -23,12 +23,12 @@ from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.schemas.turn import Claim, Journal
 from hibernaut.schemas.usage import LettaUsageStatistics
 from hibernaut.store import keys
-from hibernaut.store.agents import Agents
-from hibernaut.store.approvals import Approvals
+from hibernaut.store.agents import AgentStore
+from hibernaut.store.approvals import ApprovalStore
 from hibernaut.store.codec import Codec
 from hibernaut.store.conversation_records import message_sent, run_ended
-from hibernaut.store.conversations import Conversations
-from hibernaut.store.runs import OPEN_FOR_MS, Runs, RunState, running, unchanged
+from hibernaut.store.conversations import ConversationStore
+from hibernaut.store.runs import OPEN_FOR_MS, RunState, RunStore, running, unchanged
 
 INPUT_PAGE = 40
 """Messages of a run's input that one transaction brings into the log: so many that they fit beside what else belongs into it. What a
@@ -36,7 +36,7 @@ request holds more waits on the run, and the run's first step appends it page by
 
 
 @dataclass(frozen=True, slots=True)
-class Print:
+class IdempotencyMark:
     """A mark of a request that was accepted: a fingerprint or an otid, kept for `life` seconds.
 
     `original`: written by a first send, not by its retry. `replaces` is the `ttl` of an expired mark that stands in its place.
@@ -50,7 +50,7 @@ class Print:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class StepWrites:
     """What a transaction adds to the log and its surroundings: rows, the step's record, and the events that followers are shown.
 
     `system` is the system message where the same transaction rewrites it.
@@ -63,7 +63,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Succession:
+class Handover:
     """Who owns the conversation next: the first waiting run and its messages, or nobody.
 
     `fresh`: the run did not wait but is made by the same transaction, with these marks of its request.
@@ -71,24 +71,24 @@ class Succession:
 
     run: RunState | None = None
     rows: Sequence[Message] = ()
-    fresh: Sequence[Print] | None = None
+    fresh: Sequence[IdempotencyMark] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class RunEnding:
     """How a run ends: its last state, and who is next. `outside`: the run as it was read by whoever ends it from outside.
 
     `asks`: it ends with calls that wait for an approval, which holds the conversation instead of a successor.
     """
 
     state: RunState
-    succession: Succession = field(default_factory=Succession)
+    succession: Handover = field(default_factory=Handover)
     outside: RunState | None = None
     asks: PendingApproval | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Consumed:
+class ApprovalConsumption:
     """A pending approval as it is consumed, and the rows that the log gets with it."""
 
     record: PendingApproval
@@ -96,18 +96,22 @@ class Consumed:
 
 
 @dataclass(frozen=True, slots=True)
-class Mended:
+class RepairPlan:
     """A conversation as it was found and as it should be; `lost` are places in its queue of which no run waits."""
 
     before: Head
     after: Head
     rows: Sequence[Message]
     lost: Sequence[str]
-    succession: Succession
+    succession: Handover
 
 
 class Transactions:
-    def __init__(self, *, codec: Codec, conversations: Conversations, runs: Runs, agents: Agents, approvals: Approvals) -> None:
+    """The transactions of the run protocol."""
+
+    def __init__(
+        self, *, codec: Codec, conversations: ConversationStore, runs: RunStore, agents: AgentStore, approvals: ApprovalStore
+    ) -> None:
         self._codec = codec
         self._conversations = conversations
         self._runs = runs
@@ -115,7 +119,13 @@ class Transactions:
         self._approvals = approvals
 
     def accept(
-        self, tenant: str, before: Head, state: RunState, rows: Sequence[Message], prints: Sequence[Print], now: datetime
+        self,
+        tenant: str,
+        before: Head,
+        state: RunState,
+        rows: Sequence[Message],
+        prints: Sequence[IdempotencyMark],
+        now: datetime,
     ) -> list[Change]:
         """The run becomes the owner of an idle conversation, and its input stands in the log."""
         after = grown(before, rows, owner=state.run.id)
@@ -128,7 +138,13 @@ class Transactions:
         ]
 
     def answer(
-        self, tenant: str, before: Head, consumed: Consumed, state: RunState, prints: Sequence[Print], now: datetime
+        self,
+        tenant: str,
+        before: Head,
+        consumed: ApprovalConsumption,
+        state: RunState,
+        prints: Sequence[IdempotencyMark],
+        now: datetime,
     ) -> list[Change]:
         """The pending approval is consumed by a new run, which owns the conversation; what it resolves stands on it."""
         after = grown(before, consumed.rows, owner=state.run.id)
@@ -143,7 +159,7 @@ class Transactions:
         ]
 
     def withdraw(
-        self, tenant: str, before: Head, consumed: Consumed, succession: Succession, token: str, now: datetime
+        self, tenant: str, before: Head, consumed: ApprovalConsumption, succession: Handover, token: str, now: datetime
     ) -> list[Change]:
         """The pending approval is consumed by nobody's run: its calls have their returns, and the conversation is handed on."""
         rows = [*consumed.rows, *succession.rows]
@@ -159,7 +175,9 @@ class Transactions:
             *self._succeed(tenant, before, succession, token, now),
         ]
 
-    def enqueue(self, tenant: str, before: Head, state: RunState, prints: Sequence[Print], now: datetime) -> list[Change]:
+    def enqueue(
+        self, tenant: str, before: Head, state: RunState, prints: Sequence[IdempotencyMark], now: datetime
+    ) -> list[Change]:
         """The run waits: on the condition that there is an owner (or a pending approval), and counted in the head."""
         key = keys.head(tenant, before.id)
         held = Term("owner", Op.NE, "") if before.owner else Term("pending", Op.EQ, before.pending or "")
@@ -172,7 +190,9 @@ class Transactions:
             *message_sent(tenant, state.run, now),
         ]
 
-    def _marks(self, tenant: str, conversation: str, state: RunState, prints: Sequence[Print], now: datetime) -> list[Change]:
+    def _marks(
+        self, tenant: str, conversation: str, state: RunState, prints: Sequence[IdempotencyMark], now: datetime
+    ) -> list[Change]:
         changes: list[Change] = []
         for mark in prints:
             make = keys.otid if mark.kind == "otid" else keys.fingerprint
@@ -212,7 +232,7 @@ class Transactions:
         before: Head,
         after: Head,
         state: RunState,
-        written: Written,
+        written: StepWrites,
         now: datetime,
     ) -> list[Change]:
         """A step that leads to another: rows, step, events and progress. `state` is the run afterwards, with the attempt that commits."""
@@ -231,8 +251,8 @@ class Transactions:
         tenant: str,
         before: Head,
         after: Head,
-        ending: Ending,
-        written: Written,
+        ending: RunEnding,
+        written: StepWrites,
         now: datetime,
     ) -> list[Change]:
         """The transaction that ends a run: a step's, and the closing events, the release of the conversation, or its handing over.
@@ -267,7 +287,7 @@ class Transactions:
             *self._succeed(tenant, before, succession, state.token, now),
         ]
 
-    def cancel_queued(self, tenant: str, before: Head, ending: Ending, now: datetime) -> list[Change]:
+    def cancel_queued(self, tenant: str, before: Head, ending: RunEnding, now: datetime) -> list[Change]:
         """A run that waits ends; its input stays on it, and the log is untouched."""
         state = ending.state
         log = closing_events(state.run)
@@ -281,7 +301,7 @@ class Transactions:
             self._runs.put_events(tenant, state.run.id, 1, log, now),
         ]
 
-    def end_alone(self, tenant: str, ending: Ending, now: datetime) -> list[Change]:
+    def end_alone(self, tenant: str, ending: RunEnding, now: datetime) -> list[Change]:
         """The end of a run whose conversation is gone: its closing events, and nothing of a log."""
         state, log = ending.state, closing_events(ending.state.run)
         state = replace(state, next_seq=state.next_seq + len(log), last_seq=state.next_seq + len(log) - 1, lease=0, journal="")
@@ -292,7 +312,7 @@ class Transactions:
             self._runs.put_events(tenant, state.run.id, ending.state.next_seq, log, now),
         ]
 
-    def mend(self, tenant: str, mended: Mended, token: str, now: datetime) -> list[Change]:
+    def mend(self, tenant: str, mended: RepairPlan, token: str, now: datetime) -> list[Change]:
         """A conversation is put right: what its log lacks, who owns it, who waits."""
         before, succession = mended.before, mended.succession
         rows = [*mended.rows, *succession.rows]
@@ -308,7 +328,7 @@ class Transactions:
             *self._succeed(tenant, before, succession, token, now),
         ]
 
-    def _succeed(self, tenant: str, before: Head, succession: Succession, token: str, now: datetime) -> list[Change]:
+    def _succeed(self, tenant: str, before: Head, succession: Handover, token: str, now: datetime) -> list[Change]:
         if succession.run is None:
             return []
         state = replace(succession.run, token=token)

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hibernaut.schemas.conversation import Head, Window
-from hibernaut.store.conversations import Conversations
-from hibernaut.store.lru_cache import Kept
+from hibernaut.store.conversations import ConversationStore
+from hibernaut.store.lru_cache import LruCache
 
 KEPT_IDS = 2_000_000
 """Ids that a worker keeps, of all windows together."""
@@ -28,9 +28,11 @@ class _Ids:
 
 
 class WindowIds:
-    def __init__(self, conversations: Conversations) -> None:
+    """The ids of the messages in a window."""
+
+    def __init__(self, conversations: ConversationStore) -> None:
         self._conversations = conversations
-        self._kept: Kept[_Ids] = Kept(KEPT_IDS, lambda found: len(found.ids))
+        self._kept: LruCache[_Ids] = LruCache(KEPT_IDS, lambda found: len(found.ids))
         conversations.also_forget(self._kept.forget)
 
     def of(self, tenant: str, head: Head) -> list[str]:

@@ -9,39 +9,39 @@ from hibernaut.services.agents.agent_creation import AgentCreation
 from hibernaut.services.agents.agent_updates import AgentUpdates
 from hibernaut.services.agents.agent_windows import AgentWindows
 from hibernaut.services.agents.agents import Agents
-from hibernaut.services.conversations.conversation_creation import ConversationOpenings
-from hibernaut.services.conversations.conversation_deletion import ConversationEnds
+from hibernaut.services.conversations.conversation_creation import ConversationCreation
+from hibernaut.services.conversations.conversation_deletion import ConversationDeletion
 from hibernaut.services.conversations.conversations import Conversations
 from hibernaut.services.files.agent_files import AgentFiles
 from hibernaut.services.files.files import DEFAULT_LIMIT, Files
 from hibernaut.services.files.folders import Folders
 from hibernaut.services.files.upload_tickets import UploadTickets
 from hibernaut.services.host import Host
-from hibernaut.services.logs.messages import Messages
-from hibernaut.services.logs.run_follower import Following
+from hibernaut.services.logs.messages import MessageLists
+from hibernaut.services.logs.run_follower import RunFollower
 from hibernaut.services.memory.archives import Archives
 from hibernaut.services.memory.blocks import Blocks
 from hibernaut.services.memory.passages import Passages
-from hibernaut.services.models.model_list import Models as ModelLists
+from hibernaut.services.models.model_list import ModelList as ModelLists
 from hibernaut.services.prompt.file_views import FileViews
 from hibernaut.services.records import records_over
-from hibernaut.services.runs.cancellation import Cancelling
+from hibernaut.services.runs.cancellation import Cancellation
 from hibernaut.services.runs.direct_calls import DirectCalls
 from hibernaut.services.runs.jobs import Jobs
 from hibernaut.services.runs.runs import Runs
 from hibernaut.services.runs.steps import Steps
-from hibernaut.services.search.search_api import Searches
-from hibernaut.services.tools.adhoc_tool_runs import ToolRuns
+from hibernaut.services.search.search_api import SearchApi
+from hibernaut.services.tools.adhoc_tool_runs import AdhocToolRuns
 from hibernaut.services.tools.tools import Tools
 from hibernaut.store.stores import Stores
-from hibernaut.wiring.run_engine import Chain
+from hibernaut.wiring.run_engine import RunEngine
 
 
 def services_over(
     stores: Stores,
     host: Host,
     models: Models,
-    chain: Chain,
+    chain: RunEngine,
     *,
     upload_limit: int = DEFAULT_LIMIT,
     uploads: Uploads | None = None,
@@ -50,8 +50,8 @@ def services_over(
     `uploads`: how clients send files past the API, where they can."""
     records = records_over(stores, host.clock, host.ids)
     windows = AgentWindows(records, prompts=chain.prompts)
-    tool_runs = ToolRuns(stores, host, records, loader=chain.loader, calls=chain.calls, runner=chain.runner)
-    messages = Messages(
+    tool_runs = AdhocToolRuns(stores, host, records, loader=chain.loader, calls=chain.calls, runner=chain.runner)
+    messages = MessageLists(
         agents=stores.agents, conversations=stores.conversations, agent_logs=stores.agent_logs, log=stores.messages
     )
     runs = Runs(
@@ -81,7 +81,7 @@ def services_over(
         agents=agents,
         archives=archives,
         passages=Passages(stores, records, archives),
-        searches=Searches(stores, chain.search),
+        searches=SearchApi(stores, chain.search),
         blocks=Blocks(records),
         tools=Tools(records, runs=tool_runs),
         models=ModelLists(models),
@@ -89,15 +89,15 @@ def services_over(
         endings=chain.endings,
         sending=chain.sending,
         repairs=chain.repairs,
-        cancelling=Cancelling(stores, chain.endings),
+        cancelling=Cancellation(stores, chain.endings),
         conversations=Conversations(
             records,
             prompts=chain.prompts,
             models=models,
-            openings=ConversationOpenings(records, prompts=chain.prompts, models=models),
-            ends=ConversationEnds(records, endings=chain.endings),
+            openings=ConversationCreation(records, prompts=chain.prompts, models=models),
+            ends=ConversationDeletion(records, endings=chain.endings),
         ),
-        following=Following(stores, host),
+        following=RunFollower(stores, host),
         messages=messages,
         runs=runs,
         direct_calls=DirectCalls(records, host, models, chain.loader),

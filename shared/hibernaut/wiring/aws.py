@@ -33,23 +33,23 @@ from hibernaut.ports.table import Table
 from hibernaut.ports.tool_runner import ToolRunner
 from hibernaut.services.host import Host
 from hibernaut.services.runs.sweep import Sweep
-from hibernaut.services.search.hybrid_search import MemorySearch
-from hibernaut.services.search.search_sources import MemorySources
+from hibernaut.services.search.hybrid_search import HybridSearch
+from hibernaut.services.search.search_sources import SearchSources
 from hibernaut.services.tool_calls.tool_execution import ToolLimits
-from hibernaut.services.turns.approvals import Approvals
-from hibernaut.services.turns.run_termination import Endings
+from hibernaut.services.turns.approvals import ApprovalAnswers
+from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.store.stores import Stores, stores_over
 from hibernaut.wiring.memory_index import index_of
-from hibernaut.wiring.run_engine import Chain, chain_over
+from hibernaut.wiring.run_engine import RunEngine, run_engine_over
 from hibernaut.wiring.settings import PROVIDER_NAMES, AwsSettings, BadSetting
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from hibernaut.services.files.ingestion import Ingestion
-    from hibernaut.services.search.index_stream_worker import Feeding
+    from hibernaut.services.search.index_stream_worker import IndexStreamWorker
     from hibernaut.services.search.reindexing import Reindexing
-    from hibernaut.services.turns.compaction import Compactions
+    from hibernaut.services.turns.compaction import Compaction
 
 GATHER_SECONDS = 0.1
 """For how long the pieces of a reply are gathered into one write: each is paid for."""
@@ -58,7 +58,7 @@ BODY_LIMIT = 6 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Overrides:
+class AwsOverrides:
     """Engines given instead of the profile's own: `table` wraps the table that was made."""
 
     table: Callable[[Table], Table] | None = None
@@ -78,18 +78,18 @@ class House:
     stores: Stores
     models: Models
     embedders: Embedders
-    chain: Chain
+    chain: RunEngine
 
 
 @dataclass(frozen=True, slots=True)
-class Feed:
+class IndexFeed:
     """What `index_memory` does: takes what the change stream tells, takes again what it has given up, and builds the index anew."""
 
-    feeding: Feeding
+    feeding: IndexStreamWorker
     reindexing: Reindexing
 
 
-def house(settings: AwsSettings, overrides: Overrides = Overrides(), *, in_execution: bool = False) -> House:
+def house(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides(), *, in_execution: bool = False) -> House:
     """`in_execution`: called by a run's own execution, which must not be stopped from within."""
     host, stores = _base(settings, overrides, in_execution=in_execution)
     secrets = SsmSecrets(settings.parameters, clock=host.clock, together=PROVIDER_NAMES)
@@ -105,17 +105,17 @@ def house(settings: AwsSettings, overrides: Overrides = Overrides(), *, in_execu
             only_configured=True,
         )
     runner = overrides.runner or LambdaRunner(settings.run_tool)
-    search = MemorySearch(stores, overrides.index or index_of(settings), MemorySources(stores, embedders))
-    chain = chain_over(stores, host, models, runner, ToolLimits(timeout=settings.tool_timeout), search)
+    search = HybridSearch(stores, overrides.index or index_of(settings), SearchSources(stores, embedders))
+    chain = run_engine_over(stores, host, models, runner, ToolLimits(timeout=settings.tool_timeout), search)
     return House(settings, host, stores, models, embedders, chain)
 
 
-def feeding(settings: AwsSettings, overrides: Overrides = Overrides()) -> Feed:
+def feeding(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides()) -> IndexFeed:
     """What the index is fed by: neither models nor tools. Raises: BadSetting where memory is not indexed."""
     index = overrides.index or index_of(settings)
     if index is None:
         raise BadSetting("HIBERNAUT_OPENSEARCH must name the domain that is to be fed")
-    from hibernaut.services.search.index_stream_worker import Feeding
+    from hibernaut.services.search.index_stream_worker import IndexStreamWorker
     from hibernaut.services.search.indexing import Indexing
     from hibernaut.services.search.reindexing import Reindexing
 
@@ -124,11 +124,11 @@ def feeding(settings: AwsSettings, overrides: Overrides = Overrides()) -> Feed:
     embedders = overrides.embedders or _embedders(
         settings, SsmSecrets(settings.parameters, clock=host.clock, together=PROVIDER_NAMES)
     )
-    indexing = Indexing(table, stores, index, MemorySources(stores, embedders))
-    return Feed(Feeding(stores.unindexed, indexing, host.clock), Reindexing(stores, index))
+    indexing = Indexing(table, stores, index, SearchSources(stores, embedders))
+    return IndexFeed(IndexStreamWorker(stores.unindexed, indexing, host.clock), Reindexing(stores, index))
 
 
-def reading(settings: AwsSettings, overrides: Overrides = Overrides()) -> Ingestion:
+def reading(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides()) -> Ingestion:
     """What reads uploaded files; who embeds their pieces is asked how large they may be."""
     from hibernaut.services.files.ingestion import Ingestion
 
@@ -143,12 +143,12 @@ def _embedders(settings: AwsSettings, secrets: Secrets) -> EmbedderCatalogue:
     return EmbedderCatalogue(secrets, default=embedding, only_configured=True, bedrock=True)
 
 
-def _table(settings: AwsSettings, overrides: Overrides) -> Table:
+def _table(settings: AwsSettings, overrides: AwsOverrides) -> Table:
     own = DynamoDbTable(settings.table)
     return overrides.table(own) if overrides.table else own
 
 
-def _base(settings: AwsSettings, overrides: Overrides, *, in_execution: bool) -> tuple[Host, Stores]:
+def _base(settings: AwsSettings, overrides: AwsOverrides, *, in_execution: bool) -> tuple[Host, Stores]:
     """What lies under every use case."""
     clock = overrides.clock or SystemClock()
     ids = TimeOrderedIds(clock)
@@ -169,26 +169,26 @@ def _base(settings: AwsSettings, overrides: Overrides, *, in_execution: bool) ->
     return host, stores_over(_table(settings, overrides), blobs, clock, indexed=indexed)
 
 
-def _indexed(settings: AwsSettings, overrides: Overrides) -> bool:
+def _indexed(settings: AwsSettings, overrides: AwsOverrides) -> bool:
     return bool(settings.opensearch) or overrides.index is not None
 
 
-def chain() -> Chain:
+def chain() -> RunEngine:
     """For `advance_turn`."""
     return _in_execution(AwsSettings.from_environment()).chain
 
 
-def compactions() -> Compactions:
+def compactions() -> Compaction:
     """For `summarize`."""
     return _in_execution(AwsSettings.from_environment()).chain.compactions
 
 
-def approvals() -> Approvals:
+def approvals() -> ApprovalAnswers:
     """For `request_approval`, which needs neither models nor tools."""
     return _approvals(AwsSettings.from_environment())
 
 
-def endings() -> Endings:
+def endings() -> RunTermination:
     """For `close_run`."""
     return _in_execution(AwsSettings.from_environment()).chain.endings
 
@@ -198,7 +198,7 @@ def sweep() -> Sweep:
     return _house(AwsSettings.from_environment()).chain.sweep
 
 
-def feed() -> Feed:
+def feed() -> IndexFeed:
     """For `index_memory`."""
     return _feed(AwsSettings.from_environment())
 
@@ -221,14 +221,14 @@ def stream_app() -> FastAPI:
 def app_of(house: House) -> FastAPI:
     """The REST face of a house."""
     from hibernaut.rest.app import create_app
-    from hibernaut.rest.async_bridge import Waits
+    from hibernaut.rest.async_bridge import WaitSettings
     from hibernaut.rest.origin_policy import OriginPolicy
     from hibernaut.wiring.api_services import services_over
 
     uploads = S3Uploads(house.settings.bucket, house.host.clock)
     services = services_over(house.stores, house.host, house.models, house.chain, uploads=uploads)
     policy = OriginPolicy(house.settings.allowed_hosts, house.settings.cors_origins)
-    waits = Waits(longest=house.settings.longest_follow)
+    waits = WaitSettings(longest=house.settings.longest_follow)
     return create_app(services, body_limit=BODY_LIMIT, policy=policy, waits=waits)
 
 
@@ -243,7 +243,7 @@ def _in_execution(settings: AwsSettings) -> House:
 
 
 @cache
-def _feed(settings: AwsSettings) -> Feed:
+def _feed(settings: AwsSettings) -> IndexFeed:
     return feeding(settings)
 
 
@@ -253,9 +253,9 @@ def _reading(settings: AwsSettings) -> Ingestion:
 
 
 @cache
-def _approvals(settings: AwsSettings) -> Approvals:
-    host, stores = _base(settings, Overrides(), in_execution=True)
-    return Approvals(stores, host)
+def _approvals(settings: AwsSettings) -> ApprovalAnswers:
+    host, stores = _base(settings, AwsOverrides(), in_execution=True)
+    return ApprovalAnswers(stores, host)
 
 
 @cache

@@ -39,16 +39,16 @@ from hibernaut.schemas.ids import DEFAULT_TENANT
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.files.ingestion import Ingestion
 from hibernaut.services.host import Host
-from hibernaut.services.search.hybrid_search import MemorySearch
-from hibernaut.services.search.index_poll_worker import IndexPump
+from hibernaut.services.search.hybrid_search import HybridSearch
+from hibernaut.services.search.index_poll_worker import IndexPollWorker
 from hibernaut.services.search.indexing import Indexing
 from hibernaut.services.search.reindexing import Progress, Reindexing
-from hibernaut.services.search.search_sources import MemorySources
+from hibernaut.services.search.search_sources import SearchSources
 from hibernaut.services.tool_calls.tool_execution import ToolLimits
 from hibernaut.store import keys
 from hibernaut.store.stores import Stores, stores_over
 from hibernaut.wiring.data_folder import BLOBS, INDEX, TABLE, DataFolder, DataFolderUnusable, check_links
-from hibernaut.wiring.run_engine import Chain, chain_over
+from hibernaut.wiring.run_engine import RunEngine, run_engine_over
 from hibernaut.wiring.settings import EmbeddedSettings
 
 SWEEP_SECONDS = 60.0
@@ -60,7 +60,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Overrides:
+class EmbeddedOverrides:
     """Engines given instead of the profile's own: `table` wraps the table that is opened."""
 
     table: Callable[[Table], Table] | None = None
@@ -75,7 +75,7 @@ class Embedded:
     `held` counts the runs, files, approvals and deletions of a folder from elsewhere that `start` left alone.
     """
 
-    def __init__(self, settings: EmbeddedSettings, overrides: Overrides = Overrides()) -> None:
+    def __init__(self, settings: EmbeddedSettings, overrides: EmbeddedOverrides = EmbeddedOverrides()) -> None:
         """Raises: DataFolderUnusable."""
         self.settings = settings
         self.held = 0
@@ -111,11 +111,11 @@ class Embedded:
         self._children = ChildProcessRunner()
         self.runner: ToolRunner = overrides.runner or self._children
         limits = ToolLimits(timeout=settings.tool_timeout)
-        sources = MemorySources(self.stores, self.embedders)
-        search = MemorySearch(self.stores, self._index, sources)
-        self.chain: Chain = chain_over(self.stores, self.host, self.models, self.runner, limits, search)
+        sources = SearchSources(self.stores, self.embedders)
+        search = HybridSearch(self.stores, self._index, sources)
+        self.chain: RunEngine = run_engine_over(self.stores, self.host, self.models, self.runner, limits, search)
         indexing = Indexing(self.table, self.stores, self._index, sources)
-        self.pump = IndexPump(self.stores.unindexed, indexing, TENANTS, storing=self.ingest.busy)
+        self.pump = IndexPollWorker(self.stores.unindexed, indexing, TENANTS, storing=self.ingest.busy)
         self.reindexing = Reindexing(self.stores, self._index)
         self.ingest.bind(Ingestion(self.stores, self.host, self.embedders).process)
         self.workflow.bind(Drive(self._advance, self._close_run, self._compact, self._drop))

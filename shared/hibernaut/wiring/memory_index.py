@@ -13,7 +13,7 @@ PREFIX = "memory"
 """What the names of our indices begin with: the roles of the stack are allowed these and no others."""
 
 
-class AtFirstUse:
+class LazyMemoryIndex:
     """An index that is made when it is first asked. Making it may raise IndexAsleep, as every call may."""
 
     def __init__(self, make: Callable[[], MemoryIndex]) -> None:
@@ -46,7 +46,7 @@ def index_of(settings: AwsSettings) -> MemoryIndex | None:
     """The index that the settings name; None where memory is not indexed."""
     if not settings.opensearch:
         return None
-    return AtFirstUse(lambda: domain_index(settings.opensearch, settings.opensearch_replicas))
+    return LazyMemoryIndex(lambda: domain_index(settings.opensearch, settings.opensearch_replicas))
 
 
 def domain_index(address: str, replicas: int) -> MemoryIndex:

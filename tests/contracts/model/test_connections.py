@@ -7,7 +7,7 @@ from contextlib import ExitStack
 import pytest
 
 from hibernaut.adapters.model import connections
-from hibernaut.adapters.model.connections import Lines
+from hibernaut.adapters.model.connections import Connections
 
 
 class Dialled:
@@ -26,15 +26,17 @@ def made() -> list[Dialled]:
 
 
 @pytest.fixture
-def house(made: list[Dialled]) -> Lines[Dialled]:
+def house(made: list[Dialled]) -> Connections[Dialled]:
     def dial(*_: object) -> Dialled:
         made.append(Dialled())
         return made[-1]
 
-    return Lines(dial)
+    return Connections(dial)
 
 
-def test_calls_at_once_have_lines_of_their_own_and_the_next_has_the_newest(house: Lines[Dialled], made: list[Dialled]) -> None:
+def test_calls_at_once_have_lines_of_their_own_and_the_next_has_the_newest(
+    house: Connections[Dialled], made: list[Dialled]
+) -> None:
     with house.call() as first:
         with house.call() as second:
             assert first.client is not second.client
@@ -45,7 +47,7 @@ def test_calls_at_once_have_lines_of_their_own_and_the_next_has_the_newest(house
     assert [client.closed for client in made] == [False, False]
 
 
-def test_a_line_that_failed_or_was_hung_up_on_is_closed(house: Lines[Dialled], made: list[Dialled]) -> None:
+def test_a_line_that_failed_or_was_hung_up_on_is_closed(house: Connections[Dialled], made: list[Dialled]) -> None:
     with pytest.raises(ZeroDivisionError), house.call():
         raise ZeroDivisionError
     with house.call() as call:
@@ -57,7 +59,7 @@ def test_a_line_that_failed_or_was_hung_up_on_is_closed(house: Lines[Dialled], m
 
 
 def test_lines_that_nobody_needs_any_more_are_closed(
-    house: Lines[Dialled], made: list[Dialled], monkeypatch: pytest.MonkeyPatch
+    house: Connections[Dialled], made: list[Dialled], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ExitStack() as calls:
         for _ in range(3):
@@ -75,7 +77,7 @@ def test_lines_that_are_forgotten_are_closed(made: list[Dialled]) -> None:
         made.append(Dialled())
         return made[-1]
 
-    house = Lines(dial)
+    house = Connections(dial)
     with house.call():
         pass
     del house

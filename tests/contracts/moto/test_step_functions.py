@@ -13,7 +13,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from hibernaut.local.aws_offline.moto_executions import Ended
+from hibernaut.local.aws_offline.moto_executions import ExecutionEnded
 from hibernaut.local.aws_offline.moto_fixes import install, told_of_ends, wait_execution, wait_rest
 
 ROLE = "arn:aws:iam::123456789012:role/any"
@@ -248,7 +248,7 @@ def test_an_execution_rests_while_it_waits_for_a_token(machines: Machines) -> No
 
 
 def test_who_listens_is_told_once_of_every_end(machines: Machines) -> None:
-    told: list[Ended] = []
+    told: list[ExecutionEnded] = []
     with told_of_ends(told.append):
         machines.run(PASS, input='{"a": 1}')
         waiting = machines.make(machines.waiting(), "waiting")

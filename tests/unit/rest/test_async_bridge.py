@@ -11,30 +11,30 @@ from typing import Any
 import pytest
 
 from hibernaut.ports.table import Contended
-from hibernaut.rest.async_bridge import Lanes, ServerStops, Waits, response
+from hibernaut.rest.async_bridge import Lanes, ServerStops, WaitSettings, response
 from hibernaut.rest.lanes import TURNS
 from hibernaut.rest.streaming import refusal, stream
-from hibernaut.schemas.errors import PendingApproval
+from hibernaut.schemas.errors import ApprovalPending
 from hibernaut.schemas.events import DoneEvent, ErrorEvent, StopEvent
 from hibernaut.schemas.letta_message import LettaResponse, LettaStopReason
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.usage import LettaUsageStatistics
-from hibernaut.services.logs.run_log import Followed
+from hibernaut.services.logs.run_log import LoggedEvent
 
 RUN = "run-01a20138-85dd-4000-9f77-fb88dc3c3280"
-STOP = Followed(1, StopEvent(stop_reason=StopReason.END_TURN))
-END = Followed(2, DoneEvent())
+STOP = LoggedEvent(1, StopEvent(stop_reason=StopReason.END_TURN))
+END = LoggedEvent(2, DoneEvent())
 REPLY = LettaResponse(messages=[], stop_reason=LettaStopReason(stop_reason=StopReason.END_TURN), usage=LettaUsageStatistics())
 STOPPED = 'data: {"message_type":"stop_reason","stop_reason":"end_turn"}\n\n'
 DONE = "data: [DONE]\n\n"
-SILENT = Waits(silence=3600)
+SILENT = WaitSettings(silence=3600)
 
 
 @dataclass
 class Log:
     """Stands where services.run_log stands: each look gives the next of `looks`, the last one again and again."""
 
-    looks: list[list[Followed]]
+    looks: list[list[LoggedEvent]]
     on_look: Callable[[Log], None] = lambda _self: None
     numbered: bool = False
     after: int = 0
@@ -50,7 +50,7 @@ class Log:
     def shown_seq(self) -> int:
         return self.after + 1
 
-    def look(self) -> list[Followed]:
+    def look(self) -> list[LoggedEvent]:
         self.looked += 1
         self.on_look(self)
         found = self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
@@ -88,7 +88,7 @@ class Scripted:
             wake()
 
 
-def streamed(log: Any, following: Any, waits: Waits = SILENT, *, pings: bool = False) -> list[str]:
+def streamed(log: Any, following: Any, waits: WaitSettings = SILENT, *, pings: bool = False) -> list[str]:
     async def collect() -> list[str]:
         return [text async for text in stream(following, Lanes(waits), log, pings=pings)]
 
@@ -140,7 +140,7 @@ def test_who_waits_is_sent_home_when_the_server_stops() -> None:
 
 def test_a_long_silence_is_broken_by_pings_and_only_by_pings() -> None:
     log = Log([[], [], [STOP], [END]])
-    texts = streamed(log, Scripted(), Waits(silence=0), pings=True)
+    texts = streamed(log, Scripted(), WaitSettings(silence=0), pings=True)
     assert [text in (DONE, STOPPED) or '"message_type":"ping"' in text for text in texts] == [True] * 5
     assert ['"ping"' in text for text in texts] == [True, True, True, False, False]
 
@@ -148,14 +148,14 @@ def test_a_long_silence_is_broken_by_pings_and_only_by_pings() -> None:
 def test_events_that_show_nothing_do_not_keep_a_stream_silent() -> None:
     from hibernaut.schemas.events import MessageEvent
 
-    hidden = Followed(1, MessageEvent(message_id="message-1", index=0))
-    texts = streamed(Log([[hidden], [hidden], [END]]), Scripted(), Waits(silence=0), pings=True)
+    hidden = LoggedEvent(1, MessageEvent(message_id="message-1", index=0))
+    texts = streamed(Log([[hidden], [hidden], [END]]), Scripted(), WaitSettings(silence=0), pings=True)
     assert ['"ping"' in text for text in texts] == [True, True, True, False]
 
 
 def test_pings_bear_the_last_number_where_numbers_are_shown() -> None:
     log = Log([[STOP], [], [END]], numbered=True)
-    texts = streamed(log, Scripted(), Waits(silence=0), pings=True)
+    texts = streamed(log, Scripted(), WaitSettings(silence=0), pings=True)
     assert ['"seq_id":1,' in text for text in texts] == [True, False, False, False]
     assert ['"seq_id":2,' in text for text in texts] == [False, False, True, False]
 
@@ -175,12 +175,12 @@ def test_a_table_that_is_busy_for_a_moment_breaks_no_stream_and_no_reply() -> No
 
 
 def test_a_stream_without_pings_has_none() -> None:
-    assert "ping" not in "".join(streamed(Log([[], [], [END]]), Scripted(), Waits(silence=0)))
+    assert "ping" not in "".join(streamed(Log([[], [], [END]]), Scripted(), WaitSettings(silence=0)))
 
 
 def test_a_follower_whose_time_is_over_goes_without_the_end() -> None:
     log = Log([[STOP], [STOP]])
-    assert streamed(log, Scripted(), Waits(longest=0)) == [STOPPED]
+    assert streamed(log, Scripted(), WaitSettings(longest=0)) == [STOPPED]
     assert log.looked == 1
 
 
@@ -198,7 +198,7 @@ def test_a_follower_whose_time_is_over_goes_without_the_end() -> None:
     ],
 )
 def test_an_error_is_told_by_one_of_lettas_types(code: str, told: str) -> None:
-    error = Followed(1, ErrorEvent(error_type=code, message="why"), shown_seq=2)
+    error = LoggedEvent(1, ErrorEvent(error_type=code, message="why"), shown_seq=2)
     (text,) = streamed(Log([[error, END]]), Scripted())
     assert text.startswith('event: error\ndata: {"message_type":"error_message"')
     assert f'"error_type":"{told}"' in text
@@ -209,7 +209,7 @@ def test_an_error_is_told_by_one_of_lettas_types(code: str, told: str) -> None:
 @pytest.mark.parametrize("pings", [True, False])
 def test_a_pending_approval_is_told_by_a_stream_of_its_own(pings: bool) -> None:
     async def collect() -> str:
-        answer = refusal(PendingApproval("CONFLICT: approve first", "message-" + RUN[4:], RUN), pings=pings)
+        answer = refusal(ApprovalPending("CONFLICT: approve first", "message-" + RUN[4:], RUN), pings=pings)
         assert (answer.status_code, answer.media_type) == (200, "text/event-stream")
         return "".join([str(text) async for text in answer.body_iterator])
 

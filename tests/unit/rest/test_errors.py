@@ -18,7 +18,7 @@ def tree(kind: type[HibernautError] = HibernautError) -> Iterator[type[Hibernaut
 
 
 def made(kind: type[HibernautError]) -> HibernautError:
-    if kind in (errors.Busy, errors.PendingApproval):
+    if kind in (errors.Busy, errors.ApprovalPending):
         return kind("busy", "run-1")  # type: ignore[call-arg]
     if issubclass(kind, errors.ServerBusy | errors.StoreUnavailable):
         return kind("busy", retry_after=1.5)
@@ -43,7 +43,7 @@ def test_every_error_has_a_status_and_a_body(kind: type[HibernautError]) -> None
         (errors.NameTaken("x"), 400),
         (errors.Unprocessable("x"), 422),
         (errors.Busy("x", "run-1"), 409),
-        (errors.PendingApproval("x", "message-1"), 409),
+        (errors.ApprovalPending("x", "message-1"), 409),
         (errors.LogExpired("x"), 410),
         (errors.NotImplementedHere("x"), 501),
         (errors.ModelTimeout("x"), 504),
@@ -66,7 +66,7 @@ def test_a_busy_conversation_names_its_run() -> None:
 
 
 def test_a_pending_approval_names_the_message_that_asks_for_it() -> None:
-    assert body_of(errors.PendingApproval("CONFLICT: …", "message-1")) == {
+    assert body_of(errors.ApprovalPending("CONFLICT: …", "message-1")) == {
         "detail": {"code": "PENDING_APPROVAL", "message": "CONFLICT: …", "pending_request_id": "message-1"}
     }
 

@@ -47,7 +47,7 @@ def test_every_error_is_described_as_it_is_answered(kind: type[HibernautError]) 
 
 
 def test_a_pending_approval_is_a_conflict_that_names_it() -> None:
-    assert fits(DOCUMENT, described(SENDING, 409), body_of(errors.PendingApproval("x", "message-1")))
+    assert fits(DOCUMENT, described(SENDING, 409), body_of(errors.ApprovalPending("x", "message-1")))
 
 
 def test_a_422_has_one_text_as_its_detail() -> None:

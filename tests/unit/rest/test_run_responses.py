@@ -14,16 +14,16 @@ from fastapi import Response
 from fastapi.responses import StreamingResponse
 
 from hibernaut.rest import run_responses
-from hibernaut.rest.async_bridge import Lanes, ServerStops, Waits
+from hibernaut.rest.async_bridge import Lanes, ServerStops, WaitSettings
 from hibernaut.schemas.errors import ModelTimeout, NotFound
 from hibernaut.schemas.letta_message import AssistantMessage, LettaResponse, LettaStopReason
 from hibernaut.schemas.send import RetrieveStreamRequest
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.usage import LettaUsageStatistics
-from hibernaut.services.runs.sending import Accepted
+from hibernaut.services.runs.sending import AcceptedRequest
 
 RUN = "run-01a20138-85dd-4000-9f77-fb88dc3c3280"
-AT_ONCE = Waits(plain=0, silence=0.01)
+AT_ONCE = WaitSettings(plain=0, silence=0.01)
 """Everything is held open; signs of life come as fast as a test can count them."""
 
 
@@ -47,8 +47,8 @@ class Run:
     def services(self) -> Any:
         return SimpleNamespace(sending=self, following=self)
 
-    def accept(self, _tenant: str, _asked: object) -> Accepted:
-        return Accepted(RUN, attached=self.attached)
+    def accept(self, _tenant: str, _asked: object) -> AcceptedRequest:
+        return AcceptedRequest(RUN, attached=self.attached)
 
     def start(self, _tenant: str, run_id: str, *, inline: bool) -> None:
         assert inline
@@ -83,7 +83,9 @@ class Run:
         return 3600.0
 
 
-def answered(run: Run, waits: Waits, on_space: Callable[[int], None] = lambda _: None, lanes: Lanes | None = None) -> Response:
+def answered(
+    run: Run, waits: WaitSettings, on_space: Callable[[int], None] = lambda _: None, lanes: Lanes | None = None
+) -> Response:
     """The answer with its whole body; `on_space` is told how many signs of life have come."""
 
     async def ask() -> Response:
@@ -112,34 +114,34 @@ def test_a_message_that_is_still_on_its_way_can_be_followed_already() -> None:
         def run_for(self, _tenant: str, _conversation: str, **_named: str | None) -> str:
             return RUN if len(looks) == 3 else "too early"
 
-    async def ask(body: RetrieveStreamRequest, waits: Waits) -> str:
+    async def ask(body: RetrieveStreamRequest, waits: WaitSettings) -> str:
         return await run_responses.run_for(Arriving().services, Lanes(waits), "default", "agent-1", body)
 
     named = RetrieveStreamRequest(otid="mine")
-    assert asyncio.run(ask(named, Waits(arriving=3600))) == RUN
+    assert asyncio.run(ask(named, WaitSettings(arriving=3600))) == RUN
     looks.clear()
-    assert asyncio.run(ask(named, Waits(arriving=0))) == "too early"
+    assert asyncio.run(ask(named, WaitSettings(arriving=0))) == "too early"
     assert looks == ["mine"]
     looks.clear()
-    asyncio.run(ask(RetrieveStreamRequest(run_id=RUN, otid="mine"), Waits(arriving=3600)))
+    asyncio.run(ask(RetrieveStreamRequest(run_id=RUN, otid="mine"), WaitSettings(arriving=3600)))
     assert looks == [], "a run that is named is there"
 
 
 def test_a_quick_reply_is_an_ordinary_one() -> None:
-    answer = answered(Run(ended=True), Waits())
+    answer = answered(Run(ended=True), WaitSettings())
     assert (answer.status_code, answer.headers["content-length"]) == (200, str(len(answer.body)))
     assert json.loads(bytes(answer.body))["usage"]["run_ids"] is None
 
 
 def test_a_run_of_ones_own_is_driven_by_the_request() -> None:
     run = Run(attached=False)
-    answered(run, Waits())
+    answered(run, WaitSettings())
     assert run.driven == [RUN]
 
 
 def test_a_quick_failure_is_an_ordinary_error() -> None:
     with pytest.raises(ModelTimeout):
-        answered(Run(ended=True, error=ModelTimeout("slow")), Waits())
+        answered(Run(ended=True, error=ModelTimeout("slow")), WaitSettings())
 
 
 def test_a_slow_reply_is_held_open_by_white_space() -> None:
@@ -169,7 +171,7 @@ def test_a_run_that_vanishes_meanwhile_still_gives_a_valid_reply() -> None:
 
 def test_who_has_waited_longest_gets_what_there_is_and_the_run_goes_on() -> None:
     run = Run()
-    body = json.loads(bytes(answered(run, Waits(plain=0, silence=3600, longest=0.01)).body))
+    body = json.loads(bytes(answered(run, WaitSettings(plain=0, silence=3600, longest=0.01)).body))
     assert [one["content"] for one in body["messages"]] == ["so far"]
     assert body["stop_reason"]["stop_reason"] == "error"
     assert not run.ended
@@ -181,4 +183,4 @@ def test_a_server_that_stops_ends_held_replies_validly_and_others_with_an_error(
     body = json.loads(bytes(answered(Run(), AT_ONCE, lambda _: lanes.close(), lanes).body))
     assert body["stop_reason"]["stop_reason"] == "error"
     with pytest.raises(ServerStops):
-        answered(Run(), Waits(), lanes=lanes)
+        answered(Run(), WaitSettings(), lanes=lanes)

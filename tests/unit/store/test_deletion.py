@@ -19,7 +19,7 @@ from hibernaut.schemas.stop import RunStatus
 from hibernaut.store import keys
 from hibernaut.store.codec import Codec
 from hibernaut.store.deletion import Deletion
-from hibernaut.store.logs import Span
+from hibernaut.store.logs import IdRange
 from hibernaut.store.retries import RetryPolicy
 from hibernaut.store.runs import RunState
 from hibernaut.store.stores import Stores, stores_over
@@ -79,7 +79,7 @@ def test_nothing_of_a_run_is_left(table: SqliteTable, blobs: DiskBlobs, tmp_path
     stores.deletion.run(TENANT, run)
     assert table.query(keys.run(TENANT, run.id).pk) == []
     assert [row["sk"] for row in stores.runs.walk(TENANT, [AGENT])] == [f"RUN#{other.id}"]
-    assert [step.run_id for step in stores.steps.walk(TENANT, Span(), chunk=10)] == [other.id]
+    assert [step.run_id for step in stores.steps.walk(TENANT, IdRange(), chunk=10)] == [other.id]
     assert len(before - files(tmp_path)) == len(files(tmp_path)) == 2
     assert len(table.query(keys.run(TENANT, other.id).pk)) == batches + 2
     stores.deletion.run(TENANT, run)

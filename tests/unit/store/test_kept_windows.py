@@ -9,7 +9,7 @@ import pytest
 from hibernaut.schemas.content import Base64Image, ImageContent, TextContent
 from hibernaut.schemas.message import Message
 from hibernaut.store import conversations
-from hibernaut.store.conversations import Loaded
+from hibernaut.store.conversations import LoadedConversation
 from tests.support.house import TENANT, house_in
 
 
@@ -37,6 +37,6 @@ def test_a_large_window_drives_out_what_was_kept_before(
         for agent, fields in ((first, {"tokens": 3}), (second, large)):
             head = kept.head(TENANT, agent.id)
             assert head is not None
-            kept.keep(TENANT, Loaded(head, (row(1, agent.id, **fields),)))
+            kept.keep(TENANT, LoadedConversation(head, (row(1, agent.id, **fields),)))
         assert (kept._kept.get(TENANT, first.id) is not None) is still_kept
         assert kept._kept.get(TENANT, second.id) is not None

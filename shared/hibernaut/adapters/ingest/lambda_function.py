@@ -14,7 +14,7 @@ _CONNECT_TIMEOUT, _READ_TIMEOUT = 2, 5
 logger = logging.getLogger(__name__)
 
 
-class Client(Protocol):
+class IngestLambdaClient(Protocol):
     """The used part of boto3's Lambda client."""
 
     def invoke(self, **request: Any) -> Any: ...
@@ -23,7 +23,7 @@ class Client(Protocol):
 class LambdaIngest:
     """The `Ingest` on AWS. Thread-safe."""
 
-    def __init__(self, function_name: str, client: Client | None = None) -> None:
+    def __init__(self, function_name: str, client: IngestLambdaClient | None = None) -> None:
         self._function_name = function_name
         self._client = client
         self._lock = threading.Lock()
@@ -38,12 +38,12 @@ class LambdaIngest:
         except (BotoCoreError, ClientError) as error:
             logger.error("ingestion not told", extra={"file_id": file_id, "error": type(error).__name__})
 
-    def _invocable(self) -> Client:
+    def _invocable(self) -> IngestLambdaClient:
         with self._lock:
             if self._client is None:
                 import boto3
                 from botocore.config import Config
 
                 once = Config(connect_timeout=_CONNECT_TIMEOUT, read_timeout=_READ_TIMEOUT, retries={"total_max_attempts": 1})
-                self._client = cast("Client", boto3.client("lambda", config=once))
+                self._client = cast("IngestLambdaClient", boto3.client("lambda", config=once))
             return self._client

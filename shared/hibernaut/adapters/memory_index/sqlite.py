@@ -15,7 +15,7 @@ from hibernaut.adapters.memory_index import sqlite_rows as rows
 from hibernaut.adapters.memory_index.sqlite_file import SqliteIndexFile
 from hibernaut.adapters.memory_index.sqlite_queries import narrows
 from hibernaut.adapters.memory_index.sqlite_schema import space_dropped, space_made
-from hibernaut.adapters.memory_index.sqlite_vectors import Place, Vectors, packed
+from hibernaut.adapters.memory_index.sqlite_vectors import VectorPlace, Vectors, packed
 from hibernaut.adapters.memory_index.sqlite_words import by_words
 from hibernaut.schemas.search import IndexDocument, IndexedState, IndexFound, IndexHit, IndexQuery, Tombstone, WordCounts
 
@@ -57,14 +57,14 @@ class SqliteMemoryIndex:
         if not tombstones:
             return
         with self._file.writing() as writer:
-            touched = set[Place]()
+            touched = set[VectorPlace]()
             numbers = {tenant: self._made(writer, space, tenant, []) for tenant in {each.tenant for each in tombstones}}
             for number in numbers.values():
                 self._forget_old_tombstones(writer, number)
             for tombstone in tombstones:
                 number = numbers[tombstone.tenant]
                 if (found := rows.remove(writer, number, tombstone, self._now())) is not None:
-                    touched.add(Place(number, tombstone.tenant, *found))
+                    touched.add(VectorPlace(number, tombstone.tenant, *found))
             empty = [each for each in touched if not rows.has(writer, each.space, *each.key())]
         for place in empty:
             self._vectors.forget_place(place)
@@ -125,7 +125,7 @@ class SqliteMemoryIndex:
         rows.forget_tombstones(writer, number, self._now() - SECONDS_OF_A_TOMBSTONE)
 
     def _by_vectors(self, reader: sqlite3.Connection, number: int, query: IndexQuery, vector: bytes) -> tuple[IndexHit, ...]:
-        places = [Place(number, query.tenant, query.kind, name) for name in rows.places(reader, number, query)]
+        places = [VectorPlace(number, query.tenant, query.kind, name) for name in rows.places(reader, number, query)]
         among = rows.rows(reader, number, query) if narrows(query) else None
         near = self._vectors.nearest(reader, places, vector, among=among, limit=query.limit)
         names = rows.named(reader, number, (row for row, _ in near))

@@ -33,7 +33,7 @@ _OF_PLACE = "WHERE tenant = ? AND kind = ? AND place = ?"
 
 
 @dataclass(frozen=True)
-class Place:
+class VectorPlace:
     """Where vectors stand together. `space` is the space's number."""
 
     space: int
@@ -110,8 +110,8 @@ class Vectors:
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
         self._turn = threading.Lock()
-        self._shelves: OrderedDict[Place, _Shelf] = OrderedDict()
-        self._bytes: dict[Place, int] = {}
+        self._shelves: OrderedDict[VectorPlace, _Shelf] = OrderedDict()
+        self._bytes: dict[VectorPlace, int] = {}
 
     def forget(self, space: int) -> None:
         """The space is gone."""
@@ -119,12 +119,18 @@ class Vectors:
             if place.space == space:
                 self._let_go(place)
 
-    def forget_place(self, place: Place) -> None:
+    def forget_place(self, place: VectorPlace) -> None:
         """Nothing stands there any more."""
         self._let_go(place)
 
     def nearest(
-        self, connection: sqlite3.Connection, places: Sequence[Place], vector: bytes, *, among: Sequence[int] | None, limit: int
+        self,
+        connection: sqlite3.Connection,
+        places: Sequence[VectorPlace],
+        vector: bytes,
+        *,
+        among: Sequence[int] | None,
+        limit: int,
     ) -> list[tuple[int, float]]:
         """The nearest rows and their cosines, best first, among equals the newer rows; of `among` (ascending) where it is given.
 
@@ -149,7 +155,7 @@ class Vectors:
         order = np.lexsort((-rows, -scores))[:limit]
         return [(int(rows[place]), float(scores[place])) for place in order]
 
-    def sift(self, connection: sqlite3.Connection, places: Sequence[Place]) -> None:
+    def sift(self, connection: sqlite3.Connection, places: Sequence[VectorPlace]) -> None:
         """Forget the rows of these places that are gone."""
         import numpy as np
 
@@ -165,7 +171,7 @@ class Vectors:
             if thin:
                 self._let_go(place)
 
-    def _read(self, connection: sqlite3.Connection, place: Place, dimension: int) -> Iterator[tuple[Rows, Floats]]:
+    def _read(self, connection: sqlite3.Connection, place: VectorPlace, dimension: int) -> Iterator[tuple[Rows, Floats]]:
         """The rows that the connection sees, in pieces. Rows that other connections added later are left out."""
         last = _last(connection, place)
         shelf = self._shelf(place)
@@ -184,7 +190,7 @@ class Vectors:
             seen = int(block.rows[:count].searchsorted(last, "right"))
             yield block.rows[:seen], block.vectors[:seen]
 
-    def _filled(self, shelf: _Shelf, connection: sqlite3.Connection, place: Place, dimension: int) -> bool:
+    def _filled(self, shelf: _Shelf, connection: sqlite3.Connection, place: VectorPlace, dimension: int) -> bool:
         """Add what the shelf has not looked at. False, with nothing done, where all of it would pass the bound."""
         counting = f"SELECT count(*) FROM {place.table()} {_OF_PLACE} AND row > ?"
         (coming,) = connection.execute(counting, (*place.key(), shelf.last)).fetchone()
@@ -203,13 +209,13 @@ class Vectors:
         shelf.last = _last(connection, place)
         return True
 
-    def _shelf(self, place: Place) -> _Shelf:
+    def _shelf(self, place: VectorPlace) -> _Shelf:
         with self._turn:
             shelf = self._shelves.setdefault(place, _Shelf())
             self._shelves.move_to_end(place)
             return shelf
 
-    def _keep_bound(self, place: Place, shelf: _Shelf, dimension: int) -> None:
+    def _keep_bound(self, place: VectorPlace, shelf: _Shelf, dimension: int) -> None:
         """Count this place, and let others go, the longest unused first, until all is within the bound."""
         with self._turn:
             if place not in self._shelves:
@@ -223,19 +229,19 @@ class Vectors:
                     del self._shelves[other]
                     total -= self._bytes.pop(other, 0)
 
-    def _let_go(self, place: Place) -> None:
+    def _let_go(self, place: VectorPlace) -> None:
         with self._turn:
             self._shelves.pop(place, None)
             self._bytes.pop(place, None)
 
 
-def _last(connection: sqlite3.Connection, place: Place) -> int:
+def _last(connection: sqlite3.Connection, place: VectorPlace) -> int:
     """The newest row that the connection sees."""
     (last,) = connection.execute(f"SELECT coalesce(max(row), 0) FROM {place.table()}").fetchone()
     return int(last)
 
 
-def _stored(connection: sqlite3.Connection, place: Place, after: int) -> Iterator[tuple[Rows, Floats]]:
+def _stored(connection: sqlite3.Connection, place: VectorPlace, after: int) -> Iterator[tuple[Rows, Floats]]:
     """The place's rows behind one, as the file holds them, some thousand at once."""
     import numpy as np
 

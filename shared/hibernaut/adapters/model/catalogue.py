@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeAlias
 
-from hibernaut.adapters.model.context_windows import ContextWindows, Place
+from hibernaut.adapters.model.context_windows import ContextWindows, ProviderPlace
 from hibernaut.adapters.model.default_model import PREFERRED, default_model
 from hibernaut.adapters.model.demo.demo import PROVIDER as OWN
 from hibernaut.adapters.model.demo.demo import DemoModel
@@ -159,7 +159,7 @@ class Catalogue:
             provider.refresh(self._now)
             row = next((row for row in provider.known if row.handle == handle), None)
             if row is None and not provider.known:
-                row = Place(name, provider.kind, provider.url).model(model, self._windows.of(model))
+                row = ProviderPlace(name, provider.kind, provider.url).model(model, self._windows.of(model))
             if row is not None:
                 config = config_of_description(row)
                 return config.model_copy(update={"context_window": min(config.context_window, DEFAULT_WINDOW_CAP)})

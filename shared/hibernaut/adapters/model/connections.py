@@ -25,14 +25,14 @@ IDLE_SECONDS = 60.0
 """Seconds of idleness after which a line is closed, the next time another line is returned."""
 
 
-class Client(Protocol):
+class SdkClient(Protocol):
     """An SDK's client."""
 
     def close(self) -> None:
         """Close the client's connections."""
 
 
-C = TypeVar("C", bound=Client)
+C = TypeVar("C", bound=SdkClient)
 
 
 class Sockets:
@@ -79,7 +79,7 @@ class Sockets:
                     _shut(made)
 
 
-class Line(Generic[C]):
+class Connection(Generic[C]):
     """An SDK client with its connections."""
 
     def __init__(self, client: C, sockets: Sockets) -> None:
@@ -90,7 +90,7 @@ class Line(Generic[C]):
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Generic[C]):
+class ProviderCall(Generic[C]):
     """A call in progress: its client, and the function that aborts it."""
 
     client: C
@@ -101,22 +101,22 @@ Dial = Callable[[Callable[["Request"], None], "SSLContext"], C]
 """Makes an SDK client with this request hook and these TLS certificates."""
 
 
-class Lines(Generic[C]):
+class Connections(Generic[C]):
     """The lines to one provider. Thread-safe. The first call makes the first client."""
 
     def __init__(self, dial: Dial[C]) -> None:
         self._dial = dial
         self._lock = threading.Lock()
-        self._free: list[Line[C]] = []
+        self._free: list[Connection[C]] = []
         self._tls: SSLContext | None = None
 
     @contextmanager
-    def call(self) -> Iterator[Call[C]]:
+    def call(self) -> Iterator[ProviderCall[C]]:
         """A line for one call. After a successful call the line is reused; otherwise it is closed."""
         line = self._taken()
         well = False
         try:
-            yield Call(line.client, line.sockets.begin())
+            yield ProviderCall(line.client, line.sockets.begin())
             well = True
         finally:
             line.sockets.end()
@@ -125,15 +125,15 @@ class Lines(Generic[C]):
             else:
                 line.close()
 
-    def _taken(self) -> Line[C]:
+    def _taken(self) -> Connection[C]:
         with self._lock:
             if self._free:
                 return self._free.pop()
             tls = self._tls = self._tls or _certificates()
         sockets = Sockets()
-        return Line(self._dial(sockets.watch, tls), sockets)
+        return Connection(self._dial(sockets.watch, tls), sockets)
 
-    def _give_back(self, line: Line[C]) -> None:
+    def _give_back(self, line: Connection[C]) -> None:
         """Return a line. The most recently used line is reused first, so that unneeded ones become idle."""
         line.used_at = time.monotonic()
         with self._lock:

@@ -34,7 +34,7 @@ class ContextWindows:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ProviderPlace:
     """The address of a provider's models, and the fields that all rows of its list share. `name` is the first part of the handle,
     `kind` the wire format.
     """

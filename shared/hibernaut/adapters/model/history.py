@@ -21,7 +21,7 @@ _CLEAN_ID = re.compile(rf"[A-Za-z0-9_-]{{1,{LONGEST_ID}}}")
 
 
 @dataclass(slots=True)
-class Turn:
+class AssistantTurn:
     """An assistant turn: its rows in order, its answered calls, and their returns in the order of the calls."""
 
     rows: list[Message]
@@ -29,21 +29,21 @@ class Turn:
     returns: dict[str, ToolReturn] = field(default_factory=dict)
 
 
-History = list["Message | Turn"]
+History = list["Message | AssistantTurn"]
 """User and system rows unchanged, assistant rows as turns."""
 
 
 def history(rows: Sequence[Message]) -> History:
     """The turns of a log."""
     found: History = []
-    turn: Turn | None = None
+    turn: AssistantTurn | None = None
     for row in rows:
         role = row.role
         if role == "assistant" or (role == "approval" and row.tool_calls):
             if turn is not None and role == "approval" and found[-1] is turn and not turn.returns:
                 turn.rows.append(row)
             else:
-                turn = Turn([row])
+                turn = AssistantTurn([row])
                 found.append(turn)
             if row.tool_calls:
                 turn.calls += row.tool_calls
@@ -52,10 +52,10 @@ def history(rows: Sequence[Message]) -> History:
                 _take_returns(turn, row)
         elif role != "approval":
             found.append(row)
-    return [each for each in found if not isinstance(each, Turn) or _keeps(each, last=each is found[-1])]
+    return [each for each in found if not isinstance(each, AssistantTurn) or _keeps(each, last=each is found[-1])]
 
 
-def _take_returns(turn: Turn, row: Message) -> None:
+def _take_returns(turn: AssistantTurn, row: Message) -> None:
     asked = {call.id for call in turn.calls}
     returns = row.tool_returns or ([_legacy_return(row)] if row.tool_call_id else [])
     for each in returns:
@@ -67,7 +67,7 @@ def _legacy_return(row: Message) -> ToolReturn:
     return ToolReturn(tool_call_id=row.tool_call_id or "", status="error" if row.is_err else "success", func_response=row.text())
 
 
-def _keeps(turn: Turn, *, last: bool) -> bool:
+def _keeps(turn: AssistantTurn, *, last: bool) -> bool:
     """Remove calls without a return, and duplicate calls. False: nothing of the turn remains."""
     asked = bool(turn.calls)
     if len(turn.returns) != len(turn.calls):

@@ -34,7 +34,7 @@ def limits(seconds: float) -> Timeout:
 
 
 @dataclass(slots=True)
-class Answer:
+class HttpAnswer:
     """A response that is not read yet. `deadline` is on the monotonic clock and is checked whenever bytes arrive, so that a slow
     stream is abandoned; a silent one ends by the read time-out. `hang_up` aborts the connection.
     """

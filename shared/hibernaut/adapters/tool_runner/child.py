@@ -28,7 +28,7 @@ BALLAST = 1024 * 1024
 ALARM_GRACE = 2
 
 
-class Record(dict):  # type: ignore[type-arg]
+class AttributeDict(dict):  # type: ignore[type-arg]
     """A JSON object whose keys are attributes too, as tools written for V1's objects expect."""
 
     def __getattr__(self, name: str) -> Any:
@@ -41,7 +41,7 @@ class Record(dict):  # type: ignore[type-arg]
         self[name] = value
 
 
-class Memory(Record):
+class ToolMemory(AttributeDict):
     """The agent's core memory; after the tool has returned, it is compared with the snapshot."""
 
     def get_block(self, label: str) -> Any:
@@ -111,7 +111,7 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
         return {"status": "error", "error": described(error, job), "traceback": traced(error, job)}
 
 
-def call(job: dict[str, Any], state: Record | None) -> Any:
+def call(job: dict[str, Any], state: AttributeDict | None) -> Any:
     module = ModuleType(MODULE)
     # Dataclasses and Pydantic look up their own module.
     sys.modules[MODULE] = module
@@ -133,7 +133,7 @@ async def awaited(result: Any) -> Any:
     return await result
 
 
-def bound(function: Callable[..., Any], job: dict[str, Any], state: Record | None) -> tuple[list[Any], dict[str, Any]]:
+def bound(function: Callable[..., Any], job: dict[str, Any], state: AttributeDict | None) -> tuple[list[Any], dict[str, Any]]:
     """(positional arguments, keyword arguments): the model's, those that the server fills in, and None for absent optional
     ones.
     """
@@ -182,17 +182,17 @@ def shaped(value: Any, annotation: Any) -> Any:
     return value
 
 
-def agent_state(snapshot: dict[str, Any] | None) -> tuple[Record | None, Memory]:
+def agent_state(snapshot: dict[str, Any] | None) -> tuple[AttributeDict | None, ToolMemory]:
     if snapshot is None:
-        return None, Memory()
-    state: Record = json.loads(json.dumps(snapshot), object_hook=Record)
-    memory = Memory(state.get("memory") or {})
+        return None, ToolMemory()
+    state: AttributeDict = json.loads(json.dumps(snapshot), object_hook=AttributeDict)
+    memory = ToolMemory(state.get("memory") or {})
     memory["blocks"] = memory.get("blocks") or state.get("blocks") or []
     state["memory"] = memory
     return state, memory
 
 
-def changed(memory: Memory, snapshot: dict[str, Any] | None) -> dict[str, str]:
+def changed(memory: ToolMemory, snapshot: dict[str, Any] | None) -> dict[str, str]:
     """The blocks whose value differs from the snapshot, by label."""
     _, before = agent_state(snapshot)
     values = {block["label"]: block.get("value") for block in before.get("blocks", ())}

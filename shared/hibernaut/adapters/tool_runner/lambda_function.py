@@ -26,7 +26,7 @@ _OF_THE_TOOL = frozenset({"Sandbox.Timedout", "Runtime.ExitError", "Runtime.OutO
 _TOO_LARGE = frozenset({"RequestTooLargeException", "RequestEntityTooLargeException", "413"})
 
 
-class Client(Protocol):
+class ToolLambdaClient(Protocol):
     """The used part of boto3's Lambda client."""
 
     def invoke(self, **request: Any) -> Any: ...
@@ -35,7 +35,7 @@ class Client(Protocol):
 class LambdaRunner:
     """The `ToolRunner` on AWS. Thread-safe."""
 
-    def __init__(self, function_name: str, client: Client | None = None) -> None:
+    def __init__(self, function_name: str, client: ToolLambdaClient | None = None) -> None:
         self._function_name = function_name
         self._client = client
         self._lock = threading.Lock()
@@ -74,7 +74,7 @@ class LambdaRunner:
             return failed(job, "RuntimeError", f"it took more than its function may: {message or kind}")
         raise OSError(f"function {self._function_name} failed: {kind or 'unknown error'}")
 
-    def _invocable(self) -> Client:
+    def _invocable(self) -> ToolLambdaClient:
         with self._lock:
             if self._client is None:
                 import boto3
@@ -87,5 +87,5 @@ class LambdaRunner:
                     max_pool_connections=_CONNECTIONS,
                     tcp_keepalive=True,
                 )
-                self._client = cast("Client", boto3.client("lambda", config=config))
+                self._client = cast("ToolLambdaClient", boto3.client("lambda", config=config))
             return self._client

@@ -32,7 +32,7 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Grepped:
+class GrepResult:
     """All matches in order. `skipped`: the files that were not searched. `cut`: there are more matches."""
 
     matches: tuple[Match, ...]
@@ -48,7 +48,7 @@ def include_pattern(glob: str) -> str:
 
 
 def grep_text(
-    found: Grepped,
+    found: GrepResult,
     shown: Sequence[tuple[Match, Sequence[str], int]],
     *,
     pattern: str,

@@ -20,7 +20,7 @@ MOST_SEEN = 500
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class FileWindow:
     """A window of a file as text, and its first and last line from 1 (0 and 0: empty)."""
 
     text: str
@@ -56,7 +56,7 @@ class ShownFolder:
     files: Sequence[ShownFile]
 
 
-def view_of(lines: Sequence[str], *, start: int, total: int, limit: int, whole: bool) -> View:
+def view_of(lines: Sequence[str], *, start: int, total: int, limit: int, whole: bool) -> FileWindow:
     """The window whose first line is `lines[0]`, which is line `start` (from 0) of a file of `total` lines.
 
     `limit`: the number of characters shown at most. `whole`: the caller did not request a part of the file.
@@ -69,10 +69,10 @@ def view_of(lines: Sequence[str], *, start: int, total: int, limit: int, whole: 
         header = f"[Viewing lines {min(start + 1, total)} to {last} (out of {total} lines)]"
     text = "\n".join([header, *numbered])
     if len(text) <= limit:
-        return View(text, start + 1 if lines else 0, last if lines else 0)
+        return FileWindow(text, start + 1 if lines else 0, last if lines else 0)
     note = f"{TRUNCATED}\n{CUT}"
     kept = text[: max(len(header), limit - len(note))]
-    return View(kept + note, start + 1 if lines else 0, start + max(1, kept.count("\n")))
+    return FileWindow(kept + note, start + 1 if lines else 0, start + max(1, kept.count("\n")))
 
 
 def opened(desk: Desk, wanted: Mapping[str, OpenFile], *, most: int, there: Collection[str], alone: bool = False) -> Cleared:

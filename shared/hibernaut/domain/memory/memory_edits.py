@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from hibernaut.domain import prompt_tags
-from hibernaut.domain.memory.memory_patch import Add, Delete, Section, Update, patched, sections
+from hibernaut.domain.memory.memory_patch import AddSection, DeleteSection, Section, UpdateSection, patched, sections
 from hibernaut.domain.memory.memory_texts import Refused, inserted, replaced_everywhere, replaced_once, unnumbered
 from hibernaut.domain.tools.tool_returns import storable
 from hibernaut.schemas.base import Json, JsonObject
@@ -27,7 +27,7 @@ _MANY = 10**9
 
 
 @dataclass(frozen=True, slots=True)
-class Edited:
+class BlockEdited:
     """A block gets a new value."""
 
     label: str
@@ -35,7 +35,7 @@ class Edited:
 
 
 @dataclass(frozen=True, slots=True)
-class Created:
+class BlockCreated:
     """The agent gets a new block."""
 
     label: str
@@ -44,14 +44,14 @@ class Created:
 
 
 @dataclass(frozen=True, slots=True)
-class Detached:
+class BlockDetached:
     """The block is detached from this agent; it is not deleted."""
 
     label: str
 
 
 @dataclass(frozen=True, slots=True)
-class Renamed:
+class BlockRenamed:
     """A block gets a new label."""
 
     label: str
@@ -59,14 +59,14 @@ class Renamed:
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class BlockDescribed:
     """A block gets a new description."""
 
     label: str
     description: str
 
 
-BlockChange = Edited | Created | Detached | Renamed | Described
+BlockChange = BlockEdited | BlockCreated | BlockDetached | BlockRenamed | BlockDescribed
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +109,9 @@ def changed(blocks: Sequence[Block], changes: Sequence[BlockChange]) -> list[Blo
     """
     copy = list(blocks)
     for change in changes:
-        if isinstance(change, Created):
+        if isinstance(change, BlockCreated):
             copy.append(Block.model_construct(id="", label=change.label, value=change.value, description=change.description))
-        elif isinstance(change, Detached):
+        elif isinstance(change, BlockDetached):
             copy = [block for block in copy if block.label != change.label]
         else:
             copy = [block.model_copy(update=_update(change)) if block.label == change.label else block for block in copy]
@@ -132,13 +132,13 @@ def written_over(values: Mapping[str, str], blocks: Sequence[Block]) -> EditResu
     return EditResult("success", None, changes)
 
 
-def _update(change: Edited | Renamed | Described) -> dict[str, str]:
+def _update(change: BlockEdited | BlockRenamed | BlockDescribed) -> dict[str, str]:
     match change:
-        case Edited():
+        case BlockEdited():
             return {"value": change.value}
-        case Renamed():
+        case BlockRenamed():
             return {"label": change.new_label}
-        case Described():
+        case BlockDescribed():
             return {"description": change.description}
     assert_never(change)
 
@@ -187,11 +187,11 @@ def _memory_apply_patch(args: JsonObject, blocks: Sequence[Block]) -> _Outcome:
 def _patch_section(section: Section, blocks: Sequence[Block]) -> tuple[BlockChange, ...]:
     label = _unrooted(section.label)
     match section:
-        case Add():
+        case AddSection():
             return _create(label, section.value, section.description, blocks)
-        case Delete():
-            return (Detached(_named(_writable(blocks, label))),)
-        case Update():
+        case DeleteSection():
+            return (BlockDetached(_named(_writable(blocks, label))),)
+        case UpdateSection():
             block = _writable(blocks, label)
             if not section.patch and section.new_label is None:
                 raise Refused(f"Not patched: the section of `{label}` holds no change.")
@@ -202,15 +202,15 @@ def _patch_section(section: Section, blocks: Sequence[Block]) -> tuple[BlockChan
 
 def _summary(change: BlockChange) -> str:
     match change:
-        case Edited():
+        case BlockEdited():
             return f"edited `{change.label}`"
-        case Created():
+        case BlockCreated():
             return f"created `{change.label}`"
-        case Detached():
+        case BlockDetached():
             return f"removed `{change.label}`"
-        case Renamed():
+        case BlockRenamed():
             return f"renamed `{change.label}` to `{change.new_label}`"
-        case Described():
+        case BlockDescribed():
             return f"described `{change.label}` anew"
     assert_never(change)
 
@@ -236,13 +236,13 @@ def _memory_insert_command(args: JsonObject, blocks: Sequence[Block]) -> _Outcom
 
 
 def _memory_delete(args: JsonObject, blocks: Sequence[Block]) -> _Outcome:
-    return _told((Detached(_named(_writable(blocks, _path(args, "path")))),))
+    return _told((BlockDetached(_named(_writable(blocks, _path(args, "path")))),))
 
 
 def _memory_rename(args: JsonObject, blocks: Sequence[Block]) -> _Outcome:
     block = _writable(blocks, _path(args, "path" if args.get("old_path") is None else "old_path"))
     if args.get("new_path") is None:
-        return _told((Described(_named(block), _text(args, "description")),))
+        return _told((BlockDescribed(_named(block), _text(args, "description")),))
     return _told((_rename(block, _path(args, "new_path"), blocks),))
 
 
@@ -281,7 +281,7 @@ def _edit(block: Block, value: str) -> _Outcome:
             f"Not edited: block `{block.label}` would hold {len(value)} characters, and its limit is {block.limit}. "
             "Write less, or first shorten what the block already says."
         )
-    return value, () if value == block.value else (Edited(_named(block), value),)
+    return value, () if value == block.value else (BlockEdited(_named(block), value),)
 
 
 def _create(label: str, value: str, description: str | None, blocks: Sequence[Block]) -> tuple[BlockChange, ...]:
@@ -290,12 +290,12 @@ def _create(label: str, value: str, description: str | None, blocks: Sequence[Bl
         raise Refused(
             f"Not created: block `{label}` would hold {len(value)} characters, and its limit is {DEFAULT_LIMIT}. Write less."
         )
-    return (Created(label, value, description),)
+    return (BlockCreated(label, value, description),)
 
 
-def _rename(block: Block, new_label: str, blocks: Sequence[Block]) -> Renamed:
+def _rename(block: Block, new_label: str, blocks: Sequence[Block]) -> BlockRenamed:
     _free(new_label, blocks)
-    return Renamed(_named(block), new_label)
+    return BlockRenamed(_named(block), new_label)
 
 
 def _free(label: str, blocks: Sequence[Block]) -> None:

@@ -23,7 +23,7 @@ _BARE = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Add:
+class AddSection:
     """The section that adds a block."""
 
     label: str
@@ -32,7 +32,7 @@ class Add:
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class UpdateSection:
     """The section that edits a block. `patch` applies to this block only; it is empty if the section only renames the block."""
 
     label: str
@@ -41,13 +41,13 @@ class Update:
 
 
 @dataclass(frozen=True, slots=True)
-class Delete:
+class DeleteSection:
     """The section that deletes a block."""
 
     label: str
 
 
-Section = Add | Update | Delete
+Section = AddSection | UpdateSection | DeleteSection
 
 
 class _Line(NamedTuple):
@@ -78,12 +78,12 @@ def _section(kind: str, label: str, body: Sequence[str]) -> Section:
         case "Update":
             moves = [match[1] for line in body if (match := _MOVE.match(line))]
             patch = "\n".join(line for line in body if not _MOVE.match(line)).strip("\n")
-            return Update(label, patch, moves[0] if moves else None)
+            return UpdateSection(label, patch, moves[0] if moves else None)
         case _:
-            return Delete(label)
+            return DeleteSection(label)
 
 
-def _added(label: str, body: Sequence[str]) -> Add:
+def _added(label: str, body: Sequence[str]) -> AddSection:
     """The section of a new block; either all of its lines have a `+` or none."""
     lines = "\n".join(body).rstrip().split("\n")
     description = _DESCRIPTION.match(lines[0])
@@ -91,7 +91,7 @@ def _added(label: str, body: Sequence[str]) -> Add:
         lines = lines[1:]
     if all(line.startswith("+") for line in lines if line):
         lines = [line[1:] for line in lines]
-    return Add(label, "\n".join(lines), description[1] if description else None)
+    return AddSection(label, "\n".join(lines), description[1] if description else None)
 
 
 def patched(value: str, patch: str) -> str:

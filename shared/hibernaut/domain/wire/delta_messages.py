@@ -20,7 +20,7 @@ from hibernaut.schemas.letta_message import (
 )
 
 
-class _Common(TypedDict):
+class _DeltaFields(TypedDict):
     """The fields that all messages of a stream share."""
 
     id: str
@@ -32,7 +32,7 @@ class _Common(TypedDict):
 
 def render_delta(delta: DeltaEvent, run_id: str) -> DeltaMessage:
     """The stream message for one delta."""
-    common = _Common(
+    common = _DeltaFields(
         id=delta.message_id,
         date=message_date(delta.at),
         otid=derived_otid(delta.message_id, delta.index),

@@ -24,7 +24,7 @@ THINKING = "thinking"
 
 
 @dataclass(slots=True)
-class _Call:
+class _DeltaCall:
     """The known part of a call. `kind` None: the call appears as the text of its argument; `early` holds arguments that arrived
     before the name.
     """
@@ -37,7 +37,7 @@ class _Call:
     early: list[str] = field(default_factory=list)
 
 
-class Telling:
+class DeltaRenderer:
     """The stream of one reply. `parallel`: more than the first call counts. `shown` are the types of the messages that were
     streamed so far.
     """
@@ -47,7 +47,7 @@ class Telling:
         self._stamp = stamp
         self._how = how
         self._parallel = parallel
-        self._calls: dict[int, _Call] = {}
+        self._calls: dict[int, _DeltaCall] = {}
         self._type: DeltaType | None = None
         self._index = -1
         self._texted = self._thought = False
@@ -81,7 +81,7 @@ class Telling:
     def _of_call(self, delta: Delta) -> None:
         call = self._calls.get(delta.index)
         if call is None:
-            call = self._calls[delta.index] = _Call(self._unique(delta))
+            call = self._calls[delta.index] = _DeltaCall(self._unique(delta))
         if delta.kind == "tool_name":
             self._begin(call, delta.text)
             early, call.early = call.early, []
@@ -98,7 +98,7 @@ class Telling:
         call_id = delta.call_id if delta.call_id and delta.call_id not in taken else f"{delta.call_id or 'call'}_{delta.index}"
         return storable(call_id)
 
-    def _begin(self, call: _Call, name: str) -> None:
+    def _begin(self, call: _DeltaCall, name: str) -> None:
         call.name = storable(name)
         if is_held(self._actor, name):
             call.kind = "approval_request_message"
@@ -111,11 +111,11 @@ class Telling:
         if call.reader is None:
             self._name(call, call.kind)
 
-    def _name(self, call: _Call, kind: DeltaType) -> None:
+    def _name(self, call: _DeltaCall, kind: DeltaType) -> None:
         call.named = True
         self._tell(kind, name=call.name, call_id=call.id)
 
-    def _arguments(self, call: _Call, text: str) -> None:
+    def _arguments(self, call: _DeltaCall, text: str) -> None:
         if call.reader is None:
             self._written(call, storable(text))
             return
@@ -127,7 +127,7 @@ class Telling:
             else:
                 self._tell("assistant_message", piece)
 
-    def _written(self, call: _Call, text: str) -> None:
+    def _written(self, call: _DeltaCall, text: str) -> None:
         if call.kind is None:
             return
         if not call.named:

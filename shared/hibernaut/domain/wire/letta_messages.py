@@ -99,7 +99,7 @@ def _shown(message: Message, how: Rendering) -> list[LettaMessage]:
     assert_never(message.role)
 
 
-class _Common(TypedDict):
+class _RenderedFields(TypedDict):
     """The fields that all messages share."""
 
     id: str
@@ -112,7 +112,7 @@ class _Common(TypedDict):
     run_id: str | None
 
 
-def _common(message: Message, index: int = 0, *, name: str | None = None) -> _Common:
+def _common(message: Message, index: int = 0, *, name: str | None = None) -> _RenderedFields:
     """The fields that all messages share. The row's own otid belongs to its first message; the otids of the others are derived
     (digest 5.2).
     """
@@ -181,7 +181,7 @@ def _thoughts_and_text(message: Message, how: Rendering) -> list[LettaMessage]:
     return shown
 
 
-def _thought(part: object, common: _Common) -> ReasoningMessage | HiddenReasoningMessage | None:
+def _thought(part: object, common: _RenderedFields) -> ReasoningMessage | HiddenReasoningMessage | None:
     match part:
         case ReasoningContent():
             source: Literal["reasoner_model", "non_reasoner_model"] = "reasoner_model" if part.is_native else "non_reasoner_model"

@@ -31,7 +31,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Sought(Generic[Row]):
+class FilteredPage(Generic[Row]):
     """A filtered page. `rest`: the filter stopped early, because it reached the number of rows that one request may read; it is
     the cursor for the next request. None: no row was left out.
     """
@@ -42,7 +42,7 @@ class Sought(Generic[Row]):
 
 def sought(
     rows: Iterable[Row], admits: Callable[[Row], bool], *, limit: int, most: int, cursor: Cursor, id_of: Callable[[Row], str]
-) -> Sought[Row]:
+) -> FilteredPage[Row]:
     """The first `limit` rows that `admits` accepts, among the first `most` rows. `cursor` names the direction in which a next
     request continues.
     """
@@ -52,11 +52,11 @@ def sought(
         if len(found) == limit:
             break
         if read == most:
-            return Sought(found, (cursor, last))
+            return FilteredPage(found, (cursor, last))
         last = id_of(row)
         if admits(row):
             found.append(row)
-    return Sought(found)
+    return FilteredPage(found)
 
 
 def page(rows: Sequence[Row], asked: Page, *, id_of: Callable[[Row], str], place: Callable[[Row], Place]) -> list[Row]:

@@ -28,7 +28,7 @@ REST = 0.5
 """Seconds after which the background thread retries failed records."""
 
 
-class Feed:
+class StreamFeed:
     """One mapping of the template, and its position in the stream. A function gets each record at least once, in order."""
 
     def __init__(self, properties: JsonObject, lambdas: Lambdas) -> None:
@@ -120,12 +120,12 @@ class Feed:
 class Feeds:
     """All mappings of a stack."""
 
-    def __init__(self, feeds: Sequence[Feed]) -> None:
+    def __init__(self, feeds: Sequence[StreamFeed]) -> None:
         self._feeds = feeds
 
     @classmethod
     def of(cls, stack: Stack, lambdas: Lambdas) -> Self:
-        return cls([Feed(one.properties, lambdas) for one in stack.of_type("AWS::Lambda::EventSourceMapping")])
+        return cls([StreamFeed(one.properties, lambdas) for one in stack.of_type("AWS::Lambda::EventSourceMapping")])
 
     def pump(self) -> int:
         """As `Feed.pump`, for all mappings; returns the total."""

@@ -15,7 +15,14 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import NamedTuple
 
-from hibernaut.local.aws_offline.gateway_events import Headers, MalformedReply, Request, Response, event_of, response_of
+from hibernaut.local.aws_offline.gateway_events import (
+    GatewayRequest,
+    GatewayResponse,
+    Headers,
+    MalformedReply,
+    event_of,
+    response_of,
+)
 from hibernaut.local.aws_offline.lambdas import PAYLOAD_LIMIT, Lambdas, Reply
 from hibernaut.local.aws_offline.routes import Route, Routes
 from hibernaut.local.aws_offline.stack import Stack
@@ -65,10 +72,10 @@ class Gateway:
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="gateway")
         self._streams = Streams(lambdas)
 
-    def answer(self, request: Request) -> Response:
+    def answer(self, request: GatewayRequest) -> GatewayResponse:
         """The final response to a request, including gateway responses. A broken stream is a 502 here."""
         way = self._way(request)
-        if isinstance(way, Response):
+        if isinstance(way, GatewayResponse):
             return way
         if not way.streams:
             return self._whole(way, request)
@@ -88,7 +95,7 @@ class Gateway:
         """The resource for a path, or None."""
         return self._routes.of(path)
 
-    def _way(self, request: Request) -> Way | Response:
+    def _way(self, request: GatewayRequest) -> Way | GatewayResponse:
         route = self.route_of(request.path)
         methods = [self._methods.get((route.resource, method)) for method in (request.method, "ANY")] if route else []
         integration = next((one for one in methods if one is not None), None)
@@ -102,13 +109,13 @@ class Gateway:
         streams = integration.get("ResponseTransferMode") == "STREAM"
         return Way(route, address[1], integration["TimeoutInMillis"] / 1000, streams)
 
-    def _event(self, way: Way, request: Request) -> JsonObject:
+    def _event(self, way: Way, request: GatewayRequest) -> JsonObject:
         return event_of(request, way.route, stage=self._stage, binary=self._binary)
 
-    def _whole(self, way: Way, request: Request) -> Response:
+    def _whole(self, way: Way, request: GatewayRequest) -> GatewayResponse:
         return self._outcome(self._lambdas.invoke(way.function, self._event(way, request), timeout=way.seconds), request)
 
-    async def _stream(self, way: Way, request: Request, receive: Callable[[], Awaitable[Message]], send: Send) -> None:
+    async def _stream(self, way: Way, request: GatewayRequest, receive: Callable[[], Awaitable[Message]], send: Send) -> None:
         """Pass on the response as it arrives. Raises: Broken if it ends too early."""
         begun = False
 
@@ -126,7 +133,7 @@ class Gateway:
                 raise
             await _send(self._refusal("DEFAULT_5XX", 502), send)
 
-    async def _collected(self, way: Way, request: Request) -> Response:
+    async def _collected(self, way: Way, request: GatewayRequest) -> GatewayResponse:
         messages: list[Message] = []
 
         async def send(message: Message) -> None:
@@ -137,9 +144,9 @@ class Gateway:
         except Broken:
             return self._refusal("DEFAULT_5XX", 502)
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in messages[0]["headers"]]
-        return Response(messages[0]["status"], headers, b"".join(message.get("body", b"") for message in messages[1:]))
+        return GatewayResponse(messages[0]["status"], headers, b"".join(message.get("body", b"") for message in messages[1:]))
 
-    def _outcome(self, reply: Reply, request: Request) -> Response:
+    def _outcome(self, reply: Reply, request: GatewayRequest) -> GatewayResponse:
         match reply.error:
             case None:
                 try:
@@ -153,12 +160,14 @@ class Gateway:
             case _:
                 return self._refusal("DEFAULT_5XX", 502)
 
-    def _refusal(self, kind: str, status: int) -> Response:
+    def _refusal(self, kind: str, status: int) -> GatewayResponse:
         written = self._refusals.get(kind, {})
         body = written.get("ResponseTemplates", {}).get("application/json", json.dumps({"message": None}))
         marks = written.get("ResponseParameters", {})
         headers = [(name.removeprefix("gatewayresponse.header."), str(value).strip("'")) for name, value in marks.items()]
-        return Response(int(written.get("StatusCode", status)), [("content-type", "application/json"), *headers], body.encode())
+        return GatewayResponse(
+            int(written.get("StatusCode", status)), [("content-type", "application/json"), *headers], body.encode()
+        )
 
     async def __call__(self, scope: Message, receive: Callable[[], Awaitable[Message]], send: Send) -> None:
         if scope["type"] != "http":
@@ -182,7 +191,7 @@ class _Loop:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True, name="streams")
         self._thread.start()
 
-    def ask(self, question: Coroutine[None, None, Response]) -> Response:
+    def ask(self, question: Coroutine[None, None, GatewayResponse]) -> GatewayResponse:
         return asyncio.run_coroutine_threadsafe(question, self._loop).result()
 
     def close(self) -> None:
@@ -205,7 +214,7 @@ async def _never() -> Message:
     return {"type": "http.disconnect"}
 
 
-async def _send(response: Response, send: Send, *, empty: bool = False) -> None:
+async def _send(response: GatewayResponse, send: Send, *, empty: bool = False) -> None:
     headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in response.headers]
     length = (b"content-length", str(len(response.body)).encode())
     headers = [pair for pair in headers if pair[0] not in (b"content-length", b"transfer-encoding")]
@@ -213,7 +222,7 @@ async def _send(response: Response, send: Send, *, empty: bool = False) -> None:
     await send({"type": "http.response.body", "body": b"" if empty else response.body})
 
 
-async def _request(scope: Message, receive: Callable[[], Awaitable[Message]]) -> Request:
+async def _request(scope: Message, receive: Callable[[], Awaitable[Message]]) -> GatewayRequest:
     body = b""
     while True:
         message = await receive()
@@ -224,4 +233,4 @@ async def _request(scope: Message, receive: Callable[[], Awaitable[Message]]) ->
     headers: Headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
     headers.append(("X-Forwarded-Proto", scope["scheme"]))  # Clients reach the API itself only by https, and the header says so.
     path = scope["raw_path"].decode("ascii").split("?")[0]
-    return Request(scope["method"], path, scope["query_string"].decode("ascii"), headers, body)
+    return GatewayRequest(scope["method"], path, scope["query_string"].decode("ascii"), headers, body)

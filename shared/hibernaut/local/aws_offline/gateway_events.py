@@ -20,7 +20,7 @@ Headers = list[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class GatewayRequest:
     """An HTTP request. `path` is unchanged, without the query."""
 
     method: str
@@ -35,7 +35,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class GatewayResponse:
     """An HTTP response."""
 
     status: int
@@ -47,7 +47,7 @@ class MalformedReply(Exception):
     """The handler's reply is not a proxy response; the gateway answers 502."""
 
 
-def event_of(request: Request, route: Route, *, stage: str, binary: Sequence[str]) -> JsonObject:
+def event_of(request: GatewayRequest, route: Route, *, stage: str, binary: Sequence[str]) -> JsonObject:
     """The event of a proxy integration. `binary`: the media types that are passed on as base64."""
     query = parse_qsl(request.query, keep_blank_values=True)
     is_binary = _media_type(request.header("content-type")) in binary
@@ -68,7 +68,7 @@ def event_of(request: Request, route: Route, *, stage: str, binary: Sequence[str
     }
 
 
-def _context(request: Request, resource: str, stage: str) -> JsonObject:
+def _context(request: GatewayRequest, resource: str, stage: str) -> JsonObject:
     now = datetime.now(UTC)
     return {
         "accountId": ACCOUNT,
@@ -88,7 +88,7 @@ def _context(request: Request, resource: str, stage: str) -> JsonObject:
     }
 
 
-def response_of(reply: Json, accept: str, binary: Sequence[str]) -> Response:
+def response_of(reply: Json, accept: str, binary: Sequence[str]) -> GatewayResponse:
     """The response of a proxy integration. Raises: MalformedReply."""
     if not isinstance(reply, dict) or not isinstance(reply.get("statusCode"), int):
         raise MalformedReply
@@ -98,7 +98,7 @@ def response_of(reply: Json, accept: str, binary: Sequence[str]) -> Response:
     body = reply.get("body") or ""
     # The gateway decodes base64 only for clients that accept the media type; others get the base64 text.
     decoded = reply.get("isBase64Encoded") and (_media_type(accept) in binary or "*/*" in binary)
-    return Response(reply["statusCode"], headers, base64.b64decode(body) if decoded else body.encode())
+    return GatewayResponse(reply["statusCode"], headers, base64.b64decode(body) if decoded else body.encode())
 
 
 def _grouped(pairs: Sequence[tuple[str, str]]) -> dict[str, list[str]]:

@@ -24,7 +24,7 @@ from hibernaut.local.aws_offline.patching import put, replace
 _ENDED, _RESTS, _LISTENER = "hibernaut_ended", "hibernaut_rests", "hibernaut_listener"
 
 
-class Ended(NamedTuple):
+class ExecutionEnded(NamedTuple):
     """The end of an execution; times are in milliseconds since 1970, the input is unchanged."""
 
     arn: str
@@ -47,7 +47,7 @@ def install() -> None:
 
 
 @contextmanager
-def told_of_ends(listener: Callable[[Ended], None]) -> Iterator[None]:
+def told_of_ends(listener: Callable[[ExecutionEnded], None]) -> Iterator[None]:
     """Within the context, `listener` is called at the end of every execution, before waiting callers wake up."""
     from moto.stepfunctions.parser.backend.execution import Execution
 
@@ -90,7 +90,7 @@ def _over(execution: Any) -> None:
     listener = getattr(type(execution), _LISTENER, None)
     if listener is not None:
         listener(
-            Ended(
+            ExecutionEnded(
                 arn=execution.exec_arn,
                 machine=execution.state_machine.arn,
                 status=str(execution.status),

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from hibernaut.local.aws_offline.moto_executions import Ended
-from hibernaut.local.aws_offline.moto_objects import Created
+from hibernaut.local.aws_offline.moto_executions import ExecutionEnded
+from hibernaut.local.aws_offline.moto_objects import CreatedObjects
 
 MOTO_VERSION = "5.2.5"
 """The version whose internals are replaced. Another version needs a review of every fix."""
@@ -46,7 +46,7 @@ def wait_rest(arn: str, timeout: float = 45.0) -> str:
     return moto_executions.wait_rest(arn, timeout)
 
 
-def told_of_ends(listener: Callable[[Ended], None]) -> AbstractContextManager[None]:
+def told_of_ends(listener: Callable[[ExecutionEnded], None]) -> AbstractContextManager[None]:
     """Within the context, the listener is called at the end of every execution."""
     from hibernaut.local.aws_offline import moto_executions
 
@@ -60,7 +60,7 @@ def told_of_changes(listener: Callable[[dict[str, Any]], None]) -> AbstractConte
     return moto_dynamodb.told_of_changes(listener)
 
 
-def told_of_objects(listener: Callable[[Created], None]) -> AbstractContextManager[None]:
+def told_of_objects(listener: Callable[[CreatedObjects], None]) -> AbstractContextManager[None]:
     """Within the context, the listener is called for every new object."""
     from hibernaut.local.aws_offline import moto_objects
 

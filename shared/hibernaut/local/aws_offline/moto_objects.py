@@ -14,7 +14,7 @@ from hibernaut.local.aws_offline.patching import put
 
 
 @dataclass(frozen=True, slots=True)
-class Created:
+class CreatedObjects:
     """An object that was created or overwritten."""
 
     bucket: str
@@ -24,7 +24,7 @@ class Created:
 
 
 @contextmanager
-def told_of_objects(listener: Callable[[Created], None]) -> Iterator[None]:
+def told_of_objects(listener: Callable[[CreatedObjects], None]) -> Iterator[None]:
     """Within the context, `listener` is called for every new object as soon as it can be read."""
     from moto.s3 import notifications
 
@@ -32,7 +32,7 @@ def told_of_objects(listener: Callable[[Created], None]) -> Iterator[None]:
 
     def tell(_account: str, event: Any, bucket: Any, key: Any) -> None:
         if str(event.value).startswith("s3:ObjectCreated:"):
-            listener(Created(bucket.name, key.name, key.size, key.etag.strip('"')))
+            listener(CreatedObjects(bucket.name, key.name, key.size, key.etag.strip('"')))
 
     put(notifications, "send_event", tell)
     try:

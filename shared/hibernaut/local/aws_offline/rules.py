@@ -11,8 +11,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 
 from hibernaut.local.aws_offline.lambdas import Lambdas, Reply
-from hibernaut.local.aws_offline.moto_executions import Ended
-from hibernaut.local.aws_offline.moto_objects import Created
+from hibernaut.local.aws_offline.moto_executions import ExecutionEnded
+from hibernaut.local.aws_offline.moto_objects import CreatedObjects
 from hibernaut.local.aws_offline.place import ACCOUNT, REGION
 from hibernaut.local.aws_offline.resources import client
 from hibernaut.local.aws_offline.stack import Stack
@@ -32,11 +32,11 @@ class Rules:
         self._under_way: list[Future[Reply]] = []
         self._closed = False
 
-    def execution_ended(self, ended: Ended) -> None:
+    def execution_ended(self, ended: ExecutionEnded) -> None:
         """Invoke the targets whose pattern matches the end of the execution, on a thread of this object."""
         self._tell(status_change(ended))
 
-    def object_created(self, created: Created) -> None:
+    def object_created(self, created: CreatedObjects) -> None:
         """Invoke the targets whose pattern matches the new object."""
         self._tell(creation(created))
 
@@ -85,7 +85,7 @@ def _is(value: Json, wanted: Json) -> bool:
     return bool(value == wanted)
 
 
-def creation(created: Created) -> JsonObject:
+def creation(created: CreatedObjects) -> JsonObject:
     """The event that S3 sends for a new object."""
     bucket, key = created.bucket, created.key
     detail = {
@@ -113,7 +113,7 @@ def _event(kind: str, source: str, resource: str) -> JsonObject:
     }
 
 
-def status_change(ended: Ended) -> JsonObject:
+def status_change(ended: ExecutionEnded) -> JsonObject:
     """The event that Step Functions sends when an execution ends."""
     return {
         **_event("Step Functions Execution Status Change", "aws.states", ended.arn),

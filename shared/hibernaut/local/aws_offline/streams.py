@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import unquote
 
-from hibernaut.local.aws_offline.gateway_events import Request
+from hibernaut.local.aws_offline.gateway_events import GatewayRequest
 from hibernaut.local.aws_offline.lambdas import Lambdas
 
 Message = MutableMapping[str, Any]
@@ -32,7 +32,7 @@ class Streams:
         self._lambdas = lambdas
         self._left: set[asyncio.Future[None]] = set()
 
-    async def ask(self, function: str, request: Request, receive: Receive, send: Send, *, seconds: float) -> None:
+    async def ask(self, function: str, request: GatewayRequest, receive: Receive, send: Send, *, seconds: float) -> None:
         """Answer the request, chunk by chunk. After the body, `receive` is awaited for the client's disconnect. Raises:
         Broken.
         """
@@ -79,7 +79,7 @@ class Streams:
         reply.add_done_callback(gone)
 
 
-def _scope(request: Request) -> Message:
+def _scope(request: GatewayRequest) -> Message:
     return {
         "type": "http",
         "asgi": {"version": "3.0"},

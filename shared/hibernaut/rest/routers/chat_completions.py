@@ -27,8 +27,8 @@ from hibernaut.schemas.ids import is_id, made_at
 from hibernaut.schemas.letta_message import AssistantMessage, LettaResponse
 from hibernaut.schemas.send import LettaStreamingRequest, MessageCreate
 from hibernaut.schemas.stop import StopReason
-from hibernaut.services.logs.run_follower import Following
-from hibernaut.services.logs.run_log import Followed, RunLog
+from hibernaut.services.logs.run_follower import RunFollower
+from hibernaut.services.logs.run_log import LoggedEvent, RunLog
 
 router = APIRouter(prefix="/v1/chat", tags=["chat"], route_class=LateRoute)
 
@@ -118,7 +118,7 @@ def _completion(agent_id: str, run_id: str, whole: LettaResponse) -> ChatComplet
     )
 
 
-async def _chunks(following: Following, lanes: Lanes, log: RunLog, agent_id: str) -> AsyncIterator[str]:
+async def _chunks(following: RunFollower, lanes: Lanes, log: RunLog, agent_id: str) -> AsyncIterator[str]:
     """The run's text, piece by piece. What was written so far stands there where the run fails, and then the error."""
     yield _chunk(log.run_id, agent_id, {"role": "assistant", "content": ""})
     async for text in follow(following, lanes, log, partial(_told, log, agent_id)):
@@ -131,7 +131,7 @@ def _told(log: RunLog, agent_id: str) -> list[str | None]:
     return [text for one in log.look() for text in _pieces(one, log.run_id, agent_id)]
 
 
-def _pieces(one: Followed, run_id: str, agent_id: str) -> Iterator[str]:
+def _pieces(one: LoggedEvent, run_id: str, agent_id: str) -> Iterator[str]:
     if isinstance(one.message, AssistantMessage):
         yield _chunk(run_id, agent_id, {"content": _text(one.message)})
     match one.event:

@@ -20,7 +20,7 @@ from hibernaut.rest.lazy_routes import LateRoute
 from hibernaut.rest.routers.messages import NOT_STREAMING, ThePrepare
 from hibernaut.schemas.compaction import CompactionResponse
 from hibernaut.schemas.conversation_record import Conversation, CreateConversation, DirectRequest, UpdateConversation
-from hibernaut.schemas.errors import Conflict, PendingApproval, Unprocessable
+from hibernaut.schemas.errors import ApprovalPending, Conflict, Unprocessable
 from hibernaut.schemas.ids import AgentId, AnyConversationId, ConversationId
 from hibernaut.schemas.letta_message import LettaMessage, LettaResponse
 from hibernaut.schemas.send import ConversationMessageRequest, RetrieveStreamRequest
@@ -146,7 +146,7 @@ async def send_conversation_message(
         raise Unprocessable(NOT_STREAMING)
     try:
         return await run_responses.whole(services, lanes, caller.tenant, asked)
-    except PendingApproval as waiting:
+    except ApprovalPending as waiting:
         raise Conflict(waiting.detail) from waiting  # a text alone, unlike on the agents' routes (digest 5.4)
 
 

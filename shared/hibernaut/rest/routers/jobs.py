@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from hibernaut.domain.wire.listing import Sought
+from hibernaut.domain.wire.listing import FilteredPage
 from hibernaut.rest.dependencies import Services, TheCaller, TheServices
 from hibernaut.rest.json_responses import reply, sought
 from hibernaut.rest.lazy_routes import LateRoute
@@ -44,5 +44,5 @@ def delete_job(services: TheServices, caller: TheCaller, job_id: str) -> Respons
     return reply(services.jobs.delete(caller.tenant, job_id))
 
 
-def _page(services: Services, tenant: str, query: JobList, *, active: bool) -> Sought[Job]:
-    return Sought([]) if query.source_id is not None else services.jobs.page(tenant, query.page(), active=active)
+def _page(services: Services, tenant: str, query: JobList, *, active: bool) -> FilteredPage[Job]:
+    return FilteredPage([]) if query.source_id is not None else services.jobs.page(tenant, query.page(), active=active)

@@ -25,7 +25,7 @@ from hibernaut.schemas.letta_message import LettaMessage, LettaResponse
 from hibernaut.schemas.run import Run
 from hibernaut.schemas.send import LettaAsyncRequest, LettaRequest, LettaStreamingRequest
 from hibernaut.schemas.stop import RunStatus
-from hibernaut.services.runs.sending import Request, body_digest
+from hibernaut.services.runs.sending import SendRequest, body_digest
 
 router = APIRouter(prefix="/v1", tags=["messages"], route_class=LateRoute)
 
@@ -45,7 +45,7 @@ class CancelRequest(Schema):
 
 
 OptionalCancel = Annotated[CancelRequest, Body(default_factory=CancelRequest)]
-Prepare = Callable[[str, LettaRequest, str], Request]
+Prepare = Callable[[str, LettaRequest, str], SendRequest]
 
 
 async def prepare(request: HttpRequest) -> Prepare:
@@ -53,10 +53,10 @@ async def prepare(request: HttpRequest) -> Prepare:
     body = await request.body()
     count = request.headers.get("x-stainless-retry-count", "0")
 
-    def prepared(agent_id: str, given: LettaRequest, run_type: str) -> Request:
+    def prepared(agent_id: str, given: LettaRequest, run_type: str) -> SendRequest:
         if given.messages is not None and not given.messages:
             raise Unprocessable("Messages must not be empty")
-        return Request(
+        return SendRequest(
             agent_id=agent_id,
             body=given,
             run_type=run_type,

@@ -35,9 +35,9 @@ from hibernaut.services.agents.agent_parts import (
     opening_of,
     refuse_equal_labels,
 )
-from hibernaut.services.prompt.system_messages import Prompts, system_row
+from hibernaut.services.prompt.system_messages import SystemMessages, system_row
 from hibernaut.services.records import Records
-from hibernaut.store.conversations import Loaded
+from hibernaut.store.conversations import LoadedConversation
 
 MULTI_AGENT_TOOLS = (
     "send_message_to_agent_and_wait_for_reply",
@@ -58,7 +58,9 @@ class _Parts:
 
 
 class AgentCreation:
-    def __init__(self, records: Records, *, models: Models, prompts: Prompts) -> None:
+    """Creates agents. Thread-safe; raises what the API answers (NotFound, InvalidArgument, Conflict)."""
+
+    def __init__(self, records: Records, *, models: Models, prompts: SystemMessages) -> None:
         self._records = records
         self._models = models
         self._prompts = prompts
@@ -82,7 +84,7 @@ class AgentCreation:
             ],
             token,
         )
-        self._records.conversations.keep(tenant, Loaded(head, tuple(rows)))
+        self._records.conversations.keep(tenant, LoadedConversation(head, tuple(rows)))
         return agent
 
     def _parts(self, tenant: str, request: CreateAgentRequest, now: datetime) -> _Parts:

@@ -49,7 +49,7 @@ def shown_relations(
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _AgentRelations:
     """What the agents of one reply refer to, by id."""
 
     rows: dict[str, Item]
@@ -62,6 +62,8 @@ class _Found:
 
 
 class AgentStates:
+    """Renders stored agents as `AgentState`, resolving relations in few reads."""
+
     def __init__(self, records: Records, files: FileViews) -> None:
         self._records = records
         self._files = files
@@ -74,13 +76,13 @@ class AgentStates:
         found = self._find(tenant, agents, shown)
         return [self._state(tenant, agent, found, shown) for agent in agents]
 
-    def _find(self, tenant: str, agents: Sequence[StoredAgent], shown: frozenset[str]) -> _Found:
+    def _find(self, tenant: str, agents: Sequence[StoredAgent], shown: frozenset[str]) -> _AgentRelations:
         ids = [agent.id for agent in agents]
         block_ids = _each(agent.block_ids for agent in agents) if "blocks" in shown else []
         tool_ids = _each(agent.tool_ids for agent in agents) if "tools" in shown else []
         folder_ids = _each(agent.source_ids for agent in agents) if "sources" in shown else []
         heads = self._records.conversations.heads(tenant, ids)
-        return _Found(
+        return _AgentRelations(
             rows=self._records.agents.rows_of(tenant, ids),
             heads=heads,
             blocks=self._records.blocks.get_many(tenant, block_ids),
@@ -102,7 +104,7 @@ class AgentStates:
                     requests[asked[run_id]] = shown
         return requests
 
-    def _state(self, tenant: str, agent: StoredAgent, found: _Found, shown: frozenset[str]) -> AgentState:
+    def _state(self, tenant: str, agent: StoredAgent, found: _AgentRelations, shown: frozenset[str]) -> AgentState:
         head = found.heads.get(agent.id)
         blocks: list[Block] = [found.blocks[block_id] for block_id in agent.block_ids if block_id in found.blocks]
         secrets = _secrets(agent, shown)

@@ -46,6 +46,8 @@ _AS_GIVEN = (
 
 
 class AgentUpdates:
+    """Applies PATCH, attach and detach to agents."""
+
     def __init__(self, records: Records, *, models: Models, windows: AgentWindows) -> None:
         self._records = records
         self._models = models

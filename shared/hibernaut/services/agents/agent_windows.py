@@ -15,15 +15,17 @@ from hibernaut.schemas.conversation import Head, Window
 from hibernaut.schemas.errors import Busy, InvalidArgument, NotFound
 from hibernaut.schemas.ids import is_id
 from hibernaut.services.agents.agent_parts import opening_of
-from hibernaut.services.prompt.recompilation import Recompiling, Seen
-from hibernaut.services.prompt.system_messages import Prompts, system_row
+from hibernaut.services.prompt.recompilation import PromptSubject, Recompilation
+from hibernaut.services.prompt.system_messages import SystemMessages, system_row
 from hibernaut.services.prompt.window_overviews import WindowOverviews
 from hibernaut.services.records import Records
-from hibernaut.store.conversations import Loaded, explicit_window
+from hibernaut.store.conversations import LoadedConversation, explicit_window
 
 
 class AgentWindows:
-    def __init__(self, records: Records, *, prompts: Prompts) -> None:
+    """Resets, replaces and measures an agent's window."""
+
+    def __init__(self, records: Records, *, prompts: SystemMessages) -> None:
         self._records = records
         self._prompts = prompts
 
@@ -57,7 +59,7 @@ class AgentWindows:
             *records.conversations.put_rows(tenant, head, rows),
             token=token,
         )
-        records.conversations.keep(tenant, Loaded(after, tuple(rows)))
+        records.conversations.keep(tenant, LoadedConversation(after, tuple(rows)))
         return agent
 
     def set_window(self, tenant: str, agent: StoredAgent, message_ids: Sequence[str]) -> list[Change]:
@@ -81,11 +83,11 @@ class AgentWindows:
     def recompile(self, tenant: str, agent_id: str, *, update_time: bool = False, dry_run: bool = False) -> str:
         """The system message as memory is now, stored unless `dry_run`. Raises: NotFound."""
 
-        def see() -> Seen:
+        def see() -> PromptSubject:
             agent = self._records.agent(tenant, agent_id)
-            return Seen(agent, self._prompts.blocks_of(tenant, agent))
+            return PromptSubject(agent, self._prompts.blocks_of(tenant, agent))
 
-        recompiling = Recompiling(self._records, self._prompts)
+        recompiling = Recompilation(self._records, self._prompts)
         return recompiling.recompile(tenant, agent_id, see, update_time=update_time, dry_run=dry_run)
 
     def overview(self, tenant: str, agent_id: str) -> ContextWindowOverview:
@@ -93,7 +95,7 @@ class AgentWindows:
         agent, loaded = self._records.agent(tenant, agent_id), self._loaded(tenant, agent_id)
         return WindowOverviews(self._records, self._prompts).of(tenant, agent, loaded)
 
-    def _loaded(self, tenant: str, agent_id: str) -> Loaded:
+    def _loaded(self, tenant: str, agent_id: str) -> LoadedConversation:
         loaded = self._records.conversations.load(tenant, agent_id)
         if loaded is None:
             raise NotFound(f"Agent with ID {agent_id} not found")

@@ -16,11 +16,11 @@ from hibernaut.services.agents.agent_creation import AgentCreation
 from hibernaut.services.agents.agent_states import LOADED, AgentStates
 from hibernaut.services.agents.agent_updates import AgentUpdates
 from hibernaut.services.agents.agent_windows import AgentWindows
-from hibernaut.services.conversations.conversation_deletion import ConversationEnds
+from hibernaut.services.conversations.conversation_deletion import ConversationDeletion
 from hibernaut.services.prompt.file_views import FileViews
 from hibernaut.services.records import Records
-from hibernaut.services.turns.run_termination import Endings
-from hibernaut.store.deletion import Tombstone
+from hibernaut.services.turns.run_termination import RunTermination
+from hibernaut.store.deletion import DeletionTombstone
 from hibernaut.store.row_lists import RowList
 
 MADE = "created_at"
@@ -95,10 +95,10 @@ class Agents:
         creation: AgentCreation,
         updates: AgentUpdates,
         windows: AgentWindows,
-        endings: Endings,
+        endings: RunTermination,
     ) -> None:
         self._records = records
-        self._ends = ConversationEnds(records, endings=endings)
+        self._ends = ConversationDeletion(records, endings=endings)
         self.creation = creation
         self.updates = updates
         self.windows = windows
@@ -187,7 +187,7 @@ class Agents:
         agent = records.agent(tenant, agent_id)
         self._ends.end_runs(tenant, agent_id)
         head = records.conversations.head(tenant, agent_id)
-        mark = records.deletion.tombstone(tenant, agent_id, Tombstone(agent_id), records.clock.now())
+        mark = records.deletion.tombstone(tenant, agent_id, DeletionTombstone(agent_id), records.clock.now())
         parents = [*records.agents.delete(tenant, agent), mark]
         records.write(
             [*_links(records, tenant, agent)],

@@ -15,16 +15,16 @@ from hibernaut.schemas.conversation_record import CreateConversation, StoredConv
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.message import Message
 from hibernaut.services.models.conversation_model import agent_in
-from hibernaut.services.prompt.system_messages import Prompts, system_row
+from hibernaut.services.prompt.system_messages import SystemMessages, system_row
 from hibernaut.services.records import Records, no_conversation
-from hibernaut.store.conversations import Loaded
+from hibernaut.store.conversations import LoadedConversation
 
 MOST_SOURCES = 50
 """How many logs a fork may share parts of: as many as its transaction can mark."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Shared:
+class _SharedRows:
     """What a conversation begins with beside its system message: rows of other logs, and where they stand.
 
     `source` is the conversation that it is forked from, which must still exist, and `last` the newest message there.
@@ -38,8 +38,10 @@ class _Shared:
     source: str | None = None
 
 
-class ConversationOpenings:
-    def __init__(self, records: Records, *, prompts: Prompts, models: Models) -> None:
+class ConversationCreation:
+    """Creates conversations, empty or as forks."""
+
+    def __init__(self, records: Records, *, prompts: SystemMessages, models: Models) -> None:
         self._records = records
         self._prompts = prompts
         self._models = models
@@ -55,7 +57,7 @@ class ConversationOpenings:
                 update={name: getattr(request, name) for name in _CHOSEN}
                 | {"isolated": {block.id: copy.id for block, copy in zip(originals, copies, strict=True)}}
             )
-            self._open(tenant, agent, record, copies, _Shared())
+            self._open(tenant, agent, record, copies, _SharedRows())
             return record
 
         return self._records.until_settled(attempt)
@@ -113,7 +115,7 @@ class ConversationOpenings:
         )
 
     def _open(
-        self, tenant: str, agent: StoredAgent, record: StoredConversation, copies: Sequence[StoredBlock], shared: _Shared
+        self, tenant: str, agent: StoredAgent, record: StoredConversation, copies: Sequence[StoredBlock], shared: _SharedRows
     ) -> None:
         records, token = self._records, self._records.ids.token()
         seen = agent_in(agent, record, self._models)
@@ -139,7 +141,7 @@ class ConversationOpenings:
         parents = self._parents(tenant, record, head, system, token)
         there = [records.conversations.there(tenant, shared.source)] if shared.source else []
         records.write(children, [*parents, *there], token)
-        records.conversations.keep(tenant, Loaded(head, (system, *shared.rows)))
+        records.conversations.keep(tenant, LoadedConversation(head, (system, *shared.rows)))
 
     def _parents(self, tenant: str, record: StoredConversation, head: Head, system: Message, token: str) -> list[Change]:
         """What makes the conversation visible, with the marks on the logs that it shares."""
@@ -161,12 +163,12 @@ _CHOSEN = ("summary", "description", "model", "model_settings", "context_window_
 _INHERITED = ("model", "model_settings", "context_window_limit")
 
 
-def _shared(loaded: Loaded, message_id: str | None) -> _Shared:
+def _shared(loaded: LoadedConversation, message_id: str | None) -> _SharedRows:
     rows = loaded.messages[1:]
     if message_id is not None and message_id not in {row.id for row in loaded.messages}:
         raise NotFound(f"Message with id {message_id} not found in the context of conversation {loaded.head.id}.")
     shared = forks.shared(rows, message_id)
-    return _Shared(
+    return _SharedRows(
         rows=shared,
         segments=forks.segments(loaded.head, shared),
         pinned=[row.id for row in shared if row.id in set(loaded.head.window.pinned)],

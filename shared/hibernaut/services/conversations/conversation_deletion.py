@@ -12,8 +12,8 @@ from hibernaut.schemas.conversation_record import StoredConversation
 from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.records import Records
-from hibernaut.services.turns.run_termination import Endings
-from hibernaut.store.deletion import Tombstone
+from hibernaut.services.turns.run_termination import RunTermination
+from hibernaut.store.deletion import DeletionTombstone
 
 MOST_RUNS = 10_000
 """How many runs of a conversation are ended before deleting it is given up."""
@@ -21,8 +21,10 @@ AT_ONCE = 16
 """Conversations of an agent whose records are read together when they are deleted."""
 
 
-class ConversationEnds:
-    def __init__(self, records: Records, *, endings: Endings) -> None:
+class ConversationDeletion:
+    """Ends a conversation's runs and deletes conversations."""
+
+    def __init__(self, records: Records, *, endings: RunTermination) -> None:
         self._records = records
         self._endings = endings
 
@@ -76,7 +78,7 @@ class ConversationEnds:
         self.end_runs(tenant, conversation_id)
         head = records.conversations.head(tenant, conversation_id)
         sources = list(dict.fromkeys(one.conversation for one in head.segments)) if head else []
-        left = Tombstone(record.agent_id, tuple(dict.fromkeys([conversation_id, *sources])))
+        left = DeletionTombstone(record.agent_id, tuple(dict.fromkeys([conversation_id, *sources])))
         blocks = records.blocks.get_many(tenant, record.isolated_block_ids).values()
         copies: list[Change] = [change for block in blocks for change in records.blocks.delete(tenant, block)]
         parents: list[Change] = [
@@ -87,7 +89,7 @@ class ConversationEnds:
         ]
         records.write(copies, parents, records.ids.token())
 
-    def _delete_log(self, tenant: str, identifier: str, left: Tombstone, conversation: str) -> None:
+    def _delete_log(self, tenant: str, identifier: str, left: DeletionTombstone, conversation: str) -> None:
         """Nobody can fork a conversation that has ended, so what its forks refer to only becomes less."""
         deletion = self._records.deletion
         forks = self._records.conversations.forks(tenant, conversation)

@@ -17,14 +17,14 @@ from hibernaut.ports.table import Item
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.conversation_record import Conversation, StoredConversation, UpdateConversation
-from hibernaut.services.conversations.conversation_creation import ConversationOpenings
-from hibernaut.services.conversations.conversation_deletion import ConversationEnds
+from hibernaut.services.conversations.conversation_creation import ConversationCreation
+from hibernaut.services.conversations.conversation_deletion import ConversationDeletion
 from hibernaut.services.models.conversation_model import agent_in, chosen
-from hibernaut.services.prompt.recompilation import Recompiling, Seen
-from hibernaut.services.prompt.system_messages import Prompts
+from hibernaut.services.prompt.recompilation import PromptSubject, Recompilation
+from hibernaut.services.prompt.system_messages import SystemMessages
 from hibernaut.services.records import Records, no_conversation
 from hibernaut.store import keys
-from hibernaut.store.logs import Span
+from hibernaut.store.logs import IdRange
 from hibernaut.store.row_lists import MOST_AT_ONCE
 
 DEFAULT = "default"
@@ -34,7 +34,7 @@ _SHARED = [name for name in Conversation.model_fields if name in StoredConversat
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ConversationTarget:
     """The conversation that a route means: one with a record, or (`record` None) the agent's own."""
 
     agent_id: str
@@ -67,7 +67,13 @@ class Conversations:
     """The way in to everything that is asked of conversations; `openings` and `ends` are the parts that make and end them."""
 
     def __init__(
-        self, records: Records, *, prompts: Prompts, models: Models, openings: ConversationOpenings, ends: ConversationEnds
+        self,
+        records: Records,
+        *,
+        prompts: SystemMessages,
+        models: Models,
+        openings: ConversationCreation,
+        ends: ConversationDeletion,
     ) -> None:
         self._records = records
         self._prompts = prompts
@@ -75,15 +81,15 @@ class Conversations:
         self.openings = openings
         self.ends = ends
 
-    def target(self, tenant: str, conversation_id: str, agent_id: str | None) -> Target:
+    def target(self, tenant: str, conversation_id: str, agent_id: str | None) -> ConversationTarget:
         """`conv-…`, or an agent's own conversation: `default` with the agent's id, or that id in its place. Raises: NotFound."""
         if conversation_id.startswith("conv-"):
             record = self._records.conversation(tenant, conversation_id)
-            return Target(record.agent_id, record)
+            return ConversationTarget(record.agent_id, record)
         direct = agent_id if conversation_id == DEFAULT else conversation_id
         if direct is None:
             raise no_conversation(conversation_id)
-        return Target(self._records.agent(tenant, direct).id)
+        return ConversationTarget(self._records.agent(tenant, direct).id)
 
     def retrieve(self, tenant: str, conversation_id: str) -> Conversation:
         """Raises: NotFound."""
@@ -127,14 +133,14 @@ class Conversations:
             return rows.walk(query.after, descending=query.descending, first=query.limit)
         if query.after is not None and not records.is_listed(tenant, query.after):
             raise no_conversation(query.after)
-        span = Span(None, query.after) if query.descending else Span(query.after, None)
+        span = IdRange(None, query.after) if query.descending else IdRange(query.after, None)
         return records.walked(tenant, span, chunk=max(query.limit, 1), descending=query.descending)
 
     def _by_time(self, tenant: str, query: ConversationQuery) -> Iterator[Item]:
         """The rows behind the cursor in an order that no key serves: all are read. Raises: NotFound."""
         records = self._records.conversation_records
         rows = (
-            list(records.walked(tenant, Span(), chunk=MOST_AT_ONCE))
+            list(records.walked(tenant, IdRange(), chunk=MOST_AT_ONCE))
             if query.agent_id is None
             else records.listed(tenant, query.agent_id).all()
         )
@@ -174,15 +180,15 @@ class Conversations:
 
         return self.shown(tenant, self._records.until_settled(attempt))
 
-    def recompile(self, tenant: str, target: Target, *, dry_run: bool = False) -> str:
+    def recompile(self, tenant: str, target: ConversationTarget, *, dry_run: bool = False) -> str:
         """The system message as memory is now, with the private blocks of the conversation; stored unless `dry_run`. Raises: NotFound."""
 
-        def see() -> Seen:
+        def see() -> PromptSubject:
             agent = self._records.agent(tenant, target.agent_id)
             record = self._records.conversation(tenant, target.record.id) if target.record else None
-            return Seen(agent_in(agent, record, self._models), self._prompts.blocks_of(tenant, agent, record))
+            return PromptSubject(agent_in(agent, record, self._models), self._prompts.blocks_of(tenant, agent, record))
 
-        recompiling = Recompiling(self._records, self._prompts)
+        recompiling = Recompilation(self._records, self._prompts)
         return recompiling.recompile(tenant, target.head_id, see, update_time=True, dry_run=dry_run)
 
     def delete(self, tenant: str, conversation_id: str) -> None:

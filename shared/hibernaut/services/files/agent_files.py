@@ -12,20 +12,22 @@ from hibernaut.schemas.agent import StoredAgent
 from hibernaut.schemas.errors import Conflict, NotFound
 from hibernaut.schemas.file import AgentFile, AgentFilePage, Desk, OpenFile
 from hibernaut.schemas.ids import compose, order_of
-from hibernaut.services.prompt.file_views import Attached, FileViews, limits_of
+from hibernaut.services.prompt.file_views import AttachedFile, FileViews, limits_of
 from hibernaut.services.records import Records
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _AgentDesk:
     """An agent's files, and what it has open of them."""
 
     agent: StoredAgent
-    files: dict[str, Attached]
+    files: dict[str, AttachedFile]
     desk: Desk
 
 
 class AgentFiles:
+    """Lists, opens and closes an agent's files."""
+
     def __init__(self, records: Records, views: FileViews) -> None:
         self._records = records
         self._views = views
@@ -42,7 +44,7 @@ class AgentFiles:
         shown = [self._shown(tenant, seen, file) for file in (found[:limit] if before is None else found[-limit:])]
         return AgentFilePage(files=shown, next_cursor=shown[-1].id if shown else None, has_more=len(found) > limit)
 
-    def _shown(self, tenant: str, seen: _Seen, file: Attached) -> AgentFile:
+    def _shown(self, tenant: str, seen: _AgentDesk, file: AttachedFile) -> AgentFile:
         file_id = file.row.file_id
         window = seen.desk.open.get(file_id)
         view = self._views.view(tenant, seen.agent, file.row, window) if window else None
@@ -63,7 +65,7 @@ class AgentFiles:
     def open(self, tenant: str, agent_id: str, file_id: str) -> Sequence[str]:
         """Open a file from its beginning; the names of those that were closed to make room. Raises: NotFound, Conflict."""
 
-        def change(seen: _Seen) -> tuple[Desk, Sequence[str]]:
+        def change(seen: _AgentDesk) -> tuple[Desk, Sequence[str]]:
             if file_id not in seen.files:
                 raise self._unknown(tenant, seen.agent, file_id)
             wanted = {file_id: OpenFile(accessed=self._records.clock.now())}
@@ -75,7 +77,7 @@ class AgentFiles:
     def close(self, tenant: str, agent_id: str, file_id: str) -> None:
         """Closing what is closed changes nothing. Raises: NotFound, Conflict."""
 
-        def change(seen: _Seen) -> tuple[Desk, Sequence[str]]:
+        def change(seen: _AgentDesk) -> tuple[Desk, Sequence[str]]:
             if file_id not in seen.files:
                 raise self._unknown(tenant, seen.agent, file_id)
             return file_views.closed(seen.desk, {file_id}), ()
@@ -88,7 +90,7 @@ class AgentFiles:
             tenant, agent_id, lambda seen: (file_views.closed(seen.desk, set(seen.desk.open)), tuple(seen.desk.open))
         )
 
-    def _changed(self, tenant: str, agent_id: str, change: Callable[[_Seen], tuple[Desk, Sequence[str]]]) -> Sequence[str]:
+    def _changed(self, tenant: str, agent_id: str, change: Callable[[_AgentDesk], tuple[Desk, Sequence[str]]]) -> Sequence[str]:
         """Change the desk; the names of the files that `change` answers beside it."""
 
         def attempt() -> Sequence[str]:
@@ -102,10 +104,10 @@ class AgentFiles:
 
         return self._records.until_settled(attempt)
 
-    def _seen(self, tenant: str, agent_id: str) -> _Seen:
+    def _seen(self, tenant: str, agent_id: str) -> _AgentDesk:
         agent = self._records.agent(tenant, agent_id)
         files = {file.row.file_id: file for file in self._views.attached(tenant, agent)}
-        return _Seen(agent, files, self._records.files.desk(tenant, agent_id))
+        return _AgentDesk(agent, files, self._records.files.desk(tenant, agent_id))
 
     def _unknown(self, tenant: str, agent: StoredAgent, file_id: str) -> NotFound | Conflict:
         """Not a file of the agent's, or not read yet."""

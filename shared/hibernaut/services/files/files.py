@@ -22,8 +22,8 @@ from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.passage import Passage
 from hibernaut.services.prompt.file_views import FileViews
 from hibernaut.services.records import TRIES, Records
-from hibernaut.store.files import Row
-from hibernaut.store.passages import Passages
+from hibernaut.store.files import FileRow
+from hibernaut.store.passages import PassageStore
 
 MEBIBYTE = 1024 * 1024
 DEFAULT_LIMIT = 50 * MEBIBYTE
@@ -53,8 +53,10 @@ class Uploaded:
 
 
 class Files:
+    """Takes uploads; lists, shows and deletes files."""
+
     def __init__(
-        self, records: Records, pieces: Passages, views: FileViews, ingest: Ingest, *, limit: int = DEFAULT_LIMIT
+        self, records: Records, pieces: PassageStore, views: FileViews, ingest: Ingest, *, limit: int = DEFAULT_LIMIT
     ) -> None:
         self._records = records
         self._files = records.files
@@ -205,5 +207,5 @@ def _no_folder(folder_id: str) -> str:
     return f"Source not found with id='['{folder_id}']'"
 
 
-def _id(row: Row) -> str:
+def _id(row: FileRow) -> str:
     return row.file_id

@@ -21,6 +21,8 @@ _GIVEN = ("name", "description", "instructions", "metadata", "embedding_config")
 
 
 class Folders:
+    """Creates, changes, lists and deletes folders."""
+
     def __init__(self, records: Records, *, models: Models, files: Files, agents: AgentUpdates) -> None:
         self._records = records
         self._models = models

@@ -26,7 +26,7 @@ from hibernaut.schemas.passage import Passage
 from hibernaut.services.host import Host
 from hibernaut.services.prompt.file_views import FileViews, limits_of
 from hibernaut.store.codec import INLINE_BYTES
-from hibernaut.store.files import GONE, Taken
+from hibernaut.store.files import GONE, LeasedFile
 from hibernaut.store.stores import Stores
 
 LEASE = timedelta(minutes=5)
@@ -57,7 +57,7 @@ class _Job:
     """A file that this worker has taken."""
 
     tenant: str
-    taken: Taken
+    taken: LeasedFile
 
     @property
     def file(self) -> StoredFile:
@@ -65,6 +65,8 @@ class _Job:
 
 
 class Ingestion:
+    """Reads uploaded files: text, pieces, and the agents' open windows."""
+
     def __init__(self, stores: Stores, host: Host, embedders: Embedders, *, indexed: bool = True) -> None:
         """`indexed`: an index is fed from the table, so that somebody embeds."""
         self._stores = stores
@@ -93,14 +95,14 @@ class Ingestion:
         if before is None or before.file.status in ENDED or before.token == GONE or self._alive(before):
             return None
         file = before.file.model_copy(update={"takes": before.file.takes + 1})
-        after = Taken(file, self._host.ids.token(), self._host.holder, self._until(LEASE))
+        after = LeasedFile(file, self._host.ids.token(), self._host.holder, self._until(LEASE))
         try:
             self._stores.writer.write(self._files.take(tenant, before, after), token=after.token)
         except ConditionFailed:
             return None
         return _Job(tenant, after)
 
-    def _alive(self, taken: Taken) -> bool:
+    def _alive(self, taken: LeasedFile) -> bool:
         """Whether another worker may be at the file right now."""
         if self._host.alone and taken.holder != self._host.holder:
             return False

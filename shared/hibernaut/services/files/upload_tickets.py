@@ -18,6 +18,8 @@ GOOD_FOR = timedelta(minutes=15)
 
 
 class UploadTickets:
+    """Announces uploads that go straight to the blob store."""
+
     def __init__(self, files: Files, uploads: Uploads | None) -> None:
         """`uploads` None: there is no such way here."""
         self._files = files

@@ -16,8 +16,8 @@ from hibernaut.ports.web import WebFailure
 from hibernaut.schemas.base import JsonObject, wire_time
 from hibernaut.schemas.run import StoredRun
 from hibernaut.services.host import Host
-from hibernaut.services.logs.messages import MessageQuery, Messages
-from hibernaut.services.logs.run_follower import Following
+from hibernaut.services.logs.messages import MessageLists, MessageQuery
+from hibernaut.services.logs.run_follower import RunFollower
 from hibernaut.store.runs import RunState, unchanged
 from hibernaut.store.stores import Stores
 
@@ -31,11 +31,13 @@ logger = logging.getLogger(__name__)
 
 
 class Callbacks:
+    """Calls a run's `callback_url` once after its end."""
+
     def __init__(self, stores: Stores, host: Host) -> None:
         self._runs = stores.runs
         self._writer = stores.writer
-        self._following = Following(stores, host)
-        self._messages = Messages(
+        self._following = RunFollower(stores, host)
+        self._messages = MessageLists(
             agents=stores.agents, conversations=stores.conversations, agent_logs=stores.agent_logs, log=stores.messages
         )
         self._clock = host.clock

@@ -18,10 +18,10 @@ from hibernaut.schemas.letta_message import LettaMessage
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.run import StoredRun
 from hibernaut.store.agent_logs import AgentLogs
-from hibernaut.store.agents import Agents
-from hibernaut.store.conversations import Conversations
-from hibernaut.store.logs import Span
-from hibernaut.store.messages import Messages as Log
+from hibernaut.store.agents import AgentStore
+from hibernaut.store.conversations import ConversationStore
+from hibernaut.store.logs import IdRange
+from hibernaut.store.messages import MessageStore as Log
 
 DEFAULT_CONVERSATION = "default"
 CHUNK = 200
@@ -45,8 +45,10 @@ class MessageQuery:
     assistant_kwarg: str = "message"
 
 
-class Messages:
-    def __init__(self, *, agents: Agents, conversations: Conversations, agent_logs: AgentLogs, log: Log) -> None:
+class MessageLists:
+    """Pages of an agent's or a conversation's messages, and single messages."""
+
+    def __init__(self, *, agents: AgentStore, conversations: ConversationStore, agent_logs: AgentLogs, log: Log) -> None:
         self._agents = agents
         self._conversations = conversations
         self._agent_logs = agent_logs
@@ -70,7 +72,7 @@ class Messages:
 
     def _rows(self, tenant: str, agent_id: str, query: MessageQuery) -> list[Message]:
         if query.conversation_id is None:
-            span = Span(query.after, query.before)
+            span = IdRange(query.after, query.before)
             return self._agent_logs.page(tenant, agent_id, span, limit=query.limit, descending=query.descending)
         return self._conversations.page(
             tenant,
@@ -102,7 +104,7 @@ class Messages:
             return self.shown(tenant, self._rows(tenant, "", query), query)
         chunk = max(1, query.limit) if query.limit is not None else CHUNK
         rows: Iterable[Message] = self._log.walk(
-            tenant, Span(query.after, query.before), chunk=chunk, descending=query.descending
+            tenant, IdRange(query.after, query.before), chunk=chunk, descending=query.descending
         )
         if query.conversation_id is not None:
             rows = (row for row in rows if row.conversation_id is None)

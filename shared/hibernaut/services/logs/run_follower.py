@@ -12,7 +12,7 @@ from hibernaut.schemas.letta_message import ApprovalRequestDeltaMessage, LettaRe
 from hibernaut.schemas.run import StoredRun
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.host import Host
-from hibernaut.services.logs.run_log import Followed, RunLog
+from hibernaut.services.logs.run_log import LoggedEvent, RunLog
 from hibernaut.store.runs import LOG_LIFE, RunState
 from hibernaut.store.stores import Stores
 from hibernaut.store.transactions import statistics
@@ -20,7 +20,9 @@ from hibernaut.store.transactions import statistics
 NO_ACTIVE_RUN = "No active runs found for this conversation."
 
 
-class Following:
+class RunFollower:
+    """Decides who may follow a run and from where, and builds the reply of one that ended."""
+
     def __init__(self, stores: Stores, host: Host) -> None:
         self._stores = stores
         self._clock: Clock = host.clock
@@ -96,7 +98,7 @@ class Following:
             raise InvalidArgument(f"INVALID_ARGUMENT: Run {run_id} belongs to another conversation.")
         return run_id
 
-    def events(self, tenant: str, run_id: str, after: int = 0) -> list[Followed]:
+    def events(self, tenant: str, run_id: str, after: int = 0) -> list[LoggedEvent]:
         """All events after a number of the log that stand there now, as a stream shows them."""
         return [one for one in _all(self.log(tenant, run_id)) if one.seq > after]
 
@@ -133,8 +135,8 @@ def failure(run: StoredRun) -> HibernautError:
     return rebuilt(run.error.code, run.error.message)
 
 
-def _all(log: RunLog) -> list[Followed]:
-    followed: list[Followed] = []
+def _all(log: RunLog) -> list[LoggedEvent]:
+    followed: list[LoggedEvent] = []
     while page := log.look():
         followed += page
     return followed

@@ -32,7 +32,7 @@ PING = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class LoggedEvent:
     """An event with its number in the log, and what it shows: nothing where the request filtered it out, or where it was shown in pieces.
 
     `shown_seq` is the number by which clients know the event; for a hidden event, the number of the last one shown before it.
@@ -64,7 +64,7 @@ class RunLog:
         self._whole = whole
         self._legacy: bool | None = None
         self._aligned = True
-        self._unread: list[Followed] = []
+        self._unread: list[LoggedEvent] = []
         self._end = state.last_seq if state.ended else None
         self._vain = 0
         self.after = 0
@@ -83,7 +83,7 @@ class RunLog:
             self.at_end = self.done = False
         return self.shown_seq >= seen
 
-    def look(self) -> list[Followed]:
+    def look(self) -> list[LoggedEvent]:
         """What came since the last look, at most a page of it."""
         if self._unread:
             found, self._unread = self._unread, []
@@ -116,7 +116,7 @@ class RunLog:
         self.at_end = self.done = self.after >= self._end
         return False
 
-    def _page(self) -> list[Followed]:
+    def _page(self) -> list[LoggedEvent]:
         now = self._clock.now()
         events = self._stores.runs.events(self._tenant, self.run_id, self.after, now, batches=PAGE, aligned=self._aligned)
         found = self._shown(events)
@@ -125,15 +125,15 @@ class RunLog:
             self._pass(found[-1])
         return found
 
-    def _pass(self, last: Followed) -> None:
+    def _pass(self, last: LoggedEvent) -> None:
         self.after, self.shown_seq = last.seq, last.shown_seq
         self.at_end = self.done = isinstance(last.event, DoneEvent)
 
-    def _shown(self, events: Sequence[tuple[int, RunEvent]]) -> list[Followed]:
+    def _shown(self, events: Sequence[tuple[int, RunEvent]]) -> list[LoggedEvent]:
         """As far as the messages of the events are in sight: a transaction may show item by item."""
         shown = [event for _, event in events if isinstance(event, MessageEvent) and self._shows(event)]
         rows = self._rows(list(dict.fromkeys(event.message_id for event in shown))) if shown else {}
-        followed: list[Followed] = []
+        followed: list[LoggedEvent] = []
         number = self.shown_seq
         for seq, event in events:
             if self._end is not None and seq > self._end:
@@ -145,7 +145,7 @@ class RunLog:
                 message = self._wanted(messages[event.index] if event.index < len(messages) else None)
             else:
                 message = self._wanted(self._other(event))
-            one = Followed(seq, event, message)
+            one = LoggedEvent(seq, event, message)
             number += not one.hidden
             followed.append(replace(one, shown_seq=number))
             if isinstance(event, DoneEvent):

@@ -28,6 +28,8 @@ DELETED_AT_ONCE = 90
 
 
 class Archives:
+    """Creates, changes, lists, attaches and deletes archives."""
+
     def __init__(self, stores: Stores, records: Records, *, models: Models, agents: Agents) -> None:
         self._stores = stores
         self._archives = stores.archives

@@ -71,6 +71,8 @@ class BlockFilter:
 
 
 class Blocks:
+    """Creates, changes, lists, attaches and deletes blocks."""
+
     def __init__(self, records: Records) -> None:
         self._records = records
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hibernaut.domain.search.passage_texts import checked
-from hibernaut.domain.wire.listing import Sought, sought
+from hibernaut.domain.wire.listing import FilteredPage, sought
 from hibernaut.ports.table import MAX_BYTES
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.ids import as_of, is_id
@@ -20,7 +20,7 @@ from hibernaut.services.memory.archives import Archives
 from hibernaut.services.records import Records
 from hibernaut.store import archives
 from hibernaut.store.codec import INLINE_BYTES
-from hibernaut.store.logs import Span
+from hibernaut.store.logs import IdRange
 from hibernaut.store.stores import Stores
 
 TOGETHER = 90
@@ -44,6 +44,8 @@ class PassageList:
 
 
 class Passages:
+    """Adds, lists and deletes passages."""
+
     def __init__(self, stores: Stores, records: Records, archives: Archives) -> None:
         self._stores = stores
         self._records = records
@@ -120,7 +122,7 @@ class Passages:
             for passage in self._stores.passages.get_many(tenant, archive.id, [passage_id]):
                 yield archive.id, passage
 
-    def list(self, tenant: str, agent_id: str, asked: PassageList) -> Sought[Passage]:
+    def list(self, tenant: str, agent_id: str, asked: PassageList) -> FilteredPage[Passage]:
         """Of all the agent's archives, by time. A text is looked for in any case, in the first 20,000 from where the page begins.
 
         Raises: NotFound for the agent, InvalidArgument for a cursor.
@@ -144,14 +146,14 @@ class Passages:
 
     def _walk(self, tenant: str, archive_id: str, asked: PassageList) -> Iterator[Passage]:
         """One archive, chunk by chunk, as far as it is asked for."""
-        span, chunk = Span(asked.after, asked.before), CHUNK if asked.search else max(1, min(asked.limit, CHUNK))
+        span, chunk = IdRange(asked.after, asked.before), CHUNK if asked.search else max(1, min(asked.limit, CHUNK))
         while True:
             some = self._stores.passages.page(tenant, archive_id, span, limit=chunk, descending=not asked.ascending)
             yield from some
             if len(some) < chunk:
                 return
             last = some[-1].id
-            span = Span(last, span.before) if asked.ascending else Span(span.after, last)
+            span = IdRange(last, span.before) if asked.ascending else IdRange(span.after, last)
 
 
 def _no_passage(passage_id: str) -> NotFound:

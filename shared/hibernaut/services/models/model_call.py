@@ -17,16 +17,16 @@ from typing import Self
 from hibernaut.ports.model import Delta, Model, ModelReply, ModelRequest
 
 
-class HungUp(Exception):
+class CallAbandoned(Exception):
     """Nobody listens to the call any more: raised inside of it, between two pieces of its reply."""
 
 
-class Nudge:
+class WakeUp:
     """Somebody says that there may be something to see to."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class CallOutcome:
     """How the call ended."""
 
     outcome: ModelReply | BaseException
@@ -38,7 +38,7 @@ class Ended:
         return self.outcome
 
 
-News = Delta | Nudge | Ended
+News = Delta | WakeUp | CallOutcome
 
 
 class ModelCall:
@@ -71,7 +71,7 @@ class ModelCall:
 
     def nudge(self) -> None:
         """Wake whoever waits for news. From any thread."""
-        self._inbox.put(Nudge())
+        self._inbox.put(WakeUp())
 
     def news(self, seconds: float) -> list[News]:
         """All that has come in since the last time; waits for the first for so long. Empty: nothing came."""
@@ -84,15 +84,15 @@ class ModelCall:
 
     def _ask(self) -> None:
         try:
-            ended = Ended(self._model.complete(self._request, self._hear, self._opened))
+            ended = CallOutcome(self._model.complete(self._request, self._hear, self._opened))
         except BaseException as error:  # noqa: BLE001  the thread's outermost line: raised again by whoever waits
-            ended = Ended(error)
+            ended = CallOutcome(error)
         self._close = None
         self._inbox.put(ended)
 
     def _hear(self, delta: Delta) -> None:
         if self._hung_up:
-            raise HungUp
+            raise CallAbandoned
         self.heard = True
         if self._tells:
             self._inbox.put(delta)
@@ -102,4 +102,4 @@ class ModelCall:
             self._close = close
             if not self._hung_up:
                 return
-        raise HungUp
+        raise CallAbandoned

@@ -8,7 +8,9 @@ from hibernaut.ports import model as ports
 from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
 
 
-class Models:
+class ModelList:
+    """The models and embedding models of the deployment."""
+
     def __init__(self, models: ports.Models) -> None:
         self._models = models
 

@@ -16,14 +16,14 @@ from hibernaut.domain.models import retries
 from hibernaut.ports.model import Delta, Model, ModelReply, ModelRequest, Models
 from hibernaut.schemas.errors import ModelError, ModelTimeout
 from hibernaut.services.host import Host
-from hibernaut.services.models.model_call import Ended, ModelCall, Nudge
+from hibernaut.services.models.model_call import CallOutcome, ModelCall, WakeUp
 
 SHORTEST_CALL = 1.0
 """Seconds that a call is given however little time the worker has left."""
 logger = logging.getLogger(__name__)
 
 
-class Eye:
+class CancellationWatch:
     """Looks, now and then and when woken, whether a reply is still wanted: `check` raises where it is not.
 
     `run_id`: whose log wakes it, where it is a run's. `tells`: it wants the pieces of the reply. `heard`: it has had some, so that the
@@ -84,13 +84,15 @@ class Eye:
             self.look()
 
 
-class Attending:
+class ModelRetry:
+    """Makes one model call and retries it by the policy of `domain.models.retries`, while somebody wants the reply."""
+
     def __init__(self, models: Models, host: Host) -> None:
         self._models = models
         self._clock = host.clock
         self._ids = host.ids
 
-    def complete(self, request: ModelRequest, eye: Eye, deadline: float) -> ModelReply:
+    def complete(self, request: ModelRequest, eye: CancellationWatch, deadline: float) -> ModelReply:
         """Ask, and ask again where it may help and there is time until `deadline` (monotonic). The request's timeout is for each call.
 
         Raises: ModelError, NotFound, and what the eye raises.
@@ -110,7 +112,7 @@ class Attending:
                 logger.info("model call is tried again", extra={"code": error.code, "attempt": attempt, "seconds": wait})
                 eye.rest(wait)
 
-    def _attended(self, model: Model, request: ModelRequest, eye: Eye) -> ModelReply:
+    def _attended(self, model: Model, request: ModelRequest, eye: CancellationWatch) -> ModelReply:
         """The reply to one call. Whatever is raised while it is waited for closes its connection."""
         now = self._clock.monotonic()
         until = now + request.timeout
@@ -124,10 +126,10 @@ class Attending:
                     eye.began()
                 eye.hear([one for one in news if isinstance(one, Delta)])
                 for one in news:
-                    if isinstance(one, Ended):
+                    if isinstance(one, CallOutcome):
                         eye.end(whole=isinstance(one.outcome, ModelReply))
                         return one.reply()
-                if any(isinstance(one, Nudge) for one in news):
+                if any(isinstance(one, WakeUp) for one in news):
                     eye.look()
                 eye.see_to(now)
                 if now >= until:

@@ -24,7 +24,7 @@ from hibernaut.schemas.model_call import ModelRequest, ToolChoice
 from hibernaut.schemas.model_settings import CompactionMode, CompactionSettings
 from hibernaut.schemas.usage import Usage
 from hibernaut.services.host import Host
-from hibernaut.services.models.model_retry import Attending, Eye
+from hibernaut.services.models.model_retry import CancellationWatch, ModelRetry
 
 LONGEST_CALL = 180.0
 """Seconds for one call of the summariser."""
@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class SummarySubject:
     """Whose conversation is summarised: the agent as the run sees it, its system message, and its settings.
 
     `correction`: by how much its provider counts more than we do.
@@ -55,25 +55,27 @@ class Subject:
 
 
 @dataclass(slots=True)
-class Effort:
+class SummaryBudget:
     """What a summary may take: until `deadline` (monotonic), as long as the `eye` sees that somebody wants it.
 
     `used` are the tokens of all replies so far, those of which nothing came among them.
     """
 
-    eye: Eye
+    eye: CancellationWatch
     deadline: float
     used: Usage = field(default_factory=Usage)
 
 
-class Summarising:
+class Summarizer:
+    """Summarises messages, in several calls where they do not fit one."""
+
     def __init__(self, models: Models, host: Host) -> None:
         self._models = models
-        self._attending = Attending(models, host)
+        self._attending = ModelRetry(models, host)
         self._clock = host.clock
         self._ids = host.ids
 
-    def summarise(self, mode: CompactionMode, split: Split, subject: Subject, effort: Effort) -> str:
+    def summarise(self, mode: CompactionMode, split: Split, subject: SummarySubject, effort: SummaryBudget) -> str:
         """The summary of what goes. Raises: ModelError, NotFound, and what the effort's eye raises."""
         if mode.startswith("self_"):
             return self._by_itself(mode, split, subject, effort)
@@ -86,7 +88,7 @@ class Summarising:
                 failure = error
         raise failure or InvalidModelResponse("There is no model that could summarise.")
 
-    def _configs(self, subject: Subject) -> list[LLMConfig]:
+    def _configs(self, subject: SummarySubject) -> list[LLMConfig]:
         """The summariser of the settings, and the agent's own model: a cheap default may not exist where the agent's answers."""
         settings, own = subject.settings, summariser(subject.actor.config)
         if settings.model is None or settings.model == subject.actor.config.handle:
@@ -97,7 +99,9 @@ class Summarising:
             logger.info("summariser is not to be had", extra={"code": error.code, "model": settings.model})
             return [own]
 
-    def _in_pieces(self, config: LLMConfig, prompt: str, rows: Sequence[Message], subject: Subject, effort: Effort) -> str:
+    def _in_pieces(
+        self, config: LLMConfig, prompt: str, rows: Sequence[Message], subject: SummarySubject, effort: SummaryBudget
+    ) -> str:
         """One piece after the other, each with the summary of what came before it."""
         before = "\n".join(summaries.unpacked(row) for row in rows if row.role == "summary")
         said = [row for row in rows if row.role != "summary"]
@@ -113,7 +117,7 @@ class Summarising:
         raise AssertionError("the last try answers or raises")
 
     def _folded(
-        self, blank: ModelRequest, rows: Sequence[Message], before: str, room: int, subject: Subject, effort: Effort
+        self, blank: ModelRequest, rows: Sequence[Message], before: str, room: int, subject: SummarySubject, effort: SummaryBudget
     ) -> str:
         pieces = transcripts.pieces(rows, room) or [""]
         summary = before
@@ -129,7 +133,7 @@ class Summarising:
             summary = self._said(replace(blank, messages=asked), subject, effort)
         return summary
 
-    def _by_itself(self, mode: CompactionMode, split: Split, subject: Subject, effort: Effort) -> str:
+    def _by_itself(self, mode: CompactionMode, split: Split, subject: SummarySubject, effort: SummaryBudget) -> str:
         """The agent's own model is asked behind its own messages, which its provider has cached; no tool may be called."""
         prompt = self._prompt(mode, subject)
         size = tokens(split.prefix) + subject.fixed_tokens + count(prompt)
@@ -147,7 +151,7 @@ class Summarising:
         )
         return self._said(request, subject, effort)
 
-    def _prompt(self, mode: CompactionMode, subject: Subject) -> str:
+    def _prompt(self, mode: CompactionMode, subject: SummarySubject) -> str:
         """The settings' own words belong to their mode; where another of its chain is tried, it has its own."""
         own = subject.settings.prompt if mode == subject.settings.mode else None
         prompt = own or summaries.default_prompt(mode)
@@ -157,7 +161,7 @@ class Summarising:
             else prompt
         )
 
-    def _said(self, request: ModelRequest, subject: Subject, effort: Effort) -> str:
+    def _said(self, request: ModelRequest, subject: SummarySubject, effort: SummaryBudget) -> str:
         """The summary in the model's answer. Raises: ModelError, also where there is no text in it; what the eye raises."""
         if self._clock.monotonic() >= effort.deadline:
             raise ModelTimeout("The summary took too long.")
@@ -168,7 +172,7 @@ class Summarising:
             raise InvalidModelResponse("The summariser answered without a summary.")
         return text
 
-    def _row(self, subject: Subject, role: Role, text: str) -> Message:
+    def _row(self, subject: SummarySubject, role: Role, text: str) -> Message:
         """A message of the request alone: it stands in no log."""
         return Message(
             id=self._ids.new("message"),

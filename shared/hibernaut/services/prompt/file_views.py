@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from hibernaut.domain.agents.agent_types import file_limits
 from hibernaut.domain.files import file_views
 from hibernaut.domain.files.file_texts import lines_of
-from hibernaut.domain.files.file_views import ShownFile, ShownFolder, View
+from hibernaut.domain.files.file_views import FileWindow, ShownFile, ShownFolder
 from hibernaut.schemas.agent import StoredAgent
 from hibernaut.schemas.block import FileBlock
 from hibernaut.schemas.file import Desk, OpenFile, StoredFile
 from hibernaut.schemas.folder import StoredFolder
-from hibernaut.store.files import Row
-from hibernaut.store.lru_cache import Kept
+from hibernaut.store.files import FileRow
+from hibernaut.store.lru_cache import LruCache
 from hibernaut.store.stores import Stores
 
 KEPT = 8_000_000
@@ -26,10 +26,10 @@ KEPT = 8_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Attached:
+class AttachedFile:
     """A file that an agent has. Its name is that of its folder, a slash, and its own."""
 
-    row: Row
+    row: FileRow
     folder: StoredFolder
 
     @property
@@ -38,18 +38,20 @@ class Attached:
 
 
 class FileViews:
+    """Renders files as windows and as the section `<directories>`."""
+
     def __init__(self, stores: Stores) -> None:
         self._folders = stores.folders
         self._files = stores.files
-        self._kept = Kept[View](KEPT, lambda view: len(view.text))
+        self._kept = LruCache[FileWindow](KEPT, lambda view: len(view.text))
 
-    def attached(self, tenant: str, agent: StoredAgent) -> list[Attached]:
+    def attached(self, tenant: str, agent: StoredAgent) -> list[AttachedFile]:
         """The files of the agent's folders whose text is there, in the order of attachment, then of age."""
         return [
-            each for folder, rows in self._rows(tenant, agent) for row in rows if (each := Attached(row, folder)).row.readable
+            each for folder, rows in self._rows(tenant, agent) for row in rows if (each := AttachedFile(row, folder)).row.readable
         ]
 
-    def _rows(self, tenant: str, agent: StoredAgent) -> list[tuple[StoredFolder, list[Row]]]:
+    def _rows(self, tenant: str, agent: StoredAgent) -> list[tuple[StoredFolder, list[FileRow]]]:
         folders = self._folders.get_many(tenant, agent.source_ids)
         there = [folders[folder_id] for folder_id in agent.source_ids if folder_id in folders]
         return [(folder, self._files.rows(tenant, folder.id)) for folder in there]
@@ -66,7 +68,11 @@ class FileViews:
                 folder.name,
                 folder.description,
                 folder.instructions,
-                [self._shown(tenant, agent, Attached(row, folder), desk.open.get(row.file_id)) for row in rows if row.readable],
+                [
+                    self._shown(tenant, agent, AttachedFile(row, folder), desk.open.get(row.file_id))
+                    for row in rows
+                    if row.readable
+                ],
             )
             for folder, rows in found
         ]
@@ -78,7 +84,7 @@ class FileViews:
         desks = self._files.desks(tenant, [agent.id for agent in having]) if having else {}
         folders = self._folders.get_many(tenant, list({one for agent in having for one in agent.source_ids}))
         files = {
-            folder_id: [Attached(row, folder) for row in self._files.rows(tenant, folder_id) if row.readable]
+            folder_id: [AttachedFile(row, folder) for row in self._files.rows(tenant, folder_id) if row.readable]
             for folder_id, folder in folders.items()
         }
         return {
@@ -90,7 +96,7 @@ class FileViews:
             for agent in having
         }
 
-    def _block(self, tenant: str, agent: StoredAgent, file: Attached, desk: Desk) -> FileBlock:
+    def _block(self, tenant: str, agent: StoredAgent, file: AttachedFile, desk: Desk) -> FileBlock:
         file_id = file.row.file_id
         window = desk.open.get(file_id)
         return FileBlock(
@@ -105,11 +111,11 @@ class FileViews:
             last_accessed_at=window.accessed if window else desk.seen.get(file_id),
         )
 
-    def _shown(self, tenant: str, agent: StoredAgent, file: Attached, window: OpenFile | None) -> ShownFile:
+    def _shown(self, tenant: str, agent: StoredAgent, file: AttachedFile, window: OpenFile | None) -> ShownFile:
         view = self.view(tenant, agent, file.row, window) if window else None
         return ShownFile(file.name, file.row.characters, view.text if view else None)
 
-    def view(self, tenant: str, agent: StoredAgent, row: Row, window: OpenFile) -> View:
+    def view(self, tenant: str, agent: StoredAgent, row: FileRow, window: OpenFile) -> FileWindow:
         """The window as the agent sees it; an empty one where the text is being deleted. Raises: OSError."""
         limit = limits_of(agent)[1]
         key = f"{row.file_id}:{window.start}:{window.length}:{limit}"
@@ -119,7 +125,7 @@ class FileViews:
             self._kept.keep(tenant, key, found)
         return found
 
-    def _made(self, tenant: str, row: Row, window: OpenFile, limit: int) -> View:
+    def _made(self, tenant: str, row: FileRow, window: OpenFile, limit: int) -> FileWindow:
         file = self._files.get(tenant, row.file_id)
         count = row.lines - window.start if window.length is None else min(window.length, row.lines - window.start)
         try:
@@ -163,7 +169,7 @@ def limits_of(agent: StoredAgent) -> tuple[int, int]:
     return agent.max_files_open or files, agent.per_file_view_window_char_limit or characters
 
 
-def named(files: Sequence[Attached], name: str) -> Attached | None:
+def named(files: Sequence[AttachedFile], name: str) -> AttachedFile | None:
     """The file with this name; the folder's may be left out where only one file has the rest."""
     exact = [file for file in files if file.name == name]
     loose = exact or [file for file in files if file.row.name == name]

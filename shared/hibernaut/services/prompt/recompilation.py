@@ -8,26 +8,34 @@ from dataclasses import dataclass
 from hibernaut.schemas.agent import StoredAgent
 from hibernaut.schemas.block import StoredBlock
 from hibernaut.schemas.errors import NotFound
-from hibernaut.services.prompt.system_messages import Compiled, Prompts, system_row
+from hibernaut.services.prompt.system_messages import CompiledMessage, SystemMessages, system_row
 from hibernaut.services.records import Records
-from hibernaut.store.conversations import Loaded
+from hibernaut.store.conversations import LoadedConversation
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class PromptSubject:
     """The agent as a conversation meets it, and the blocks that are seen in it."""
 
     agent: StoredAgent
     blocks: Sequence[StoredBlock]
 
 
-class Recompiling:
-    def __init__(self, records: Records, prompts: Prompts) -> None:
+class Recompilation:
+    """Compiles a conversation's system message on request."""
+
+    def __init__(self, records: Records, prompts: SystemMessages) -> None:
         self._records = records
         self._prompts = prompts
 
     def recompile(
-        self, tenant: str, conversation: str, see: Callable[[], Seen], *, update_time: bool = False, dry_run: bool = False
+        self,
+        tenant: str,
+        conversation: str,
+        see: Callable[[], PromptSubject],
+        *,
+        update_time: bool = False,
+        dry_run: bool = False,
     ) -> str:
         """The system message as memory is now. It is stored unless `dry_run`, or while a run owns the conversation: a run's prompt
         stays as it is, and the next run compiles anew. Raises: NotFound.
@@ -47,7 +55,7 @@ class Recompiling:
 
         return self._records.until_settled(attempt)
 
-    def _store(self, tenant: str, agent: StoredAgent, loaded: Loaded, compiled: Compiled) -> None:
+    def _store(self, tenant: str, agent: StoredAgent, loaded: LoadedConversation, compiled: CompiledMessage) -> None:
         old, head = loaded.messages[0], loaded.head
         if old.text() == compiled.text and not compiled.changed:
             return
@@ -59,4 +67,4 @@ class Recompiling:
             conversations.put_message(tenant, head.id, row, rewrite=True),
             token=token,
         )
-        conversations.keep(tenant, Loaded(after, (row, *loaded.messages[1:])))
+        conversations.keep(tenant, LoadedConversation(after, (row, *loaded.messages[1:])))

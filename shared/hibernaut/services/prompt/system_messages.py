@@ -25,7 +25,7 @@ _DEFAULT = "default"
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class CompiledMessage:
     """A system message's text and what it was compiled from. `changed`: it differs from what the head was compiled from."""
 
     text: str
@@ -34,7 +34,9 @@ class Compiled:
     inputs: PromptInputs
 
 
-class Prompts:
+class SystemMessages:
+    """Compiles system messages and tells whether one is stale."""
+
     def __init__(self, stores: Stores, clock: Clock) -> None:
         self._blocks = stores.blocks
         self._archives = stores.archives
@@ -57,7 +59,7 @@ class Prompts:
         in_window: int = 1,
         update_time: bool = True,
         archive_ids: Sequence[str] | None = None,
-    ) -> Compiled:
+    ) -> CompiledMessage:
         """The system message as it should be now. Where nothing but time and counters would change, `changed` is False.
 
         `in_window` counts the messages of the window; the others of the log are "previous messages". With `update_time` off the
@@ -74,7 +76,7 @@ class Prompts:
         text = system_prompt.compile_prompt(inputs)
         source = CompiledFrom(digest=digest, text=text_hash(text), block_versions=versions, compiled_at=at)
         changed = head.compiled is None or head.compiled.digest != digest
-        return Compiled(text, source, changed, inputs)
+        return CompiledMessage(text, source, changed, inputs)
 
     def stale(
         self,

@@ -15,17 +15,19 @@ from hibernaut.schemas.agent import ContextWindowOverview, StoredAgent
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.model_call import ToolSpec
-from hibernaut.services.prompt.system_messages import Compiled, Prompts, system_row
+from hibernaut.services.prompt.system_messages import CompiledMessage, SystemMessages, system_row
 from hibernaut.services.records import Records
-from hibernaut.store.conversations import Loaded
+from hibernaut.store.conversations import LoadedConversation
 
 
 class WindowOverviews:
-    def __init__(self, records: Records, prompts: Prompts) -> None:
+    """Measures what the model would be sent now."""
+
+    def __init__(self, records: Records, prompts: SystemMessages) -> None:
         self._records = records
         self._prompts = prompts
 
-    def of(self, tenant: str, agent: StoredAgent, loaded: Loaded) -> ContextWindowOverview:
+    def of(self, tenant: str, agent: StoredAgent, loaded: LoadedConversation) -> ContextWindowOverview:
         """The overview of the agent's default conversation."""
         blocks = self._prompts.blocks_of(tenant, agent)
         compiled = self._prompts.compiled(tenant, agent, loaded.head, blocks=blocks, in_window=len(loaded.messages))
@@ -47,7 +49,11 @@ def _offered(actor: Actor) -> list[ToolSpec]:
 
 
 def _overview(
-    agent: StoredAgent, loaded: Loaded, messages: Sequence[Message], compiled: Compiled, offered: Sequence[ToolSpec]
+    agent: StoredAgent,
+    loaded: LoadedConversation,
+    messages: Sequence[Message],
+    compiled: CompiledMessage,
+    offered: Sequence[ToolSpec],
 ) -> ContextWindowOverview:
     system, said = messages[0], messages[1:]
     summaries = [row for row in said if row.role == "summary"]

@@ -9,7 +9,7 @@ from typing import Literal
 from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.stop import ENDED, RunStatus, StopReason
-from hibernaut.services.turns.run_termination import Endings
+from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.store import keys
 from hibernaut.store.stores import Stores
 
@@ -20,8 +20,10 @@ MOST_READ = 10_000
 Outcome = Literal["cancelled", "failed"]
 
 
-class Cancelling:
-    def __init__(self, stores: Stores, endings: Endings) -> None:
+class Cancellation:
+    """Cancels the runs of an agent or of one conversation."""
+
+    def __init__(self, stores: Stores, endings: RunTermination) -> None:
         self._runs = stores.runs
         self._conversations = stores.conversations
         self._endings = endings

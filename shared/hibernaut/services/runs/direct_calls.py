@@ -23,7 +23,7 @@ from hibernaut.schemas.usage import LettaUsageStatistics
 from hibernaut.services.host import Host
 from hibernaut.services.records import Records
 from hibernaut.services.runs.sending import options_of
-from hibernaut.services.steps.step_work import Loader
+from hibernaut.services.steps.step_work import StepLoader
 from hibernaut.services.turns.inputs import inputs_of, row_of
 from hibernaut.store.runs import RunState
 
@@ -33,7 +33,9 @@ STRUCTURED = "structured_output"
 
 
 class DirectCalls:
-    def __init__(self, records: Records, host: Host, models: Models, loader: Loader) -> None:
+    """Previews an agent's next request, and asks its model one plain question."""
+
+    def __init__(self, records: Records, host: Host, models: Models, loader: StepLoader) -> None:
         self._records = records
         self._host = host
         self._models = models

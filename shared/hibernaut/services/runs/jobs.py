@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hibernaut.domain.wire.listing import Page, Sought
+from hibernaut.domain.wire.listing import FilteredPage, Page
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.job import Job, job_of
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.runs.runs import RunQuery, Runs
-from hibernaut.services.turns.run_termination import Endings
+from hibernaut.services.turns.run_termination import RunTermination
 
 JOB, RUN = "job-", "run-"
 
 
 class Jobs:
-    def __init__(self, *, runs: Runs, endings: Endings) -> None:
+    """Runs in the shape of V1's jobs."""
+
+    def __init__(self, *, runs: Runs, endings: RunTermination) -> None:
         self._runs = runs
         self._endings = endings
 
@@ -24,12 +26,12 @@ class Jobs:
         """Raises: InvalidArgument for what is no id of a job, NotFound."""
         return job_of(self._runs.get(tenant, _run_id(job_id)))
 
-    def page(self, tenant: str, asked: Page, *, active: bool) -> Sought[Job]:
+    def page(self, tenant: str, asked: Page, *, active: bool) -> FilteredPage[Job]:
         """Cursors follow the order asked for; it looks as far as a page of runs. Raises: InvalidArgument and NotFound for a cursor."""
         before, after = (None if cursor is None else _run_id(cursor) for cursor in (asked.before, asked.after))
         query = RunQuery(page=replace(asked, before=before, after=after), active=active)
         found = self._runs.page(tenant, query)
-        return Sought([job_of(run) for run in found.rows], found.rest)
+        return FilteredPage([job_of(run) for run in found.rows], found.rest)
 
     def cancel(self, tenant: str, job_id: str) -> Job:
         """End the run; nothing happens where it has ended. Raises: InvalidArgument, NotFound, Conflict where it does not settle."""

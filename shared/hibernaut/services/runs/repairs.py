@@ -19,18 +19,18 @@ from hibernaut.schemas.message import Message
 from hibernaut.schemas.repair import Repair
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.host import Host
-from hibernaut.services.turns.approvals import Approvals
-from hibernaut.services.turns.run_commits import Commits
+from hibernaut.services.turns.approvals import ApprovalAnswers
+from hibernaut.services.turns.run_commits import RunCommits
 from hibernaut.store.runs import RunState
 from hibernaut.store.stores import Stores
-from hibernaut.store.transactions import Mended, Succession
+from hibernaut.store.transactions import Handover, RepairPlan
 
 TRIES = 20
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Diagnosis:
     """What stands wrong: `rows` are what the log lacks, `window` the one that remains, `queue` the runs that wait in truth."""
 
     report: Repair
@@ -40,7 +40,9 @@ class _Found:
 
 
 class Repairs:
-    def __init__(self, stores: Stores, host: Host, *, approvals: Approvals, commits: Commits) -> None:
+    """Finds and repairs conversations that contradict themselves."""
+
+    def __init__(self, stores: Stores, host: Host, *, approvals: ApprovalAnswers, commits: RunCommits) -> None:
         self._stores = stores
         self._host = host
         self._approvals = approvals
@@ -68,7 +70,7 @@ class Repairs:
             return found.report
         raise Conflict(f"Conversation {conversation} is too busy to be repaired; try again.")
 
-    def _look(self, tenant: str, head: Head) -> _Found:
+    def _look(self, tenant: str, head: Head) -> _Diagnosis:
         owner = self._owner(tenant, head)
         record = self._approvals.pending(tenant, head)
         queue, lost = self._queue(tenant, head)
@@ -97,7 +99,7 @@ class Repairs:
             zone = agent.timezone if agent else "UTC"
             closing = Closing(message_id, head.agent_id, conversation, None, self._host.clock.now(), zone)
             rows.append(closed(calls, INTERRUPTED, closing))
-        return _Found(report, rows, window, queue)
+        return _Diagnosis(report, rows, window, queue)
 
     def _owner(self, tenant: str, head: Head) -> RunState | None:
         """The run that holds the conversation rightly."""
@@ -123,11 +125,11 @@ class Repairs:
             )
         return head.window.model_copy(update={"pinned": [each for each in pinned if each in found]}), gone
 
-    def _mend(self, tenant: str, head: Head, found: _Found) -> None:
+    def _mend(self, tenant: str, head: Head, found: _Diagnosis) -> None:
         now, token, report = self._host.clock.now(), self._host.ids.token(), found.report
         free = report.active_run is None and report.pending_approval is None
         last = found.rows[-1].id if found.rows else head.last_message
-        succession = self._commits.owning(found.queue[0], last, now) if free and found.queue else Succession()
+        succession = self._commits.owning(found.queue[0], last, now) if free and found.queue else Handover()
         after = head.model_copy(
             update={
                 "owner": report.active_run,
@@ -136,7 +138,7 @@ class Repairs:
                 "window": found.window,
             }
         )
-        mended = Mended(head, after, found.rows, tuple(report.dropped_from_queue), succession)
+        mended = RepairPlan(head, after, found.rows, tuple(report.dropped_from_queue), succession)
         changes: list[Change] = self._stores.transactions.mend(tenant, mended, token, now)
         self._stores.writer.write(*changes, token=token)
         if succession.run is not None:

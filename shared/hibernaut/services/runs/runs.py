@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hibernaut.domain.wire.listing import Page, Sought, page, sought
+from hibernaut.domain.wire.listing import FilteredPage, Page, page, sought
 from hibernaut.domain.wire.run_trace import spans
 from hibernaut.ports.table import Item
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
@@ -16,13 +16,13 @@ from hibernaut.schemas.step import Step
 from hibernaut.schemas.stop import ENDED, RunStatus, StopReason
 from hibernaut.schemas.trace import Span as TraceSpan
 from hibernaut.schemas.usage import RunUsage, Usage, UsageStatistics
-from hibernaut.services.logs.messages import MessageQuery, Messages
+from hibernaut.services.logs.messages import MessageLists, MessageQuery
 from hibernaut.store import keys
-from hibernaut.store.conversations import Conversations
+from hibernaut.store.conversations import ConversationStore
 from hibernaut.store.deletion import Deletion
-from hibernaut.store.logs import Span
-from hibernaut.store.runs import Runs as StoredRuns
-from hibernaut.store.steps import Steps as StoredSteps
+from hibernaut.store.logs import IdRange
+from hibernaut.store.runs import RunStore as StoredRuns
+from hibernaut.store.steps import StepStore as StoredSteps
 
 MOST_READ = 10_000
 """List rows that one page looks at."""
@@ -42,8 +42,16 @@ class RunQuery:
 
 
 class Runs:
+    """Reads, lists and deletes runs."""
+
     def __init__(
-        self, *, runs: StoredRuns, steps: StoredSteps, messages: Messages, conversations: Conversations, deletion: Deletion
+        self,
+        *,
+        runs: StoredRuns,
+        steps: StoredSteps,
+        messages: MessageLists,
+        conversations: ConversationStore,
+        deletion: Deletion,
     ) -> None:
         self._runs = runs
         self._steps = steps
@@ -55,7 +63,7 @@ class Runs:
         """Raises: InvalidArgument for what is no run id, NotFound."""
         return self._stored(tenant, run_id).wire()
 
-    def page(self, tenant: str, query: RunQuery) -> Sought[Run]:
+    def page(self, tenant: str, query: RunQuery) -> FilteredPage[Run]:
         """A page; cursors follow the order asked for. It looks at the first 10,000 runs from where it begins. Raises: NotFound for a cursor.
 
         A cursor need not pass the filter: the run that it names may have ended since the page before.
@@ -64,7 +72,7 @@ class Runs:
         self._check_cursors(tenant, query)
         # A page before a cursor is the one next to it: it is searched from the cursor outwards.
         backwards = asked.before is not None and asked.after is None
-        span = Span(asked.before, asked.after) if asked.descending else Span(asked.after, asked.before)
+        span = IdRange(asked.before, asked.after) if asked.descending else IdRange(asked.after, asked.before)
         found = sought(
             self._runs.walk(tenant, self._whose(tenant, query), span, descending=asked.descending != backwards),
             lambda row: _kept(row, query),
@@ -75,7 +83,7 @@ class Runs:
         )
         ids = [_id_of(row) for row in (found.rows[::-1] if backwards else found.rows)]
         states = self._runs.get_many(tenant, ids)
-        return Sought([states[run_id].run.wire() for run_id in ids if run_id in states], found.rest)
+        return FilteredPage([states[run_id].run.wire() for run_id in ids if run_id in states], found.rest)
 
     def messages(self, tenant: str, run_id: str, query: MessageQuery) -> list[LettaMessage]:
         """A page of the run's messages, its input among them, of the types that its request wanted. Raises: InvalidArgument, NotFound."""

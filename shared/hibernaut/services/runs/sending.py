@@ -20,21 +20,21 @@ from hibernaut.ports.table import ConditionFailed
 from hibernaut.ports.workflow import RunRef
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.conversation import Head
-from hibernaut.schemas.errors import Busy, Conflict, NotFound, PendingApproval
+from hibernaut.schemas.errors import ApprovalPending, Busy, Conflict, NotFound
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.run import RunOptions, StoredRun
 from hibernaut.schemas.send import LettaRequest, MessageCreate, RequestConfig, WhenBusy
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.host import Host
 from hibernaut.services.records import no_conversation
-from hibernaut.services.turns.approvals import Approvals
-from hibernaut.services.turns.inputs import Inputs, inputs_of, row_of
-from hibernaut.services.turns.run_commits import Newcomer
-from hibernaut.services.turns.run_termination import Endings
-from hibernaut.store.idempotency import Known
+from hibernaut.services.turns.approvals import ApprovalAnswers
+from hibernaut.services.turns.inputs import RequestInputs, inputs_of, row_of
+from hibernaut.services.turns.run_commits import InterruptingRun
+from hibernaut.services.turns.run_termination import RunTermination
+from hibernaut.store.idempotency import KnownRequest
 from hibernaut.store.runs import RunState
 from hibernaut.store.stores import Stores
-from hibernaut.store.transactions import INPUT_PAGE, Print, grown
+from hibernaut.store.transactions import INPUT_PAGE, IdempotencyMark, grown
 
 TRIES = 50
 MOST_WAITING = 100
@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class SendRequest:
     """One request to an agent, as a route hands it over.
 
     `conversation_id` None: the agent's own conversation. `run_type` is shown in the run's metadata (Letta V1 API, digest 5.1).
@@ -63,7 +63,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class AcceptedRequest:
     """`attached`: the run was there already. `waits`: it stands in the queue."""
 
     run_id: str
@@ -77,22 +77,26 @@ class _Arrival:
 
     tenant: str
     head: Head
-    request: Request
-    inputs: Inputs
+    request: SendRequest
+    inputs: RequestInputs
     run: StoredRun
-    marks: Sequence[Print]
+    marks: Sequence[IdempotencyMark]
     at: datetime
 
 
 class Sending:
-    def __init__(self, stores: Stores, host: Host, models: Models, *, endings: Endings, approvals: Approvals) -> None:
+    """Accepts requests to agents and starts their runs."""
+
+    def __init__(
+        self, stores: Stores, host: Host, models: Models, *, endings: RunTermination, approvals: ApprovalAnswers
+    ) -> None:
         self._stores = stores
         self._host = host
         self._models = models
         self._endings = endings
         self._approvals = approvals
 
-    def accept(self, tenant: str, request: Request) -> Accepted:
+    def accept(self, tenant: str, request: SendRequest) -> AcceptedRequest:
         """The run of this request, committed with its input.
 
         Raises: Unprocessable, InvalidArgument, NotFound; PendingApproval and Busy where the conversation is not free for it.
@@ -114,7 +118,7 @@ class Sending:
                 if head is None:
                     continue
             if known.run_id is not None and self._attached(known):
-                return Accepted(known.run_id, attached=True)
+                return AcceptedRequest(known.run_id, attached=True)
             if known.run_id is not None:
                 continue
             arrival = self._arrival(tenant, head, request, inputs, known.marks)
@@ -126,7 +130,7 @@ class Sending:
                 return accepted
         raise Conflict("The conversation is too busy to take the message; try again.")
 
-    def _same(self, tenant: str, run_id: str, inputs: Inputs) -> bool:
+    def _same(self, tenant: str, run_id: str, inputs: RequestInputs) -> bool:
         """Whether the run took messages of these otids with the same content. What nobody can compare any more counts as the same."""
         state = self._stores.runs.get(tenant, run_id)
         if state is None:
@@ -140,7 +144,7 @@ class Sending:
             row_of(one, run.id, run, run.created_at).content == taken[one.otid] for one in inputs.messages if one.otid in taken
         )
 
-    def _attached(self, known: Known) -> bool:
+    def _attached(self, known: KnownRequest) -> bool:
         """Whether the request may attach to the run that is known of it. False: something moved."""
         token = self._host.ids.token()
         try:
@@ -150,17 +154,19 @@ class Sending:
             return False
         return True
 
-    def _made(self, arrival: _Arrival) -> Accepted | None:
+    def _made(self, arrival: _Arrival) -> AcceptedRequest | None:
         """The run of a request whose transaction seems to have failed. It is there where only the answer was lost, and others have
         gone on with it since: then no item bears the writer's token any more."""
         state = self._stores.runs.get(arrival.tenant, arrival.run.id)
-        return None if state is None else Accepted(state.run.id, waits=state.run.status is RunStatus.CREATED)
+        return None if state is None else AcceptedRequest(state.run.id, waits=state.run.status is RunStatus.CREATED)
 
     def start(self, tenant: str, run_id: str, *, inline: bool = False) -> None:
         """Start the run's workflow; the sweep takes up what this call does not reach."""
         self._host.workflow.start(RunRef(tenant, run_id), inline=inline)
 
-    def _arrival(self, tenant: str, head: Head, request: Request, inputs: Inputs, marks: Sequence[Print]) -> _Arrival:
+    def _arrival(
+        self, tenant: str, head: Head, request: SendRequest, inputs: RequestInputs, marks: Sequence[IdempotencyMark]
+    ) -> _Arrival:
         now = self._host.clock.now()
         run = self._run(request, head, now)
         last = head.last_message
@@ -170,14 +176,14 @@ class Sending:
         decisions.check_client_tools(request.body.client_tools or ())
         return _Arrival(tenant, head, request, inputs, run, marks, now)
 
-    def _met(self, arrival: _Arrival) -> Accepted | None:
+    def _met(self, arrival: _Arrival) -> AcceptedRequest | None:
         """How the conversation takes the request as it stands. None: it moved meanwhile. Raises: ConditionFailed for the same."""
         head, answer = arrival.head, arrival.inputs.answer
         wanted = arrival.request.body.when_busy
         if answer is not None:
             answered = self._approvals.answer(arrival.tenant, head, answer, arrival.run, arrival.marks)
             if answered is not None:
-                return Accepted(answered.run_id, attached=answered.attached)
+                return AcceptedRequest(answered.run_id, attached=answered.attached)
             self._keep_alive(arrival)
         if head.pending:
             return self._while_pending(arrival, wanted)
@@ -187,8 +193,8 @@ class Sending:
             case "queue":
                 return self._queued(arrival)
             case "interrupt":
-                newcomer = Newcomer(RunState(arrival.run, token=self._host.ids.token()), arrival.marks)
-                return Accepted(arrival.run.id) if self._endings.interrupt(arrival.tenant, head, newcomer) else None
+                newcomer = InterruptingRun(RunState(arrival.run, token=self._host.ids.token()), arrival.marks)
+                return AcceptedRequest(arrival.run.id) if self._endings.interrupt(arrival.tenant, head, newcomer) else None
             case "reject":
                 raise Busy(_BUSY.format(run_id=head.owner), head.owner)
 
@@ -199,7 +205,7 @@ class Sending:
             alert = MessageCreate(role="user", content=decisions.KEEP_ALIVE)
             arrival.run.input.append(row_of(alert, message_id, arrival.run, arrival.at))
 
-    def _while_pending(self, arrival: _Arrival, wanted: WhenBusy | None) -> Accepted:
+    def _while_pending(self, arrival: _Arrival, wanted: WhenBusy | None) -> AcceptedRequest:
         """Nobody has answered what the agent asked: a plain message is refused, unless it asks to wait or to interrupt (digest 5.4)."""
         tenant, head = arrival.tenant, arrival.head
         if wanted == "queue":
@@ -207,11 +213,11 @@ class Sending:
         if wanted == "interrupt":
             reason = decisions.INTERRUPTED
             self._approvals.deny(tenant, head, arrival.run, arrival.marks, how="interrupted", reason=reason)
-            return Accepted(arrival.run.id)
+            return AcceptedRequest(arrival.run.id)
         record = self._approvals.pending(tenant, head)
-        raise PendingApproval(_PENDING, record.request_id if record else "", record.run_id if record else head.pending)
+        raise ApprovalPending(_PENDING, record.request_id if record else "", record.run_id if record else head.pending)
 
-    def _taken(self, arrival: _Arrival) -> Accepted:
+    def _taken(self, arrival: _Arrival) -> AcceptedRequest:
         """The conversation is free: the run owns it, and its messages stand in the log."""
         tenant, run, now = arrival.tenant, arrival.run, arrival.at
         mended = self._mended(arrival)
@@ -228,7 +234,7 @@ class Sending:
         self._stores.conversations.appended(tenant, arrival.head, after, rows)
         self._stores.step_reads.hand_over(tenant, state, after)
         logger.info("run accepted", extra={"run_id": run.id, "agent_id": run.agent_id})
-        return Accepted(run.id)
+        return AcceptedRequest(run.id)
 
     def _mended(self, arrival: _Arrival) -> list[Message]:
         """Calls that stand open at the end of an idle log have nobody who would answer them: they get their returns first."""
@@ -246,7 +252,7 @@ class Sending:
         closing = Closing(last.id, head.agent_id, last.conversation_id, None, arrival.at, agent.timezone if agent else "UTC")
         return [closed(calls, INTERRUPTED, closing)]
 
-    def _queued(self, arrival: _Arrival) -> Accepted:
+    def _queued(self, arrival: _Arrival) -> AcceptedRequest:
         head, run = arrival.head, arrival.run
         if head.waiting >= MOST_WAITING:
             detail = f"CONFLICT: Cannot send a new message: {head.waiting} messages wait for this agent already."
@@ -254,9 +260,9 @@ class Sending:
         state = RunState(run, token=self._host.ids.token())
         changes = self._stores.transactions.enqueue(arrival.tenant, head, state, arrival.marks, arrival.at)
         self._stores.writer.write(*changes, token=state.token)
-        return Accepted(run.id, waits=True)
+        return AcceptedRequest(run.id, waits=True)
 
-    def _run(self, request: Request, head: Head, now: datetime) -> StoredRun:
+    def _run(self, request: SendRequest, head: Head, now: datetime) -> StoredRun:
         body = request.body
         metadata: JsonObject = {"run_type": request.run_type}
         return StoredRun(

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from hibernaut.domain.wire.listing import Sought, sought
+from hibernaut.domain.wire.listing import FilteredPage, sought
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.ids import compose
 from hibernaut.schemas.letta_message import LettaMessage
 from hibernaut.schemas.step import ModifyFeedback, Step, StepMetrics, StoredStep
 from hibernaut.schemas.trace import ProviderTrace
-from hibernaut.services.logs.messages import MessageQuery, Messages
-from hibernaut.store.logs import Span
-from hibernaut.store.steps import Steps as StoredSteps
+from hibernaut.services.logs.messages import MessageLists, MessageQuery
+from hibernaut.store.logs import IdRange
+from hibernaut.store.steps import StepStore as StoredSteps
 from hibernaut.store.traces import Traces
 from hibernaut.store.writer import Writer
 
@@ -44,7 +44,9 @@ class StepQuery:
 
 
 class Steps:
-    def __init__(self, *, steps: StoredSteps, messages: Messages, writer: Writer, traces: Traces) -> None:
+    """Reads steps and writes feedback on them."""
+
+    def __init__(self, *, steps: StoredSteps, messages: MessageLists, writer: Writer, traces: Traces) -> None:
         self._steps = steps
         self._traces = traces
         self._messages = messages
@@ -54,7 +56,7 @@ class Steps:
         """Raises: NotFound."""
         return self._stored(tenant, step_id).wire()
 
-    def page(self, tenant: str, query: StepQuery) -> Sought[Step]:
+    def page(self, tenant: str, query: StepQuery) -> FilteredPage[Step]:
         """A page; cursors follow the order asked for. It looks at the first 10,000 steps from where it begins. Raises: NotFound for a cursor."""
         for cursor in (query.before, query.after):
             if cursor is not None:
@@ -69,7 +71,7 @@ class Steps:
         )
         steps = [step.wire() for step in found.rows]
         # A page before a cursor is the one next to it: it is searched from the cursor outwards.
-        return Sought(steps[::-1] if _backwards(query) else steps, found.rest)
+        return FilteredPage(steps[::-1] if _backwards(query) else steps, found.rest)
 
     def metrics(self, tenant: str, step_id: str) -> StepMetrics:
         """Raises: NotFound."""
@@ -120,7 +122,7 @@ class Steps:
         low = max(filter(None, (low, _edge(query.start))), default=None)
         high = min(filter(None, (high, _edge(query.end, last=True))), default=None)
         descending = query.descending != _backwards(query)
-        return self._steps.walk(tenant, Span(low, high), chunk=CHUNK, descending=descending)
+        return self._steps.walk(tenant, IdRange(low, high), chunk=CHUNK, descending=descending)
 
 
 def _backwards(query: StepQuery) -> bool:

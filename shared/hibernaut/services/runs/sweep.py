@@ -14,12 +14,12 @@ from hibernaut.schemas.errors import place_of
 from hibernaut.schemas.ids import made_at
 from hibernaut.schemas.run import RunError
 from hibernaut.schemas.stop import RunStatus, StopReason
-from hibernaut.services.conversations.conversation_deletion import ConversationEnds
+from hibernaut.services.conversations.conversation_deletion import ConversationDeletion
 from hibernaut.services.host import Host
 from hibernaut.services.logs.callbacks import Callbacks
 from hibernaut.services.records import records_over
-from hibernaut.services.turns.approvals import Approvals
-from hibernaut.services.turns.run_termination import Endings
+from hibernaut.services.turns.approvals import ApprovalAnswers
+from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.store import keys
 from hibernaut.store.runs import OPEN_FOR_MS, RunState
 from hibernaut.store.stores import Stores
@@ -32,7 +32,7 @@ Took = Literal["started", "closed", "ended", "left"]
 logger = logging.getLogger(__name__)
 
 
-class Swept(NamedTuple):
+class SweepResult(NamedTuple):
     """How many runs were started again, and how many were closed."""
 
     started: int
@@ -40,15 +40,17 @@ class Swept(NamedTuple):
 
 
 class Sweep:
-    def __init__(self, stores: Stores, host: Host, endings: Endings, approvals: Approvals) -> None:
+    """Takes up or closes what is past due."""
+
+    def __init__(self, stores: Stores, host: Host, endings: RunTermination, approvals: ApprovalAnswers) -> None:
         self._stores = stores
         self._host = host
         self._endings = endings
         self._approvals = approvals
         self._callbacks = Callbacks(stores, host)
-        self._ends = ConversationEnds(records_over(stores, host.clock, host.ids), endings=endings)
+        self._ends = ConversationDeletion(records_over(stores, host.clock, host.ids), endings=endings)
 
-    def run(self, *, everything: bool = False) -> Swept:
+    def run(self, *, everything: bool = False) -> SweepResult:
         """Take up every open run that is past due, or, at the start of a host that is alone, every open run."""
         now_ms = int(self._host.clock.now().timestamp() * 1000)
         started = closed = 0
@@ -65,7 +67,7 @@ class Sweep:
         self._collect()
         if started or closed:
             logger.info("runs swept", extra={"started": started, "closed": closed})
-        return Swept(started, closed)
+        return SweepResult(started, closed)
 
     def _collect(self) -> None:
         """Delete blobs that nothing names, some at a time."""
@@ -76,7 +78,7 @@ class Sweep:
             fields = {"error": type(error).__qualname__, "place": place_of(error)}
             logger.error("blobs could not be collected", extra=fields)
 
-    def take_up_one(self, tenant: str, run_id: str, *, after: int) -> Swept:
+    def take_up_one(self, tenant: str, run_id: str, *, after: int) -> SweepResult:
         """Look at one run before it is due, because its execution did not succeed: the one after so many takings. A run that was
         taken up again since is left to its newer execution."""
         state = self._stores.runs.get(tenant, run_id)
@@ -84,7 +86,7 @@ class Sweep:
         took = self._take_up(place) if state is not None and state.sweeps == after else "left"
         if took == "ended":
             self._clear_up(place)
-        return Swept(took == "started", took == "closed")
+        return SweepResult(took == "started", took == "closed")
 
     def _tried(self, act: Callable[[Key], Took], place: Key) -> Took:
         """One run that cannot be taken up must not keep the others from it."""

@@ -16,7 +16,7 @@ from hibernaut.domain.search.words import terms
 from hibernaut.ports.embedder import EmbedderFailed, Vector
 from hibernaut.ports.memory_index import WORDS, MemoryIndex
 from hibernaut.schemas.search import IndexDocument, IndexFound, IndexQuery
-from hibernaut.services.search.search_sources import Space
+from hibernaut.services.search.search_sources import EmbeddingSpace
 
 EMBEDDED_TAIL = 16
 """Waiting texts that a search embeds itself. Where more wait, words find them; where no words count, the newest of them are embedded,
@@ -43,7 +43,7 @@ class Candidates:
         )
 
 
-def gathered(index: MemoryIndex, space: Space, asked: IndexQuery, waiting: Sequence[IndexDocument]) -> Candidates:
+def gathered(index: MemoryIndex, space: EmbeddingSpace, asked: IndexQuery, waiting: Sequence[IndexDocument]) -> Candidates:
     """The candidates of a space and of the texts that wait for it. Raises: IndexAsleep."""
     wanted = terms(asked.text or "")
     tail = scan(wanted, ((each.id, each.text) for each in waiting) if wanted else ())
@@ -62,7 +62,7 @@ def gathered(index: MemoryIndex, space: Space, asked: IndexQuery, waiting: Seque
     return Candidates(tuple(lexical.items()), tuple(vector), frozenset(unseen), missed)
 
 
-def _other_spaces(index: MemoryIndex, space: Space, asked: IndexQuery) -> Iterable[str]:
+def _other_spaces(index: MemoryIndex, space: EmbeddingSpace, asked: IndexQuery) -> Iterable[str]:
     """Where else there are words: in what was written while nobody could embed. Everywhere where nobody can embed now, and for what
     was said: it stays in the space of the model that was the default when it was written."""
     names = [name for name in index.spaces() if name != space.name]
@@ -80,7 +80,7 @@ def _by_words(found: IndexFound, tail: Scan[str] | None, wanted: Sequence[str], 
 
 
 def _by_meaning(
-    found: IndexFound, space: Space, asked: IndexQuery, waiting: Sequence[IndexDocument]
+    found: IndexFound, space: EmbeddingSpace, asked: IndexQuery, waiting: Sequence[IndexDocument]
 ) -> tuple[list[tuple[str, float]], set[str]]:
     """The index's hits and the waiting texts in one list, and which of these were compared."""
     if asked.vector is None or space.embedder is None:
@@ -94,7 +94,7 @@ def _by_meaning(
     return spread(near), compared
 
 
-def _compared(space: Space, query: Vector, documents: Sequence[IndexDocument]) -> list[tuple[str, float]]:
+def _compared(space: EmbeddingSpace, query: Vector, documents: Sequence[IndexDocument]) -> list[tuple[str, float]]:
     """Documents with their scores as an index gives them; none where nobody can embed them now."""
     if space.embedder is None or not documents:
         return []

@@ -21,7 +21,7 @@ from hibernaut.schemas.message import Message
 from hibernaut.schemas.passage import Passage
 from hibernaut.schemas.search import IndexDocument, IndexQuery, Kind, Reach, SearchMode, TagMatch
 from hibernaut.services.search.candidates import Candidates, gathered
-from hibernaut.services.search.search_sources import MemorySources, Record, Space
+from hibernaut.services.search.search_sources import EmbeddingSpace, Record, SearchSources
 from hibernaut.store.search_outbox import Pointer
 from hibernaut.store.stores import Stores
 
@@ -29,7 +29,7 @@ R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class SearchScope:
     """What is searched: these archives, folders or agents (None: all of the tenant), narrowed by what else is given.
 
     `reach` says what a conversation holds, as documents (`domain.search.index_documents`). `start` and `end` are inclusive.
@@ -47,7 +47,7 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
-class Found(Generic[R]):
+class SearchHit(Generic[R]):
     """A record, its fused score, and where it stood in each list (from 1; None: not in it)."""
 
     record: R
@@ -57,11 +57,11 @@ class Found(Generic[R]):
 
 
 @dataclass(frozen=True, slots=True)
-class Searched(Generic[R]):
+class SearchResult(Generic[R]):
     """The best, first. `incomplete`: more was written lately than a search looks at. `asleep`: the index did not answer, so these are
     from the newest part of the table. `words_only`: nobody could embed the query."""
 
-    hits: tuple[Found[R], ...] = ()
+    hits: tuple[SearchHit[R], ...] = ()
     incomplete: bool = False
     asleep: bool = False
     words_only: bool = False
@@ -88,31 +88,31 @@ class _Tail:
     cut: bool
 
 
-class MemorySearch:
+class HybridSearch:
     """`index` None: there is none here, and memory is found by words, in the table."""
 
-    def __init__(self, stores: Stores, index: MemoryIndex | None, sources: MemorySources) -> None:
+    def __init__(self, stores: Stores, index: MemoryIndex | None, sources: SearchSources) -> None:
         self._stores = stores
         self._index = index
         self._sources = sources
         self._slept = False
 
     def messages(
-        self, tenant: str, where: Where, query: str, *, mode: SearchMode = "hybrid", limit: int = 10
-    ) -> Searched[Message]:
+        self, tenant: str, where: SearchScope, query: str, *, mode: SearchMode = "hybrid", limit: int = 10
+    ) -> SearchResult[Message]:
         """Rows of logs. Raises: nothing of the index's or the embedder's."""
         return self._searched(tenant, where, query, mode, limit)  # type: ignore[return-value]  # `kind` says which records
 
     def passages(
-        self, tenant: str, where: Where, query: str, *, mode: SearchMode = "hybrid", limit: int = 10
-    ) -> Searched[Passage]:
+        self, tenant: str, where: SearchScope, query: str, *, mode: SearchMode = "hybrid", limit: int = 10
+    ) -> SearchResult[Passage]:
         """Passages of archives, or pieces of files. Raises: nothing of the index's or the embedder's."""
         return self._searched(tenant, where, query, mode, limit)  # type: ignore[return-value]
 
-    def _searched(self, tenant: str, where: Where, query: str, mode: SearchMode, limit: int) -> Searched[Record]:
+    def _searched(self, tenant: str, where: SearchScope, query: str, mode: SearchMode, limit: int) -> SearchResult[Record]:
         query = query[:LONGEST_QUERY]
         if not query.strip() or where.places == ():
-            return Searched()
+            return SearchResult()
         if self._index is None:
             return self._walked(tenant, where, query, limit, asleep=False)
         try:
@@ -127,7 +127,9 @@ class MemorySearch:
         self._slept = False
         return searched
 
-    def _asked(self, index: MemoryIndex, tenant: str, where: Where, query: str, mode: SearchMode, limit: int) -> Searched[Record]:
+    def _asked(
+        self, index: MemoryIndex, tenant: str, where: SearchScope, query: str, mode: SearchMode, limit: int
+    ) -> SearchResult[Record]:
         before = self._stores.unindexed.building(tenant)
         tail = self._tail(tenant, where)
         found, words_only = Candidates(), mode != "fts"
@@ -141,9 +143,9 @@ class MemorySearch:
         ranked = fused(found.lexical, found.vector, 2 * limit + len(tail.documents), found.unseen)
         hits = self._records(tenant, where, ranked, limit)
         incomplete = tail.cut or found.missed or before.stage != "OVER" or self._stores.unindexed.building(tenant) != before
-        return Searched(hits, incomplete=incomplete, words_only=words_only)
+        return SearchResult(hits, incomplete=incomplete, words_only=words_only)
 
-    def _tail(self, tenant: str, where: Where) -> _Tail:
+    def _tail(self, tenant: str, where: SearchScope) -> _Tail:
         """What pointers name and the filters let pass."""
         if where.places is None:
             pointers = self._stores.unindexed.new(tenant, where.kind, TAIL + 1)
@@ -162,13 +164,15 @@ class MemorySearch:
             found |= {each.id: each for each in documents if fits(each, where)}
         return _Tail(found, cut)
 
-    def _records(self, tenant: str, where: Where, ranked: Sequence[Ranked], limit: int) -> tuple[Found[Record], ...]:
+    def _records(self, tenant: str, where: SearchScope, ranked: Sequence[Ranked], limit: int) -> tuple[SearchHit[Record], ...]:
         """The records of the best, as the table has them now: more are read only where some of the best are gone."""
-        found: list[Found[Record]] = []
+        found: list[SearchHit[Record]] = []
         for start in range(0, len(ranked), limit):
             some = ranked[start : start + limit]
             records = self._read(tenant, where.kind, some)
-            found += [Found(records[hit.id], hit.score, hit.lexical_rank, hit.vector_rank) for hit in some if hit.id in records]
+            found += [
+                SearchHit(records[hit.id], hit.score, hit.lexical_rank, hit.vector_rank) for hit in some if hit.id in records
+            ]
             if len(found) >= limit:
                 break
         return tuple(found[:limit])
@@ -184,13 +188,13 @@ class MemorySearch:
             for record_id, record in self._sources.records(tenant, kind, within, ids).items()
         }
 
-    def _walked(self, tenant: str, where: Where, query: str, limit: int, *, asleep: bool) -> Searched[Record]:
+    def _walked(self, tenant: str, where: SearchScope, query: str, limit: int, *, asleep: bool) -> SearchResult[Record]:
         """By words, in the newest part of the table."""
         records, cut = self._sources.newest(tenant, where.kind, where.places, WALKED)
         documents = [(record, document) for record, document in records if document is not None and fits(document, where)]
         found = best(query, ((record, document.text) for record, document in documents), limit)
-        hits = tuple(Found(record, score, rank) for rank, (record, score) in enumerate(found, 1))
-        return Searched(hits, incomplete=cut, asleep=asleep, words_only=True)
+        hits = tuple(SearchHit(record, score, rank) for rank, (record, score) in enumerate(found, 1))
+        return SearchResult(hits, incomplete=cut, asleep=asleep, words_only=True)
 
 
 def _together(kind: Kind, pointers: Sequence[Pointer]) -> list[Pointer]:
@@ -202,7 +206,7 @@ def _together(kind: Kind, pointers: Sequence[Pointer]) -> list[Pointer]:
     return [replace(some[0], ids=tuple(one for pointer in some for one in reversed(pointer.ids))) for some in found.values()]
 
 
-def fits(document: IndexDocument, where: Where) -> bool:
+def fits(document: IndexDocument, where: SearchScope) -> bool:
     """Whether the filters let a document pass, as an engine would."""
     tags = set(document.tags)
     tagged = not where.tags or (set(where.tags) <= tags if where.tag_match == "all" else bool(tags & set(where.tags)))
@@ -217,7 +221,7 @@ def fits(document: IndexDocument, where: Where) -> bool:
 
 
 def _asked(
-    tenant: str, where: Where, places: Sequence[str] | None, text: str | None, vector: Vector | None, limit: int
+    tenant: str, where: SearchScope, places: Sequence[str] | None, text: str | None, vector: Vector | None, limit: int
 ) -> IndexQuery:
     return IndexQuery(
         tenant=tenant,
@@ -236,7 +240,7 @@ def _asked(
     )
 
 
-def _embedded(space: Space, query: str) -> Vector | None:
+def _embedded(space: EmbeddingSpace, query: str) -> Vector | None:
     """The query's vector; None where nobody can make it now: then words must do."""
     if space.embedder is None:
         return None

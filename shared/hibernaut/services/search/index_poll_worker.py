@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from hibernaut.ports.table import Key
 from hibernaut.schemas.errors import place_of
 from hibernaut.services.search.indexing import Indexing
-from hibernaut.store.search_outbox import Pointer, Unindexed
+from hibernaut.store.search_outbox import Pointer, SearchOutbox
 
 WORKERS = 2
 """Threads: an embedder uses one core each."""
@@ -35,10 +35,12 @@ LESS_URGENT = 10
 logger = logging.getLogger(__name__)
 
 
-class IndexPump:
+class IndexPollWorker:
+    """Threads that poll the outbox and feed the index at home."""
+
     def __init__(
         self,
-        unindexed: Unindexed,
+        unindexed: SearchOutbox,
         indexing: Indexing,
         tenants: Sequence[str],
         *,

@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.table import Item, Key
 from hibernaut.schemas.ids import made_at
-from hibernaut.services.search.indexing import Indexed, Indexing
-from hibernaut.store.search_outbox import Pointer, Unindexed
+from hibernaut.services.search.indexing import IndexedBatch, Indexing
+from hibernaut.store.search_outbox import Pointer, SearchOutbox
 
 MOST = 1000
 """Pointers of a tenant that are taken again in one go."""
@@ -25,13 +25,15 @@ LEFT_TO_THE_STREAM = timedelta(minutes=5)
 """What is younger is told by the stream, which would do the same work beside us."""
 
 
-class Feeding:
-    def __init__(self, unindexed: Unindexed, indexing: Indexing, clock: Clock) -> None:
+class IndexStreamWorker:
+    """Feeds the index from batches of the change stream, within a worker's time."""
+
+    def __init__(self, unindexed: SearchOutbox, indexing: Indexing, clock: Clock) -> None:
         self._unindexed = unindexed
         self._indexing = indexing
         self._clock = clock
 
-    def take(self, told: Iterable[tuple[Key, Item | None]], *, time_left: Callable[[], float]) -> Indexed:
+    def take(self, told: Iterable[tuple[Key, Item | None]], *, time_left: Callable[[], float]) -> IndexedBatch:
         """Index what these items of the stream point to, as long as there is time (in seconds) and the index does not sleep."""
         waiting = list(told)
         done, left, asleep = 0, list[Key](), False
@@ -41,9 +43,9 @@ class Feeding:
             done, asleep = done + taken.done, taken.asleep
             left += taken.left
         left += [key for key, _ in waiting]
-        return Indexed(done, tuple(left), asleep)
+        return IndexedBatch(done, tuple(left), asleep)
 
-    def take_again(self, tenant: str, *, time_left: Callable[[], float]) -> Indexed:
+    def take_again(self, tenant: str, *, time_left: Callable[[], float]) -> IndexedBatch:
         """The same for pointers of a tenant that stand in the table since long; then what was refused is asked for again."""
         now = self._clock.now()
         found = self._unindexed.everywhere(tenant, MOST)

@@ -20,7 +20,7 @@ from hibernaut.ports.embedder import Embedder, EmbedderFailed, Vector
 from hibernaut.ports.memory_index import IndexAsleep, MemoryIndex
 from hibernaut.ports.table import Change, ConditionFailed, Item, Key, Table
 from hibernaut.schemas.search import IndexDocument
-from hibernaut.services.search.search_sources import MemorySources, Space
+from hibernaut.services.search.search_sources import EmbeddingSpace, SearchSources
 from hibernaut.store import keys
 from hibernaut.store.search_outbox import Pointer
 from hibernaut.store.stores import Stores
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Indexed:
+class IndexedBatch:
     """How a batch ended: the pointers that are done with, and those that must be told again; `asleep`: because the index sleeps."""
 
     done: int
@@ -44,14 +44,16 @@ class Indexed:
 
 
 class Indexing:
-    def __init__(self, table: Table, stores: Stores, index: MemoryIndex, sources: MemorySources) -> None:
+    """Writes to the index what outbox pointers name."""
+
+    def __init__(self, table: Table, stores: Stores, index: MemoryIndex, sources: SearchSources) -> None:
         self._table = table
         self._stores = stores
         self._index = index
         self._sources = sources
         self._refusing: set[str] = set()
 
-    def take(self, told: Iterable[tuple[Key, Item | None]]) -> Indexed:
+    def take(self, told: Iterable[tuple[Key, Item | None]]) -> IndexedBatch:
         """Index what these items of the change stream point to; anything but a pointer that still stands is passed over, and what was
         refused.
 
@@ -68,14 +70,14 @@ class Indexing:
             except IndexAsleep as error:
                 _not_yet(pointer, error)
                 rest = [each.key for each in standing[place:]]
-                return Indexed(place - len(left), (*left, *rest), asleep=True)
+                return IndexedBatch(place - len(left), (*left, *rest), asleep=True)
             except (EmbedderFailed, ValueError) as error:
                 _not_yet(pointer, error)
                 left.append(pointer.key)
             else:
                 with suppress(ConditionFailed):  # another worker was faster, or it was written anew: then it stays
                     self._settle(pointer, changes)
-        return Indexed(len(standing) - len(left), tuple(left))
+        return IndexedBatch(len(standing) - len(left), tuple(left))
 
     def ask_again(self, tenant: str, *, going: Callable[[], bool]) -> None:
         """Embed what was refused, where nobody refuses any more, as long as it is `going`. Raises: nothing of the index's or the
@@ -138,7 +140,7 @@ class Indexing:
         self._forget_deleted(pointer, read.documents)
         return changes
 
-    def _say_refused(self, space: Space, error: EmbedderFailed) -> None:
+    def _say_refused(self, space: EmbeddingSpace, error: EmbedderFailed) -> None:
         """Once, until it embeds again."""
         if space.name not in self._refusing:
             self._refusing.add(space.name)
@@ -151,7 +153,7 @@ class Indexing:
         if written:
             self.remove(pointer.tenant, pointer.within, self._sources.gone(pointer))
 
-    def _put(self, pointer: Pointer, documents: Sequence[IndexDocument], space: Space) -> None:
+    def _put(self, pointer: Pointer, documents: Sequence[IndexDocument], space: EmbeddingSpace) -> None:
         """Write documents, embedded where somebody can, each with a little of what stands before it.
 
         Raises: IndexAsleep, EmbedderFailed.

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from hibernaut.ports.memory_index import MemoryIndex
 from hibernaut.ports.table import ConditionFailed
 from hibernaut.schemas.search import Kind
-from hibernaut.store.search_outbox import SEARCHED_ROLES, Building
+from hibernaut.store.search_outbox import SEARCHED_ROLES, IndexBuild
 from hibernaut.store.stores import Stores
 
 TOGETHER = 50
@@ -34,6 +34,8 @@ class Progress:
 
 
 class Reindexing:
+    """Rebuilds the index from the table."""
+
     def __init__(self, stores: Stores, index: MemoryIndex) -> None:
         self._stores = stores
         self._index = index
@@ -72,17 +74,17 @@ class Reindexing:
                     self._change(tenant, build, replace(build, stage="OVER"))
         return self._stores.unindexed.building(tenant).stage == "OVER"
 
-    def _begun(self, tenant: str) -> Building:
+    def _begun(self, tenant: str) -> IndexBuild:
         while True:
             before = self._stores.unindexed.building(tenant)
-            after = Building(before.number + 1, "POINTS")
+            after = IndexBuild(before.number + 1, "POINTS")
             try:
                 self._change(tenant, before, after)
             except ConditionFailed:  # two at once: each has a number of his own
                 continue
             return after
 
-    def _change(self, tenant: str, before: Building, after: Building) -> None:
+    def _change(self, tenant: str, before: IndexBuild, after: IndexBuild) -> None:
         self._stores.writer.write(self._stores.unindexed.rebuild(tenant, before, after))
 
     def _places(self, tenant: str) -> Iterator[tuple[Kind, str]]:

@@ -33,8 +33,8 @@ from hibernaut.schemas.searches import (
 )
 from hibernaut.services.logs.messages import DEFAULT_CONVERSATION
 from hibernaut.services.records import no_archive
-from hibernaut.services.search.hybrid_search import Found, MemorySearch, Searched, Where, fits
-from hibernaut.store.logs import Span
+from hibernaut.services.search.hybrid_search import HybridSearch, SearchHit, SearchResult, SearchScope, fits
+from hibernaut.store.logs import IdRange
 from hibernaut.store.stores import Stores
 
 TOP_K = 5
@@ -48,20 +48,22 @@ CHUNK = 50
 R = TypeVar("R")
 
 
-class Searches:
-    def __init__(self, stores: Stores, memory: MemorySearch) -> None:
+class SearchApi:
+    """Searches of the API and of agents' tools."""
+
+    def __init__(self, stores: Stores, memory: HybridSearch) -> None:
         self._stores = stores
         self._memory = memory
 
     # archival memory
 
     def archival(
-        self, tenant: str, agent: StoredAgent, where: Where, query: str, *, mode: SearchMode = "hybrid", limit: int = TOP_K
-    ) -> Searched[Passage]:
+        self, tenant: str, agent: StoredAgent, where: SearchScope, query: str, *, mode: SearchMode = "hybrid", limit: int = TOP_K
+    ) -> SearchResult[Passage]:
         """The passages of all the agent's archives that answer the query and pass the filters of `where`; none without a query."""
         places = tuple(archive.id for archive in self._stores.archives.open_of_agent(tenant, agent.id))
         if not places or not query.strip():
-            return Searched()
+            return SearchResult()
         return self._memory.passages(tenant, _at(where, places), query, mode=mode, limit=limit)
 
     def of_agent(self, tenant: str, agent_id: str, asked: ArchivalSearch) -> ArchivalHits:
@@ -96,30 +98,30 @@ class Searches:
             raise no_archive(asked.archive_id)
         return (asked.archive_id,)
 
-    def _in_open_archives(self, tenant: str, found: Searched[Passage]) -> Searched[Passage]:
+    def _in_open_archives(self, tenant: str, found: SearchResult[Passage]) -> SearchResult[Passage]:
         """Without what is left of an archive that is being deleted."""
         ids = list(dict.fromkeys(hit.record.archive_id or "" for hit in found.hits))
         there = self._stores.archives.get_many(tenant, [one for one in ids if one])
         return _with(found, [hit for hit in found.hits if hit.record.archive_id in there])
 
-    def _newest(self, tenant: str, where: Where, limit: int) -> Searched[Passage]:
+    def _newest(self, tenant: str, where: SearchScope, limit: int) -> SearchResult[Passage]:
         """The newest passages that pass the filters, without a score."""
         places = where.places if where.places is not None else self._stores.passages.archives(tenant)[::-1]
         walks = [self._backwards(tenant, place, max(limit, CHUNK)) for place in places[:MOST_PLACES]]
         merged: Iterator[Passage] = heapq.merge(*walks, key=lambda one: one.id, reverse=True)
-        hits, read = list[Found[Passage]](), 0
+        hits, read = list[SearchHit[Passage]](), 0
         for passage in merged:
             if len(hits) == limit or read == MOST_READ:
                 break
             read += 1
             if passes(passage, where):
-                hits.append(Found(passage, 0.0))
-        return Searched(tuple(hits), incomplete=len(places) > MOST_PLACES or read == MOST_READ)
+                hits.append(SearchHit(passage, 0.0))
+        return SearchResult(tuple(hits), incomplete=len(places) > MOST_PLACES or read == MOST_READ)
 
     def _backwards(self, tenant: str, archive_id: str, chunk: int) -> Iterator[Passage]:
         before: str | None = None
         while True:
-            some = self._stores.passages.page(tenant, archive_id, Span(None, before), limit=chunk, descending=True)
+            some = self._stores.passages.page(tenant, archive_id, IdRange(None, before), limit=chunk, descending=True)
             yield from some
             if len(some) < chunk:
                 return
@@ -148,22 +150,22 @@ class Searches:
 
     def _said(
         self, tenant: str, asked: MessageSearch, *, places: tuple[str, ...] | None, roles: tuple[str, ...] = ()
-    ) -> Searched[Message]:
+    ) -> SearchResult[Message]:
         start, end = checked_span(asked.start_date, asked.end_date)
-        where = Where("message", places, roles=roles, start=start, end=end)
+        where = SearchScope("message", places, roles=roles, start=start, end=end)
         if asked.conversation_id is not None:
             where = self._in_conversation(tenant, where, asked.conversation_id, asked.agent_id)
         if not asked.query.strip() or where.places == ():
-            return Searched()
+            return SearchResult()
         found = self._memory.messages(tenant, where, asked.query, mode=asked.search_mode, limit=asked.limit)
         return self._of_agents(tenant, found) if where.places is None else found
 
-    def _of_agents(self, tenant: str, found: Searched[Message]) -> Searched[Message]:
+    def _of_agents(self, tenant: str, found: SearchResult[Message]) -> SearchResult[Message]:
         """Without what is left of an agent that is being deleted."""
         there = self._stores.agents.rows_of(tenant, list({hit.record.agent_id for hit in found.hits}))
         return _with(found, [hit for hit in found.hits if hit.record.agent_id in there])
 
-    def _in_conversation(self, tenant: str, where: Where, conversation: str, agent_id: str | None) -> Where:
+    def _in_conversation(self, tenant: str, where: SearchScope, conversation: str, agent_id: str | None) -> SearchScope:
         """Narrowed to what a conversation holds, `default` of nobody to what was said in agents' own ones; nowhere if it does not exist."""
         log = agent_id if conversation == DEFAULT_CONVERSATION else conversation
         if log is None:
@@ -183,7 +185,7 @@ class Searches:
         return agent
 
 
-def standing(found: Searched[R]) -> str | None:
+def standing(found: SearchResult[R]) -> str | None:
     """What a search could not do, in words of one's own: "asleep", "incomplete", "words-only"; None where it did everything."""
     named = (("asleep", found.asleep), ("incomplete", found.incomplete), ("words-only", found.words_only and not found.asleep))
     return ", ".join(name for name, holds in named if holds) or None
@@ -191,12 +193,12 @@ def standing(found: Searched[R]) -> str | None:
 
 def passage_filter(
     tags: Sequence[str], *, all_tags: bool = False, span: tuple[datetime | None, datetime | None] = (None, None)
-) -> Where:
+) -> SearchScope:
     """What passages must pass, wherever they are looked for."""
-    return Where("passage", None, tags=tuple(tags), tag_match="all" if all_tags else "any", start=span[0], end=span[1])
+    return SearchScope("passage", None, tags=tuple(tags), tag_match="all" if all_tags else "any", start=span[0], end=span[1])
 
 
-def passes(passage: Passage, where: Where) -> bool:
+def passes(passage: Passage, where: SearchScope) -> bool:
     """Whether a passage passes the filters, as in an index."""
     return fits(index_documents.of_passage("", "", "", passage), where)
 
@@ -224,20 +226,20 @@ def _moment(name: str, text: str | None, timezone: str, *, end: bool = False) ->
         raise InvalidArgument(f"INVALID_ARGUMENT: {detail}") from None
 
 
-def _at(where: Where, places: tuple[str, ...] | None) -> Where:
-    return Where("passage", places, tags=where.tags, tag_match=where.tag_match, start=where.start, end=where.end)
+def _at(where: SearchScope, places: tuple[str, ...] | None) -> SearchScope:
+    return SearchScope("passage", places, tags=where.tags, tag_match=where.tag_match, start=where.start, end=where.end)
 
 
-def _with(found: Searched[R], hits: Sequence[Found[R]]) -> Searched[R]:
+def _with(found: SearchResult[R], hits: Sequence[SearchHit[R]]) -> SearchResult[R]:
     return replace(found, hits=tuple(hits))
 
 
-def _passage_hit(hit: Found[Passage]) -> PassageHit:
+def _passage_hit(hit: SearchHit[Passage]) -> PassageHit:
     ranks = {"combined_score": hit.score, "vector_rank": hit.vector_rank, "fts_rank": hit.lexical_rank}
     return PassageHit(passage=hit.record, score=hit.score, metadata=ranks)
 
 
-def _message_hit(hit: Found[Message]) -> MessageHit:
+def _message_hit(hit: SearchHit[Message]) -> MessageHit:
     row = hit.record
     return MessageHit(
         message_type="user_message" if row.role == "user" else "assistant_message",
@@ -252,7 +254,7 @@ def _message_hit(hit: Found[Message]) -> MessageHit:
     )
 
 
-def _agent_message_hit(hit: Found[Message]) -> AgentMessageHit:
+def _agent_message_hit(hit: SearchHit[Message]) -> AgentMessageHit:
     return AgentMessageHit(
         embedded_text=said(hit.record) or hit.record.text(),
         message=hit.record.model_dump(mode="json", exclude={"tokens", "wrapped"}),

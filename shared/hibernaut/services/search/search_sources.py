@@ -12,7 +12,7 @@ from hibernaut.schemas.llm_config import EmbeddingConfig
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.passage import Passage
 from hibernaut.schemas.search import IndexDocument, Kind
-from hibernaut.store.logs import Span
+from hibernaut.store.logs import IdRange
 from hibernaut.store.search_outbox import Pointer
 from hibernaut.store.stores import Stores
 
@@ -34,7 +34,7 @@ class NoEmbedders:
 
 
 @dataclass(frozen=True, slots=True)
-class Space:
+class EmbeddingSpace:
     """Where the documents of a place stand, and who makes their vectors (None: nobody; they are found by their words)."""
 
     name: str
@@ -42,44 +42,48 @@ class Space:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class SourceDocuments:
     """The documents of what a pointer names, and the ids of which there is no record (any more)."""
 
     documents: list[IndexDocument]
     gone: list[str]
 
 
-class MemorySources:
+class SearchSources:
+    """Reads the records behind index documents and pointers."""
+
     def __init__(self, stores: Stores, embedders: Embedders) -> None:
         self._stores = stores
         self._embedders = embedders
 
-    def default(self) -> Space:
+    def default(self) -> EmbeddingSpace:
         """The space of all logs."""
         return self._space(self._embedders.default())
 
-    def space_of(self, pointer: Pointer) -> Space:
+    def space_of(self, pointer: Pointer) -> EmbeddingSpace:
         """The space of an archive, of a folder, or of the log of an agent. What is gone stands nowhere."""
         return self._spaces(pointer.tenant, pointer.kind, [pointer.place])[pointer.place]
 
-    def spaces_of(self, tenant: str, kind: Kind, places: Sequence[str] | None) -> list[tuple[Space, Sequence[str] | None]]:
+    def spaces_of(
+        self, tenant: str, kind: Kind, places: Sequence[str] | None
+    ) -> list[tuple[EmbeddingSpace, Sequence[str] | None]]:
         """The spaces in which these places stand (None: all of the tenant's), each with those of them that do."""
         if kind == "message" or places is None:
             everywhere = [self.default()] if kind == "message" else self._everywhere(tenant, kind)
             return [(space, places) for space in everywhere]
-        found: dict[str, tuple[Space, list[str]]] = {}
+        found: dict[str, tuple[EmbeddingSpace, list[str]]] = {}
         for place, space in self._spaces(tenant, kind, places).items():
             found.setdefault(space.name, (space, []))[1].append(place)
         return list(found.values())
 
-    def _everywhere(self, tenant: str, kind: Kind) -> list[Space]:
+    def _everywhere(self, tenant: str, kind: Kind) -> list[EmbeddingSpace]:
         """The spaces of all archives of a tenant, or of all its folders."""
         archives, folders = self._stores.passages.archives, self._stores.folders.rows
         places = archives(tenant) if kind == "passage" else [str(row["sk"]) for row in folders(tenant)]
         spaces = [self.default(), *self._spaces(tenant, kind, places).values()]
         return list({space.name: space for space in spaces}.values())
 
-    def _spaces(self, tenant: str, kind: Kind, places: Sequence[str]) -> dict[str, Space]:
+    def _spaces(self, tenant: str, kind: Kind, places: Sequence[str]) -> dict[str, EmbeddingSpace]:
         """The space of each place, by one read of all their records."""
         if kind == "message":
             return dict.fromkeys(places, self.default())
@@ -87,22 +91,22 @@ class MemorySources:
         configs = {place: record.embedding_config for place, record in records(tenant, places).items()}
         return {place: self._space(configs.get(place)) for place in places}
 
-    def _space(self, config: EmbeddingConfig | None) -> Space:
+    def _space(self, config: EmbeddingConfig | None) -> EmbeddingSpace:
         embedder = self._embedders.of(config)
-        return Space(embedder.space, embedder) if embedder else Space(WORDS, None)
+        return EmbeddingSpace(embedder.space, embedder) if embedder else EmbeddingSpace(WORDS, None)
 
-    def read(self, pointer: Pointer) -> Read:
+    def read(self, pointer: Pointer) -> SourceDocuments:
         """What a pointer names, as the table has it."""
         records = self.records(pointer.tenant, pointer.kind, pointer.within, pointer.ids)
         documents = [self.document(pointer.tenant, pointer.place, pointer.within, record) for record in records.values()]
         gone = [record_id for record_id in pointer.ids if record_id not in records]
-        return Read([document for document in documents if document is not None], gone)
+        return SourceDocuments([document for document in documents if document is not None], gone)
 
     def text_before(self, pointer: Pointer, record_id: str) -> str | None:
         """The text that stands before a record where it lies; None where there is none, or nobody looks for it."""
         tenant, within = pointer.tenant, pointer.within
         if pointer.kind == "message":
-            span = Span(None, record_id)
+            span = IdRange(None, record_id)
             rows = self._stores.conversations.logs.rows(tenant, within, (), span, limit=LOOK_BACK, descending=True)
             return next((text for row in rows if (text := index_documents.said(row)) is not None), None)
         before = self._stores.passages.before if pointer.kind == "passage" else self._stores.passages.piece_before
@@ -159,7 +163,7 @@ class MemorySources:
         """Place, what its records lie in ("": each tells), and its newest records."""
         if kind == "message":
             for place in places if places is not None else [str(row["sk"]) for row in self._stores.agents.rows(tenant)]:
-                yield place, "", self._stores.agent_logs.page(tenant, place, Span(), limit=limit, descending=True)
+                yield place, "", self._stores.agent_logs.page(tenant, place, IdRange(), limit=limit, descending=True)
             return
         if kind == "file":
             for place in places if places is not None else [str(row["sk"]) for row in self._stores.folders.rows(tenant)]:

@@ -13,7 +13,7 @@ from hibernaut.domain.models import retries
 from hibernaut.domain.models.model_settings import standing_in
 from hibernaut.domain.turn import model_requests
 from hibernaut.domain.turn.turn_values import Asked, CallModel, Failed, Replied, Turn
-from hibernaut.domain.wire.deltas import Telling, as_kept
+from hibernaut.domain.wire.deltas import DeltaRenderer, as_kept
 from hibernaut.domain.wire.letta_messages import Rendering
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.model import ModelReply, ModelRequest, Models, ModelToolCall
@@ -30,9 +30,9 @@ from hibernaut.schemas.run import RunError
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.turn import Journal, JournaledCall, Stamp
 from hibernaut.services.host import Host
-from hibernaut.services.models.model_retry import SHORTEST_CALL, Attending
-from hibernaut.services.steps.step_work import Work, answered_by
-from hibernaut.services.steps.token_stream import Hearing
+from hibernaut.services.models.model_retry import SHORTEST_CALL, ModelRetry
+from hibernaut.services.steps.step_work import StepWork, answered_by
+from hibernaut.services.steps.token_stream import DeltaSink
 from hibernaut.services.steps.trace_recorder import TraceRecorder
 from hibernaut.store.stores import Stores
 
@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class Timing:
+class StepTiming:
     """When what of a step happened: nanoseconds since 1970, and spans in nanoseconds."""
 
     started_ns: int
@@ -51,24 +51,28 @@ class Timing:
     tools_ns: int = 0
 
     @classmethod
-    def of(cls, journal: Journal | None, clock: Clock) -> Timing:
+    def of(cls, journal: Journal | None, clock: Clock) -> StepTiming:
         """The times of a step: those of the attempt that journaled, where there is one."""
         if journal is not None:
             return cls(journal.step_start_ns, journal.llm_start_ns, journal.llm_ns)
         return cls(int(clock.now().timestamp() * 1e9))
 
 
-class Asking:
+class ModelStep:
+    """Asks the model for one step's reply."""
+
     def __init__(self, stores: Stores, models: Models, host: Host) -> None:
         self._stores = stores
         self._models = models
-        self._attending = Attending(models, host)
+        self._attending = ModelRetry(models, host)
         self._host = host
         self._clock = host.clock
         self._ids = host.ids
         self._traces = TraceRecorder(stores, models, host)
 
-    def ask(self, work: Work, turn: Turn, action: CallModel, timing: Timing, seconds: float) -> tuple[Work, Replied | Failed]:
+    def ask(
+        self, work: StepWork, turn: Turn, action: CallModel, timing: StepTiming, seconds: float
+    ) -> tuple[StepWork, Replied | Failed]:
         """The model's reply with the ids of its rows, or why there is none; and the work, with the log's next number and who answered.
 
         `seconds` is what the worker has left for it. Raises: Stopped.
@@ -76,7 +80,7 @@ class Asking:
         began = self._clock.monotonic()
         timing.llm_start_ns = int(self._clock.now().timestamp() * 1e9)
         stamp = self._stamp(work)
-        hearing = Hearing(self._stores, self._host, work, self._telling(work, turn, stamp, action))
+        hearing = DeltaSink(self._stores, self._host, work, self._telling(work, turn, stamp, action))
         deadline = began + seconds
         try:
             reply = self._answered(work, turn, action, hearing, deadline)
@@ -90,13 +94,13 @@ class Asking:
         stamp = stamp.model_copy(update={"streamed": bool(shown), "shown": shown, "fallback": hearing.speaker})
         return answered_by(replace(work, state=hearing.state), hearing.speaker), Replied(as_kept(turn.actor, reply), stamp)
 
-    def _telling(self, work: Work, turn: Turn, stamp: Stamp, action: CallModel) -> Telling | None:
+    def _telling(self, work: StepWork, turn: Turn, stamp: Stamp, action: CallModel) -> DeltaRenderer | None:
         if not work.state.run.options.stream_tokens:
             return None
         how = Rendering.of(work.state.run.request_config, legacy=turn.actor.spec.heartbeats)
-        return Telling(turn.actor, stamp, how, parallel=action.parallel)
+        return DeltaRenderer(turn.actor, stamp, how, parallel=action.parallel)
 
-    def _answered(self, work: Work, turn: Turn, action: CallModel, hearing: Hearing, deadline: float) -> ModelReply:
+    def _answered(self, work: StepWork, turn: Turn, action: CallModel, hearing: DeltaSink, deadline: float) -> ModelReply:
         """The reply; where the agent's own model cannot answer, of its fallback, which is then the hearing's speaker.
 
         Raises: HibernautError, the first model's where both fail before a word is heard; Stopped.
@@ -121,7 +125,9 @@ class Asking:
                 logger.warning("fallback model failed", extra=told | {"code": second.code})
                 raise error from second
 
-    def _fallback(self, work: Work, turn: Turn, error: HibernautError, hearing: Hearing, deadline: float) -> LLMConfig | None:
+    def _fallback(
+        self, work: StepWork, turn: Turn, error: HibernautError, hearing: DeltaSink, deadline: float
+    ) -> LLMConfig | None:
         """The model to be asked instead, if there is one, and time for it, and nobody has heard a word yet."""
         handle = work.agent.fallback_model
         if handle is None or handle == turn.actor.config.handle or not retries.another_model_may_help(error):
@@ -134,7 +140,7 @@ class Asking:
             logger.warning("fallback model is unknown", extra={"run_id": turn.actor.run_id, "fallback": handle})
             return None
 
-    def _stamp(self, work: Work) -> Stamp:
+    def _stamp(self, work: StepWork) -> Stamp:
         assistant = self._ids.new("message", after=work.head.last_message)
         approval = self._ids.new("message", after=assistant)
         tool = self._ids.new("message", after=approval)
@@ -148,7 +154,7 @@ class Asking:
         )
 
 
-def _request(work: Work, turn: Turn, action: CallModel) -> ModelRequest:
+def _request(work: StepWork, turn: Turn, action: CallModel) -> ModelRequest:
     return model_requests.model_request(
         turn.actor,
         turn.messages,
@@ -176,7 +182,7 @@ def failure_of(error: HibernautError) -> Failed:
             return Failed(StopReason.ERROR, told)
 
 
-def journal_of(asked: Asked, mark: str, timing: Timing) -> Journal:
+def journal_of(asked: Asked, mark: str, timing: StepTiming) -> Journal:
     """The reply as it is journaled."""
     reply = asked.reply
     return Journal(

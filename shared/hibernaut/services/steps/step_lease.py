@@ -15,11 +15,11 @@ from hibernaut.ports.workflow import Next
 from hibernaut.schemas.errors import StoreUnavailable
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.host import Host
-from hibernaut.store.runs import OPEN_FOR_MS, Runs, RunState
+from hibernaut.store.runs import OPEN_FOR_MS, RunState, RunStore
 from hibernaut.store.stores import Stores
 
 
-class Advanced(NamedTuple):
+class AdvanceResult(NamedTuple):
     """What a worker answers: what comes next, and how many steps the run has committed. `seconds`: until an approval is denied."""
 
     next: Next
@@ -27,18 +27,20 @@ class Advanced(NamedTuple):
     seconds: int = 0
 
 
-class Stopped(Exception):
+class LeaseLost(Exception):
     """Another attempt, or whoever ended the run, has taken the step over: nothing more may be begun."""
 
 
-def check_held(runs: Runs, tenant: str, state: RunState) -> None:
+def check_held(runs: RunStore, tenant: str, state: RunState) -> None:
     """Raises: Stopped where the run has ended or another attempt has taken its step."""
     seen = runs.get(tenant, state.run.id)
     if seen is None or seen.run.status is not RunStatus.RUNNING or seen.attempt != state.attempt:
-        raise Stopped
+        raise LeaseLost
 
 
-class Attempts:
+class StepLease:
+    """Takes, holds and gives up the lease on a run's step."""
+
     def __init__(self, stores: Stores, host: Host) -> None:
         self._runs = stores.runs
         self._writer = stores.writer
@@ -61,7 +63,7 @@ class Attempts:
             done = True
         finally:
             if not done:
-                with suppress(Stopped, StoreUnavailable, TableError):
+                with suppress(LeaseLost, StoreUnavailable, TableError):
                     self.keep(tenant, taken, "over", 0, self.now_ms() + OPEN_FOR_MS)
 
     def keep(self, tenant: str, state: RunState, mark: str, lease: int, due_ms: int) -> None:
@@ -70,7 +72,7 @@ class Attempts:
         try:
             self._writer.write(self._runs.keep(tenant, kept, due_ms), token=kept.token)
         except ConditionFailed as failure:
-            raise Stopped from failure
+            raise LeaseLost from failure
 
     def now_ms(self) -> int:
         return int(self._host.clock.now().timestamp() * 1000)
@@ -83,5 +85,5 @@ class Attempts:
         try:
             self._writer.write(self._runs.take(tenant, state, taken, lease + OPEN_FOR_MS), token=taken.token)
         except ConditionFailed as failure:
-            raise Stopped from failure
+            raise LeaseLost from failure
         return replace(taken, token=token)

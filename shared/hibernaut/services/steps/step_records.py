@@ -18,12 +18,12 @@ from hibernaut.schemas.step import StoredStep
 from hibernaut.schemas.stop import StopReason, status_after
 from hibernaut.schemas.turn import Stamp
 from hibernaut.schemas.usage import CompletionTokensDetails, PromptTokensDetails
-from hibernaut.services.steps.model_step import Timing
-from hibernaut.services.steps.step_work import Work
+from hibernaut.services.steps.model_step import StepTiming
+from hibernaut.services.steps.step_work import StepWork
 from hibernaut.store.transactions import INPUT_PAGE
 
 
-def events_of(work: Work, rows: Sequence[Message], stamp: Stamp | None = None) -> list[RunEvent]:
+def events_of(work: StepWork, rows: Sequence[Message], stamp: Stamp | None = None) -> list[RunEvent]:
     """The message events of a step's rows; what the server says as the user (heartbeats) is not shown (run-time digest 2.3).
 
     `stamp` is that of the rows' reply, which knows what of it was shown in pieces already.
@@ -38,7 +38,7 @@ def events_of(work: Work, rows: Sequence[Message], stamp: Stamp | None = None) -
     ]
 
 
-def progressed(work: Work, stepped: Stepped, now: datetime) -> StoredRun:
+def progressed(work: StepWork, stepped: Stepped, now: datetime) -> StoredRun:
     """The run after the step."""
     run = work.state.run.model_copy(deep=True)
     asked = stepped.stamp is not None and not stepped.resolved
@@ -61,7 +61,7 @@ def progressed(work: Work, stepped: Stepped, now: datetime) -> StoredRun:
     return run
 
 
-def measured(work: Work, turn: Turn) -> Head:
+def measured(work: StepWork, turn: Turn) -> Head:
     """The head after the step, with what its request counted by us and by its provider, where that says."""
     stepped = turn.stepped
     if stepped is None or stepped.resolved or stepped.usage.prompt_tokens <= 0:
@@ -78,7 +78,7 @@ def ended(run: StoredRun, reason: StopReason, now: datetime) -> None:
     run.total_duration_ns = int((now - run.created_at).total_seconds() * 1e9)
 
 
-def step_record(work: Work, stepped: Stepped, timing: Timing, now: datetime, ids: Ids) -> StoredStep:
+def step_record(work: StepWork, stepped: Stepped, timing: StepTiming, now: datetime, ids: Ids) -> StoredStep:
     """The step as it is kept and shown."""
     config, usage = work.turn.actor.config, stepped.usage
     now_ns = int(now.timestamp() * 1e9)

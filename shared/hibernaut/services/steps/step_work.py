@@ -23,8 +23,8 @@ from hibernaut.schemas.message import Message
 from hibernaut.schemas.passage import Passage
 from hibernaut.schemas.tool import Tool, ToolType
 from hibernaut.services.models.conversation_model import agent_in
-from hibernaut.services.prompt.system_messages import Prompts, overlaid, system_row
-from hibernaut.store.conversations import Loaded
+from hibernaut.services.prompt.system_messages import SystemMessages, overlaid, system_row
+from hibernaut.store.conversations import LoadedConversation
 from hibernaut.store.runs import RunState
 from hibernaut.store.stores import Stores
 
@@ -38,7 +38,7 @@ class DeskChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Effects:
+class ToolEffects:
     """What the tools of a step change inside our own transaction: `blocks` is the agent's core memory as they left it.
 
     A block that they made has no id yet.
@@ -50,7 +50,7 @@ class Effects:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class StepWork:
     """`after` is the head as the step leaves it; `system` is the system message's new row where it was compiled anew.
 
     `agent` is as it is stored; what its conversation sets instead (`record`, None for the agent's own one) is in the turn's actor.
@@ -65,19 +65,21 @@ class Work:
     turn: Turn
     system: Message | None = None
     system_text: str = ""
-    effects: Effects = field(default_factory=lambda: Effects(()))
+    effects: ToolEffects = field(default_factory=lambda: ToolEffects(()))
     record: StoredConversation | None = None
 
 
-def answered_by(work: Work, config: LLMConfig | None) -> Work:
+def answered_by(work: StepWork, config: LLMConfig | None) -> StepWork:
     """The work of a step whose reply came from this model; None: from the one that the run asks."""
     if config is None:
         return work
     return replace(work, turn=replace(work.turn, actor=replace(work.turn.actor, config=config)))
 
 
-class Loader:
-    def __init__(self, stores: Stores, prompts: Prompts, models: Models) -> None:
+class StepLoader:
+    """Loads what one attempt at a step works on."""
+
+    def __init__(self, stores: Stores, prompts: SystemMessages, models: Models) -> None:
         self._conversations = stores.conversations
         self._records = stores.conversation_records
         self._agents = stores.agents
@@ -85,7 +87,7 @@ class Loader:
         self._prompts = prompts
         self._models = models
 
-    def load(self, tenant: str, state: RunState, head: Head | None = None) -> Work:
+    def load(self, tenant: str, state: RunState, head: Head | None = None) -> StepWork:
         """Everything a step needs. `head` is that of the conversation as the run's acceptance left it, where this worker accepted it.
 
         Raises: NotFound where the agent or its conversation is gone.
@@ -128,16 +130,18 @@ class Loader:
             text = f"{text}\n\n{skills}"
         if text != messages[0].text():
             turn = replace(turn, fixed_tokens=turn.fixed_tokens + count(text) - window.tokens(messages[:1]))
-        return Work(tenant, state, agent, tuple(blocks), loaded.head, head, turn, system, text, Effects(tuple(blocks)), record)
+        return StepWork(
+            tenant, state, agent, tuple(blocks), loaded.head, head, turn, system, text, ToolEffects(tuple(blocks)), record
+        )
 
-    def refreshed(self, work: Work) -> Work:
+    def refreshed(self, work: StepWork) -> StepWork:
         """The same work on the agent and the blocks as they are now: after somebody else's edit. The turn itself stays."""
         agent = self._agents.get(work.tenant, work.agent.id)
         if agent is None:
             raise NotFound(f"Agent with ID {work.agent.id} not found")
         record = self._record(work.tenant, work.state)
         blocks = tuple(self._prompts.blocks_of(work.tenant, agent, record))
-        return replace(work, agent=agent, record=record, blocks=blocks, effects=Effects(blocks))
+        return replace(work, agent=agent, record=record, blocks=blocks, effects=ToolEffects(blocks))
 
     def _record(self, tenant: str, state: RunState) -> StoredConversation | None:
         return self._records.get(tenant, state.run.conversation_id) if state.run.conversation_id else None
@@ -147,7 +151,7 @@ class Loader:
         tenant: str,
         agent: StoredAgent,
         state: RunState,
-        loaded: Loaded,
+        loaded: LoadedConversation,
         blocks: Sequence[StoredBlock],
         archive_ids: Sequence[str],
     ) -> tuple[Head, Message | None]:

@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from hibernaut.domain.wire.deltas import Telling, merged
+from hibernaut.domain.wire.deltas import DeltaRenderer, merged
 from hibernaut.ports.table import ConditionFailed
 from hibernaut.schemas.events import DeltaEvent, DoneEvent
 from hibernaut.schemas.llm_config import LLMConfig
 from hibernaut.schemas.model_call import Delta
 from hibernaut.schemas.run import StoredRun
 from hibernaut.services.host import Host
-from hibernaut.services.models.model_retry import Eye
-from hibernaut.services.steps.step_lease import Stopped, check_held
-from hibernaut.services.steps.step_work import Work
+from hibernaut.services.models.model_retry import CancellationWatch
+from hibernaut.services.steps.step_lease import LeaseLost, check_held
+from hibernaut.services.steps.step_work import StepWork
 from hibernaut.store.runs import RunState
 from hibernaut.store.stores import Stores
 
@@ -28,13 +28,13 @@ TRIES = 100
 NEVER = float("inf")
 
 
-class Hearing(Eye):
+class DeltaSink(CancellationWatch):
     """What one attempt hears of its step's reply. `telling` None: the run's followers see whole messages only.
 
     `speaker` is the model that is asked, where it is not the run's own.
     """
 
-    def __init__(self, stores: Stores, host: Host, work: Work, telling: Telling | None) -> None:
+    def __init__(self, stores: Stores, host: Host, work: StepWork, telling: DeltaRenderer | None) -> None:
         super().__init__(host, partial(check_held, stores.runs, work.tenant, work.state), work.state.run.id)
         self.tells = telling is not None
         self.speaker: LLMConfig | None = None
@@ -103,7 +103,7 @@ class Hearing(Eye):
         """Go on behind the newest event: read first, so that a run which is seen to go on after that was not closed in what was read."""
         written = self._runs.events(self._tenant, self.state.run.id, self.state.next_seq - 1, self._clock.now())
         if any(isinstance(event, DoneEvent) for _, event in written):
-            raise Stopped
+            raise LeaseLost
         self.look()
         if written:
             self.state = replace(self.state, next_seq=written[-1][0] + 1)

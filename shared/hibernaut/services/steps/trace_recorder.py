@@ -10,7 +10,7 @@ from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import HibernautError
 from hibernaut.schemas.trace import ProviderTrace
 from hibernaut.services.host import Host
-from hibernaut.services.steps.step_work import Work
+from hibernaut.services.steps.step_work import StepWork
 from hibernaut.store.stores import Stores
 
 logger = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ class TraceRecorder:
         self._models = models
         self._host = host
 
-    def keep(self, work: Work, step_id: str, request: ModelRequest, reply: ModelReply, *, seconds: float) -> None:
+    def keep(self, work: StepWork, step_id: str, request: ModelRequest, reply: ModelReply, *, seconds: float) -> None:
         """The trace of a call that took so many seconds. Secrets that are configured are struck out of it."""
         if self._host.traces == "off":
             return

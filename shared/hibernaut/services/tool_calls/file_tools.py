@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hibernaut.domain.files import file_views
-from hibernaut.domain.files.file_matches import CONTEXT, PAGE, Grepped, Match, grep_text, include_pattern, searched_text
+from hibernaut.domain.files.file_matches import CONTEXT, PAGE, GrepResult, Match, grep_text, include_pattern, searched_text
 from hibernaut.domain.files.file_texts import lines_of
 from hibernaut.domain.turn.actor import Call
 from hibernaut.ports.file_reader import BadPattern, TooSlow
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.file import Desk, OpenFile
 from hibernaut.services.host import Host
-from hibernaut.services.prompt.file_views import Attached, FileViews, limits_of, named
-from hibernaut.services.search.hybrid_search import MemorySearch, Where
-from hibernaut.services.steps.step_work import DeskChange, Work
+from hibernaut.services.prompt.file_views import AttachedFile, FileViews, limits_of, named
+from hibernaut.services.search.hybrid_search import HybridSearch, SearchScope
+from hibernaut.services.steps.step_work import DeskChange, StepWork
 from hibernaut.store.stores import Stores
 
 LONGEST_PATTERN = 1_000
@@ -45,28 +45,30 @@ class FileAnswer:
     desk: DeskChange | None = None
 
 
-class _Refused(ValueError):
+class _BadFileArguments(ValueError):
     """Arguments that cannot be used; the text tells the model what was expected."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _FilesInReach:
     """The agent's files by id, and its desk as the step has it so far."""
 
-    files: dict[str, Attached]
+    files: dict[str, AttachedFile]
     before: Desk
     desk: Desk
 
 
 class FileTools:
-    def __init__(self, stores: Stores, host: Host, search: MemorySearch) -> None:
+    """The file tools of agents."""
+
+    def __init__(self, stores: Stores, host: Host, search: HybridSearch) -> None:
         self._stores = stores
         self._clock = host.clock
         self._reader = host.reader
         self._search = search
         self._views = FileViews(stores)
 
-    def call(self, work: Work, call: Call) -> FileAnswer:
+    def call(self, work: StepWork, call: Call) -> FileAnswer:
         """Raises: nothing of the arguments'."""
         seen = self._seen(work)
         try:
@@ -79,35 +81,35 @@ class FileTools:
                     return self._semantic(work, seen, call.args)
                 case _:
                     return FileAnswer("error", f"{call.name} cannot be used on this server.")
-        except _Refused as refusal:
+        except _BadFileArguments as refusal:
             return FileAnswer("error", str(refusal))
         except (OSError, KeyError):
             return FileAnswer("error", "The files could not be read just now. Try again.")
 
-    def _seen(self, work: Work) -> _Seen:
+    def _seen(self, work: StepWork) -> _FilesInReach:
         files = {file.row.file_id: file for file in self._views.attached(work.tenant, work.agent)}
         change = work.effects.desk
         before = change.before if change else self._stores.files.desk(work.tenant, work.agent.id)
-        return _Seen(files, before, change.after if change else before)
+        return _FilesInReach(files, before, change.after if change else before)
 
-    def _open(self, work: Work, seen: _Seen, args: JsonObject) -> FileAnswer:
+    def _open(self, work: StepWork, seen: _FilesInReach, args: JsonObject) -> FileAnswer:
         most = limits_of(work.agent)[0]
         requests = _requests(args)
         if len(requests) > most:
-            raise _Refused(f"At most {most} files can be open at once, and {len(requests)} were asked for. Open fewer.")
+            raise _BadFileArguments(f"At most {most} files can be open at once, and {len(requests)} were asked for. Open fewer.")
         now = self._clock.now()
         wanted: dict[str, OpenFile] = {}
         for name, offset, length in requests:
             file = self._file(seen, name)
             if offset and offset >= file.row.lines:
-                raise _Refused(f"{file.name} has {file.row.lines} lines: `offset` counts from 0 and must be below that.")
+                raise _BadFileArguments(f"{file.name} has {file.row.lines} lines: `offset` counts from 0 and must be below that.")
             wanted[file.row.file_id] = OpenFile(start=offset, length=length, accessed=now)
         alone = args.get("close_all_others") is True
         cleared = file_views.opened(seen.desk, wanted, most=most, there=seen.files, alone=alone)
         message = self._opened_text(work, seen, wanted, cleared)
         return FileAnswer("success", message, DeskChange(seen.before, cleared.desk))
 
-    def _opened_text(self, work: Work, seen: _Seen, wanted: dict[str, OpenFile], cleared: file_views.Cleared) -> str:
+    def _opened_text(self, work: StepWork, seen: _FilesInReach, wanted: dict[str, OpenFile], cleared: file_views.Cleared) -> str:
         told, texts, room = [], [], RETURNED
         for file_id, window in wanted.items():
             file = seen.files[file_id]
@@ -127,17 +129,17 @@ class FileTools:
             notes.append(f"* Closed to make room, as least recently used: {_names(seen, cleared.evicted)}")
         return "\n\n".join(["\n".join(notes), *texts])
 
-    def _file(self, seen: _Seen, name: str) -> Attached:
+    def _file(self, seen: _FilesInReach, name: str) -> AttachedFile:
         file = named(list(seen.files.values()), name)
         if file is None:
             known = ", ".join(sorted(one.name for one in seen.files.values())[:50]) or "none"
-            raise _Refused(f"There is no file {name}. Your files: {known}.")
+            raise _BadFileArguments(f"There is no file {name}. Your files: {known}.")
         return file
 
-    def _grep(self, work: Work, seen: _Seen, args: JsonObject) -> FileAnswer:
+    def _grep(self, work: StepWork, seen: _FilesInReach, args: JsonObject) -> FileAnswer:
         pattern = _text(args, "pattern")
         if not pattern.strip() or len(pattern) > LONGEST_PATTERN:
-            raise _Refused(f"`pattern` must be a regular expression of 1 to {LONGEST_PATTERN} characters.")
+            raise _BadFileArguments(f"`pattern` must be a regular expression of 1 to {LONGEST_PATTERN} characters.")
         include = _text(args, "include")
         offset, context = _whole(args, "offset", 0, least=0), _whole(args, "context_lines", CONTEXT, least=0, most=50)
         files = list(seen.files.values())
@@ -147,7 +149,7 @@ class FileTools:
                     self._reader.matching([file.name for file in files], include_pattern(include), seconds=5, most=10_000)
                 )
             except (BadPattern, TooSlow):
-                raise _Refused("`include` must be a pattern of file names, such as *.py.") from None
+                raise _BadFileArguments("`include` must be a pattern of file names, such as *.py.") from None
             files = [file for index, file in enumerate(files) if index in chosen]
         found = self._matches(work, files, pattern)
         desk = file_views.looked_at(seen.desk, {match.file_id for match in found.matches}, self._clock.now())
@@ -155,7 +157,7 @@ class FileTools:
         message = grep_text(found, shown, pattern=pattern, include=include, context=context, offset=offset)
         return FileAnswer("success", message, DeskChange(seen.before, desk) if desk != seen.desk else None)
 
-    def _matches(self, work: Work, files: Sequence[Attached], pattern: str) -> Grepped:
+    def _matches(self, work: StepWork, files: Sequence[AttachedFile], pattern: str) -> GrepResult:
         """Every match of the files, up to the bounds; what was left out is told. Raises: _Refused."""
         deadline = self._clock.monotonic() + SECONDS_TO_GREP
         found: list[Match] = []
@@ -167,19 +169,19 @@ class FileTools:
             try:
                 found += self._in_files(work, batch, pattern, deadline, MOST_MATCHES - len(found))
             except BadPattern as error:
-                raise _Refused(f"`pattern` is no regular expression: {error}.") from None
+                raise _BadFileArguments(f"`pattern` is no regular expression: {error}.") from None
             except TooSlow:
-                raise _Refused(
+                raise _BadFileArguments(
                     f"The pattern takes longer than {SECONDS_TO_GREP:.0f} seconds on these files. "
                     "Make it simpler (nested repetitions are slow), or narrow the files by `include`."
                 ) from None
-        return Grepped(tuple(found), tuple(skipped), cut=len(found) >= MOST_MATCHES)
+        return GrepResult(tuple(found), tuple(skipped), cut=len(found) >= MOST_MATCHES)
 
-    def _in_files(self, work: Work, batch: Sequence[Attached], pattern: str, deadline: float, most: int) -> list[Match]:
+    def _in_files(self, work: StepWork, batch: Sequence[AttachedFile], pattern: str, deadline: float, most: int) -> list[Match]:
         """The matches of files that are looked at together. Raises: BadPattern, TooSlow, KeyError, OSError."""
         stored = self._stores.files.get_many(work.tenant, [file.row.file_id for file in batch])
         lines: list[str] = []
-        starts: list[tuple[int, Attached]] = []
+        starts: list[tuple[int, AttachedFile]] = []
         for file in batch:
             if file.row.file_id in stored:
                 starts.append((len(lines), file))
@@ -195,7 +197,7 @@ class FileTools:
             matches.append(Match(file.row.file_id, file.name, index - start + 1))
         return matches
 
-    def _with_context(self, work: Work, found: Grepped, offset: int, context: int) -> list[tuple[Match, list[str], int]]:
+    def _with_context(self, work: StepWork, found: GrepResult, offset: int, context: int) -> list[tuple[Match, list[str], int]]:
         """The matches of the page, each with the lines around it and the number of the first of those."""
         shown = []
         for match in found.matches[offset : offset + PAGE]:
@@ -206,12 +208,12 @@ class FileTools:
             shown.append((match, lines, first))
         return shown
 
-    def _semantic(self, work: Work, seen: _Seen, args: JsonObject) -> FileAnswer:
+    def _semantic(self, work: StepWork, seen: _FilesInReach, args: JsonObject) -> FileAnswer:
         query = _text(args, "query").strip()
         if not query:
-            raise _Refused("`query` must say what you look for.")
+            raise _BadFileArguments("`query` must say what you look for.")
         limit = _whole(args, "limit", 5, most=MOST_HITS)
-        where = Where("file", tuple(work.agent.source_ids))
+        where = SearchScope("file", tuple(work.agent.source_ids))
         searched = self._search.passages(work.tenant, where, query, limit=limit)
         hits = [hit for hit in searched.hits if hit.record.file_id in seen.files]
         names = {file_id: file.name for file_id, file in seen.files.items()}
@@ -221,7 +223,7 @@ class FileTools:
         message = searched_text(query, [(names[str(hit.record.file_id)], hit.record, hit.score) for hit in hits], notes)
         return FileAnswer("success", message, DeskChange(seen.before, desk) if desk != seen.desk else None)
 
-    def _progress(self, work: Work, seen: _Seen) -> list[str]:
+    def _progress(self, work: StepWork, seen: _FilesInReach) -> list[str]:
         """What share of files is embedded that are not embedded as a whole."""
         files = self._stores.files.get_many(work.tenant, list(seen.files)).values()
         behind = [(file, min(file.embedded, file.total or 0)) for file in files if file.status == "embedding"]
@@ -237,9 +239,9 @@ def _search_notes(words_only: bool, incomplete: bool) -> list[str]:
     return [*notes, *(["The search index is behind, so something may be missing."] if incomplete else [])]
 
 
-def _batches(files: Sequence[Attached]) -> tuple[list[list[Attached]], list[str]]:
+def _batches(files: Sequence[AttachedFile]) -> tuple[list[list[AttachedFile]], list[str]]:
     """The files in lots that are looked at together, and the names of those that are too large."""
-    batches: list[list[Attached]] = []
+    batches: list[list[AttachedFile]] = []
     skipped, total, size = [], 0, TOGETHER
     for file in files:
         characters = file.row.characters
@@ -254,7 +256,7 @@ def _batches(files: Sequence[Attached]) -> tuple[list[list[Attached]], list[str]
     return batches, skipped
 
 
-def _names(seen: _Seen, file_ids: Sequence[str]) -> str:
+def _names(seen: _FilesInReach, file_ids: Sequence[str]) -> str:
     return ", ".join(seen.files[file_id].name for file_id in file_ids if file_id in seen.files)
 
 
@@ -263,12 +265,14 @@ def _requests(args: JsonObject) -> list[tuple[str, int, int | None]]:
     given: Json = args.get("file_requests")
     given = [given] if isinstance(given, dict | str) else given
     if not isinstance(given, list) or not given:
-        raise _Refused("`file_requests` must be a list of objects with `file_name`, and `offset` and `length` if you like.")
+        raise _BadFileArguments(
+            "`file_requests` must be a list of objects with `file_name`, and `offset` and `length` if you like."
+        )
     found = []
     for one in given:
         one = {"file_name": one} if isinstance(one, str) else one
         if not isinstance(one, dict) or not isinstance(one.get("file_name"), str):
-            raise _Refused("Each of `file_requests` must have a `file_name`.")
+            raise _BadFileArguments("Each of `file_requests` must have a `file_name`.")
         length = None if one.get("length") is None else _whole(one, "length", 1)
         found.append((one["file_name"], _whole(one, "offset", 0, least=0), length))
     return found
@@ -277,7 +281,7 @@ def _requests(args: JsonObject) -> list[tuple[str, int, int | None]]:
 def _text(args: JsonObject, name: str) -> str:
     value = args.get(name)
     if value is not None and not isinstance(value, str):
-        raise _Refused(f"`{name}` must be a text.")
+        raise _BadFileArguments(f"`{name}` must be a text.")
     return value or ""
 
 
@@ -286,5 +290,5 @@ def _whole(args: JsonObject, name: str, default: int, *, least: int = 1, most: i
     if value is None:
         return default
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise _Refused(f"`{name}` must be a whole number from {least} on.")
+        raise _BadFileArguments(f"`{name}` must be a whole number from {least} on.")
     return min(value, most)

@@ -7,13 +7,15 @@ from datetime import datetime
 from hibernaut.ports.table import Change
 from hibernaut.schemas.block import StoredBlock
 from hibernaut.services.host import Host
-from hibernaut.services.steps.step_work import Work
+from hibernaut.services.steps.step_work import StepWork
 from hibernaut.store.stores import Stores
 
 _EDITABLE = ("value", "label", "description")
 
 
 class MemoryChanges:
+    """Turns edits of core memory and of open files into conditional changes."""
+
     def __init__(self, stores: Stores, host: Host) -> None:
         self._blocks = stores.blocks
         self._agents = stores.agents
@@ -21,7 +23,7 @@ class MemoryChanges:
         self._records = stores.conversation_records
         self._ids = host.ids
 
-    def of(self, work: Work, now: datetime, token: str) -> list[Change]:
+    def of(self, work: StepWork, now: datetime, token: str) -> list[Change]:
         """The changes that make the table's blocks, and what the agent has open, what the step's tools made of them."""
         before = {block.id: block for block in work.blocks}
         after = {block.id: block for block in work.effects.blocks if block.id}
@@ -34,12 +36,12 @@ class MemoryChanges:
         gone = [block_id for block_id in before if block_id not in after]
         return [*changes, *self._links(work, now, token, gone=gone), *self._desk(work, token)]
 
-    def _desk(self, work: Work, token: str) -> list[Change]:
+    def _desk(self, work: StepWork, token: str) -> list[Change]:
         """What the agent has open of its files."""
         desk = work.effects.desk
         return [] if desk is None else [self._files.put_desk(work.tenant, work.agent.id, desk.before, desk.after, token)]
 
-    def _links(self, work: Work, now: datetime, token: str, *, gone: list[str]) -> list[Change]:
+    def _links(self, work: StepWork, now: datetime, token: str, *, gone: list[str]) -> list[Change]:
         """Blocks that the agent made, and those that it let go: they stay, without a link to it."""
         made = [
             StoredBlock(
@@ -65,7 +67,7 @@ class MemoryChanges:
             changes += [*self._blocks.create(tenant, block, token), self._blocks.attach(tenant, block.id, agent.id)]
         return [*changes, *(self._blocks.detach(tenant, block_id, agent.id) for block_id in gone)]
 
-    def _let_go(self, work: Work, token: str, gone: list[str]) -> list[Change]:
+    def _let_go(self, work: StepWork, token: str, gone: list[str]) -> list[Change]:
         """Private blocks of the conversation among those that it let go: they end, and what they copied does not come back into sight."""
         record = work.record
         private = [block for block in work.blocks if record and block.id in gone and block.id in record.isolated.values()]

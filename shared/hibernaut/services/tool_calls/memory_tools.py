@@ -21,10 +21,10 @@ from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.passage import Passage
 from hibernaut.services.host import Host
-from hibernaut.services.search.hybrid_search import Found, MemorySearch, Searched, Where, fits
-from hibernaut.services.search.search_api import TOP_K, Searches, archival_hit, checked_span, passage_filter, passes
-from hibernaut.services.steps.step_work import Work
-from hibernaut.store.logs import Span
+from hibernaut.services.search.hybrid_search import HybridSearch, SearchHit, SearchResult, SearchScope, fits
+from hibernaut.services.search.search_api import TOP_K, SearchApi, archival_hit, checked_span, passage_filter, passes
+from hibernaut.services.steps.step_work import StepWork
+from hibernaut.store.logs import IdRange
 from hibernaut.store.stores import Stores
 
 MOST_ROWS = 20_000
@@ -36,7 +36,7 @@ _ROLES = ("assistant", "user", "tool")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class MemoryAnswer:
     """What a look-up returns to the model, and the passage that it puts away, if any."""
 
     status: Literal["success", "error"]
@@ -44,47 +44,49 @@ class Answer:
     passage: Passage | None = None
 
 
-class _Refused(ValueError):
+class _BadMemoryArguments(ValueError):
     """Arguments that cannot be used; the text tells the model what was expected."""
 
 
-class Recall:
-    def __init__(self, stores: Stores, host: Host, memory: MemorySearch) -> None:
+class MemoryTools:
+    """The recall and archival tools of agents."""
+
+    def __init__(self, stores: Stores, host: Host, memory: HybridSearch) -> None:
         self._agent_logs = stores.agent_logs
         self._memory = memory
-        self._searches = Searches(stores, memory)
+        self._searches = SearchApi(stores, memory)
         self._clock = host.clock
         self._ids = host.ids
 
-    def call(self, work: Work, call: Call) -> Answer:
+    def call(self, work: StepWork, call: Call) -> MemoryAnswer:
         try:
             match call.name:
                 case "conversation_search":
-                    return Answer("success", self._conversation(work, call.args))
+                    return MemoryAnswer("success", self._conversation(work, call.args))
                 case "archival_memory_insert":
                     return self._insert(call.args)
                 case "archival_memory_search":
-                    return Answer("success", str(self._archival(work, call.args)))
+                    return MemoryAnswer("success", str(self._archival(work, call.args)))
                 case _:
-                    return Answer("error", f"{call.name} cannot be used on this server.")
-        except _Refused as refusal:
-            return Answer("error", str(refusal))
+                    return MemoryAnswer("error", f"{call.name} cannot be used on this server.")
+        except _BadMemoryArguments as refusal:
+            return MemoryAnswer("error", str(refusal))
         except InvalidArgument as refusal:
-            return Answer("error", refusal.detail.removeprefix("INVALID_ARGUMENT: "))
+            return MemoryAnswer("error", refusal.detail.removeprefix("INVALID_ARGUMENT: "))
 
-    def _conversation(self, work: Work, args: JsonObject) -> JsonObject:
+    def _conversation(self, work: StepWork, args: JsonObject) -> JsonObject:
         """In all conversations of the agent; without a query the newest."""
         limit = _whole(args, "limit", 5)
         roles = _texts(args, "roles")
         if not set(roles) <= set(_ROLES):
-            raise _Refused(f"`roles` may hold {', '.join(_ROLES)}.")
+            raise _BadMemoryArguments(f"`roles` may hold {', '.join(_ROLES)}.")
         start, end = _span(args, ("start_date", "end_date"), work.agent.timezone)
         query = _text(args, "query")
-        where = Where("message", (work.agent.id,), roles=tuple(roles), start=start, end=end)
+        where = SearchScope("message", (work.agent.id,), roles=tuple(roles), start=start, end=end)
         if query.strip():
             found = self._memory.messages(work.tenant, where, query, limit=limit)
         else:
-            found = Searched(tuple(Found(row, 0.0) for row in islice(self._newest(work, where), limit)))
+            found = SearchResult(tuple(SearchHit(row, 0.0) for row in islice(self._newest(work, where), limit)))
         if not found.hits:
             return {"message": f"No results found.{_warning(found)}", "results": []}
         now = self._clock.now()
@@ -93,11 +95,11 @@ class Recall:
             "results": [_shown(hit, now, work.agent.timezone, ranked=bool(query.strip())) for hit in found.hits],
         }
 
-    def _newest(self, work: Work, where: Where) -> Iterator[Message]:
+    def _newest(self, work: StepWork, where: SearchScope) -> Iterator[Message]:
         """What was said, newest first, as far as it is asked for."""
         before: str | None = None
         for _ in range(MOST_ROWS // CHUNK):
-            rows = self._agent_logs.page(work.tenant, work.agent.id, Span(None, before), limit=CHUNK, descending=True)
+            rows = self._agent_logs.page(work.tenant, work.agent.id, IdRange(None, before), limit=CHUNK, descending=True)
             for row in rows:
                 document = index_documents.of_message(work.tenant, work.agent.id, row)
                 if document is not None and fits(document, where):
@@ -106,41 +108,41 @@ class Recall:
                 return
             before = rows[-1].id
 
-    def _insert(self, args: JsonObject) -> Answer:
+    def _insert(self, args: JsonObject) -> MemoryAnswer:
         """The passage is written in the step's transaction, which also says into which archive it goes."""
         text, tags = checked(_text(args, "content"), _texts(args, "tags") or None)
         now = self._clock.now()
         passage = Passage(id=self._ids.new("passage"), text=text, tags=tags, created_at=now, updated_at=now)
-        return Answer("success", None, passage)
+        return MemoryAnswer("success", None, passage)
 
-    def _archival(self, work: Work, args: JsonObject) -> list[JsonObject]:
+    def _archival(self, work: StepWork, args: JsonObject) -> list[JsonObject]:
         query, limit, every = _text(args, "query"), _whole(args, "top_k", TOP_K), args.get("tag_match_mode") == "all"
         span = _span(args, ("start_datetime", "end_datetime"), work.agent.timezone)
         where = passage_filter(_texts(args, "tags"), all_tags=every, span=span)
         found = [*self._searches.archival(work.tenant, work.agent, where, query, limit=limit).hits]
         fresh = [(passage, passage.text) for passage in work.effects.passages if passes(passage, where)]
         for passage, score in reversed(best(query, fresh, limit)):  # put away by this very step: no index knows them
-            found.insert(round((1.0 - score) * len(found)), Found(passage, score))
+            found.insert(round((1.0 - score) * len(found)), SearchHit(passage, score))
         return [_passage(hit, work.agent.timezone) for hit in found[:limit]]
 
 
-def _passage(hit: Found[Passage], timezone: str) -> JsonObject:
+def _passage(hit: SearchHit[Passage], timezone: str) -> JsonObject:
     shown: JsonObject = archival_hit(hit.record, timezone).model_dump()
     return {**shown, "relevance": _relevance(hit)} if hit.lexical_rank or hit.vector_rank else shown
 
 
-def _relevance(hit: Found[Passage] | Found[Message]) -> JsonObject:
+def _relevance(hit: SearchHit[Passage] | SearchHit[Message]) -> JsonObject:
     return {"rrf_score": round(hit.score, 6), "vector_rank": hit.vector_rank, "fts_rank": hit.lexical_rank}
 
 
-def _warning(found: Searched[Message]) -> str:
+def _warning(found: SearchResult[Message]) -> str:
     """What the agent should know about a search that could not do everything."""
     if found.asleep:
         return " (The index of memory is asleep: only the newest messages were searched, by their words.)"
     return " (More was said lately than this search could look at.)" if found.incomplete else ""
 
 
-def _shown(hit: Found[Message], now: datetime, timezone: str, *, ranked: bool) -> JsonObject:
+def _shown(hit: SearchHit[Message], now: datetime, timezone: str, *, ranked: bool) -> JsonObject:
     row = hit.record
     shown: JsonObject = {
         "timestamp": local_time(row.created_at, timezone).isoformat(timespec="seconds"),
@@ -165,7 +167,7 @@ def _ago(span: timedelta) -> str:
 def _text(args: JsonObject, name: str) -> str:
     value = args.get(name)
     if value is not None and not isinstance(value, str):
-        raise _Refused(f"`{name}` must be a text.")
+        raise _BadMemoryArguments(f"`{name}` must be a text.")
     return value or ""
 
 
@@ -174,7 +176,7 @@ def _texts(args: JsonObject, name: str) -> list[str]:
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise _Refused(f"`{name}` must be a list of texts.")
+        raise _BadMemoryArguments(f"`{name}` must be a list of texts.")
     return value
 
 
@@ -183,7 +185,7 @@ def _whole(args: JsonObject, name: str, default: int) -> int:
     if value is None:
         return default
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise _Refused(f"`{name}` must be a whole number from 1 to {MOST_RESULTS}.")
+        raise _BadMemoryArguments(f"`{name}` must be a whole number from 1 to {MOST_RESULTS}.")
     return min(value, MOST_RESULTS)
 
 
@@ -197,4 +199,4 @@ def _moment(args: JsonObject, name: str, timezone: str, *, end: bool = False) ->
     try:
         return moment_of(text, timezone, end=end) if text else None
     except ValueError:
-        raise _Refused(f"`{name}` must be an ISO 8601 date or time, such as 2026-03-01 or 2026-03-01T14:30.") from None
+        raise _BadMemoryArguments(f"`{name}` must be an ISO 8601 date or time, such as 2026-03-01 or 2026-03-01T14:30.") from None

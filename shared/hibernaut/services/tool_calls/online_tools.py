@@ -21,6 +21,8 @@ MOST_BYTES = 10_000_000
 
 
 class OnlineTools:
+    """The built-in tools that reach beyond this server."""
+
     def __init__(self, host: Host) -> None:
         self._web = host.web
         self._reader = host.reader

@@ -19,10 +19,10 @@ from hibernaut.schemas.errors import place_of
 from hibernaut.schemas.tool import Tool, ToolType
 from hibernaut.schemas.turn import Claim, ClaimedResult
 from hibernaut.services.host import Host
-from hibernaut.services.steps.step_lease import Stopped
-from hibernaut.services.steps.step_work import Effects, Work
+from hibernaut.services.steps.step_lease import LeaseLost
+from hibernaut.services.steps.step_work import StepWork, ToolEffects
 from hibernaut.services.tool_calls.file_tools import FileTools
-from hibernaut.services.tool_calls.memory_tools import Recall
+from hibernaut.services.tool_calls.memory_tools import MemoryTools
 from hibernaut.services.tool_calls.online_tools import ONLINE_TYPES, OnlineTools
 from hibernaut.store.stores import Stores
 
@@ -59,20 +59,22 @@ class ToolLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Lookups:
+class LookupTools:
     """The tools that look things up: in our own stores, and on the web."""
 
-    recall: Recall
+    recall: MemoryTools
     files: FileTools
     online: OnlineTools
 
 
-class Calls:
+class ToolExecution:
+    """Runs the tool calls of one step."""
+
     def __init__(
         self,
         stores: Stores,
         host: Host,
-        lookups: Lookups,
+        lookups: LookupTools,
         runner: ToolRunner,
         limits: ToolLimits,
     ) -> None:
@@ -88,7 +90,7 @@ class Calls:
         self._ids = host.ids
         self.limits = limits
 
-    def run(self, work: Work, calls: tuple[Call, ...]) -> tuple[tuple[CallResult, ...], Effects]:
+    def run(self, work: StepWork, calls: tuple[Call, ...]) -> tuple[tuple[CallResult, ...], ToolEffects]:
         """One result for each call, in order, and what they change in our own transaction.
 
         Raises: Stopped, ClaimHeld; nothing of the tools'.
@@ -99,18 +101,18 @@ class Calls:
             results.append(result)
         return tuple(results), effects
 
-    def unwritten(self, work: Work, results: tuple[CallResult, ...]) -> tuple[tuple[CallResult, ...], Effects]:
+    def unwritten(self, work: StepWork, results: tuple[CallResult, ...]) -> tuple[tuple[CallResult, ...], ToolEffects]:
         """The results of a step that is too large to be written: what would have been part of its transaction was not done."""
-        return tuple(self._unwritten(work, result) for result in results), Effects(work.blocks)
+        return tuple(self._unwritten(work, result) for result in results), ToolEffects(work.blocks)
 
-    def _unwritten(self, work: Work, result: CallResult) -> CallResult:
+    def _unwritten(self, work: StepWork, result: CallResult) -> CallResult:
         if _is_ours(work, result):
             return _error(result.call, TOO_MUCH)
         claim = self._runs.claim(work.tenant, work.state, result.call.id)
         changed = claim is not None and claim.result is not None and claim.result.blocks
         return _error(result.call, MEMORY_TOO_MUCH) if changed else result
 
-    def _one(self, work: Work, call: Call, effects: Effects) -> tuple[CallResult, Effects]:
+    def _one(self, work: StepWork, call: Call, effects: ToolEffects) -> tuple[CallResult, ToolEffects]:
         tool = work.turn.actor.tool(call.name)
         if call.refusal is not None or tool is None:
             return self._refused(work, call, effects)
@@ -126,12 +128,12 @@ class Calls:
             return self._in_files(replace(work, effects=effects), call)
         return self._core(work, call, effects)
 
-    def _in_files(self, work: Work, call: Call) -> tuple[CallResult, Effects]:
+    def _in_files(self, work: StepWork, call: Call) -> tuple[CallResult, ToolEffects]:
         answer = self._files.call(work, call)
         effects = replace(work.effects, desk=answer.desk) if answer.desk else work.effects
         return CallResult(call, answer.status, answer.message, answer.message), effects
 
-    def _memory(self, call: Call, effects: Effects) -> tuple[CallResult, Effects]:
+    def _memory(self, call: Call, effects: ToolEffects) -> tuple[CallResult, ToolEffects]:
         edit = memory_edits.apply(call.name, call.args, effects.blocks)
         message = as_text(edit.message)
         if not edit.changes:
@@ -139,7 +141,7 @@ class Calls:
         blocks = tuple(memory_edits.changed(effects.blocks, edit.changes))
         return CallResult(call, edit.status, message, message), replace(effects, blocks=blocks)
 
-    def _core(self, work: Work, call: Call, effects: Effects) -> tuple[CallResult, Effects]:
+    def _core(self, work: StepWork, call: Call, effects: ToolEffects) -> tuple[CallResult, ToolEffects]:
         if call.name == "send_message":
             return CallResult(call, "success", SENT, SENT), effects
         answer = self._recall.call(replace(work, effects=effects), call)
@@ -148,7 +150,7 @@ class Calls:
         text = as_text(answer.message)
         return CallResult(call, answer.status, answer.message if isinstance(answer.message, dict) else text, text), effects
 
-    def _refused(self, work: Work, call: Call, effects: Effects) -> tuple[CallResult, Effects]:
+    def _refused(self, work: StepWork, call: Call, effects: ToolEffects) -> tuple[CallResult, ToolEffects]:
         """A call that is not made. An earlier attempt may have made it, when the agent still had the tool: then that is what is told."""
         again = work.state.journal or work.state.run.resolve
         theirs = self._runs.claim(work.tenant, work.state, call.id) if again else None
@@ -156,7 +158,7 @@ class Calls:
             return _error(call, call.refusal or f"There is no tool {call.name}."), effects
         return self._of_claim(call, theirs, effects)
 
-    def _outside(self, work: Work, call: Call, tool: Tool, effects: Effects) -> tuple[CallResult, Effects]:
+    def _outside(self, work: StepWork, call: Call, tool: Tool, effects: ToolEffects) -> tuple[CallResult, ToolEffects]:
         deadline = self._clock.now() + timedelta(seconds=self.limits.timeout) + MARGIN
         claim = Claim(call_id=call.id, name=call.name, holder=work.state.holder, deadline=deadline)
         token = self._ids.token()
@@ -167,7 +169,7 @@ class Calls:
         self._record(work, claim.model_copy(update={"result": result}), token)
         return given(call, result, effects)
 
-    def _of_claim(self, call: Call, theirs: Claim, effects: Effects) -> tuple[CallResult, Effects]:
+    def _of_claim(self, call: Call, theirs: Claim, effects: ToolEffects) -> tuple[CallResult, ToolEffects]:
         """What another attempt's call gave, or that nobody knows. Raises: ClaimHeld."""
         if theirs.result is None:
             self._still_held(theirs)
@@ -181,17 +183,17 @@ class Calls:
             logger.error("tool could not be started", extra={"tool": job.name, "place": place_of(error)})
             return ClaimedResult(status="error", error=NOT_STARTED)
 
-    def _claim(self, work: Work, claim: Claim, token: str) -> Claim | None:
+    def _claim(self, work: StepWork, claim: Claim, token: str) -> Claim | None:
         """Claim the call; another's claim where there is one already. Raises: Stopped."""
         now = self._clock.now()
         try:
             self._writer.write(*self._transactions.claim(work.tenant, work.state, claim, token, now), token=token)
         except ConditionFailed as failure:
             if 1 in failure.failed:
-                raise Stopped from failure
+                raise LeaseLost from failure
             theirs = self._runs.claim(work.tenant, work.state, claim.call_id)
             if theirs is None:
-                raise Stopped from failure
+                raise LeaseLost from failure
             return theirs
         return None
 
@@ -201,11 +203,11 @@ class Calls:
         if left > 0 and not (self._host.alone and theirs.holder != self._host.holder):
             raise ClaimHeld(left)
 
-    def _record(self, work: Work, claim: Claim, token: str) -> None:
+    def _record(self, work: StepWork, claim: Claim, token: str) -> None:
         """The result is written to the claim as it arrives, also when the attempt is over meanwhile."""
         self._writer.write(self._runs.finish_claim(work.tenant, work.state, claim, token))
 
-    def _job(self, work: Work, call: Call, tool: Tool, effects: Effects) -> ToolJob:
+    def _job(self, work: StepWork, call: Call, tool: Tool, effects: ToolEffects) -> ToolJob:
         environment = work.agent.environment()
         environment |= {"LETTA_AGENT_ID": work.agent.id, "LETTA_TOOL_ID": tool.id}
         if work.agent.project_id:
@@ -225,7 +227,7 @@ class Calls:
         )
 
 
-def snapshot(work: Work, effects: Effects) -> JsonObject:
+def snapshot(work: StepWork, effects: ToolEffects) -> JsonObject:
     """The agent as a tool may see it: without tools, rules and secrets."""
     agent = work.agent
     blocks = [{"id": block.id, "label": block.label, "value": block.value, "limit": block.limit} for block in effects.blocks]
@@ -238,7 +240,7 @@ def snapshot(work: Work, effects: Effects) -> JsonObject:
     }
 
 
-def is_outside(work: Work, call: Call) -> bool:
+def is_outside(work: StepWork, call: Call) -> bool:
     """Whether running the call does something outside of our own transaction, so that it is claimed first."""
     tool = work.turn.actor.tool(call.name)
     if tool is None or call.refusal is not None or call.needs_approval or tool.tool_type in _UNCLAIMED:
@@ -246,7 +248,7 @@ def is_outside(work: Work, call: Call) -> bool:
     return call.name not in memory_edits.MEMORY_TOOLS or tool.tool_type not in _MEMORY_TYPES
 
 
-def _is_ours(work: Work, result: CallResult) -> bool:
+def _is_ours(work: StepWork, result: CallResult) -> bool:
     writes = result.call.name in memory_edits.MEMORY_TOOLS or result.call.name in ("archival_memory_insert", "open_files")
     return writes and result.status == "success" and not is_outside(work, result.call)
 
@@ -266,7 +268,7 @@ def _claimed(outcome: ToolOutcome) -> ClaimedResult:
     )
 
 
-def given(call: Call, result: ClaimedResult, effects: Effects) -> tuple[CallResult, Effects]:
+def given(call: Call, result: ClaimedResult, effects: ToolEffects) -> tuple[CallResult, ToolEffects]:
     """What an outside call gave, and the core memory as it left it; an error where memory may not be left so."""
     edits = memory_edits.written_over(result.blocks, effects.blocks)
     if edits.status == "error":

@@ -20,9 +20,9 @@ from hibernaut.schemas.run import RunOptions, StoredRun
 from hibernaut.schemas.tool import StoredTool, ToolExecutionResult, ToolRunFromSource, ToolType
 from hibernaut.services.host import Host
 from hibernaut.services.records import Records
-from hibernaut.services.steps.step_work import Effects, Loader, Work
+from hibernaut.services.steps.step_work import StepLoader, StepWork, ToolEffects
 from hibernaut.services.tool_calls.memory_changes import MemoryChanges
-from hibernaut.services.tool_calls.tool_execution import MEMORY_REFUSED, Calls, snapshot
+from hibernaut.services.tool_calls.tool_execution import MEMORY_REFUSED, ToolExecution, snapshot
 from hibernaut.store.runs import RunState
 from hibernaut.store.stores import Stores
 
@@ -30,8 +30,12 @@ NO_CALL = "null"
 """What stands for ids where no message and no call was made."""
 
 
-class ToolRuns:
-    def __init__(self, stores: Stores, host: Host, records: Records, *, loader: Loader, calls: Calls, runner: ToolRunner) -> None:
+class AdhocToolRuns:
+    """Runs tools on request of the API."""
+
+    def __init__(
+        self, stores: Stores, host: Host, records: Records, *, loader: StepLoader, calls: ToolExecution, runner: ToolRunner
+    ) -> None:
         self._archives = stores.archives
         self._memory = MemoryChanges(stores, host)
         self._records = records
@@ -92,7 +96,7 @@ class ToolRuns:
         self._commit(work, replace(work.effects, blocks=tuple(memory_edits.changed(work.effects.blocks, edits.changes))))
         return outcome
 
-    def _commit(self, work: Work, effects: Effects) -> None:
+    def _commit(self, work: StepWork, effects: ToolEffects) -> None:
         now, token = self._records.clock.now(), self._records.ids.token()
         changes = self._memory.of(replace(work, effects=effects), now, token)
         if effects.passages:
@@ -100,7 +104,7 @@ class ToolRuns:
         if changes:
             self._records.writer.write(*changes, token=token)
 
-    def _work(self, tenant: str, agent_id: str) -> Work:
+    def _work(self, tenant: str, agent_id: str) -> StepWork:
         """What a step of the agent would begin with; its run is never stored."""
         now = self._records.clock.now()
         run = StoredRun(id=NO_CALL, agent_id=agent_id, created_at=now, options=RunOptions(max_steps=1))

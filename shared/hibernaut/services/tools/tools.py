@@ -19,7 +19,7 @@ from hibernaut.schemas.errors import InvalidArgument, NameTaken, Unprocessable
 from hibernaut.schemas.tool import MAX_NAME, StoredTool, ToolCreate, ToolType, ToolUpdate
 from hibernaut.services.memory.blocks import contains, leave
 from hibernaut.services.records import Records
-from hibernaut.services.tools.adhoc_tool_runs import ToolRuns
+from hibernaut.services.tools.adhoc_tool_runs import AdhocToolRuns
 from hibernaut.store.tools import OVERRIDABLE
 
 _OF_CODE = (
@@ -67,7 +67,7 @@ class ToolFilter:
 class Tools:
     """`runs` runs them."""
 
-    def __init__(self, records: Records, *, runs: ToolRuns) -> None:
+    def __init__(self, records: Records, *, runs: AdhocToolRuns) -> None:
         self._records = records
         self.runs = runs
 

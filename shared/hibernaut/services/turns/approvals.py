@@ -23,7 +23,7 @@ from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.host import Host
 from hibernaut.store.runs import RunState
 from hibernaut.store.stores import Stores
-from hibernaut.store.transactions import Consumed, Print
+from hibernaut.store.transactions import ApprovalConsumption, IdempotencyMark
 
 NOTHING_PENDING = (
     "Cannot process approval response: No tool call is currently awaiting approval. "
@@ -37,14 +37,16 @@ Answer = ApprovalCreate | ToolReturnCreate
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AnswerResult:
     """The run that an answer made: just now, or `attached` where the same answer had come before."""
 
     run_id: str
     attached: bool = False
 
 
-class Approvals:
+class ApprovalAnswers:
+    """Answers, denies and withdraws pending approvals."""
+
     def __init__(self, stores: Stores, host: Host) -> None:
         self._approvals = stores.approvals
         self._conversations = stores.conversations
@@ -53,7 +55,9 @@ class Approvals:
         self._writer = stores.writer
         self._host = host
 
-    def answer(self, tenant: str, head: Head, given: Answer, run: StoredRun, marks: Sequence[Print]) -> Answered | None:
+    def answer(
+        self, tenant: str, head: Head, given: Answer, run: StoredRun, marks: Sequence[IdempotencyMark]
+    ) -> AnswerResult | None:
         """The answer of a caller; further messages wait on `run` as its input. None: the same answer was taken by a run that was
         cancelled since, so that nothing is left to be answered and the caller wants the agent to go on.
 
@@ -77,10 +81,10 @@ class Approvals:
         message_id = self._host.ids.new("message", after=head.last_message)
         row = decisions.answer_row(record, given, run, message_id, self._host.clock.now())
         taken = _taken(record, run.id, "answered", decisions.fingerprint(resolution, further))
-        self._consume(tenant, head, Consumed(taken, [row]), resolution, run, marks)
-        return Answered(run.id)
+        self._consume(tenant, head, ApprovalConsumption(taken, [row]), resolution, run, marks)
+        return AnswerResult(run.id)
 
-    def deny(self, tenant: str, head: Head, run: StoredRun, marks: Sequence[Print], *, how: How, reason: str) -> None:
+    def deny(self, tenant: str, head: Head, run: StoredRun, marks: Sequence[IdempotencyMark], *, how: How, reason: str) -> None:
         """Every call that waits is denied, and `run` goes on with what it brings. Raises: ConditionFailed where something moved."""
         record = self.pending(tenant, head)
         if record is None:
@@ -88,7 +92,7 @@ class Approvals:
         message_id = self._host.ids.new("message", after=head.last_message)
         row = decisions.answer_row(record, decisions.refusals(record, reason), run, message_id, self._host.clock.now())
         resolution = decisions.denied(record, reason)
-        self._consume(tenant, head, Consumed(_taken(record, run.id, how), [row]), resolution, run, marks)
+        self._consume(tenant, head, ApprovalConsumption(_taken(record, run.id, how), [row]), resolution, run, marks)
 
     def deny_overdue(self, tenant: str, run_id: str, *, early: timedelta = EARLY) -> str | None:
         """The deadline of what this run asked for has passed: a run of its own tells the model. Its id, or None where there is nothing
@@ -145,7 +149,7 @@ class Approvals:
         state = self._approvals.get(tenant, head.pending) if head.pending else None
         return state.record if state is not None and state.record.consumed_by is None else None
 
-    def _earlier(self, tenant: str, head: Head, given: Answer, further: Sequence[str]) -> Answered | None:
+    def _earlier(self, tenant: str, head: Head, given: Answer, further: Sequence[str]) -> AnswerResult | None:
         """The run of the same answer, given to what was asked last."""
         state = self._approvals.get(tenant, head.answered) if head.answered else None
         if state is None or not state.record.answer or state.record.consumed_by is None:
@@ -155,14 +159,20 @@ class Approvals:
         except InvalidArgument:
             return None
         same = decisions.fingerprint(resolution, further) == state.record.answer
-        return Answered(state.record.consumed_by, attached=True) if same else None
+        return AnswerResult(state.record.consumed_by, attached=True) if same else None
 
     def _cancelled(self, tenant: str, run_id: str) -> bool:
         state = self._runs.get(tenant, run_id)
         return state is not None and state.run.status is RunStatus.CANCELLED
 
     def _consume(
-        self, tenant: str, head: Head, consumed: Consumed, resolution: Resolution, run: StoredRun, marks: Sequence[Print]
+        self,
+        tenant: str,
+        head: Head,
+        consumed: ApprovalConsumption,
+        resolution: Resolution,
+        run: StoredRun,
+        marks: Sequence[IdempotencyMark],
     ) -> None:
         """One transaction: the record is consumed, the run owns the conversation, and the calls wait on it to be resolved."""
         run.status, run.resolve = RunStatus.RUNNING, resolution

@@ -29,17 +29,17 @@ from hibernaut.schemas.stop import RunStatus
 from hibernaut.schemas.usage import Usage, UsageStatistics
 from hibernaut.services.host import Host
 from hibernaut.services.models.conversation_model import agent_in
-from hibernaut.services.models.model_retry import Eye
-from hibernaut.services.models.summarizer import Effort, Subject, Summarising
-from hibernaut.services.prompt.recompilation import Seen
-from hibernaut.services.prompt.system_messages import Prompts, system_row
-from hibernaut.services.steps.step_lease import Advanced, Attempts, Stopped, check_held
-from hibernaut.services.steps.step_work import Loader, Work
-from hibernaut.services.turns.run_commits import Commits, UnitOfWork
-from hibernaut.services.turns.window_reduction import Made, Sight, SmallerWindows
-from hibernaut.store.conversations import Loaded
+from hibernaut.services.models.model_retry import CancellationWatch
+from hibernaut.services.models.summarizer import Summarizer, SummaryBudget, SummarySubject
+from hibernaut.services.prompt.recompilation import PromptSubject
+from hibernaut.services.prompt.system_messages import SystemMessages, system_row
+from hibernaut.services.steps.step_lease import AdvanceResult, LeaseLost, StepLease, check_held
+from hibernaut.services.steps.step_work import StepLoader, StepWork
+from hibernaut.services.turns.run_commits import RunCommits, UnitOfWork
+from hibernaut.services.turns.window_reduction import CompactionInput, CompactionResult, WindowReduction
+from hibernaut.store.conversations import LoadedConversation
 from hibernaut.store.stores import Stores
-from hibernaut.store.transactions import Written
+from hibernaut.store.transactions import StepWrites
 
 LONGEST = 300.0
 """Seconds that a compaction may take; then it goes on without a summary."""
@@ -52,26 +52,28 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class CompactionParts:
     """What a compaction is made with."""
 
-    attempts: Attempts
-    loader: Loader
-    prompts: Prompts
-    commits: Commits
+    attempts: StepLease
+    loader: StepLoader
+    prompts: SystemMessages
+    commits: RunCommits
 
 
-class Compactions:
-    def __init__(self, stores: Stores, host: Host, models: Models, parts: Parts) -> None:
+class Compaction:
+    """Makes room in a window, between two steps or on request."""
+
+    def __init__(self, stores: Stores, host: Host, models: Models, parts: CompactionParts) -> None:
         self._stores = stores
         self._models = models
         self._host = host
         self._parts = parts
-        self._smaller = SmallerWindows(host, Summarising(models, host))
+        self._smaller = WindowReduction(host, Summarizer(models, host))
         self._clock = host.clock
         self._ids = host.ids
 
-    def compact(self, tenant: str, run_id: str, *, time_left: Callable[[], float] | None = None) -> Advanced:
+    def compact(self, tenant: str, run_id: str, *, time_left: Callable[[], float] | None = None) -> AdvanceResult:
         """Make the room that the run's step waits for. `time_left`: seconds that this worker may still go on.
 
         Nothing that a summariser does fails it; its call is closed when the run ends. Raises: NotFound, and what the table raises.
@@ -80,33 +82,33 @@ class Compactions:
         if state is None:
             raise NotFound(f"Run with ID {run_id} not found")
         if state.run.status is not RunStatus.RUNNING:
-            return Advanced("waiting" if state.run.status is RunStatus.CREATED else "finished", state.run.steps)
+            return AdvanceResult("waiting" if state.run.status is RunStatus.CREATED else "finished", state.run.steps)
         if state.run.compact_for is None or state.journal:
-            return Advanced("advance", state.run.steps)
+            return AdvanceResult("advance", state.run.steps)
         if self._parts.attempts.held_by_another(state):
-            return Advanced("busy", state.run.steps)
+            return AdvanceResult("busy", state.run.steps)
         seconds = min(LONGEST, (time_left() if time_left else LONGEST + MARGIN) - MARGIN)
         deadline = self._clock.monotonic() + seconds
         try:
             with self._parts.attempts.taken(tenant, state, max(1.0, seconds + MARGIN)) as taken:
                 work = self._parts.loader.load(tenant, taken)
                 if work.head.owner != run_id:
-                    raise Stopped
-                eye = Eye(self._host, partial(check_held, self._stores.runs, tenant, taken), run_id)
-                effort = Effort(eye, deadline)
+                    raise LeaseLost
+                eye = CancellationWatch(self._host, partial(check_held, self._stores.runs, tenant, taken), run_id)
+                effort = SummaryBudget(eye, deadline)
                 return self._commit(work, self._smaller.made(self._sight(work), effort), effort.used)
-        except Stopped:
+        except LeaseLost:
             return self._after(tenant, run_id)
 
-    def _after(self, tenant: str, run_id: str) -> Advanced:
+    def _after(self, tenant: str, run_id: str) -> AdvanceResult:
         state = self._stores.runs.get(tenant, run_id)
         if state is None or state.ended:
-            return Advanced("finished", state.run.steps if state else 0)
-        return Advanced("busy", state.run.steps)
+            return AdvanceResult("finished", state.run.steps if state else 0)
+        return AdvanceResult("busy", state.run.steps)
 
-    def _sight(self, work: Work) -> Sight:
+    def _sight(self, work: StepWork) -> CompactionInput:
         turn, run = work.turn, work.state.run
-        subject = Subject(
+        subject = SummarySubject(
             actor=turn.actor,
             system=work.system_text,
             settings=merged(work.agent.compaction_settings, None),
@@ -117,9 +119,9 @@ class Compactions:
         exceeded = run.compact_for == "context_window_exceeded"
         measures = Measures.of(turn.actor.config.context_window, size, turn.fixed_tokens, turn.correction, exceeded=exceeded)
         trigger = run.compact_for or ""
-        return Sight(turn.messages, work.head, subject, measures, trigger, run_id=run.id, again=run.compactions)
+        return CompactionInput(turn.messages, work.head, subject, measures, trigger, run_id=run.id, again=run.compactions)
 
-    def _commit(self, work: Work, made: Made | None, used: Usage) -> Advanced:
+    def _commit(self, work: StepWork, made: CompactionResult | None, used: Usage) -> AdvanceResult:
         run = work.state.run.model_copy(deep=True)
         run.summaries = run.summaries.plus(used)
         run.compactions = run.compactions + 1 if made else MAX_COMPACTIONS
@@ -127,11 +129,11 @@ class Compactions:
         state = replace(work.state, run=run, lease=0, token=f"{work.state.token}.compact")
         if made is None:
             logger.warning("window cannot be made smaller", extra={"run_id": run.id})
-            self._parts.commits.step(UnitOfWork(work.tenant, work.head, work.head, state, Written()))
-            return Advanced("advance", run.steps)
-        seen = Seen(agent_in(work.agent, work.record, self._models), work.blocks)
+            self._parts.commits.step(UnitOfWork(work.tenant, work.head, work.head, state, StepWrites()))
+            return AdvanceResult("advance", run.steps)
+        seen = PromptSubject(agent_in(work.agent, work.record, self._models), work.blocks)
         after, system = self._compiled(work.tenant, seen, work.head, work.turn.messages, made)
-        written = Written()
+        written = StepWrites()
         if made.summary is None:
             after.version += 1  # no row is added, but whoever keeps the window must read it again
         if made.summary is not None:
@@ -140,14 +142,16 @@ class Compactions:
                 {"trigger": work.state.run.compact_for, "context_window": work.turn.actor.config.context_window},
             )
             event = CompactionEvent(summary_id=row.id, at=row.created_at, data=data)
-            written = Written([row], None, [event, MessageEvent(message_id=row.id, index=0)])
+            written = StepWrites([row], None, [event, MessageEvent(message_id=row.id, index=0)])
             run.first_message, run.last_message = run.first_message or row.id, row.id
         rewrite = self._stores.conversations.put_message(work.tenant, work.head.id, system, rewrite=True)
         self._parts.commits.step(UnitOfWork(work.tenant, work.head, after, state, written, [rewrite]))
         logger.info("window compacted", extra={"run_id": run.id, "summary": made.summary is not None})
-        return Advanced("advance", run.steps)
+        return AdvanceResult("advance", run.steps)
 
-    def _compiled(self, tenant: str, seen: Seen, head: Head, messages: tuple[Message, ...], made: Made) -> tuple[Head, Message]:
+    def _compiled(
+        self, tenant: str, seen: PromptSubject, head: Head, messages: tuple[Message, ...], made: CompactionResult
+    ) -> tuple[Head, Message]:
         """The head with the smaller window, and its system message compiled anew: the one moment when the prompt's prefix may move."""
         summary_id = made.summary.id if made.summary else None
         after = head.model_copy(update={"window": window.narrowed(head.window, messages, made.kept, summary_id)})
@@ -170,10 +174,12 @@ class Compactions:
         if all(row.role == "summary" for row in sight.messages[1:]) and len(sight.messages) > 1:
             known = "\n".join(summaries.unpacked(row) for row in sight.messages[1:])
             return _response(known, len(sight.messages), len(sight.messages), Usage())
-        effort = Effort(Eye(self._host, partial(self._unmoved, tenant, loaded.head)), self._clock.monotonic() + LONGEST)
+        effort = SummaryBudget(
+            CancellationWatch(self._host, partial(self._unmoved, tenant, loaded.head)), self._clock.monotonic() + LONGEST
+        )
         try:
             made = self._smaller.summarised(sight, effort)
-        except Stopped as moved:
+        except LeaseLost as moved:
             raise self._refusal(tenant, head_id) from moved
         if made is None or made.summary is None or len(made.messages) >= len(sight.messages):
             raise InvalidArgument(
@@ -182,24 +188,28 @@ class Compactions:
         self._write(tenant, seen, loaded, made, made.summary)
         return _response(made.text, len(sight.messages), len(made.messages), effort.used)
 
-    def _asked_for(self, tenant: str, loaded: Loaded, settings: CompactionSettings | None) -> tuple[Sight, Seen]:
+    def _asked_for(
+        self, tenant: str, loaded: LoadedConversation, settings: CompactionSettings | None
+    ) -> tuple[CompactionInput, PromptSubject]:
         head, stores = loaded.head, self._stores
         agent = stores.agents.get(tenant, head.agent_id)
         if agent is None:
             raise NotFound(f"Agent with ID {head.agent_id} not found")
         record = stores.conversation_records.get(tenant, head.id) if head.id != agent.id else None
-        seen = Seen(agent_in(agent, record, self._models), self._parts.prompts.blocks_of(tenant, agent, record))
+        seen = PromptSubject(agent_in(agent, record, self._models), self._parts.prompts.blocks_of(tenant, agent, record))
         found = stores.tools.get_many(tenant, agent.tool_ids)
         tools = [found[tool_id] for tool_id in agent.tool_ids if tool_id in found]
         actor = actor_of(seen.agent, tools, record.id if record else None)
         window.measured(loaded.messages)
         correction, fixed = window.correction(head.counted, head.reported), tools_size(actor)
-        subject = Subject(actor, loaded.messages[0].text(), merged(agent.compaction_settings, settings), fixed, correction)
+        subject = SummarySubject(actor, loaded.messages[0].text(), merged(agent.compaction_settings, settings), fixed, correction)
         size = window.tokens(loaded.messages) + fixed
         measures = Measures.of(actor.config.context_window, size, fixed, correction, exceeded=False)
-        return Sight(loaded.messages, head, subject, measures, BY_REQUEST), seen
+        return CompactionInput(loaded.messages, head, subject, measures, BY_REQUEST), seen
 
-    def _write(self, tenant: str, seen: Seen, loaded: Loaded, made: Made, summary: Message) -> None:
+    def _write(
+        self, tenant: str, seen: PromptSubject, loaded: LoadedConversation, made: CompactionResult, summary: Message
+    ) -> None:
         """Raises: Busy where somebody came between."""
         head, conversations = loaded.head, self._stores.conversations
         after, system = self._compiled(tenant, seen, head, loaded.messages, made)
@@ -219,14 +229,14 @@ class Compactions:
         """Raises: Stopped where a summary of what was read could not be written any more."""
         now = self._stores.conversations.head(tenant, head.id)
         if now is None or (now.owner, now.pending, now.version) != (head.owner, head.pending, head.version):
-            raise Stopped
+            raise LeaseLost
 
     def _refusal(self, tenant: str, head_id: str) -> Busy:
         """What somebody is told who was too late. Raises: NotFound, Busy with who holds it."""
         self._free(self._loaded(tenant, head_id).head)
         return Busy(f"{_BUSY}. Please try again.", None)
 
-    def _loaded(self, tenant: str, head_id: str) -> Loaded:
+    def _loaded(self, tenant: str, head_id: str) -> LoadedConversation:
         loaded = self._stores.conversations.load(tenant, head_id)
         if loaded is None:
             noun = "Agent with ID" if head_id.startswith("agent-") else "Conversation"

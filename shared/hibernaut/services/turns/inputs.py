@@ -20,7 +20,7 @@ _ONE_ANSWER_FIRST = "The answer to an approval must be the first message of its 
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
+class RequestInputs:
     """`answer` comes first where there is one; then the messages."""
 
     messages: Sequence[MessageCreate]
@@ -34,13 +34,13 @@ class Inputs:
         return [*([self.answer.otid] if self.answer else []), *(one.otid for one in self.messages)][:INPUT_PAGE]
 
 
-def inputs_of(body: LettaRequest, now: datetime) -> Inputs:
+def inputs_of(body: LettaRequest, now: datetime) -> RequestInputs:
     """The messages of a request. Raises: Unprocessable, InvalidArgument."""
     if (body.messages is None) == (body.input is None):
         raise Unprocessable("Exactly one of 'input' or 'messages' must be given.")
     _check_deadline(body, now)
     if body.input is not None:
-        return Inputs([MessageCreate(role="user", content=body.input)])
+        return RequestInputs([MessageCreate(role="user", content=body.input)])
     if not body.messages:
         raise Unprocessable("Messages must not be empty")
     if len(body.messages) > MOST_MESSAGES:
@@ -56,7 +56,7 @@ def inputs_of(body: LettaRequest, now: datetime) -> Inputs:
         raise InvalidArgument(_ONE_ANSWER_FIRST)
     if answer is not None and len(plain) >= INPUT_PAGE:
         raise Unprocessable(f"At most {INPUT_PAGE - 1} messages can be sent together with the answer to an approval")
-    return Inputs(plain, answer)
+    return RequestInputs(plain, answer)
 
 
 def _check_otid(otid: str | None) -> None:

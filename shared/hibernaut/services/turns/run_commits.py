@@ -21,10 +21,10 @@ from hibernaut.schemas.run import StoredRun
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.host import Host
 from hibernaut.services.logs.callbacks import Callbacks
-from hibernaut.services.steps.step_lease import Stopped
+from hibernaut.services.steps.step_lease import LeaseLost
 from hibernaut.store.runs import RunState
 from hibernaut.store.stores import Stores
-from hibernaut.store.transactions import INPUT_PAGE, Ending, Print, Succession, Written
+from hibernaut.store.transactions import INPUT_PAGE, Handover, IdempotencyMark, RunEnding, StepWrites
 
 MAX_READS = 20
 """How often a queue is read again before it is given up that it and its head's count agree."""
@@ -32,16 +32,16 @@ TRIES = 100
 """How often one transaction is built anew before the worker gives the step up."""
 
 
-class MemoryMoved(Exception):
+class MemoryConflict(Exception):
     """A block or the agent was changed by somebody else since it was read; nothing was written."""
 
 
 @dataclass(frozen=True, slots=True)
-class Newcomer:
+class InterruptingRun:
     """A run that is made by the transaction which gives it the conversation, with the marks of its request. Its input waits on it."""
 
     state: RunState
-    marks: Sequence[Print] = ()
+    marks: Sequence[IdempotencyMark] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +57,16 @@ class UnitOfWork:
     before: Head
     after: Head
     state: RunState
-    written: Written
+    written: StepWrites
     edits: Sequence[Change] = ()
     outside: RunState | None = None
     asks: PendingApproval | None = None
-    newcomer: Newcomer | None = None
+    newcomer: InterruptingRun | None = None
 
 
-class Commits:
+class RunCommits:
+    """Writes the transactions of steps and of runs' ends."""
+
     def __init__(
         self,
         stores: Stores,
@@ -95,13 +97,13 @@ class Commits:
         """Commit the end of a run, and start the run that owns the conversation next: the newcomer, or else the first of the queue;
         nobody where the run asks for an approval. Raises: Stopped, MemoryMoved, ConditionFailed where the newcomer came before.
         """
-        tenant, chosen = unit.tenant, [Succession()]
+        tenant, chosen = unit.tenant, [Handover()]
 
         def build(unit: UnitOfWork) -> list[Change]:
             now = self._clock.now()
             if unit.asks is None:
                 chosen[0] = self.succession(tenant, unit.before, unit.written.rows, now, unit.newcomer)
-            ending = Ending(unit.state, chosen[0], unit.outside, unit.asks)
+            ending = RunEnding(unit.state, chosen[0], unit.outside, unit.asks)
             return self._transactions.last_step(tenant, unit.before, unit.after, ending, unit.written, now)
 
         self._write(unit, build)
@@ -120,7 +122,7 @@ class Commits:
         while state.run.input:
             head, now = self._conversations.head(tenant, state.run.conversation_id or state.run.agent_id), self._clock.now()
             if head is None or head.owner != state.run.id:
-                raise Stopped
+                raise LeaseLost
             rows, run = self.input_rows(state.run, head.last_message, now), state.run.model_copy()
             run.input = run.input[INPUT_PAGE:]
             run.first_message, run.last_message = run.first_message or rows[0].id, rows[-1].id
@@ -129,7 +131,7 @@ class Commits:
             try:
                 self._writer.write(*changes, token=written.token)
             except ConditionFailed as failure:
-                raise Stopped from failure
+                raise LeaseLost from failure
             state, pages = written, pages + 1
         return replace(state, token=token)
 
@@ -147,7 +149,7 @@ class Commits:
                 return self._writer.write(*changes, *unit.edits, token=unit.state.token)
             except ConditionFailed as failure:
                 if any(place >= len(changes) for place in failure.failed):
-                    raise MemoryMoved from failure
+                    raise MemoryConflict from failure
                 seen = failure
             again = self._again(unit)
             if again is None:
@@ -167,11 +169,11 @@ class Commits:
         if run is not None and run.token == state.token:
             return None
         if run is None or head is None or run.ended or head.owner != before.owner or head.version != before.version:
-            raise Stopped
+            raise LeaseLost
         if outside is None and run.attempt != state.attempt:
-            raise Stopped
+            raise LeaseLost
         if outside is not None and run.token != outside.token:
-            raise Stopped
+            raise LeaseLost
         events = self._runs.events(unit.tenant, state.run.id, state.next_seq - 1, self._clock.now())
         moved = {"waiting": head.waiting}
         return replace(
@@ -182,8 +184,8 @@ class Commits:
         )
 
     def succession(
-        self, tenant: str, before: Head, rows: Sequence[Message], now: datetime, newcomer: Newcomer | None = None
-    ) -> Succession:
+        self, tenant: str, before: Head, rows: Sequence[Message], now: datetime, newcomer: InterruptingRun | None = None
+    ) -> Handover:
         """The first run in the queue, with its messages given their ids behind everything that stands in the log.
 
         Raises: Conflict where the head counts somebody who does not come into sight: nobody may be left behind in the queue.
@@ -198,18 +200,18 @@ class Commits:
                     return self.owning(state, last, now)
             head = self._conversations.head(tenant, before.id)
             if head is None or head.waiting != before.waiting:
-                return Succession()  # the transaction's condition fails, and all is read again
+                return Handover()  # the transaction's condition fails, and all is read again
         if before.waiting:
             raise Conflict(f"The queue of conversation {before.id} does not settle; try again.")
-        return Succession()
+        return Handover()
 
-    def owning(self, state: RunState, last_message: str | None, now: datetime) -> Succession:
+    def owning(self, state: RunState, last_message: str | None, now: datetime) -> Handover:
         """The run as the owner of its conversation, and the rows of its input."""
         run, rows = state.run.model_copy(deep=True), self.input_rows(state.run, last_message, now)
         run.status = RunStatus.RUNNING
         run.input = run.input[INPUT_PAGE:]
         run.first_message, run.last_message = (rows[0].id, rows[-1].id) if rows else (None, None)
-        return Succession(replace(state, run=run), rows)
+        return Handover(replace(state, run=run), rows)
 
     def input_rows(self, run: StoredRun, last_message: str | None, now: datetime) -> list[Message]:
         """The first page of the messages that wait on a run, with ids behind everything that stands in the log."""

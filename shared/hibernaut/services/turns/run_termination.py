@@ -30,17 +30,17 @@ from hibernaut.schemas.run import RunError, StoredRun
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.schemas.turn import Claim, Journal, Stamp
 from hibernaut.services.host import Host
-from hibernaut.services.steps.model_step import Timing, reply_of
-from hibernaut.services.steps.step_lease import Stopped
+from hibernaut.services.steps.model_step import StepTiming, reply_of
+from hibernaut.services.steps.step_lease import LeaseLost
 from hibernaut.services.steps.step_records import ended, events_of, step_record
-from hibernaut.services.steps.step_work import Loader, Work, answered_by
+from hibernaut.services.steps.step_work import StepLoader, StepWork, answered_by
 from hibernaut.services.tool_calls.memory_changes import MemoryChanges
 from hibernaut.services.tool_calls.tool_execution import given, is_outside
-from hibernaut.services.turns.approvals import Approvals
-from hibernaut.services.turns.run_commits import Commits, MemoryMoved, Newcomer, UnitOfWork
+from hibernaut.services.turns.approvals import ApprovalAnswers
+from hibernaut.services.turns.run_commits import InterruptingRun, MemoryConflict, RunCommits, UnitOfWork
 from hibernaut.store.runs import RunState, unchanged
 from hibernaut.store.stores import Stores
-from hibernaut.store.transactions import INPUT_PAGE, Consumed, Ending, Written
+from hibernaut.store.transactions import INPUT_PAGE, ApprovalConsumption, RunEnding, StepWrites
 
 TRIES = 20
 AROUND = 14
@@ -52,15 +52,17 @@ NOT_KEPT = "The call was made, but the run ended, and what it changed in memory 
 logger = logging.getLogger(__name__)
 
 
-class Endings:
+class RunTermination:
+    """Ends runs from outside: cancel, close, interrupt, withdraw."""
+
     def __init__(
         self,
         stores: Stores,
         host: Host,
         *,
-        loader: Loader,
-        commits: Commits,
-        approvals: Approvals,
+        loader: StepLoader,
+        commits: RunCommits,
+        approvals: ApprovalAnswers,
     ) -> None:
         self._runs = stores.runs
         self._conversations = stores.conversations
@@ -86,7 +88,7 @@ class Endings:
                 if state.ended:
                     return self._withdraw(tenant, state.run, head) if reason is StopReason.CANCELLED else None
                 self._end(tenant, state, head, reason, error)
-            except (Stopped, ConditionFailed, MemoryMoved):
+            except (LeaseLost, ConditionFailed, MemoryConflict):
                 continue
             logger.info("run ended from outside", extra={"run_id": run_id, "stop_reason": reason.value})
             self._workflow.stop(RunRef(tenant, run_id))
@@ -94,7 +96,7 @@ class Endings:
             return None
         raise Conflict(f"Run {run_id} cannot be ended: it does not settle. Try again.")
 
-    def interrupt(self, tenant: str, head: Head, newcomer: Newcomer) -> bool:
+    def interrupt(self, tenant: str, head: Head, newcomer: InterruptingRun) -> bool:
         """End the run that owns the conversation, and give it to the newcomer, in one transaction. False: read again, something moved.
 
         The newcomer's workflow is not started here.
@@ -104,7 +106,7 @@ class Endings:
             return False
         try:
             self._end(tenant, owner, head, StopReason.CANCELLED, None, newcomer)
-        except (Stopped, ConditionFailed, MemoryMoved):
+        except (LeaseLost, ConditionFailed, MemoryConflict):
             return False
         logger.info("run interrupted", extra={"run_id": owner.run.id, "by": newcomer.state.run.id})
         self._workflow.stop(RunRef(tenant, owner.run.id))
@@ -131,7 +133,7 @@ class Endings:
         rows = [said, closed(calls, denial(CANCELLED), closing)]
         taken = record.model_copy(update={"consumed_by": run.id, "how": "cancelled"})
         succession = self._commits.succession(tenant, head, rows, now)
-        changes = self._transactions.withdraw(tenant, head, Consumed(taken, rows), succession, token, now)
+        changes = self._transactions.withdraw(tenant, head, ApprovalConsumption(taken, rows), succession, token, now)
         self._writer.write(*changes, token=token)
         self._approvals.end_wait(tenant, run.id)
         if succession.run:
@@ -144,11 +146,11 @@ class Endings:
         head: Head | None,
         reason: StopReason,
         error: RunError | None,
-        newcomer: Newcomer | None = None,
+        newcomer: InterruptingRun | None = None,
     ) -> None:
         if head is not None and before.run.status is RunStatus.RUNNING and before.run.input and before.run.resolve is None:
             self._commits.append_input(tenant, before, unchanged)
-            raise Stopped  # what was said stands in the log now: the run and its conversation are read again
+            raise LeaseLost  # what was said stands in the log now: the run and its conversation are read again
         run = before.run.model_copy(deep=True)
         now = self._clock.now()
         ended(run, reason, now)
@@ -157,29 +159,31 @@ class Endings:
         run.error = error
         after = replace(before, run=run, token=self._ids.token())
         if head is None:
-            self._writer.write(*self._transactions.end_alone(tenant, Ending(after, outside=before), now), token=after.token)
+            self._writer.write(*self._transactions.end_alone(tenant, RunEnding(after, outside=before), now), token=after.token)
         elif before.run.status is RunStatus.CREATED:
-            self._writer.write(*self._transactions.cancel_queued(tenant, head, Ending(after), now), token=after.token)
+            self._writer.write(*self._transactions.cancel_queued(tenant, head, RunEnding(after), now), token=after.token)
         elif before.run.resolve is not None:
             self._end_resolving(tenant, before, after, head, newcomer)
         else:
             self._end_running(tenant, before, after, head, newcomer)
 
-    def _end_running(self, tenant: str, before: RunState, after: RunState, head: Head, newcomer: Newcomer | None) -> None:
+    def _end_running(self, tenant: str, before: RunState, after: RunState, head: Head, newcomer: InterruptingRun | None) -> None:
         work, turn, journal, beside = self._journaled(tenant, before, after.run, _room(newcomer), after.token)
-        written = Written()
+        written = StepWrites()
         if work is not None and turn is not None and turn.stepped is not None and journal is not None:
             head, rows = work.head, turn.stepped.rows
-            step = step_record(work, turn.stepped, Timing.of(journal, self._clock), self._clock.now(), self._ids)
+            step = step_record(work, turn.stepped, StepTiming.of(journal, self._clock), self._clock.now(), self._ids)
             step.status = "cancelled" if after.run.stop_reason is StopReason.CANCELLED else "failed"
-            written = Written(rows, step, events_of(work, rows, journal.stamp))
+            written = StepWrites(rows, step, events_of(work, rows, journal.stamp))
             after.run.first_message = after.run.first_message or rows[0].id
             after.run.last_message = rows[-1].id
             after.run.steps += 1
             after.run.usage = after.run.usage.plus(journal.usage)
         self._commits.last_step(UnitOfWork(tenant, head, head, after, written, beside, before, newcomer=newcomer))
 
-    def _end_resolving(self, tenant: str, before: RunState, after: RunState, head: Head, newcomer: Newcomer | None) -> None:
+    def _end_resolving(
+        self, tenant: str, before: RunState, after: RunState, head: Head, newcomer: InterruptingRun | None
+    ) -> None:
         """The calls of an earlier run still stand open: their returns come first, then the messages that wait on the run."""
         resolution, now, beside = before.run.resolve, self._clock.now(), list[Change]()
         rows: list[Message] = []
@@ -199,12 +203,12 @@ class Endings:
         rows += self._commits.input_rows(before.run, rows[-1].id if rows else head.last_message, now)
         after.run.resolve, after.run.input = None, []
         after.run.last_message = rows[-1].id if rows else after.run.last_message
-        written = Written(rows, None, events)
+        written = StepWrites(rows, None, events)
         self._commits.last_step(UnitOfWork(tenant, head, head, after, written, beside, before, newcomer=newcomer))
 
     def _journaled(
         self, tenant: str, state: RunState, after: StoredRun, room: int, token: str
-    ) -> tuple[Work | None, Turn | None, Journal | None, list[Change]]:
+    ) -> tuple[StepWork | None, Turn | None, Journal | None, list[Change]]:
         """The turn of the reply that is journaled, as `after` ends it: each call with its recorded result, or with the word that it may
         have happened.
 
@@ -224,7 +228,9 @@ class Endings:
         results, beside = self._claimed(work, turn.state.calls, room, token)
         return work, absorb(turn, Interrupted(results, after.stop_reason, after.error)), journal, beside
 
-    def _claimed(self, work: Work, calls: Sequence[Call], room: int, token: str) -> tuple[tuple[CallResult, ...], list[Change]]:
+    def _claimed(
+        self, work: StepWork, calls: Sequence[Call], room: int, token: str
+    ) -> tuple[tuple[CallResult, ...], list[Change]]:
         """What can be told of calls that may have begun, what they changed in memory, and the conditions that what is said not to have
         begun has not.
 
@@ -244,7 +250,7 @@ class Endings:
         return results, [*edits, *unclaimed]
 
     def _edits(
-        self, work: Work, calls: Sequence[Call], claims: Mapping[str, Claim | None], token: str
+        self, work: StepWork, calls: Sequence[Call], claims: Mapping[str, Claim | None], token: str
     ) -> tuple[list[Change], dict[str, CallResult]]:
         """The changes of memory by the calls whose results are recorded, and the results of those that memory refuses, by their ids."""
         effects, refused = work.effects, {}
@@ -257,7 +263,7 @@ class Endings:
         return self._memory.of(replace(work, effects=effects), self._clock.now(), token), refused
 
 
-def _room(newcomer: Newcomer | None) -> int:
+def _room(newcomer: InterruptingRun | None) -> int:
     """For how many conditions the ending transaction has room beside what the run that comes next brings."""
     theirs = INPUT_PAGE if newcomer is None else min(INPUT_PAGE, len(newcomer.state.run.input)) + len(newcomer.marks)
     return MAX_CHANGES - AROUND - theirs

@@ -9,18 +9,20 @@ from hibernaut.domain.turn.turn_values import IllegalOutcome, Stepped, Turn
 from hibernaut.ports.table import Change
 from hibernaut.schemas.approval import PendingApproval
 from hibernaut.services.host import Host
-from hibernaut.services.steps.model_step import Timing
-from hibernaut.services.steps.step_lease import Advanced
+from hibernaut.services.steps.model_step import StepTiming
+from hibernaut.services.steps.step_lease import AdvanceResult
 from hibernaut.services.steps.step_records import events_of, measured, progressed, step_record
-from hibernaut.services.steps.step_work import Work
+from hibernaut.services.steps.step_work import StepWork
 from hibernaut.services.tool_calls.memory_changes import MemoryChanges
-from hibernaut.services.turns.run_commits import Commits, UnitOfWork
+from hibernaut.services.turns.run_commits import RunCommits, UnitOfWork
 from hibernaut.store.stores import Stores
-from hibernaut.store.transactions import Written
+from hibernaut.store.transactions import StepWrites
 
 
 class StepCommits:
-    def __init__(self, stores: Stores, host: Host, *, memory: MemoryChanges, commits: Commits) -> None:
+    """Builds and writes the transaction of one step."""
+
+    def __init__(self, stores: Stores, host: Host, *, memory: MemoryChanges, commits: RunCommits) -> None:
         self._conversations = stores.conversations
         self._archives = stores.archives
         self._memory = memory
@@ -28,7 +30,7 @@ class StepCommits:
         self._clock = host.clock
         self._ids = host.ids
 
-    def commit(self, work: Work, turn: Turn, timing: Timing) -> Advanced:
+    def commit(self, work: StepWork, turn: Turn, timing: StepTiming) -> AdvanceResult:
         """Write the stepped turn, and answer what comes after it. Raises: Stopped, MemoryMoved, TooLarge."""
         stepped = turn.stepped
         if stepped is None:
@@ -42,22 +44,22 @@ class StepCommits:
         unit = UnitOfWork(work.tenant, work.head, measured(work, turn), state, written, edits)
         if stepped.stop is None:
             self._commits.step(unit)
-            return Advanced("advance", state.run.steps)
+            return AdvanceResult("advance", state.run.steps)
         asks = approval_of(work, stepped, now) if stepped.waiting else None
         self._commits.last_step(replace(unit, asks=asks))
         if asks is None or asks.deadline is None:
-            return Advanced("finished", state.run.steps)
-        return Advanced("approval", state.run.steps, int((asks.deadline - now).total_seconds()))
+            return AdvanceResult("finished", state.run.steps)
+        return AdvanceResult("approval", state.run.steps, int((asks.deadline - now).total_seconds()))
 
-    def _written(self, work: Work, stepped: Stepped, timing: Timing, now: datetime) -> Written:
+    def _written(self, work: StepWork, stepped: Stepped, timing: StepTiming, now: datetime) -> StepWrites:
         """The returns of an earlier run's calls are followed by the messages that came with the answer."""
         events = events_of(work, stepped.rows, stepped.stamp)
         if not stepped.resolved:
-            return Written(stepped.rows, step_record(work, stepped, timing, now, self._ids), events, work.system)
+            return StepWrites(stepped.rows, step_record(work, stepped, timing, now, self._ids), events, work.system)
         inputs = self._commits.input_rows(work.state.run, stepped.rows[-1].id, now)
-        return Written([*stepped.rows, *inputs], None, events, work.system)
+        return StepWrites([*stepped.rows, *inputs], None, events, work.system)
 
-    def _edits(self, work: Work, token: str) -> list[Change]:
+    def _edits(self, work: StepWork, token: str) -> list[Change]:
         """What the step changes besides the log: memory, passages, and the system message compiled for this run."""
         changes = self._memory.of(work, self._clock.now(), token)
         if work.effects.passages:
@@ -67,7 +69,7 @@ class StepCommits:
         return changes
 
 
-def approval_of(work: Work, stepped: Stepped, now: datetime) -> PendingApproval:
+def approval_of(work: StepWork, stepped: Stepped, now: datetime) -> PendingApproval:
     """The record of the calls that wait, with the deadline that the request or the agent sets."""
     run = work.state.run
     given = run.options.approval_deadline if run.options.approval_deadline_given else work.agent.approval_deadline

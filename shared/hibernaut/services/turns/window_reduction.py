@@ -17,18 +17,18 @@ from hibernaut.schemas.errors import MODEL_CALL_ERRORS, HibernautError
 from hibernaut.schemas.letta_message import CompactionStats
 from hibernaut.schemas.message import Message
 from hibernaut.services.host import Host
-from hibernaut.services.models.summarizer import Effort, Subject, Summarising
+from hibernaut.services.models.summarizer import Summarizer, SummaryBudget, SummarySubject
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class CompactionInput:
     """A window as it is compacted. `run_id`: of the run under way; `again`: how often its step has made room before."""
 
     messages: tuple[Message, ...]
     head: Head
-    subject: Subject
+    subject: SummarySubject
     measures: Measures
     trigger: str
     run_id: str | None = None
@@ -40,7 +40,7 @@ class Sight:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class CompactionResult:
     """The window afterwards: `kept` begins with the system message as it was; `summary` stands behind it, if there is one."""
 
     kept: tuple[Message, ...]
@@ -57,13 +57,15 @@ class Made:
         return self.kept if self.summary is None else (self.kept[0], self.summary, *self.kept[1:])
 
 
-class SmallerWindows:
-    def __init__(self, host: Host, summarising: Summarising) -> None:
+class WindowReduction:
+    """Computes a smaller window."""
+
+    def __init__(self, host: Host, summarising: Summarizer) -> None:
         self._summarising = summarising
         self._clock = host.clock
         self._ids = host.ids
 
-    def made(self, sight: Sight, effort: Effort) -> Made | None:
+    def made(self, sight: CompactionInput, effort: SummaryBudget) -> CompactionResult | None:
         """The window with more room, whatever the summariser does (invariant 9); None where nothing more can leave it.
 
         Raises: what the effort's eye raises.
@@ -75,7 +77,7 @@ class SmallerWindows:
             made = None
         return made or self.dropped(sight)
 
-    def summarised(self, sight: Sight, effort: Effort) -> Made | None:
+    def summarised(self, sight: CompactionInput, effort: SummaryBudget) -> CompactionResult | None:
         """The first of the chain of modes that gives a smaller window; None where none finds a place to divide it.
 
         Raises: HibernautError, the last summariser's, where one could divide it but none gave a summary; what the effort's eye raises.
@@ -103,7 +105,7 @@ class SmallerWindows:
             raise failure
         return None
 
-    def _with_summary(self, sight: Sight, kept: tuple[Message, ...], text: str) -> Made:
+    def _with_summary(self, sight: CompactionInput, kept: tuple[Message, ...], text: str) -> CompactionResult:
         now, actor = self._clock.now(), sight.subject.actor
         correction, fixed = sight.subject.correction, sight.subject.fixed_tokens
         room = window.tokens([sight.messages[0], *kept]) + fixed
@@ -128,12 +130,12 @@ class SmallerWindows:
             created_at=now,
         )
         window.measured([row])
-        return Made((sight.messages[0], *kept), row, text)
+        return CompactionResult((sight.messages[0], *kept), row, text)
 
-    def dropped(self, sight: Sight) -> Made | None:
+    def dropped(self, sight: CompactionInput) -> CompactionResult | None:
         """Without a summary: whole old turns leave, as few as will do, and everything that can where even that was not enough before."""
         goal = sight.measures.share(window.KEPT)
         if sight.again > 1 and sight.trigger == "context_window_exceeded":
             goal = 0
         kept = window.drop_oldest_turns(sight.messages, goal, sight.run_id)
-        return Made(kept) if len(kept) < len(sight.messages) else None
+        return CompactionResult(kept) if len(kept) < len(sight.messages) else None

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from hibernaut.domain.memory.memory_edits import Created, Described, Detached, Edited, Renamed, apply
+from hibernaut.domain.memory.memory_edits import BlockCreated, BlockDescribed, BlockDetached, BlockEdited, BlockRenamed, apply
 from hibernaut.schemas.block import DEFAULT_LIMIT
 from tests.unit.domain.blocks import POEM, block, call, said
 
 
 def test_create_makes_a_block() -> None:
     result = call("memory", command="create", path="pets", description="animals", file_text="Rex")
-    assert result.changes == (Created("pets", "Rex", "animals"),)
+    assert result.changes == (BlockCreated("pets", "Rex", "animals"),)
     assert "created `pets`" in said(result)
 
 
 def test_create_needs_a_description_but_no_text() -> None:
     assert "`description` is missing" in said(call("memory", command="create", path="pets", file_text="Rex"))
-    assert call("memory", command="create", path="pets", description="animals").changes == (Created("pets", "", "animals"),)
+    assert call("memory", command="create", path="pets", description="animals").changes == (BlockCreated("pets", "", "animals"),)
 
 
 def test_create_does_not_overwrite() -> None:
@@ -40,7 +40,7 @@ def test_a_label_has_a_length(label: str) -> None:
 
 @pytest.mark.parametrize("label", ["x", "x" * 512])
 def test_a_label_may_be_as_short_and_as_long_as_that(label: str) -> None:
-    assert call("memory", command="create", path=label, description="x").changes == (Created(label, "", "x"),)
+    assert call("memory", command="create", path=label, description="x").changes == (BlockCreated(label, "", "x"),)
 
 
 def test_str_replace_and_insert_return_the_new_text() -> None:
@@ -55,13 +55,15 @@ def test_insert_without_a_line_inserts_at_the_end() -> None:
 
 
 def test_delete_only_detaches() -> None:
-    assert call("memory", command="delete", path="human").changes == (Detached("human"),)
+    assert call("memory", command="delete", path="human").changes == (BlockDetached("human"),)
 
 
 def test_rename_changes_the_label_or_the_description() -> None:
-    assert call("memory", command="rename", old_path="human", new_path="user").changes == (Renamed("human", "user"),)
-    assert call("memory", command="rename", path="human", new_path="user").changes == (Renamed("human", "user"),)
-    assert call("memory", command="rename", path="human", description="the user").changes == (Described("human", "the user"),)
+    assert call("memory", command="rename", old_path="human", new_path="user").changes == (BlockRenamed("human", "user"),)
+    assert call("memory", command="rename", path="human", new_path="user").changes == (BlockRenamed("human", "user"),)
+    assert call("memory", command="rename", path="human", description="the user").changes == (
+        BlockDescribed("human", "the user"),
+    )
 
 
 def test_rename_does_not_take_the_label_of_another_block() -> None:
@@ -75,14 +77,16 @@ def test_every_command_takes_a_path_as_a_label_and_keeps_other_slashes() -> None
     path = "/memories/team/goals"
     assert call("memory", goals, command="view", path=path).message == "win"
     assert call("memory", goals, command="str_replace", path=path, old_string="win", new_string="x").changes == (
-        Edited("team/goals", "x"),
+        BlockEdited("team/goals", "x"),
     )
-    assert call("memory", goals, command="insert", path=path, insert_text="x").changes == (Edited("team/goals", "win\nx"),)
-    assert call("memory", goals, command="delete", path=path).changes == (Detached("team/goals"),)
+    assert call("memory", goals, command="insert", path=path, insert_text="x").changes == (BlockEdited("team/goals", "win\nx"),)
+    assert call("memory", goals, command="delete", path=path).changes == (BlockDetached("team/goals"),)
     assert call("memory", goals, command="rename", old_path=path, new_path="/memories/a/b").changes == (
-        Renamed("team/goals", "a/b"),
+        BlockRenamed("team/goals", "a/b"),
     )
-    assert call("memory", goals, command="create", path="/memories/a/b", description="x").changes == (Created("a/b", "", "x"),)
+    assert call("memory", goals, command="create", path="/memories/a/b", description="x").changes == (
+        BlockCreated("a/b", "", "x"),
+    )
 
 
 def test_view_lists_the_blocks_or_shows_one() -> None:

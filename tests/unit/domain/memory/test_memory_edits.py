@@ -6,12 +6,12 @@ import pytest
 
 from hibernaut.domain.memory.memory_edits import (
     MEMORY_TOOLS,
-    Created,
-    Described,
-    Detached,
-    Edited,
+    BlockCreated,
+    BlockDescribed,
+    BlockDetached,
+    BlockEdited,
+    BlockRenamed,
     EditResult,
-    Renamed,
     apply,
     changed,
 )
@@ -23,7 +23,7 @@ from tests.unit.domain.blocks import POEM, block, call, said
 def test_append_adds_a_line_and_returns_the_whole_block() -> None:
     new = f"{POEM}\nsugar is sweet"
     assert call("core_memory_append", label="human", content="sugar is sweet") == EditResult(
-        "success", new, (Edited("human", new),)
+        "success", new, (BlockEdited("human", new),)
     )
 
 
@@ -51,7 +51,7 @@ def test_a_refusal_quotes_only_the_beginning_of_a_long_block() -> None:
 
 def test_memory_replace_changes_the_one_match() -> None:
     result = call("memory_replace", label="human", old_string="violets are blue", new_string="")
-    assert result.changes == (Edited("human", "roses are red\n\nroses are thorny"),)
+    assert result.changes == (BlockEdited("human", "roses are red\n\nroses are thorny"),)
 
 
 def test_memory_replace_names_the_lines_of_several_matches() -> None:
@@ -113,7 +113,7 @@ def test_text_inserted_into_an_empty_block_brings_no_empty_line() -> None:
 
 
 def test_memory_rethink_overwrites_the_block() -> None:
-    assert call("memory_rethink", label="human", new_memory="all new").changes == (Edited("human", "all new"),)
+    assert call("memory_rethink", label="human", new_memory="all new").changes == (BlockEdited("human", "all new"),)
 
 
 def test_memory_finish_edits_says_nothing_and_changes_nothing() -> None:
@@ -222,7 +222,7 @@ def test_arguments_that_cannot_be_used_are_named(name: str, args: JsonObject, co
 
 def test_what_no_table_can_store_is_not_kept() -> None:
     result = call("memory_rethink", label="human", new_memory="a\x00b\ud83d")
-    assert result.changes == (Edited("human", "ab?"),)
+    assert result.changes == (BlockEdited("human", "ab?"),)
 
 
 def test_the_calls_of_one_step_see_each_other() -> None:
@@ -230,11 +230,11 @@ def test_the_calls_of_one_step_see_each_other() -> None:
     after = changed(
         before,
         (
-            Created("pets", "Rex", "animals"),
-            Edited("pets", "Rex and Tom"),
-            Renamed("human", "user"),
-            Described("user", "the user"),
-            Detached("plan"),
+            BlockCreated("pets", "Rex", "animals"),
+            BlockEdited("pets", "Rex and Tom"),
+            BlockRenamed("human", "user"),
+            BlockDescribed("user", "the user"),
+            BlockDetached("plan"),
         ),
     )
     assert [(one.label, one.value, one.description) for one in after] == [

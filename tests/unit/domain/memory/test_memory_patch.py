@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hibernaut.domain.memory.memory_edits import Created, Detached, Edited, EditResult, Renamed
+from hibernaut.domain.memory.memory_edits import BlockCreated, BlockDetached, BlockEdited, BlockRenamed, EditResult
 from tests.unit.domain.blocks import block, call, said
 
 LIST = "one\ntwo\n\nthree\ntwo"
@@ -32,7 +32,7 @@ def patch(text: str, value: str = LIST) -> EditResult:
     ],
 )
 def test_a_patch_of_one_block_returns_its_new_text(text: str, value: str) -> None:
-    assert patch(text) == EditResult("success", value, (Edited("human", value),))
+    assert patch(text) == EditResult("success", value, (BlockEdited("human", value),))
 
 
 def test_an_addition_to_an_empty_block_brings_no_empty_line() -> None:
@@ -89,11 +89,11 @@ Description: the animals
 *** End Patch"""
     result = call("memory_apply_patch", block(value=LIST), block("plan", "a"), block("old"), label="", patch=text)
     assert result.changes == (
-        Created("pets", "Rex\n\nTom", "the animals"),
-        Edited("human", "two\n\nthree\ntwo"),
-        Edited("plan", "a\nb"),
-        Renamed("plan", "team/plan"),
-        Detached("old"),
+        BlockCreated("pets", "Rex\n\nTom", "the animals"),
+        BlockEdited("human", "two\n\nthree\ntwo"),
+        BlockEdited("plan", "a\nb"),
+        BlockRenamed("plan", "team/plan"),
+        BlockDetached("old"),
     )
     assert said(result).split("\n")[1:] == [
         "- created `pets`",
@@ -106,18 +106,18 @@ Description: the animals
 
 def test_a_new_block_may_be_written_without_marks_and_description() -> None:
     result = call("memory_apply_patch", label="", patch="*** Add Block: pets\nRex\n+1 for Tom")
-    assert result.changes == (Created("pets", "Rex\n+1 for Tom", None),)
+    assert result.changes == (BlockCreated("pets", "Rex\n+1 for Tom", None),)
 
 
 def test_a_new_block_may_be_empty() -> None:
-    assert call("memory_apply_patch", label="", patch="*** Add Block: pets").changes == (Created("pets", "", None),)
+    assert call("memory_apply_patch", label="", patch="*** Add Block: pets").changes == (BlockCreated("pets", "", None),)
     described = call("memory_apply_patch", label="", patch="*** Add Block: pets\nDescription: animals\n")
-    assert described.changes == (Created("pets", "", "animals"),)
+    assert described.changes == (BlockCreated("pets", "", "animals"),)
 
 
 def test_a_section_may_move_a_block_only() -> None:
     result = call("memory_apply_patch", label="", patch="*** Update Block: human\n\n*** Move to: user\n\n")
-    assert result.changes == (Renamed("human", "user"),)
+    assert result.changes == (BlockRenamed("human", "user"),)
 
 
 def test_a_section_that_changes_nothing_says_so() -> None:
@@ -128,7 +128,7 @@ def test_a_section_that_changes_nothing_says_so() -> None:
 def test_a_section_sees_what_the_ones_before_it_did() -> None:
     text = "*** Add Block: pets\nRex\n*** Update Block: pets\n@@\n-Rex\n+Tom\n*** Update Block: pets\n@@\n+Ada"
     result = call("memory_apply_patch", label="", patch=text)
-    assert result.changes == (Created("pets", "Rex", None), Edited("pets", "Tom"), Edited("pets", "Tom\nAda"))
+    assert result.changes == (BlockCreated("pets", "Rex", None), BlockEdited("pets", "Tom"), BlockEdited("pets", "Tom\nAda"))
 
 
 @pytest.mark.parametrize(

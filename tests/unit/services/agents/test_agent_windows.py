@@ -9,11 +9,11 @@ from hibernaut.schemas.block import BlockUpdate
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.errors import Busy, InvalidArgument, NotFound
-from hibernaut.store.conversations import Loaded
+from hibernaut.store.conversations import LoadedConversation
 from tests.support.house import TENANT, House
 
 
-def loaded(house: House, agent_id: str) -> Loaded:
+def loaded(house: House, agent_id: str) -> LoadedConversation:
     found = house.stores.conversations.load(TENANT, agent_id)
     assert found is not None
     return found

@@ -16,7 +16,7 @@ from hibernaut.schemas.send import LettaRequest
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.agents.agent_states import LOADED, shown_relations
 from hibernaut.services.agents.agents import AgentFilter
-from hibernaut.services.runs.sending import Request
+from hibernaut.services.runs.sending import SendRequest
 from hibernaut.store import keys
 from tests.support.house import TENANT, House, house_in
 from tests.support.tables import CountingTable
@@ -144,7 +144,7 @@ def test_an_agent_whose_conversation_moves_while_it_is_deleted_goes_when_that_ha
 def accept(house: House, agent: StoredAgent) -> str:
     """A run that nobody drives."""
     body = LettaRequest(input="hi")
-    return house.services.sending.accept(TENANT, Request(agent.id, body, "send_message", digest="")).run_id
+    return house.services.sending.accept(TENANT, SendRequest(agent.id, body, "send_message", digest="")).run_id
 
 
 def statuses(house: House, run_id: str) -> list[object]:

@@ -12,7 +12,7 @@ from hibernaut.schemas.agent import CreateAgentRequest
 from hibernaut.schemas.searches import MessageSearch
 from hibernaut.services.search.search_sources import NoEmbedders
 from hibernaut.wiring.api_services import services_over
-from hibernaut.wiring.embedded import Embedded, Overrides
+from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.support.hashing_embedder import HashingEmbedder, OneEmbedder
 from tests.support.world import TENANT
@@ -31,7 +31,7 @@ class Another(HashingEmbedder):
 def test_what_was_said_under_an_earlier_model_is_found_by_its_words(tmp_path: Path, later: Embedders) -> None:
     said = CreateAgentRequest(initial_message_sequence=[{"role": "user", "content": "The key lies in the cellar."}])
     for embedders in (OneEmbedder(), later):
-        house = Embedded(EmbeddedSettings(data=tmp_path), Overrides(embedders=embedders))
+        house = Embedded(EmbeddedSettings(data=tmp_path), EmbeddedOverrides(embedders=embedders))
         services = services_over(house.stores, house.host, house.models, house.chain)
         if embedders is not later:
             services.agents.creation.create(TENANT, said)

@@ -23,7 +23,7 @@ from hibernaut.services.runs.sweep import Sweep
 from hibernaut.services.search.search_sources import NoEmbedders
 from hibernaut.store import keys
 from hibernaut.wiring.api_services import services_over
-from hibernaut.wiring.embedded import Embedded, Overrides
+from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.support.hashing_embedder import OneEmbedder
 from tests.support.tables import PassesOn
@@ -113,7 +113,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
         wrapped.append(Dies(table))
         return wrapped[0]
 
-    house = Embedded(EmbeddedSettings(data=tmp_path), Overrides(table=wrap, embedders=NoEmbedders()))
+    house = Embedded(EmbeddedSettings(data=tmp_path), EmbeddedOverrides(table=wrap, embedders=NoEmbedders()))
     yield Bench(house, wrapped[0])
     house.close()
 

@@ -14,7 +14,7 @@ from hibernaut.schemas.errors import ModelAuthentication
 from hibernaut.schemas.run import StoredRun
 from hibernaut.schemas.send import LettaAsyncRequest
 from hibernaut.schemas.stop import RunStatus, StopReason
-from hibernaut.services.runs.sending import Request
+from hibernaut.services.runs.sending import SendRequest
 from hibernaut.store import keys
 from tests.support.scripted_model import Script, in_turn, says
 from tests.support.world import TENANT, Data, World, data_in
@@ -47,7 +47,7 @@ def opened(folder: Path, heard: Heard, script: Script | None = None) -> tuple[Wo
 
 def accept(world: World, agent_id: str) -> str:
     body = LettaAsyncRequest(input="hello", callback_url=URL)
-    request = Request(agent_id, body, "send_message_async", world.ids.token(), background=True, callback_url=URL)
+    request = SendRequest(agent_id, body, "send_message_async", world.ids.token(), background=True, callback_url=URL)
     return world.sending.accept(TENANT, request).run_id
 
 

@@ -12,12 +12,12 @@ import pytest
 from hibernaut.adapters.blobs.disk import DiskBlobs
 from hibernaut.adapters.clock import TimeOrderedIds
 from hibernaut.adapters.table.sqlite import SqliteTable
-from hibernaut.domain.wire.listing import Sought
+from hibernaut.domain.wire.listing import FilteredPage
 from hibernaut.ports.table import Item, Key, Put
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.step import StoredStep
-from hibernaut.services.logs.messages import MessageQuery, Messages
+from hibernaut.services.logs.messages import MessageLists, MessageQuery
 from hibernaut.services.runs.steps import CHUNK, StepQuery, Steps
 from hibernaut.store import keys
 from hibernaut.store.codec import Codec
@@ -59,8 +59,8 @@ def stores(table: SqliteTable, blobs: DiskBlobs) -> Stores:
     return stores_over(table, blobs, ManualClock())
 
 
-def reading(stores: Stores) -> tuple[Messages, Steps]:
-    messages = Messages(
+def reading(stores: Stores) -> tuple[MessageLists, Steps]:
+    messages = MessageLists(
         agents=stores.agents, conversations=stores.conversations, agent_logs=stores.agent_logs, log=stores.messages
     )
     return messages, Steps(steps=stores.steps, messages=messages, writer=stores.writer)
@@ -141,7 +141,7 @@ def test_dates_hold_what_was_made_within_them(table: SqliteTable, blobs: DiskBlo
 def test_no_tenant_sees_another_ones(table: SqliteTable, blobs: DiskBlobs, stores: Stores) -> None:
     (step,) = steps_written(table, blobs, 1, tenant="other")
     _, steps = reading(stores)
-    assert steps.page(TENANT, StepQuery()) == Sought([])
+    assert steps.page(TENANT, StepQuery()) == FilteredPage([])
     assert stores.steps.get(TENANT, step.id) is None
     assert stores.steps.get("other", step.id) == step
 

@@ -10,7 +10,7 @@ import pytest
 from hibernaut.ports.table import Key, Table
 from hibernaut.schemas.events import DoneEvent, UsageEvent
 from hibernaut.schemas.usage import LettaUsageStatistics
-from hibernaut.services.logs.run_log import Followed
+from hibernaut.services.logs.run_log import LoggedEvent
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.settled import check_settled
 from tests.support.tables import RevealsSlowly
@@ -99,7 +99,7 @@ def test_a_follower_between_the_items_of_a_transaction_sees_nothing_out_of_order
 ) -> None:
     """A follower may be behind. What it was shown once is never different later."""
     plain, agent_id = opened(tmp_path)
-    shown: dict[int, Followed] = {}
+    shown: dict[int, LoggedEvent] = {}
 
     def look() -> None:
         if run_ids:

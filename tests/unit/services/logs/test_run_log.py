@@ -13,7 +13,7 @@ from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.errors import InvalidArgument, LogExpired, NotFound
 from hibernaut.schemas.events import CompactionEvent, DeltaEvent, MessageEvent, RunEvent
 from hibernaut.schemas.message import Message
-from hibernaut.services.logs.run_log import PAGE, SELDOM, Followed, RunLog
+from hibernaut.services.logs.run_log import PAGE, SELDOM, LoggedEvent, RunLog
 from hibernaut.store import keys
 from hibernaut.store.transactions import statistics
 from tests.support.scripted_model import in_turn, says
@@ -60,7 +60,7 @@ def pieces(world: World, message_id: str, *texts: str) -> list[RunEvent]:
     ]
 
 
-def told(found: Sequence[Followed]) -> list[tuple[int, str | None]]:
+def told(found: Sequence[LoggedEvent]) -> list[tuple[int, str | None]]:
     return [(one.seq, one.message.message_type if one.message else None) for one in found]
 
 

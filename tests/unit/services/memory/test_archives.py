@@ -15,7 +15,7 @@ from hibernaut.schemas.passage import CreateArchive, CreatePassage, Passage, Upd
 from hibernaut.schemas.searches import PassageSearch
 from hibernaut.services.memory.archives import DELETED_AT_ONCE, MOST_ATTACHED
 from hibernaut.services.memory.passages import PassageList
-from hibernaut.store.archives import Counted
+from hibernaut.store.archives import ArchiveTotals
 from hibernaut.store.search_outbox import Pointer
 from tests.support.house import TENANT, House, house_in
 from tests.support.scripted_model import calls, in_turn, says
@@ -247,10 +247,10 @@ def test_passages_and_tags_are_counted_as_they_come_and_go(house: House) -> None
     assert len(pointers(house, shelf)) == 3, "a page holds its passages and their tags"
     for passage in passages[1:]:
         house.services.passages.delete(TENANT, shelf, passage.id)
-    assert house.stores.archives.counted(TENANT, agent.id) == Counted(1, ("#0", "t0"))
+    assert house.stores.archives.counted(TENANT, agent.id) == ArchiveTotals(1, ("#0", "t0"))
     house.services.archives.delete(TENANT, shelf)
     assert house.stores.archives.tags(TENANT, shelf) == []
-    assert house.stores.archives.counted(TENANT, agent.id) == Counted(0, ())
+    assert house.stores.archives.counted(TENANT, agent.id) == ArchiveTotals(0, ())
 
 
 def test_an_agents_first_passage_is_counted_with_its_tags(house: House) -> None:
@@ -258,4 +258,4 @@ def test_an_agents_first_passage_is_counted_with_its_tags(house: House) -> None:
     tags = [str(number).zfill(2) for number in range(MOST_TAGS)]
     house.services.passages.create_for(TENANT, agent.id, CreatePassage(text="one", tags=tags))
     house.services.passages.create_for(TENANT, agent.id, CreatePassage(text="two", tags=tags))
-    assert house.stores.archives.counted(TENANT, agent.id) == Counted(2, tuple(tags))
+    assert house.stores.archives.counted(TENANT, agent.id) == ArchiveTotals(2, tuple(tags))

@@ -12,7 +12,7 @@ from hibernaut.adapters.model.context_windows import ContextWindows
 from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.llm_config import LLMConfig
-from hibernaut.services.models.model_call import Ended, HungUp, ModelCall, Nudge
+from hibernaut.services.models.model_call import CallAbandoned, CallOutcome, ModelCall, WakeUp
 from tests.support.provider_servers import PATIENCE, ScriptedOpenAI
 from tests.support.rows import Rows, prompt
 from tests.support.scripted_model import Script, ScriptedModels, Streamed, in_pieces, in_turn, nothing, says
@@ -51,11 +51,11 @@ def waited(event: threading.Event) -> None:
     assert event.wait(PATIENCE)
 
 
-def gathered(call: ModelCall) -> tuple[list[Delta], Ended]:
+def gathered(call: ModelCall) -> tuple[list[Delta], CallOutcome]:
     deltas: list[Delta] = []
     while True:
         for one in call.news(PATIENCE):
-            if isinstance(one, Ended):
+            if isinstance(one, CallOutcome):
                 return deltas, one
             assert isinstance(one, Delta)
             deltas.append(one)
@@ -106,7 +106,7 @@ def test_leaving_hangs_up_between_two_pieces() -> None:
     with ModelCall(models, REQUEST, tells=True):
         assert listening.wait(PATIENCE)
     assert models.over.wait(PATIENCE)
-    assert isinstance(models.failure, HungUp)
+    assert isinstance(models.failure, CallAbandoned)
 
 
 def test_a_call_whose_answer_begins_after_it_was_hung_up_is_ended_there() -> None:
@@ -116,7 +116,7 @@ def test_a_call_whose_answer_begins_after_it_was_hung_up_is_ended_there() -> Non
         pass
     left.set()
     assert models.over.wait(PATIENCE)
-    assert isinstance(models.failure, HungUp)
+    assert isinstance(models.failure, CallAbandoned)
 
 
 def test_a_provider_that_has_not_begun_to_answer_keeps_nobody_and_is_hung_up_on() -> None:
@@ -130,7 +130,7 @@ def test_a_provider_that_has_not_begun_to_answer_keeps_nobody_and_is_hung_up_on(
         model = OpenAIModel(api_key="k", base_url=server.url, windows=ContextWindows())
         with ModelCall(model, REQUEST, tells=True) as call:
             call.nudge()
-            assert [type(one) for one in call.news(PATIENCE)] == [Nudge]
+            assert [type(one) for one in call.news(PATIENCE)] == [WakeUp]
             assert asked.wait(PATIENCE)
         assert server.gone.wait(PATIENCE)
         assert not call.heard

@@ -22,13 +22,13 @@ from hibernaut.schemas.passage import CreateArchive, UpdateArchive
 from hibernaut.schemas.searches import MessageSearch
 from hibernaut.schemas.tool import ToolCreate
 from hibernaut.services.files.files import Upload
-from hibernaut.services.search.index_poll_worker import IndexPump
+from hibernaut.services.search.index_poll_worker import IndexPollWorker
 from hibernaut.services.search.indexing import Indexing
 from hibernaut.services.search.reindexing import Reindexing
-from hibernaut.services.search.search_sources import MemorySources, NoEmbedders
+from hibernaut.services.search.search_sources import NoEmbedders, SearchSources
 from hibernaut.store.stores import stores_over
 from hibernaut.wiring.api_services import services_over
-from hibernaut.wiring.embedded import Embedded, Overrides
+from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.support.conversations import begin_in, conversations_of
 from tests.support.scripted_model import in_turn, says
@@ -58,7 +58,7 @@ def held(index: SqliteMemoryIndex) -> set[str]:
 
 @pytest.fixture
 def indexed(tmp_path: Path) -> Iterator[Indexed]:
-    house = Embedded(EmbeddedSettings(data=tmp_path), Overrides(embedders=NoEmbedders()))
+    house = Embedded(EmbeddedSettings(data=tmp_path), EmbeddedOverrides(embedders=NoEmbedders()))
     index = SqliteMemoryIndex(tmp_path / "index.db")
     yield Indexed(house, services_over(house.stores, house.host, house.models, house.chain), index)
     index.close()
@@ -209,8 +209,8 @@ def test_of_a_deleted_conversation_the_index_keeps_what_a_fork_still_shows(tmp_p
     world = World(data_in(tmp_path, in_turn(*(says(f"answer {number}") for number in range(3)))), indexed=True)
     agent = world.make_agent()
     index = SqliteMemoryIndex(tmp_path / "index.db")
-    indexing = Indexing(world.data.table, world.stores, index, MemorySources(world.stores, NoEmbedders()))
-    pump = IndexPump(world.stores.unindexed, indexing, [TENANT])
+    indexing = Indexing(world.data.table, world.stores, index, SearchSources(world.stores, NoEmbedders()))
+    pump = IndexPollWorker(world.stores.unindexed, indexing, [TENANT])
     conversations = conversations_of(world)
     first = conversations.openings.create(TENANT, agent, CreateConversation())
     begin_in(world, agent, first.id, "shared")

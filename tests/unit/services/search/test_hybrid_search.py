@@ -17,11 +17,11 @@ from hibernaut.schemas.llm_config import EmbeddingConfig
 from hibernaut.schemas.passage import Archive, Passage
 from hibernaut.schemas.search import IndexDocument, IndexFound, IndexQuery, Tombstone
 from hibernaut.services.search.candidates import EMBEDDED_TAIL
-from hibernaut.services.search.hybrid_search import MemorySearch, Where
-from hibernaut.services.search.index_poll_worker import IndexPump
+from hibernaut.services.search.hybrid_search import HybridSearch, SearchScope
+from hibernaut.services.search.index_poll_worker import IndexPollWorker
 from hibernaut.services.search.indexing import Indexing
 from hibernaut.services.search.reindexing import Reindexing
-from hibernaut.services.search.search_sources import MemorySources
+from hibernaut.services.search.search_sources import SearchSources
 from hibernaut.store.stores import Stores, stores_over
 from tests.support.blobs import MemoryBlobs
 from tests.support.clocks import ManualClock
@@ -30,7 +30,7 @@ from tests.support.world import TENANT
 
 ARCHIVE = "archive-00000000-0000-4000-8000-000000000001"
 CONFIG = EmbeddingConfig(embedding_endpoint_type="test", embedding_model="hashing", embedding_dim=64)
-WHERE = Where("passage", (ARCHIVE,))
+WHERE = SearchScope("passage", (ARCHIVE,))
 
 
 class Hashing:
@@ -82,8 +82,8 @@ class Sleeper:
 class Memory:
     stores: Stores
     index: Sleeper
-    search: MemorySearch
-    pump: IndexPump
+    search: HybridSearch
+    pump: IndexPollWorker
     reindexing: Reindexing
     clock: ManualClock
     embedders: Hashing
@@ -105,7 +105,7 @@ class Memory:
             ids.append(passage.id)
         return ids
 
-    def found(self, query: str, where: Where = WHERE, **how: object) -> list[str]:
+    def found(self, query: str, where: SearchScope = WHERE, **how: object) -> list[str]:
         return [hit.record.text for hit in self.search.passages(TENANT, where, query, **how).hits]  # type: ignore[arg-type]
 
 
@@ -116,12 +116,12 @@ def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
     stores = stores_over(table, MemoryBlobs(), clock, indexed=True)
     index = Sleeper(SqliteMemoryIndex(tmp_path / "index.db", now=lambda: clock.now().timestamp()))
     embedders = Hashing(there=request.param)
-    sources = MemorySources(stores, embedders)
+    sources = SearchSources(stores, embedders)
     indexing = Indexing(table, stores, index, sources)
-    pump = IndexPump(stores.unindexed, indexing, [TENANT])
+    pump = IndexPollWorker(stores.unindexed, indexing, [TENANT])
     archive = Archive(id=ARCHIVE, name="notes", embedding_config=CONFIG if request.param else None, created_at=clock.now())
     stores.writer.write(*stores.passages.make(TENANT, archive))
-    yield Memory(stores, index, MemorySearch(stores, index, sources), pump, Reindexing(stores, index), clock, embedders)
+    yield Memory(stores, index, HybridSearch(stores, index, sources), pump, Reindexing(stores, index), clock, embedders)
     index.index.close()
 
 
@@ -174,8 +174,8 @@ def test_filters_hold_for_what_the_index_knows_and_for_what_it_does_not(memory: 
     memory.pump.drain()
     memory.insert("tea in autumn", tags=["tea", "autumn"])
     memory.insert("tea in winter", tags=["winter"])
-    assert set(memory.found("tea", Where("passage", (ARCHIVE,), tags=("tea",)))) == {"tea in spring", "tea in autumn"}
-    both = Where("passage", (ARCHIVE,), tags=("tea", "autumn"), tag_match="all")
+    assert set(memory.found("tea", SearchScope("passage", (ARCHIVE,), tags=("tea",)))) == {"tea in spring", "tea in autumn"}
+    both = SearchScope("passage", (ARCHIVE,), tags=("tea", "autumn"), tag_match="all")
     assert memory.found("tea", both) == ["tea in autumn"]
 
 
@@ -239,7 +239,7 @@ def test_a_query_without_words_finds_nothing_by_words(query: str, memory: Memory
 def test_an_archive_whose_embedder_is_gone_is_found_by_words(memory: Memory) -> None:
     memory.insert("a harbour")
     memory.pump.drain()
-    search = MemorySearch(memory.stores, memory.index, MemorySources(memory.stores, Hashing(there=False)))
+    search = HybridSearch(memory.stores, memory.index, SearchSources(memory.stores, Hashing(there=False)))
     searched = search.passages(TENANT, WHERE, "harbour")
     assert searched.words_only
     assert [hit.record.text for hit in searched.hits] == ["a harbour"]

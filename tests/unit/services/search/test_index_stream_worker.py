@@ -10,8 +10,8 @@ from hibernaut.adapters.clock import SystemClock
 from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.ports.table import Item, Key
 from hibernaut.schemas.ids import compose
-from hibernaut.services.search.index_stream_worker import LEFT_TO_THE_STREAM, NEEDED_SECONDS, TOGETHER, Feeding
-from hibernaut.services.search.indexing import Indexed
+from hibernaut.services.search.index_stream_worker import LEFT_TO_THE_STREAM, NEEDED_SECONDS, TOGETHER, IndexStreamWorker
+from hibernaut.services.search.indexing import IndexedBatch
 from hibernaut.store.stores import stores_over
 
 KEYS = [Key("t#TAIL#a", f"NEW#{number}") for number in range(12)]
@@ -26,22 +26,22 @@ class Indexer:
         self.calls: list[list[Key]] = []
         self.asked: list[str] = []
 
-    def take(self, told: Iterable[tuple[Key, Item | None]]) -> Indexed:
+    def take(self, told: Iterable[tuple[Key, Item | None]]) -> IndexedBatch:
         keys = [key for key, _ in told]
         self.calls.append(keys)
         if len(self.calls) > self.naps:
-            return Indexed(0, tuple(keys), asleep=True)
+            return IndexedBatch(0, tuple(keys), asleep=True)
         left = tuple(key for key in keys if key in self.refused)
-        return Indexed(len(keys) - len(left), left)
+        return IndexedBatch(len(keys) - len(left), left)
 
     def ask_again(self, tenant: str, *, going: Callable[[], bool]) -> None:
         if going():
             self.asked.append(tenant)
 
 
-def feeding(indexer: Indexer, folder: Path, clock: SystemClock | None = None) -> Feeding:
+def feeding(indexer: Indexer, folder: Path, clock: SystemClock | None = None) -> IndexStreamWorker:
     stores = stores_over(SqliteTable(folder / "t.db"), DiskBlobs(folder), SystemClock(), indexed=True)
-    return Feeding(stores.unindexed, indexer, clock or SystemClock())  # type: ignore[arg-type]
+    return IndexStreamWorker(stores.unindexed, indexer, clock or SystemClock())  # type: ignore[arg-type]
 
 
 def for_ever() -> float:
@@ -79,7 +79,7 @@ def test_pointers_that_stand_since_long_are_taken_again_and_young_ones_left_to_t
     stores = stores_over(table, DiskBlobs(tmp_path), clock, indexed=True)
     for message in (old, young, foreign):
         stores.writer.write(*stores.unindexed.pointer("t", "agent-1", "message", [message], within="agent-1"))
-    taken = Feeding(stores.unindexed, indexer, clock).take_again("t", time_left=for_ever)  # type: ignore[arg-type]
+    taken = IndexStreamWorker(stores.unindexed, indexer, clock).take_again("t", time_left=for_ever)  # type: ignore[arg-type]
     assert (taken.done, indexer.asked) == (2, ["t"])
     assert {key.sk for call in indexer.calls for key in call} == {f"NEW#{old}", f"NEW#{foreign}"}
     table.close()

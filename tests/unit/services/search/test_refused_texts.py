@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from hibernaut.ports.embedder import EmbedderFailed
-from hibernaut.services.search.index_poll_worker import IndexPump
-from hibernaut.services.search.index_stream_worker import Feeding
+from hibernaut.services.search.index_poll_worker import IndexPollWorker
+from hibernaut.services.search.index_stream_worker import IndexStreamWorker
 from hibernaut.services.search.indexing import MOST_REFUSALS, Indexing
-from hibernaut.services.search.search_sources import MemorySources
+from hibernaut.services.search.search_sources import SearchSources
 from tests.support.hashing_embedder import HashingEmbedder, OneEmbedder
 from tests.support.memories import FILE, Memories, memories
 from tests.support.world import TENANT
@@ -26,7 +26,7 @@ def test_a_refused_text_costs_no_other_its_vector(of_texts: bool, with_vectors: 
     embedder = HashingEmbedder(refuses=refuses, only="poison" if of_texts else "")
     indexing = _indexing(memory, embedder)
     memory.write("passage", *(f"passage {number} {'poison' if number == 7 else 'water'}" for number in range(30)))
-    assert IndexPump(memory.stores.unindexed, indexing, [TENANT]).drain()
+    assert IndexPollWorker(memory.stores.unindexed, indexing, [TENANT]).drain()
     assert sum(embedded for _, _, embedded in memory.held()) == with_vectors
     assert len(memory.held()) == 30
     assert embedder.asked <= most_calls
@@ -39,7 +39,7 @@ EVER = timedelta(days=1).total_seconds
 
 
 def _indexing(memory: Memories, embedder: HashingEmbedder) -> Indexing:
-    return Indexing(memory.table, memory.stores, memory.index, MemorySources(memory.stores, OneEmbedder(embedder)))
+    return Indexing(memory.table, memory.stores, memory.index, SearchSources(memory.stores, OneEmbedder(embedder)))
 
 
 def _refused(memory: Memories) -> int:
@@ -55,7 +55,7 @@ def test_what_an_account_refuses_is_found_by_words_and_embedded_when_it_works(
     memory.write("passage", *(f"passage {number}" for number in range(20)))
     memory.write("file", *(f"piece {number}" for number in range(20)))
     memory.reindexing().begin([TENANT], lambda _progress: None)
-    assert IndexPump(memory.stores.unindexed, indexing, [TENANT]).drain()
+    assert IndexPollWorker(memory.stores.unindexed, indexing, [TENANT]).drain()
     assert {embedded for _, _, embedded in memory.held()} == {False}
     file = memory.stores.files.taken(TENANT, FILE)
     assert file is not None
@@ -77,7 +77,7 @@ def test_what_an_account_refuses_is_found_by_words_and_embedded_when_it_works(
 def test_the_pump_asks_again_by_itself_when_it_starts(tmp_path: Path) -> None:
     memory = memories(tmp_path)
     memory.write("passage", "refused by an account")
-    assert IndexPump(memory.stores.unindexed, _indexing(memory, HashingEmbedder(refuses=REFUSED)), [TENANT]).drain()
+    assert IndexPollWorker(memory.stores.unindexed, _indexing(memory, HashingEmbedder(refuses=REFUSED)), [TENANT]).drain()
     done = threading.Event()
     pump = memory.worker(lambda call: done.set() if call == "after put" else None)
     pump.start()
@@ -90,7 +90,7 @@ def test_the_pump_asks_again_by_itself_when_it_starts(tmp_path: Path) -> None:
 def test_the_stream_is_not_held_up_by_what_is_refused_and_the_clock_asks_again(tmp_path: Path) -> None:
     memory = memories(tmp_path)
     embedder = HashingEmbedder(refuses=REFUSED)
-    feeding = Feeding(memory.stores.unindexed, _indexing(memory, embedder), memory.clock)
+    feeding = IndexStreamWorker(memory.stores.unindexed, _indexing(memory, embedder), memory.clock)
     memory.write("passage", "refused by an account")
     for _ in range(2):
         told = [(pointer.key, {}) for pointer in memory.stores.unindexed.everywhere(TENANT, 10)]

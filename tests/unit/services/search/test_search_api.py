@@ -12,10 +12,10 @@ from hibernaut.schemas.passage import CreatePassage
 from hibernaut.schemas.search import IndexFound, IndexQuery
 from hibernaut.schemas.searches import ArchivalSearch, PassageSearch
 from hibernaut.services.search import search_api
-from hibernaut.services.search.hybrid_search import MemorySearch, Searched
-from hibernaut.services.search.search_api import Searches, standing
-from hibernaut.services.search.search_sources import MemorySources, NoEmbedders
-from hibernaut.services.tool_calls.memory_tools import Recall
+from hibernaut.services.search.hybrid_search import HybridSearch, SearchResult
+from hibernaut.services.search.search_api import SearchApi, standing
+from hibernaut.services.search.search_sources import NoEmbedders, SearchSources
+from hibernaut.services.tool_calls.memory_tools import MemoryTools
 from hibernaut.store.stores import Stores
 from tests.support.house import TENANT, House
 from tests.support.scripted_model import calls, in_turn, says
@@ -32,21 +32,21 @@ class Asleep:
         raise IndexAsleep(f"{space} does not answer {query.kind}")
 
 
-def asleep(stores: Stores) -> MemorySearch:
-    return MemorySearch(stores, Asleep(), MemorySources(stores, NoEmbedders()))  # type: ignore[arg-type]
+def asleep(stores: Stores) -> HybridSearch:
+    return HybridSearch(stores, Asleep(), SearchSources(stores, NoEmbedders()))  # type: ignore[arg-type]
 
 
 def test_a_search_says_what_it_could_not_do() -> None:
-    nothing: Searched[Message] = Searched()
+    nothing: SearchResult[Message] = SearchResult()
     assert standing(nothing) is None
-    assert standing(Searched(words_only=True)) == "words-only"
-    assert standing(Searched(incomplete=True, words_only=True)) == "incomplete, words-only"
-    assert standing(Searched(asleep=True, words_only=True)) == "asleep"
-    assert standing(Searched(asleep=True, incomplete=True, words_only=True)) == "asleep, incomplete"
+    assert standing(SearchResult(words_only=True)) == "words-only"
+    assert standing(SearchResult(incomplete=True, words_only=True)) == "incomplete, words-only"
+    assert standing(SearchResult(asleep=True, words_only=True)) == "asleep"
+    assert standing(SearchResult(asleep=True, incomplete=True, words_only=True)) == "asleep, incomplete"
 
 
 def test_while_the_index_sleeps_words_find_what_is_new(house: House) -> None:
-    agent, sleeping = house.agent(), Searches(house.stores, asleep(house.stores))
+    agent, sleeping = house.agent(), SearchApi(house.stores, asleep(house.stores))
     house.services.passages.create_for(TENANT, agent.id, CreatePassage(text="Rex is a dog."))
     hits, told = sleeping.passages(TENANT, PassageSearch(query="dog"))
     assert ([hit.passage.text for hit in hits], told) == (["Rex is a dog."], "asleep")
@@ -58,7 +58,7 @@ def test_while_the_index_sleeps_words_find_what_is_new(house: House) -> None:
 def test_an_agent_is_told_that_its_index_sleeps(tmp_path: Path) -> None:
     search = calls(("conversation_search", {"query": "parrot"}))
     world = World(data_in(tmp_path, in_turn(says("Hm."), search, says("Done."))))
-    world.chain.calls._recall = Recall(world.stores, world.host, asleep(world.stores))
+    world.chain.calls._recall = MemoryTools(world.stores, world.host, asleep(world.stores))
     agent_id = world.make_agent(tools=("conversation_search",))
     world.send(agent_id, "My parrot speaks Latin.")
     world.send(agent_id, "What speaks Latin?")

@@ -11,10 +11,10 @@ import pytest
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.schemas.passage import Archive, Passage
-from hibernaut.services.search.hybrid_search import MemorySearch, Where
-from hibernaut.services.search.index_poll_worker import IndexPump
+from hibernaut.services.search.hybrid_search import HybridSearch, SearchScope
+from hibernaut.services.search.index_poll_worker import IndexPollWorker
 from hibernaut.services.search.indexing import Indexing
-from hibernaut.services.search.search_sources import MemorySources
+from hibernaut.services.search.search_sources import SearchSources
 from hibernaut.store.stores import stores_over
 from tests.support.clocks import ManualClock
 from tests.support.hashing_embedder import OneEmbedder
@@ -30,7 +30,7 @@ def test_a_search_of_many_archives_reads_their_records_at_once(tmp_path: Path, a
     hooked = Hooked(table, lambda call: calls.update([call]))
     stores = stores_over(hooked, MemoryBlobs(), clock, indexed=True)  # type: ignore[arg-type]
     index, embedders = SqliteMemoryIndex(tmp_path / "index.db"), OneEmbedder()
-    sources = MemorySources(stores, embedders)
+    sources = SearchSources(stores, embedders)
     places = [f"archive-00000000-0000-4000-8000-{number:012d}" for number in range(archives)]
     for number, place in enumerate(places):
         made = Archive(id=place, name=place, embedding_config=embedders.default(), created_at=clock.now())
@@ -42,9 +42,11 @@ def test_a_search_of_many_archives_reads_their_records_at_once(tmp_path: Path, a
             created_at=clock.now() + timedelta(seconds=number),
         )
         stores.writer.write(*stores.passages.add(TENANT, place, [passage]))
-    IndexPump(stores.unindexed, Indexing(hooked, stores, index, sources), [TENANT]).drain()  # type: ignore[arg-type]
+    IndexPollWorker(stores.unindexed, Indexing(hooked, stores, index, sources), [TENANT]).drain()  # type: ignore[arg-type]
     calls.clear()
-    found = MemorySearch(stores, index, sources).passages(TENANT, Where("passage", tuple(places)), "harbour of Bergen", limit=5)
+    found = HybridSearch(stores, index, sources).passages(
+        TENANT, SearchScope("passage", tuple(places)), "harbour of Bergen", limit=5
+    )
     assert len(found.hits) == 5
     assert calls["before get"] <= 2, "is an index being built, before and after"
     assert calls["before get_many"] <= 1 + 5, "all archives' records, and one for each place of a hit"

@@ -8,7 +8,7 @@ import pytest
 
 from hibernaut.domain.redaction import without_words
 from hibernaut.services.host import TraceMode
-from hibernaut.store.steps import Steps
+from hibernaut.store.steps import StepStore
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.tables import CountingTable
 from tests.support.world import TENANT, World, data_in
@@ -31,7 +31,7 @@ def talked(folder: Path, mode: TraceMode) -> tuple[World, str, int]:
 
 
 def traces(world: World, run_id: str) -> list[str]:
-    steps: Steps = world.stores.steps
+    steps: StepStore = world.stores.steps
     found = [world.stores.traces.get(TENANT, run_id, step.id) for step in steps.of_run(TENANT, run_id)]
     return [trace.model_dump_json() for trace in found if trace is not None]
 

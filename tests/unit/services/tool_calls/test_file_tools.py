@@ -23,7 +23,7 @@ from hibernaut.services.files.ingestion import Ingestion
 from hibernaut.services.search.search_sources import NoEmbedders
 from hibernaut.services.tool_calls import file_tools
 from hibernaut.wiring.api_services import services_over
-from hibernaut.wiring.embedded import Embedded, Overrides
+from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.support.hashing_embedder import OneEmbedder
 
@@ -55,7 +55,7 @@ class Desk:
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
-    house = Embedded(EmbeddedSettings(data=tmp_path), Overrides(embedders=NoEmbedders()))
+    house = Embedded(EmbeddedSettings(data=tmp_path), EmbeddedOverrides(embedders=NoEmbedders()))
     yield Desk(house)
     house.close()
 
@@ -164,7 +164,7 @@ def test_what_cannot_be_used_says_what_was_expected(desk: Desk, name: str, args:
 
 def test_what_is_not_embedded_yet_is_found_by_its_words_and_named(tmp_path: Path) -> None:
     embedders = OneEmbedder()
-    with closing(Embedded(EmbeddedSettings(data=tmp_path), Overrides(embedders=embedders))) as house:
+    with closing(Embedded(EmbeddedSettings(data=tmp_path), EmbeddedOverrides(embedders=embedders))) as house:
         desk = Desk(house, embedders)
         desk.add("bees.txt", "Bees make honey in summer.")
         found = desk.call("semantic_search_files", query="honey")

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from hibernaut.schemas.errors import InvalidArgument, PendingApproval
+from hibernaut.schemas.errors import ApprovalPending, InvalidArgument
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.send import ClientToolCreate, LettaRequest
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.schemas.tool_rule import RequiresApprovalToolRule, TerminalToolRule
-from hibernaut.services.runs.sending import Request
+from hibernaut.services.runs.sending import SendRequest
 from tests.support.clocks import ManualClock
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.settled import check_settled, check_valid
@@ -204,7 +204,7 @@ def test_the_answer_must_be_the_first_message_of_its_request(tmp_path: Path) -> 
     world, agent_id, _ = asked(tmp_path)
     messages = [{"role": "user", "content": "first"}, {"type": "approval", "approvals": [yes()]}]
     with pytest.raises(InvalidArgument, match="must be the first message"):
-        world.sending.accept(TENANT, Request(agent_id, LettaRequest.model_validate({"messages": messages}), "send", "d"))
+        world.sending.accept(TENANT, SendRequest(agent_id, LettaRequest.model_validate({"messages": messages}), "send", "d"))
 
 
 # a plain message meanwhile
@@ -214,7 +214,7 @@ def test_a_plain_message_is_refused_while_an_approval_waits(tmp_path: Path) -> N
     world, agent_id, _ = asked(tmp_path)
     request = world.log(agent_id)[-1].id
     for mode in (None, "reject"):
-        with pytest.raises(PendingApproval) as refused:
+        with pytest.raises(ApprovalPending) as refused:
             world.accept(agent_id, "hello?", when_busy=mode)
         assert refused.value.request_id == request
     assert len(list(world.stores.runs.walk(TENANT, [agent_id]))) == 1

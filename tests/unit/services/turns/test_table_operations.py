@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hibernaut.ports.table import Change, Item, Key
 from hibernaut.schemas.send import LettaRequest
-from hibernaut.services.runs.sending import Request
+from hibernaut.services.runs.sending import SendRequest
 from tests.support.house import TENANT, house_in
 from tests.support.tables import PassesOn
 
@@ -52,7 +52,7 @@ def test_a_plain_message_stays_within_its_budget_of_table_operations(tmp_path: P
 
         def send(text: str) -> None:
             body = LettaRequest.model_validate({"input": text})
-            run = house.services.sending.accept(TENANT, Request(agent.id, body, "send_message", digest=text)).run_id
+            run = house.services.sending.accept(TENANT, SendRequest(agent.id, body, "send_message", digest=text)).run_id
             house.services.sending.start(TENANT, run, inline=True)
             assert house.services.following.response(TENANT, run).messages
 

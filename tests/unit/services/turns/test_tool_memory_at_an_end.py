@@ -11,7 +11,7 @@ import pytest
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.tool_calls.tool_execution import MEMORY_TOO_MUCH
-from hibernaut.services.turns.run_termination import Endings
+from hibernaut.services.turns.run_termination import RunTermination
 from tests.protocol.staged import RING, Died, answers, meanwhile, opened, returns
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.settled import check_settled
@@ -95,7 +95,7 @@ def test_a_step_that_is_too_large_says_that_the_tools_changes_were_not_kept(tmp_
 
 
 def test_an_end_is_not_kept_up_by_more_changes_than_it_has_room_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"{Endings.__module__}.MOST_EDITS", 0)
+    monkeypatch.setattr(f"{RunTermination.__module__}.MOST_EDITS", 0)
     world, agent_id, run_id = recorded(tmp_path)
     world.chain.endings.end(TENANT, run_id, StopReason.CANCELLED)
     assert "too much to be kept" in returns(world, agent_id)[-1]

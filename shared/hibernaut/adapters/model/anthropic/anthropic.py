@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from hibernaut.adapters.model.anthropic import anthropic_messages, anthropic_replies
-from hibernaut.adapters.model.connections import Call, Lines
-from hibernaut.adapters.model.context_windows import ContextWindows, Limits, Place
-from hibernaut.adapters.model.http_stream import Answer, limits
+from hibernaut.adapters.model.connections import Connections, ProviderCall
+from hibernaut.adapters.model.context_windows import ContextWindows, Limits, ProviderPlace
+from hibernaut.adapters.model.http_stream import HttpAnswer, limits
 from hibernaut.adapters.model.provider_errors import model_error, read_refusal
 from hibernaut.domain.redaction import bare_address
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
@@ -42,8 +42,8 @@ class AnthropicModel:
         self._key = api_key
         self._url = (base_url or OFFICIAL_URL).rstrip("/")
         self._windows = windows
-        self._place = Place(name, "anthropic", bare_address(self._url))
-        self._lines = Lines(self._dial)
+        self._place = ProviderPlace(name, "anthropic", bare_address(self._url))
+        self._lines = Connections(self._dial)
 
     def complete(
         self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None, on_open: OnOpen | None = None
@@ -57,7 +57,7 @@ class AnthropicModel:
             return self._answered(call, body, request.timeout, on_delta)
 
     def _answered(
-        self, call: Call[Anthropic], body: JsonObject, seconds: float, on_delta: Callable[[Delta], None] | None
+        self, call: ProviderCall[Anthropic], body: JsonObject, seconds: float, on_delta: Callable[[Delta], None] | None
     ) -> ModelReply:
         with self._ask(call, "/v1/messages", body, seconds) as answer:
             request_id = answer.response.headers.get("request-id") or answer.response.headers.get("x-request-id")
@@ -95,7 +95,7 @@ class AnthropicModel:
         limits_of = Limits(seen, min(largest, usual))
         return self._place.model(row["id"], limits_of, display if isinstance(display, str) else None)
 
-    def _ask(self, call: Call[Anthropic], path: str, body: JsonObject | None, seconds: float) -> Answer:
+    def _ask(self, call: ProviderCall[Anthropic], path: str, body: JsonObject | None, seconds: float) -> HttpAnswer:
         """POST the body, or GET a list, and return the unread response. Raises: ModelError if there is no response, or an error
         response.
         """
@@ -121,7 +121,7 @@ class AnthropicModel:
             raise ModelConnection(f"{name}: no connection to {bare_address(self._url)}") from error
         except APIStatusError as error:
             raise model_error(read_refusal(name, error.status_code, error.body, error.response.headers)) from None
-        return Answer(name, cast("Response", sent), deadline, call.hang_up)
+        return HttpAnswer(name, cast("Response", sent), deadline, call.hang_up)
 
     def _dial(self, watch: Callable[[Request], None], tls: SSLContext) -> Anthropic:
         from anthropic import Anthropic, DefaultHttpxClient

@@ -12,7 +12,7 @@ import json
 import re
 from typing import assert_never
 
-from hibernaut.adapters.model.history import Turn, history, wire_id
+from hibernaut.adapters.model.history import AssistantTurn, history, wire_id
 from hibernaut.adapters.model.strict_schemas import closed
 from hibernaut.domain.models.model_settings import SMALLEST_BUDGET, is_anthropic_reasoning
 from hibernaut.ports.model import ModelRequest, ToolSpec
@@ -104,7 +104,7 @@ def messages(request: ModelRequest, *, thinks: bool) -> list[JsonObject]:
     """
     sent: list[JsonObject] = []
     for each in history(request.messages):
-        if isinstance(each, Turn):
+        if isinstance(each, AssistantTurn):
             sent += _spoken(each, request.config if thinks else None)
         else:
             sent.append({"role": "user", "content": _heard(each)})
@@ -113,7 +113,7 @@ def messages(request: ModelRequest, *, thinks: bool) -> list[JsonObject]:
     return sent
 
 
-def _spoken(turn: Turn, thinker: LLMConfig | None) -> list[JsonObject]:
+def _spoken(turn: AssistantTurn, thinker: LLMConfig | None) -> list[JsonObject]:
     blocks = [block for row in turn.rows for part in row.content if (block := _said(part, row, thinker))]
     blocks += [_use(call) for call in turn.calls]
     sent: list[JsonObject] = [{"role": "assistant", "content": blocks}] if blocks else []

@@ -25,7 +25,7 @@ _FINISH: dict[str, FinishReason] = {
 
 
 @dataclass(slots=True)
-class _Gathered:
+class _AnthropicReply:
     """The content received so far: blocks by index, as in the whole response."""
 
     provider: str
@@ -140,7 +140,7 @@ def whole(provider: str, body: JsonObject, request_id: str | None, *, sent: Json
     """The reply in a body, the answer to what was `sent`. Raises: InvalidModelResponse; the error that the body tells of."""
     if body.get("error"):
         raise model_error(read_refusal(provider, 200, body, {}))
-    gathered = _Gathered(provider)
+    gathered = _AnthropicReply(provider)
     gathered.take_message(body)
     return gathered.reply(request_id, Exchange(sent, body))
 
@@ -150,7 +150,7 @@ def streamed(
 ) -> ModelReply:
     """The reply that the events make up, each piece passed on as it comes. Raises: as `whole`; ModelConnection for a stream that ends
     before its reply does."""
-    gathered = _Gathered(provider, say)
+    gathered = _AnthropicReply(provider, say)
     for event in events:
         match event.get("type"):
             case "message_start":

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Callable
 
-from hibernaut.adapters.model.demo.demo_script import INTRODUCTION, SIGNATURE, Call, Say, answer, minimal
+from hibernaut.adapters.model.demo.demo_script import INTRODUCTION, SIGNATURE, DemoCall, DemoText, answer, minimal
 from hibernaut.adapters.model.demo.demo_view import view
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, ModelToolCall, OnOpen, ToolSpec
 from hibernaut.schemas.base import JsonObject
@@ -38,11 +38,11 @@ class DemoModel:
         tools = {} if request.choice.mode == "none" else {tool.name: tool for tool in request.tools}
         seen = view(request, SIGNATURE)
         step = answer(seen, tools)
-        if isinstance(step, Say) and step.to_person and not seen.introduced:
-            step = Say(f"{INTRODUCTION}\n\n{step.text}")
+        if isinstance(step, DemoText) and step.to_person and not seen.introduced:
+            step = DemoText(f"{INTRODUCTION}\n\n{step.text}")
         step = _as_the_agent_must(step, request, tools)
         text, calls = "", tuple[ModelToolCall, ...]()
-        if isinstance(step, Say):
+        if isinstance(step, DemoText):
             text = step.text
         else:
             arguments = _with_extras(step, tools[step.tool])
@@ -90,23 +90,23 @@ class DemoModel:
         return []
 
 
-def _as_the_agent_must(step: Say | Call, request: ModelRequest, tools: dict[str, ToolSpec]) -> Say | Call:
+def _as_the_agent_must(step: DemoText | DemoCall, request: ModelRequest, tools: dict[str, ToolSpec]) -> DemoText | DemoCall:
     """The step in the form that the request forces: a named tool, some tool, or `send_message` if the agent speaks by it."""
-    words = step.text if isinstance(step, Say) else ""
+    words = step.text if isinstance(step, DemoText) else ""
     forced = request.choice.name if request.choice.mode == "named" else None
-    if forced in tools and not (isinstance(step, Call) and step.tool == forced):
-        return Call(forced, minimal(tools[forced], words))
-    if isinstance(step, Call):
+    if forced in tools and not (isinstance(step, DemoCall) and step.tool == forced):
+        return DemoCall(forced, minimal(tools[forced], words))
+    if isinstance(step, DemoCall):
         return step
     if "send_message" in tools:
-        return Call("send_message", minimal(tools["send_message"], words) | {"message": words})
+        return DemoCall("send_message", minimal(tools["send_message"], words) | {"message": words})
     if request.choice.mode == "required" and tools:
         last = tools.get("memory_finish_edits") or next(iter(tools.values()))
-        return Call(last.name, minimal(last, words))
+        return DemoCall(last.name, minimal(last, words))
     return step
 
 
-def _with_extras(step: Call, tool: ToolSpec) -> JsonObject:
+def _with_extras(step: DemoCall, tool: ToolSpec) -> JsonObject:
     """The arguments with those that a legacy agent's tools require in addition: a thought, and the request for a heartbeat."""
     properties = tool.parameters.get("properties")
     extras: JsonObject = {}

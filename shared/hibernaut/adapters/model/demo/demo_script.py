@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hibernaut.adapters.model.demo.demo_view import Done, Seen, View, read_object
+from hibernaut.adapters.model.demo.demo_view import DemoView, ReturnedCall, SeenBlock, read_object
 from hibernaut.adapters.model.demo.demo_words import Wish, fact, matching, wish
 from hibernaut.ports.model import ToolSpec
 from hibernaut.schemas.base import Json, JsonObject
@@ -32,7 +32,7 @@ _CLIP = 600
 
 
 @dataclass(frozen=True, slots=True)
-class Say:
+class DemoText:
     """A text reply. `to_person`: it belongs to the conversation, unlike a summary."""
 
     text: str
@@ -40,26 +40,26 @@ class Say:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class DemoCall:
     """A tool call."""
 
     tool: str
     arguments: JsonObject
 
 
-def answer(seen: View, tools: Mapping[str, ToolSpec]) -> Say | Call:
+def answer(seen: DemoView, tools: Mapping[str, ToolSpec]) -> DemoText | DemoCall:
     """One step: the result of the calls since the person's last message, or else what that message requests."""
     done = [each for each in seen.done if each.tool != "send_message"]
     if seen.notice and (demanded := _demanded(seen, tools)):
         return demanded
     if done:
-        return Say(_outcome(done[-1], seen))
+        return DemoText(_outcome(done[-1], seen))
     if seen.done:
-        return Say("That was all.")
+        return DemoText("That was all.")
     if custom := _custom(seen.said, tools):
         return custom
     if "<start_transcript>" in seen.said:
-        return Say(_summary(seen.said), to_person=False)
+        return DemoText(_summary(seen.said), to_person=False)
     return _wished(wish(seen.said), seen, tools)
 
 
@@ -92,20 +92,20 @@ def _smallest(schema: Json, words: str) -> Json:
     return blanks.get(first, words) if isinstance(first, str) else words
 
 
-def _demanded(seen: View, tools: Mapping[str, ToolSpec]) -> Call | None:
+def _demanded(seen: DemoView, tools: Mapping[str, ToolSpec]) -> DemoCall | None:
     """The tools that a heartbeat requires (run-time digest 14.3), except those that were already called."""
     called = {each.tool for each in seen.done}
     reason = read_object(seen.notice).get("reason")
     named = set(re.findall(r"\w+", reason)) if isinstance(reason, str) else set()
     wanted = (tool for name, tool in tools.items() if name in named and name not in called and name != "send_message")
-    return next((Call(tool.name, minimal(tool)) for tool in wanted), None)
+    return next((DemoCall(tool.name, minimal(tool)) for tool in wanted), None)
 
 
-def _custom(said: str, tools: Mapping[str, ToolSpec]) -> Call | None:
+def _custom(said: str, tools: Mapping[str, ToolSpec]) -> DemoCall | None:
     for found in _CUSTOM.finditer(said):
         tool = tools.get(found["name"])
         if tool is not None and tool.name != "send_message":
-            return Call(tool.name, _custom_arguments(tool, _WITH.sub("", found["rest"]).strip()))
+            return DemoCall(tool.name, _custom_arguments(tool, _WITH.sub("", found["rest"]).strip()))
     return None
 
 
@@ -121,14 +121,14 @@ def _custom_arguments(tool: ToolSpec, rest: str) -> JsonObject:
     return minimal(tool, rest)
 
 
-def _wished(asked: Wish, seen: View, tools: Mapping[str, ToolSpec]) -> Say | Call:
+def _wished(asked: Wish, seen: DemoView, tools: Mapping[str, ToolSpec]) -> DemoText | DemoCall:
     match asked.kind:
         case "remember":
             return _remember(asked.about, seen, tools)
         case "forget":
             return _forget(asked.about, seen, tools)
         case "recall":
-            return Say(_recollection(asked.about, seen))
+            return DemoText(_recollection(asked.about, seen))
         case "search":
             return _lookup("conversation_search", "query", asked.about, tools)
         case "archive":
@@ -136,49 +136,49 @@ def _wished(asked: Wish, seen: View, tools: Mapping[str, ToolSpec]) -> Say | Cal
         case "look_up":
             return _lookup("archival_memory_search", "query", asked.about, tools)
         case "other":
-            return Say(_abilities(tools))
+            return DemoText(_abilities(tools))
 
 
-def _lookup(tool: str, argument: str, about: str, tools: Mapping[str, ToolSpec]) -> Say | Call:
+def _lookup(tool: str, argument: str, about: str, tools: Mapping[str, ToolSpec]) -> DemoText | DemoCall:
     if tool not in tools:
-        return Say(f"I would call `{tool}` for that, but this agent does not have it.")
-    return Call(tool, {argument: about.strip().strip("\"'").rstrip(".")})
+        return DemoText(f"I would call `{tool}` for that, but this agent does not have it.")
+    return DemoCall(tool, {argument: about.strip().strip("\"'").rstrip(".")})
 
 
-def _remember(about: str, seen: View, tools: Mapping[str, ToolSpec]) -> Say | Call:
+def _remember(about: str, seen: DemoView, tools: Mapping[str, ToolSpec]) -> DemoText | DemoCall:
     block, note = seen.writable(), fact(about)
     if block is None or not note:
-        return Say("I have no memory block that I may write to, so I cannot keep that.")
+        return DemoText("I have no memory block that I may write to, so I cannot keep that.")
     if note in block.lines():
-        return Say(f"I know that already: {note}")
+        return DemoText(f"I know that already: {note}")
     if "memory_insert" in tools:
-        return Call("memory_insert", {"label": block.label, "new_string": note})
+        return DemoCall("memory_insert", {"label": block.label, "new_string": note})
     if "core_memory_append" in tools:
-        return Call("core_memory_append", {"label": block.label, "content": note})
+        return DemoCall("core_memory_append", {"label": block.label, "content": note})
     if "memory" in tools:
         path = f"/memories/{block.label}"
-        return Call(
+        return DemoCall(
             "memory", {"command": "insert", "path": path, "insert_line": len(block.value.split("\n")), "insert_text": note}
         )
     if "memory_rethink" in tools:
-        return Call("memory_rethink", {"label": block.label, "new_memory": "\n".join([*block.lines(), note])})
-    return Say("I have no tool to edit my memory with, so I cannot keep that.")
+        return DemoCall("memory_rethink", {"label": block.label, "new_memory": "\n".join([*block.lines(), note])})
+    return DemoText("I have no tool to edit my memory with, so I cannot keep that.")
 
 
-def _forget(about: str, seen: View, tools: Mapping[str, ToolSpec]) -> Say | Call:
+def _forget(about: str, seen: DemoView, tools: Mapping[str, ToolSpec]) -> DemoText | DemoCall:
     block = seen.writable()
     found = matching(block.lines(), about) if block else []
     if block is None or not found:
-        return Say(f"My memory holds nothing about {about.rstrip('.')}.")
+        return DemoText(f"My memory holds nothing about {about.rstrip('.')}.")
     line = _with_its_break(block.value, found[0])
     if "memory_replace" in tools:
-        return Call("memory_replace", {"label": block.label, "old_string": line, "new_string": ""})
+        return DemoCall("memory_replace", {"label": block.label, "old_string": line, "new_string": ""})
     if "core_memory_replace" in tools:
-        return Call("core_memory_replace", {"label": block.label, "old_content": line, "new_content": ""})
+        return DemoCall("core_memory_replace", {"label": block.label, "old_content": line, "new_content": ""})
     if "memory" in tools:
         path = f"/memories/{block.label}"
-        return Call("memory", {"command": "str_replace", "path": path, "old_string": line, "new_string": ""})
-    return Say("I have no tool to edit my memory with, so I cannot forget that.")
+        return DemoCall("memory", {"command": "str_replace", "path": path, "old_string": line, "new_string": ""})
+    return DemoText("I have no tool to edit my memory with, so I cannot forget that.")
 
 
 def _with_its_break(value: str, line: str) -> str:
@@ -186,7 +186,7 @@ def _with_its_break(value: str, line: str) -> str:
     return next((part for part in (f"{line}\n", f"\n{line}") if value.count(part) == 1), line)
 
 
-def _recollection(about: str, seen: View) -> str:
+def _recollection(about: str, seen: DemoView) -> str:
     block = seen.blocks.get("human") or seen.writable() or next(iter(seen.blocks.values()), None)
     lines = block.lines() if block else []
     if not lines:
@@ -195,7 +195,7 @@ def _recollection(about: str, seen: View) -> str:
     return "My memory says:\n" + "\n".join(chosen)
 
 
-def _outcome(done: Done, seen: View) -> str:
+def _outcome(done: ReturnedCall, seen: DemoView) -> str:
     if not done.ok:
         return f"`{done.tool}` did not work: {_clipped(done.words())}"
     match done.tool:
@@ -211,11 +211,11 @@ def _outcome(done: Done, seen: View) -> str:
             return f"`{tool}` returned: {_clipped(done.words())}"
 
 
-def _noted(done: Done, seen: View) -> str:
+def _noted(done: ReturnedCall, seen: DemoView) -> str:
     for name in ("new_string", "content", "insert_text"):
         if isinstance(text := done.arguments.get(name), str):
             return text
-    block: Seen | None = seen.blocks.get(str(done.arguments.get("label")))
+    block: SeenBlock | None = seen.blocks.get(str(done.arguments.get("label")))
     return block.lines()[-1] if block and block.lines() and done.tool == "memory_rethink" else ""
 
 

@@ -26,7 +26,7 @@ _NOTICES = ("heartbeat", "login", "system_alert")
 
 
 @dataclass(slots=True)
-class Seen:
+class SeenBlock:
     """A block in the model's view."""
 
     label: str
@@ -38,7 +38,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class ReturnedCall:
     """A call and its return. `returned` is the unpacked message of the return."""
 
     tool: str
@@ -51,26 +51,26 @@ class Done:
 
 
 @dataclass(slots=True)
-class View:
+class DemoView:
     """A parsed request. `said` is the person's last message, `done` the calls since then, `notice` a heartbeat after that
     message.
     """
 
-    blocks: dict[str, Seen] = field(default_factory=dict)
+    blocks: dict[str, SeenBlock] = field(default_factory=dict)
     said: str = ""
     notice: str = ""
-    done: list[Done] = field(default_factory=list)
+    done: list[ReturnedCall] = field(default_factory=list)
     introduced: bool = False
 
-    def writable(self) -> Seen | None:
+    def writable(self) -> SeenBlock | None:
         """The block for notes about the person: `human`, else the first writable block other than `persona`, else `persona`."""
         free = [block for block in self.blocks.values() if not block.read_only]
         return min(free, key=lambda block: {"human": 0, "persona": 2}.get(block.label, 1), default=None)
 
 
-def view(request: ModelRequest, signature: str) -> View:
+def view(request: ModelRequest, signature: str) -> DemoView:
     """Parse a request. `signature`: words that the model has used if it has already introduced itself."""
-    seen = View(blocks=_blocks(request.system))
+    seen = DemoView(blocks=_blocks(request.system))
     asked: dict[str, tuple[str, JsonObject]] = {}
     for row in request.messages:
         match row.role:
@@ -98,15 +98,15 @@ def read_object(text: str) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-def _blocks(system: str) -> dict[str, Seen]:
+def _blocks(system: str) -> dict[str, SeenBlock]:
     section = _SECTION.search(system)
     return {
-        label: Seen(label, _LINE_NUMBER.sub("", value), "read_only=true" in facts)
+        label: SeenBlock(label, _LINE_NUMBER.sub("", value), "read_only=true" in facts)
         for label, facts, value in (_BLOCK.findall(section[1]) if section else ())
     }
 
 
-def _hear(seen: View, row: Message) -> None:
+def _hear(seen: DemoView, row: Message) -> None:
     text = row.text()
     kind = read_object(text).get("type") if text.startswith("{") else None
     if kind in _NOTICES:
@@ -119,17 +119,17 @@ def _says(row: Message, signature: str) -> bool:
     return signature in row.text() or any(signature in call.function.arguments for call in row.tool_calls or ())
 
 
-def _returned(row: Message, asked: dict[str, tuple[str, JsonObject]]) -> Sequence[Done]:
+def _returned(row: Message, asked: dict[str, tuple[str, JsonObject]]) -> Sequence[ReturnedCall]:
     found = []
     for item in row.tool_returns:
         tool, arguments = asked.get(item.tool_call_id, (row.name or "", {}))
         packed = item.func_response or ""
         returned = read_object(packed).get("message", packed)
-        found.append(Done(tool, arguments, item.status == "success", returned))
+        found.append(ReturnedCall(tool, arguments, item.status == "success", returned))
     return found
 
 
-def _follow_edit(seen: View, done: Done) -> None:
+def _follow_edit(seen: DemoView, done: ReturnedCall) -> None:
     """Update the view of a block from the return of a memory tool, because the prompt shows the old value until the end of the
     run.
     """

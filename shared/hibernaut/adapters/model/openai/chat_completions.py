@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
-from hibernaut.adapters.model.connections import Call, Lines
-from hibernaut.adapters.model.context_windows import ContextWindows, Limits, Place
-from hibernaut.adapters.model.http_stream import Answer, limits
+from hibernaut.adapters.model.connections import Connections, ProviderCall
+from hibernaut.adapters.model.context_windows import ContextWindows, Limits, ProviderPlace
+from hibernaut.adapters.model.http_stream import HttpAnswer, limits
 from hibernaut.adapters.model.openai import openai_messages, openai_replies
 from hibernaut.adapters.model.provider_errors import model_error, read_refusal, refuses_streams
 from hibernaut.domain.models.embedding_models import description, known
@@ -52,8 +52,8 @@ class OpenAIModel:
         self._url = (base_url or OFFICIAL_URL).rstrip("/")
         self._official = self._url == OFFICIAL_URL
         self._windows = windows
-        self._place = Place(name, "openai", bare_address(self._url))
-        self._lines = Lines(self._dial)
+        self._place = ProviderPlace(name, "openai", bare_address(self._url))
+        self._lines = Connections(self._dial)
         self._whole_only: set[str] = set()
 
     def complete(
@@ -82,7 +82,7 @@ class OpenAIModel:
             return self._answered(call, body, request.timeout, on_delta)
 
     def _answered(
-        self, call: Call[OpenAI], body: JsonObject, seconds: float, on_delta: Callable[[Delta], None] | None
+        self, call: ProviderCall[OpenAI], body: JsonObject, seconds: float, on_delta: Callable[[Delta], None] | None
     ) -> ModelReply:
         with self._ask(call, "/chat/completions", body, seconds) as answer:
             request_id = answer.response.headers.get("x-request-id")
@@ -126,7 +126,7 @@ class OpenAIModel:
         rows: Json = body.get("data")
         return [row for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)] if isinstance(rows, list) else []
 
-    def _ask(self, call: Call[OpenAI], path: str, body: JsonObject | None, seconds: float) -> Answer:
+    def _ask(self, call: ProviderCall[OpenAI], path: str, body: JsonObject | None, seconds: float) -> HttpAnswer:
         """POST the body, or GET a list, and return the unread response. Raises: ModelError if there is no response, or an error
         response.
         """
@@ -149,7 +149,7 @@ class OpenAIModel:
             raise ModelConnection(f"{name}: no connection to {bare_address(self._url)}") from error
         except APIStatusError as error:
             raise model_error(read_refusal(name, error.status_code, error.body, error.response.headers)) from None
-        return Answer(name, cast("Response", sent), deadline, call.hang_up)
+        return HttpAnswer(name, cast("Response", sent), deadline, call.hang_up)
 
     def _dial(self, watch: Callable[[Request], None], tls: SSLContext) -> OpenAI:
         from openai import DefaultHttpxClient, Omit, OpenAI

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from hibernaut.adapters.model.history import Turn, history, wire_id
+from hibernaut.adapters.model.history import AssistantTurn, history, wire_id
 from hibernaut.adapters.model.strict_schemas import closed
 from hibernaut.domain.models.model_settings import is_openai_reasoning
 from hibernaut.ports.model import ModelRequest, ToolChoice, ToolSpec
@@ -50,14 +50,14 @@ def messages(request: ModelRequest, *, developer: bool) -> list[JsonObject]:
     """The system message and the log."""
     sent: list[JsonObject] = [{"role": "developer" if developer else "system", "content": request.system}]
     for each in history(request.messages):
-        if isinstance(each, Turn):
+        if isinstance(each, AssistantTurn):
             sent += _spoken(each)
         else:
             sent.append({"role": "system" if each.role == "system" else "user", "content": _content(each)})
     return sent
 
 
-def _spoken(turn: Turn) -> list[JsonObject]:
+def _spoken(turn: AssistantTurn) -> list[JsonObject]:
     said: JsonObject = {"role": "assistant", "content": _words(turn.rows)}
     if not turn.calls:
         return [said]

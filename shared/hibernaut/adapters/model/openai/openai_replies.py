@@ -29,7 +29,7 @@ _FINISH: dict[str, FinishReason] = {
 
 
 @dataclass(slots=True)
-class _Call:
+class _StreamedCall:
     """A call as received so far."""
 
     id: str = ""
@@ -38,7 +38,7 @@ class _Call:
 
 
 @dataclass(slots=True)
-class _Gathered:
+class _OpenAIReply:
     """The content received so far. `say` receives each piece."""
 
     provider: str
@@ -47,7 +47,7 @@ class _Gathered:
     reasoning: str = ""
     refused: bool = False
     finish: str | None = None
-    calls: list[_Call] = field(default_factory=list)
+    calls: list[_StreamedCall] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     model: str = ""
     answer_id: str = ""
@@ -98,7 +98,7 @@ class _Gathered:
             at = len(self.calls)  # some servers give every call the index 0
         if at >= len(self.calls):
             at = len(self.calls)
-            self.calls.append(_Call())
+            self.calls.append(_StreamedCall())
         call = self.calls[at]
         call.id = call.id or call_id or self._made_id(at)
         if name and not call.name:
@@ -153,7 +153,7 @@ class _Gathered:
 
 def whole(provider: str, body: JsonObject, request_id: str | None, *, sent: JsonObject) -> ModelReply:
     """The reply in a body, the answer to what was `sent`. Raises: InvalidModelResponse; the error that the body tells of."""
-    gathered = _Gathered(provider)
+    gathered = _OpenAIReply(provider)
     gathered.take_head(body)
     choice = next(iter(_list(body.get("choices"))), None)
     message = choice.get("message") if isinstance(choice, dict) else None
@@ -169,7 +169,7 @@ def streamed(
 ) -> ModelReply:
     """The reply that the chunks make up, each piece passed on as it comes. Raises: as `whole`; ModelConnection for a stream that ends
     before its reply does."""
-    gathered = _Gathered(provider, say)
+    gathered = _OpenAIReply(provider, say)
     for chunk in chunks:
         gathered.take_head(chunk)
         for choice in _list(chunk.get("choices"))[:1]:

@@ -34,12 +34,12 @@ from hibernaut.schemas.message import Message
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.schemas.turn import Journal, Stamp
 from hibernaut.services.host import Host
-from hibernaut.services.steps.model_step import Asking, Timing, journal_of, reply_of
-from hibernaut.services.steps.step_lease import Advanced, Attempts, Stopped
-from hibernaut.services.steps.step_work import Loader, Work, answered_by
-from hibernaut.services.tool_calls.tool_execution import Calls, ClaimHeld
-from hibernaut.services.turns.run_commits import Commits, MemoryMoved
-from hibernaut.services.turns.run_termination import Endings
+from hibernaut.services.steps.model_step import ModelStep, StepTiming, journal_of, reply_of
+from hibernaut.services.steps.step_lease import AdvanceResult, LeaseLost, StepLease
+from hibernaut.services.steps.step_work import StepLoader, StepWork, answered_by
+from hibernaut.services.tool_calls.tool_execution import ClaimHeld, ToolExecution
+from hibernaut.services.turns.run_commits import MemoryConflict, RunCommits
+from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.services.turns.step_commits import StepCommits
 from hibernaut.store.runs import OPEN_FOR_MS, RunState, running
 from hibernaut.store.stores import Stores
@@ -53,20 +53,22 @@ REDONE = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class EngineParts:
     """What a step is made with."""
 
-    attempts: Attempts
-    loader: Loader
-    asking: Asking
-    calls: Calls
+    attempts: StepLease
+    loader: StepLoader
+    asking: ModelStep
+    calls: ToolExecution
     landing: StepCommits
-    endings: Endings
-    commits: Commits
+    endings: RunTermination
+    commits: RunCommits
 
 
-class Turns:
-    def __init__(self, stores: Stores, host: Host, parts: Parts) -> None:
+class TurnEngine:
+    """Advances a run by one step at a time."""
+
+    def __init__(self, stores: Stores, host: Host, parts: EngineParts) -> None:
         self._runs = stores.runs
         self._reads = stores.step_reads
         self._conversations = stores.conversations
@@ -92,7 +94,7 @@ class Turns:
         steps: int = 1,
         drop: bool = False,
         takes_over: bool = False,
-    ) -> Advanced:
+    ) -> AdvanceResult:
         """Perform the run's next step, or up to `steps` of them while most of the worker's time is left.
 
         `time_left` tells how many seconds this worker may still go on. `drop`: where the window is too full, whole old turns leave it
@@ -118,35 +120,35 @@ class Turns:
 
     def _one(
         self, tenant: str, state: RunState, left: Callable[[], float], *, head: Head | None, drop: bool, takes_over: bool
-    ) -> Advanced:
+    ) -> AdvanceResult:
         if state.run.status is not RunStatus.RUNNING:
-            return Advanced("waiting" if state.run.status is RunStatus.CREATED else "finished", state.run.steps)
+            return AdvanceResult("waiting" if state.run.status is RunStatus.CREATED else "finished", state.run.steps)
         if self._attempts.held_by_another(state) and not takes_over:
-            return Advanced("busy", state.run.steps)
+            return AdvanceResult("busy", state.run.steps)
         try:
             with self._attempts.taken(tenant, state, left()) as taken:
                 if taken.run.input and taken.run.resolve is None:
                     taken, head = self._commits.append_input(tenant, taken, lambda state: running(state.attempt)), None
                 work = self._loader.load(tenant, taken, head)
                 if work.head.owner != state.run.id:
-                    raise Stopped  # it has ended, or it was handed the conversation by a transaction that is not all in sight
+                    raise LeaseLost  # it has ended, or it was handed the conversation by a transaction that is not all in sight
                 return self._step(work, left, drop=drop)
-        except Stopped:
+        except LeaseLost:
             return self._after(tenant, state.run.id)
         except NotFound:
             self._endings.end(tenant, state.run.id, StopReason.ERROR)
-            return Advanced("finished", state.run.steps)
+            return AdvanceResult("finished", state.run.steps)
 
-    def _after(self, tenant: str, run_id: str) -> Advanced:
+    def _after(self, tenant: str, run_id: str) -> AdvanceResult:
         """What a worker answers whose step was taken over."""
         state = self._runs.get(tenant, run_id)
         if state is None or state.ended:
-            return Advanced("finished", state.run.steps if state else 0)
-        return Advanced("busy", state.run.steps)
+            return AdvanceResult("finished", state.run.steps if state else 0)
+        return AdvanceResult("busy", state.run.steps)
 
-    def _step(self, work: Work, left: Callable[[], float], *, drop: bool) -> Advanced:
+    def _step(self, work: StepWork, left: Callable[[], float], *, drop: bool) -> AdvanceResult:
         journal = self._runs.journal_of(work.tenant, work.state)
-        timing = Timing.of(journal, self._clock)
+        timing = StepTiming.of(journal, self._clock)
         work = answered_by(work, journal.stamp.fallback if journal else None)
         turn = self._begun(work, journal)
         while turn.stepped is None:
@@ -174,7 +176,7 @@ class Turns:
                     assert_never(never)
         return self._landing.commit(work, turn, timing)
 
-    def _begun(self, work: Work, journal: Journal | None) -> Turn:
+    def _begun(self, work: StepWork, journal: Journal | None) -> Turn:
         """The turn where an earlier attempt, or an earlier run, left it."""
         run = work.state.run
         if run.resolve is not None:
@@ -188,7 +190,7 @@ class Turns:
             return work.turn
         return absorb(work.turn, Replayed(reply_of(journal), journal.stamp))
 
-    def _asks_for_room(self, work: Work, turn: Turn) -> Advanced:
+    def _asks_for_room(self, work: StepWork, turn: Turn) -> AdvanceResult:
         """The window must be made smaller first, which is a worker's work of its own: why is noted, and the step given up."""
         run = work.state.run.model_copy(
             update={"compact_for": "context_window_exceeded" if turn.overflowed else "context_window_limit"}
@@ -199,24 +201,24 @@ class Turns:
             change = self._runs.change(work.tenant, state, running(work.state.attempt), due)
             self._writer.write(change, token=state.token)
         except ConditionFailed as failure:
-            raise Stopped from failure
-        return Advanced("compact", run.steps)
+            raise LeaseLost from failure
+        return AdvanceResult("compact", run.steps)
 
-    def _journal(self, work: Work, asked: Asked, timing: Timing) -> None:
+    def _journal(self, work: StepWork, asked: Asked, timing: StepTiming) -> None:
         """A reply that asks for tools is written before they run (invariant 4)."""
         journal: Journal = journal_of(asked, f"{work.turn.steps}.{work.state.attempt}", timing)
         marked = replace(work.state, token=f"{work.state.token}.journal")
         try:
             self._writer.write(*self._transactions.journal(work.tenant, marked, journal, self._clock.now()), token=marked.token)
         except ConditionFailed as failure:
-            raise Stopped from failure
+            raise LeaseLost from failure
 
-    def _later(self, work: Work) -> Advanced:
+    def _later(self, work: StepWork) -> AdvanceResult:
         """Too little time is left for the tools: give the lease up; the next call of the same step begins at the journal."""
         self._attempts.keep(work.tenant, work.state, "later", 0, self._attempts.now_ms() + OPEN_FOR_MS)
-        return Advanced("advance", work.state.run.steps)
+        return AdvanceResult("advance", work.state.run.steps)
 
-    def _tools(self, work: Work, turn: Turn, calls: tuple[Call, ...], timing: Timing) -> Advanced:
+    def _tools(self, work: StepWork, turn: Turn, calls: tuple[Call, ...], timing: StepTiming) -> AdvanceResult:
         """Run the calls and commit; again on fresh memory where somebody else edited it meanwhile (architecture 3, shared blocks)."""
         for _ in range(REDONE):
             began = self._clock.monotonic()
@@ -227,21 +229,21 @@ class Turns:
             timing.tools_ns = int((self._clock.monotonic() - began) * 1e9)
             try:
                 return self._landing.commit(replace(work, effects=effects), absorb(turn, ToolsReturned(results)), timing)
-            except MemoryMoved:
+            except MemoryConflict:
                 work = self._loader.refreshed(work)
             except TooLarge:
                 results, effects = self._calls.unwritten(work, results)
                 return self._landing.commit(replace(work, effects=effects), absorb(turn, ToolsReturned(results)), timing)
         raise Conflict(f"The memory of agent {work.agent.id} keeps being changed by others.")
 
-    def _wait_for_claim(self, work: Work, seconds: float) -> Advanced:
+    def _wait_for_claim(self, work: StepWork, seconds: float) -> AdvanceResult:
         """Keep the step for as long as the other's call may go on, without a worker: whoever takes it after that reads the claim."""
         due = self._attempts.now_ms() + int(seconds * 1000)
         self._attempts.keep(work.tenant, work.state, "wait", due, due + 1000)
-        return Advanced("busy", work.state.run.steps)
+        return AdvanceResult("busy", work.state.run.steps)
 
 
-def _after_cut(work: Work, messages: tuple[Message, ...]) -> Head:
+def _after_cut(work: StepWork, messages: tuple[Message, ...]) -> Head:
     """The head with a window of which only these messages are left."""
     if len(messages) == len(work.turn.messages):
         return work.after
