@@ -28,6 +28,7 @@ LARGEST = 250
 NOT_DEPLOYED = (
     "hibernaut/local",
     "hibernaut/adapters/memory_index/sqlite",
+    "hibernaut/adapters/sqlite_connections",
     "hibernaut/adapters/table/sqlite",
     "hibernaut/wiring/data_folder",
     "hibernaut/wiring/embedded",

@@ -16,7 +16,7 @@ BUILDING = """
 from hibernaut.wiring import aws, settings
 from tests.support.hashing_embedder import OneEmbedder
 asked = settings.AwsSettings(env="dev", table="t", bucket="b", ingest_file="f", opensearch="https://search.invalid")
-overrides = aws.Overrides(embedders=OneEmbedder())
+overrides = aws.AwsOverrides(embedders=OneEmbedder())
 made = aws.feeding(asked, overrides), aws.reading(asked, overrides)
 """
 ASKED_ONCE = """

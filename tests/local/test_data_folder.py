@@ -120,6 +120,7 @@ def test_a_blob_is_not_read_through_a_link(tmp_path: Path) -> None:
     blob.symlink_to(tmp_path / "private")
     with pytest.raises(OSError, match="symbolic links"):
         blobs.get("key")
+    assert blobs.list(limit=10) == [], "a link is no blob, and stops nobody who lists them"
 
 
 # whose it is

@@ -70,6 +70,10 @@ CHANGING = {
     501: "This deployment lacks what is asked",
 }
 UPLOADING = {415: "A file of this type cannot be read"}
+NEVER_CHANGED = {
+    ("patch", "/v1/agents/{agent_id}/messages/{message_id}"): {405: "A message cannot be changed: logs are append-only"}
+}
+"""Routes of V1 that refuse every request."""
 RESUMING = {410: "The run's events are kept no longer"}
 OF_MODELS = {
     401: "The provider did not accept the key",
@@ -127,6 +131,7 @@ def _refusals(path: str, method: str, operation: JsonObject) -> list[tuple[int, 
         found |= RESUMING
     if _asks_a_model(path, method):
         found |= OF_MODELS
+    found |= NEVER_CHANGED.get((method, path), {})
     return sorted(found.items())
 
 

@@ -208,7 +208,7 @@ def test_arguments_of_a_wrong_kind_in_the_log_are_looked_past() -> None:
 
 def test_a_wrapped_message_is_understood() -> None:
     text = json.dumps({"type": "user_message", "message": "My name is Ada", "time": "now"})
-    assert arguments(ask([Rows().user(text)]))["new_string"] == "The user's name is Ada."
+    assert arguments(ask([Rows().user(text).model_copy(update={"wrapped": True})]))["new_string"] == "The user's name is Ada."
 
 
 def test_a_transcript_is_summarised_without_an_introduction() -> None:

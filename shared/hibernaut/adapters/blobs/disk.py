@@ -9,6 +9,7 @@ of before hold blobs without area and first line; they are read and deleted, but
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import tempfile
@@ -17,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
+from typing import BinaryIO
 from urllib.parse import quote, unquote
 
 from hibernaut.ports.blobs import BlobEntry
@@ -24,6 +26,7 @@ from hibernaut.ports.blobs import BlobEntry
 EPHEMERAL, LASTING = "ephemeral", "lasting"
 """The areas: keys that begin with `ephemeral/`, and all others."""
 _WRITING = ".writing-"
+_NOT_THROUGH_LINKS = getattr(os, "O_NOFOLLOW", 0)
 _ABANDONED_SECONDS = 3600
 """After this long without a change a file that was being written is nobody's."""
 
@@ -55,13 +58,14 @@ class DiskBlobs:
     def get(self, key: str) -> bytes:
         """Raises: KeyError where there is none, OSError."""
         try:
-            with self._path(key).open("rb") as file:
+            with _opened(self._path(key)) as file:
                 file.readline()
                 return file.read()
         except FileNotFoundError:
             pass
         try:
-            return self._former(key).read_bytes()
+            with _opened(self._former(key)) as file:
+                return file.read()
         except FileNotFoundError:
             raise KeyError(key) from None
 
@@ -87,13 +91,15 @@ class DiskBlobs:
                         yield entry
 
     def _entry(self, place: str) -> BlobEntry | None:
-        """None: it went meanwhile."""
+        """None: it went meanwhile, or it is a link, which no blob of ours is."""
         try:
-            with (self._folder / place).open("rb") as file:
+            with _opened(self._folder / place) as file:
                 key = unquote(file.readline()[:-1].decode(), errors="surrogatepass")
                 return BlobEntry(key, datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC), place)
-        except FileNotFoundError:
-            return None
+        except OSError as error:
+            if error.errno in (errno.ENOENT, errno.ELOOP):
+                return None
+            raise
 
     def _path(self, key: str) -> Path:
         area = EPHEMERAL if key.startswith(f"{EPHEMERAL}/") else LASTING
@@ -103,6 +109,11 @@ class DiskBlobs:
     def _former(self, key: str) -> Path:
         digest = _digest(key)
         return self._folder / digest[:2] / digest[2:]
+
+
+def _opened(path: Path) -> BinaryIO:
+    """The file itself, never what a link names: a link would read whatever file of the user it points to. Raises: OSError."""
+    return os.fdopen(os.open(path, os.O_RDONLY | _NOT_THROUGH_LINKS), "rb")
 
 
 def _digest(key: str) -> str:

@@ -15,6 +15,7 @@ from hibernaut.domain.agents.agent_types import (
 from hibernaut.domain.tools.builtin_tools import builtin_tools
 from hibernaut.schemas.agent import AgentType
 from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.tool import ToolType
 
 NATURAL = {AgentType.LETTA_V1, AgentType.SLEEPTIME}
 
@@ -96,8 +97,10 @@ def test_talking_ends_the_run_and_other_built_in_tools_continue_it() -> None:
     assert rules(AgentType.MEMGPT) == ALL
 
 
-def test_every_built_in_tool_has_a_rule() -> None:
-    attached = list(builtin_tools())
+def test_every_built_in_tool_that_agents_of_the_loop_use_has_a_rule() -> None:
+    kinds = {ToolType.LETTA_CORE, ToolType.LETTA_MEMORY_CORE, ToolType.LETTA_SLEEPTIME_CORE, ToolType.LETTA_FILES_CORE}
+    attached = [name for name, tool in builtin_tools().items() if tool.tool_type in kinds]
+    assert {"send_message", "memory_insert", "memory_finish_edits", "grep_files"} <= set(attached)
     assert [rule.tool_name for rule in default_rules(AgentType.MEMGPT, attached, "gpt-4o", None, False)] == attached
 
 

@@ -122,7 +122,7 @@ def test_nobody_begins_a_conversation_with_an_agent_that_is_deleted_meanwhile(tm
     table.by = lambda: world.stores.writer.write(*world.stores.agents.delete(TENANT, agent))
     with pytest.raises(NotFound):
         conversations_of(world).openings.create(TENANT, agent_id, ISOLATED)
-    assert world.stores.conversation_records.rows(TENANT, agent_id) == []
+    assert world.stores.conversation_records.ids(TENANT, agent_id) == []
 
 
 def test_the_memory_tools_of_a_conversation_edit_its_private_copy(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_deleting_a_conversation_ends_its_runs_and_leaves_the_others(tmp_path: P
     world.workflow.drive()
     assert world.run(other).run.stop_reason is StopReason.END_TURN
     assert world.data.table.query(f"{TENANT}#CONV#{made.id}") == []
-    assert world.stores.conversation_records.rows(TENANT, agent) == [], "the end of a run brings no row back"
+    assert world.stores.conversation_records.ids(TENANT, agent) == [], "the end of a run brings no row back"
     with pytest.raises(NotFound):
         begin_in(world, agent, made.id, "hello?")
 
