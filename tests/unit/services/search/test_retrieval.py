@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from benchmarks.retrieval import dialogue, memories
-from benchmarks.retrieval.corpora import Corpus, recall
+from benchmarks.retrieval.corpora import Corpus, Places, recall
 from benchmarks.retrieval.measure import Archived, Remembering, archived
 from hibernaut.adapters.embedder import minilm_files
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
@@ -18,21 +15,36 @@ A_LITTLE = 4.0
 """Percent: the weight is one for all corpora, and where nobody uses a text's words, words cost up to three questions of 76."""
 
 
+WAYS = ("fts", "vector", "hybrid", "ranks", "walked")
+Found = dict[tuple[str, str], Places]
+"""What each way to search found, by the corpus' name and the way."""
+
+
 @pytest.fixture(scope="module")
-def searched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[tuple[str, ...], Archived]]:
+def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
     if not minilm_files.installed():
         pytest.skip("the weights of MiniLM are not installed")
-    made: dict[tuple[str, ...], Archived] = {}
-    indexes, embedders = [], Remembering()
+    result: Found = {}
+    embedders = Remembering()
     for number, texts in enumerate(dict.fromkeys(corpus.texts for corpus in CORPORA)):
-        folder: Path = tmp_path_factory.mktemp(f"retrieval-{number}")
-        indexes.append(SqliteMemoryIndex(folder / "index.db"))
-        made[texts] = archived(folder, indexes[-1], embedders, texts)
-    yield made
-    for each in made.values():
-        each.table.close()
-    for index in indexes:
+        folder = tmp_path_factory.mktemp(f"retrieval-{number}")
+        index = SqliteMemoryIndex(folder / "index.db")
+        archive = archived(folder, index, embedders, texts)
+        for corpus in (each for each in CORPORA if each.texts == texts):
+            result |= {(corpus.name, way): searched(archive, corpus, way) for way in WAYS}
+        archive.table.close()
         index.close()
+    return result
+
+
+def searched(archive: Archived, corpus: Corpus, way: str) -> Places:
+    match way:
+        case "ranks":
+            return archive.fused_by_ranks(corpus.questions)
+        case "walked":
+            return archive.found_without_index(corpus.questions)
+        case _:
+            return archive.found(corpus.questions, way)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("corpus", CORPORA, ids=lambda corpus: corpus.name)
@@ -43,34 +55,21 @@ def test_every_question_has_its_answers_in_the_corpus(corpus: Corpus) -> None:
 
 
 @pytest.mark.parametrize("corpus", CORPORA, ids=lambda corpus: corpus.name)
-def test_hybrid_search_finds_as_much_as_the_better_of_its_halves(
-    searched: dict[tuple[str, ...], Archived], corpus: Corpus
-) -> None:
-    modes = ("fts", "vector", "hybrid")
-    words, meaning, hybrid = (searched[corpus.texts].found(corpus.questions, mode) for mode in modes)  # type: ignore[arg-type]
+def test_hybrid_search_finds_as_much_as_the_better_of_its_halves(found: Found, corpus: Corpus) -> None:
     for at in (1, 5, 10):
-        better = max(recall(corpus, words, at), recall(corpus, meaning, at))
-        assert recall(corpus, hybrid, at) >= better - A_LITTLE, at
+        words, meaning, hybrid = (recall(corpus, found[corpus.name, way], at) for way in ("fts", "vector", "hybrid"))
+        assert hybrid >= max(words, meaning) - A_LITTLE, at
 
 
-def test_over_all_corpora_hybrid_search_finds_more_than_either_half_and_than_reciprocal_ranks(
-    searched: dict[tuple[str, ...], Archived],
-) -> None:
+def test_over_all_corpora_hybrid_search_finds_more_than_either_half_and_than_reciprocal_ranks(found: Found) -> None:
     def mean(way: str, at: int) -> float:
-        found = []
-        for corpus in CORPORA:
-            archive = searched[corpus.texts]
-            places = archive.fused_by_ranks(corpus.questions) if way == "ranks" else archive.found(corpus.questions, way)  # type: ignore[arg-type]
-            found.append(recall(corpus, places, at))
-        return sum(found) / len(found)
+        return sum(recall(corpus, found[corpus.name, way], at) for corpus in CORPORA) / len(CORPORA)
 
     for at in (1, 5, 10):
         assert mean("hybrid", at) > max(mean("fts", at), mean("vector", at), mean("ranks", at)), at
 
 
 @pytest.mark.parametrize("corpus", CORPORA, ids=lambda corpus: corpus.name)
-def test_without_an_index_words_find_as_much_as_the_index_does(searched: dict[tuple[str, ...], Archived], corpus: Corpus) -> None:
-    archive = searched[corpus.texts]
-    indexed, walked = archive.found(corpus.questions, "fts"), archive.found_without_index(corpus.questions)
+def test_without_an_index_words_find_as_much_as_the_index_does(found: Found, corpus: Corpus) -> None:
     for at in (1, 5, 10):
-        assert abs(recall(corpus, walked, at) - recall(corpus, indexed, at)) <= 2.0, at
+        assert abs(recall(corpus, found[corpus.name, "walked"], at) - recall(corpus, found[corpus.name, "fts"], at)) <= 2.0, at
