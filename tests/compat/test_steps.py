@@ -157,6 +157,9 @@ def test_a_trace_shows_what_was_sent_and_received(
     list(client.agents.messages.create(agent.id, input="I like tea", streaming=True, stream_tokens=streamed))
     steps = client.steps.list(agent_id=agent.id, order="asc").items
     traces: list[Any] = [http.get(f"/v1/steps/{step.id}/trace").json() for step in steps]
+    read = client.steps.trace.retrieve(steps[0].id)
+    assert read is not None
+    assert read.request_json == traces[0]["request_json"]
     assert [trace["request_json"] for trace in traces] == [request.body for request in said.server.requests[-2:]]
     message = traces[0]["response_json"]["choices"][0]["message"]
     assert (message["content"], message["tool_calls"][0]["function"]["name"]) == ("Noting.", "memory_insert")

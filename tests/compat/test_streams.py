@@ -325,7 +325,7 @@ def test_the_end_of_a_run_is_told_to_who_asked_for_it(
     body = heard.get(timeout=30)
     assert (body["run_id"], body["status"]) == (run.id, "completed")
     assert body["metadata"]["result"]["stop_reason"]["stop_reason"] == "end_turn"
-    assert [one["content"] for one in body["metadata"]["result"]["messages"]] == ["Hello."]
+    assert [one["content"] for one in body["metadata"]["result"]["messages"]] == ["hi", "Hello."]
     kept = client.runs.retrieve(run.id)
     assert body["completed_at"] == kept.model_dump(mode="json")["completed_at"]
     assert kept.callback_url == url

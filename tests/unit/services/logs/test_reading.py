@@ -63,7 +63,7 @@ def reading(stores: Stores) -> tuple[MessageLists, Steps]:
     messages = MessageLists(
         agents=stores.agents, conversations=stores.conversations, agent_logs=stores.agent_logs, log=stores.messages
     )
-    return messages, Steps(steps=stores.steps, messages=messages, writer=stores.writer)
+    return messages, Steps(steps=stores.steps, messages=messages, writer=stores.writer, traces=stores.traces)
 
 
 def steps_written(table: SqliteTable, blobs: DiskBlobs, count: int, tenant: str = TENANT) -> list[StoredStep]:
