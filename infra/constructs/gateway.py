@@ -89,7 +89,7 @@ class Gateway(Construct):
                 f"Refusal{kind.response_type}",
                 type=kind,
                 status_code=status,
-                response_headers={"Access-Control-Allow-Origin": "'*'"},
+                response_headers=_readable_by(settings.origins),
                 templates={"application/json": json.dumps({"detail": detail})},
             )
         for function in (api, stream):
@@ -129,6 +129,13 @@ class Gateway(Construct):
             accept(self.rest, rule, "The app itself reads the bearer key, as Letta clients send it; addresses are limited here.")
         policy = "Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs"
         accept(self.rest, f"IAM4[{policy}]", "API Gateway writes its logs by this AWS-managed policy, account-wide.")
+
+
+def _readable_by(origins: tuple[str, ...]) -> dict[str, str]:
+    """The CORS headers of a gateway response, which are constants: they name one origin, or no page may read the response."""
+    if len(origins) != 1:
+        return {}
+    return {"Access-Control-Allow-Origin": f"'{origins[0]}'", "Access-Control-Allow-Credentials": "'true'"}
 
 
 def _ends(path: str) -> list[int]:

@@ -18,8 +18,9 @@ from hibernaut.schemas.base import JsonObject
 from hibernaut.store.keys import EPHEMERAL, EPHEMERAL_DAYS
 from hibernaut.wiring.settings import LONGEST_FOLLOW, BadSetting
 from infra.artifacts import ROOT, stage
-from infra.constructs.gateway import STREAMED
+from infra.constructs.gateway import REFUSALS, STREAMED
 from infra.settings import FOLLOWERS, STREAM_SECONDS, WEB_ADAPTER, settings_in
+from tests.infra.conftest import synthesized
 from tests.infra.reading import Template, texts
 
 FUNCTIONS = {
@@ -258,6 +259,40 @@ def test_custom_domains_and_origins_are_wishes() -> None:
     assert (wished.hosts, wished.origins) == (("api.example.com",), ("https://app.example.com",))
     with pytest.raises(BadSetting, match="HIBERNAUT_CORS_ORIGINS"):
         settings_in({"origins": "*"})
+
+
+def cors_headers(template: Template) -> list[dict[str, str]]:
+    """The CORS headers of each gateway response."""
+    return [
+        {name: value for name, value in made["Properties"].get("ResponseParameters", {}).items() if "Access-Control" in name}
+        for made in template.of_type("AWS::ApiGateway::GatewayResponse").values()
+    ]
+
+
+def test_no_web_page_may_read_the_gateway_s_own_responses_unless_an_origin_is_named(dev: Template) -> None:
+    assert cors_headers(dev) == [{}] * len(REFUSALS)
+
+
+@pytest.mark.parametrize(
+    ("origins", "named"),
+    [
+        (
+            "https://app.example.com",
+            {
+                "gatewayresponse.header.Access-Control-Allow-Origin": "'https://app.example.com'",
+                "gatewayresponse.header.Access-Control-Allow-Credentials": "'true'",
+            },
+        ),
+        ("https://app.example.com,http://localhost:3000", {}),
+    ],
+)
+def test_the_gateway_s_own_responses_name_the_one_origin_that_may_read_them(
+    tmp_path: Path, origins: str, named: dict[str, str]
+) -> None:
+    done = synthesized(tmp_path, f"origins={origins}", "check=false")
+    assert done.returncode == 0, done.stderr
+    template = Template(json.loads((tmp_path / "Hibernaut-dev.template.json").read_text(encoding="utf-8")))
+    assert cors_headers(template) == [named] * len(REFUSALS)
 
 
 def test_no_resource_waits_for_itself(dev: Template) -> None:
