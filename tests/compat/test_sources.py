@@ -34,6 +34,20 @@ def test_a_source_is_a_folder(http: httpx.Client) -> None:
     assert (http.delete(path).json(), http.get(path).status_code) == (None, 404)
 
 
+@pytest.mark.manifest("sources.shape")
+def test_a_source_names_its_vector_database_and_a_folder_does_not(http: httpx.Client, new_agent: Make) -> None:
+    made = http.post("/v1/sources/", json={"name": "wild birds"}).json()
+    path = f"/v1/sources/{made['id']}"
+    agent = new_agent(folder_ids=[made["id"]])
+    by_agent = [http.get(f"/v1/agents/{agent.id}/{name}").json() for name in ("folders", "sources")]
+    (attached,) = http.get(f"/v1/agents/{agent.id}", params={"include": "agent.sources"}).json()["sources"]
+    listed = http.get("/v1/sources/", params={"name": "wild birds"}).json()
+    patched = http.patch(path, json={}).json()
+    shown = [made, http.get(path).json(), patched, attached, *listed, *by_agent[0], *by_agent[1]]
+    assert [source["vector_db_provider"] for source in shown] == ["native"] * 7
+    assert "vector_db_provider" not in http.get(f"/v1/folders/{made['id']}").json()
+
+
 @pytest.mark.manifest("sources.metadata")
 def test_metadata_is_no_source(http: httpx.Client) -> None:
     assert http.get("/v1/sources/metadata").status_code == 422

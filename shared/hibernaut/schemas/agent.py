@@ -10,7 +10,7 @@ from pydantic import Field
 from hibernaut.schemas.approval import DEFAULT_DEADLINE
 from hibernaut.schemas.base import JsonObject, Moment, Schema, Whole
 from hibernaut.schemas.block import Block, CreateBlock, FileBlock
-from hibernaut.schemas.folder import Folder
+from hibernaut.schemas.folder import Source
 from hibernaut.schemas.letta_message import ApprovalRequestMessage
 from hibernaut.schemas.limits import Metadata, Name, Names, Note, Small, Text
 from hibernaut.schemas.llm_config import EmbeddingConfig, LLMConfig, ResponseFormat
@@ -141,7 +141,7 @@ class AgentState(_AgentFields):
     memory: Memory
     blocks: list[Block] = Field(default_factory=list)
     tools: list[Tool] = Field(default_factory=list)
-    sources: list[Folder] = Field(default_factory=list)
+    sources: list[Source] = Field(default_factory=list)
     tool_exec_environment_variables: list[AgentEnvironmentVariable] = Field(default_factory=list)
     secrets: list[AgentEnvironmentVariable] = Field(default_factory=list)
     identities: list[JsonObject] = Field(default_factory=list)

@@ -25,14 +25,27 @@ class Folder(Schema):
     updated_at: Moment
 
 
+class Source(Folder):
+    """A folder by its old name, as /v1/sources and agents show it."""
+
+    vector_db_provider: str = "native"
+
+
 class StoredFolder(Stored, Folder):
     """The stored record. `version` counts changes."""
 
     version: int = 1
 
     def wire(self) -> Folder:
-        """The wire form."""
-        return Folder.model_construct(**{name: getattr(self, name) for name in Folder.model_fields})
+        """The wire form of a folder."""
+        return Folder.model_construct(**self._shown())
+
+    def source(self) -> Source:
+        """The wire form of a source."""
+        return Source.model_construct(**self._shown())
+
+    def _shown(self) -> JsonObject:
+        return {name: getattr(self, name) for name in Folder.model_fields}
 
 
 class CreateFolder(StrictSchema):

@@ -6,6 +6,11 @@ from tests.compat.manifest.form import done
 
 ROWS = (
     done("sources.create", "API 3", "Makes a folder by its old name.", "POST /v1/sources/"),
+    done(
+        "sources.shape",
+        "API 4.10",
+        "A source is a folder with `vector_db_provider` (`native`), in /v1/sources, in an agent's lists and in its `sources`.",
+    ),
     done("sources.list", "API 3", "All folders; without a limit no page.", "GET /v1/sources/"),
     done("sources.count", "API 3", "How many there are.", "GET /v1/sources/count"),
     done("sources.by_name", "API 3", "The id of one by its name.", "GET /v1/sources/name/{source_name}"),

@@ -10,17 +10,17 @@ from hibernaut.rest.json_responses import plain, replies, reply
 from hibernaut.rest.lazy_routes import LateRoute
 from hibernaut.schemas.agent import AgentState, StoredAgent
 from hibernaut.schemas.file import AgentFilePage
-from hibernaut.schemas.folder import Folder
+from hibernaut.schemas.folder import Source
 from hibernaut.schemas.ids import AgentId, FileId, FolderId
 
 router = APIRouter(prefix="/v1/agents/{agent_id}", tags=["agents"], route_class=LateRoute)
 
 
-@router.get("/folders", response_model=list[Folder])
-@router.get("/sources", response_model=list[Folder], deprecated=True)
+@router.get("/folders", response_model=list[Source])
+@router.get("/sources", response_model=list[Source], deprecated=True)
 def list_agent_folders(services: TheServices, caller: TheCaller, agent_id: AgentId, query: AgentFolderListQuery) -> Response:
     """A page of the agent's folders."""
-    return replies(folder.wire() for folder in services.folders.of_agent(caller.tenant, agent_id, query.page()))
+    return replies(folder.source() for folder in services.folders.of_agent(caller.tenant, agent_id, query.page()))
 
 
 @router.patch("/folders/attach/{folder_id}", response_model=AgentState | None)

@@ -19,7 +19,7 @@ from hibernaut.rest.file_queries import (
 from hibernaut.rest.json_responses import plain, replies, reply
 from hibernaut.rest.lazy_routes import LateRoute
 from hibernaut.schemas.file import AnnouncedUpload, AnnounceUpload, FileMetadata
-from hibernaut.schemas.folder import CreateFolder, Folder, UpdateFolder
+from hibernaut.schemas.folder import CreateFolder, Folder, Source, UpdateFolder
 from hibernaut.schemas.ids import FileId, FolderId
 from hibernaut.schemas.passage import Passage
 from hibernaut.services.files.files import Upload
@@ -27,14 +27,19 @@ from hibernaut.services.files.files import Upload
 UploadedFile = Annotated[UploadFile, File()]
 router = APIRouter(prefix="/v1/folders", tags=["folders"], route_class=LateRoute)
 sources = APIRouter(prefix="/v1/sources", tags=["sources"], route_class=LateRoute)
-"""The old name of folders: the same things by the same ids. Its lists have no pages unless they are asked for."""
+"""The old name of folders: the same records by the same ids. A list without `limit` shows all entries."""
 
 
 @router.post("", response_model=Folder)
-@sources.post("", response_model=Folder, deprecated=True)
 def create_folder(services: TheServices, caller: TheCaller, request: CreateFolder) -> Response:
-    """Make a folder; its name is given once."""
+    """Make a folder. Its name must be unique."""
     return reply(services.folders.create(caller.tenant, request, user=caller.user_id).wire())
+
+
+@sources.post("", response_model=Source, deprecated=True)
+def create_source(services: TheServices, caller: TheCaller, request: CreateFolder) -> Response:
+    """Make a folder, by its old name."""
+    return reply(services.folders.create(caller.tenant, request, user=caller.user_id).source())
 
 
 @router.get("", response_model=list[Folder])
@@ -43,10 +48,10 @@ def list_folders(services: TheServices, caller: TheCaller, query: FolderListQuer
     return replies(folder.wire() for folder in services.folders.list(caller.tenant, query.name, query.page()))
 
 
-@sources.get("", response_model=list[Folder], deprecated=True)
+@sources.get("", response_model=list[Source], deprecated=True)
 def list_sources(services: TheServices, caller: TheCaller, query: SourceListQuery) -> Response:
     """All folders, by their old name."""
-    return list_folders(services, caller, query)
+    return replies(folder.source() for folder in services.folders.list(caller.tenant, query.name, query.page()))
 
 
 @router.get("/count", response_model=int)
@@ -64,17 +69,27 @@ def find_folder(services: TheServices, caller: TheCaller, folder_name: str) -> R
 
 
 @router.get("/{folder_id}", response_model=Folder)
-@sources.get("/{folder_id}", response_model=Folder, deprecated=True)
 def retrieve_folder(services: TheServices, caller: TheCaller, folder_id: FolderId) -> Response:
     """One folder."""
     return reply(services.folders.retrieve(caller.tenant, folder_id).wire())
 
 
+@sources.get("/{folder_id}", response_model=Source, deprecated=True)
+def retrieve_source(services: TheServices, caller: TheCaller, folder_id: FolderId) -> Response:
+    """One folder, by its old name."""
+    return reply(services.folders.retrieve(caller.tenant, folder_id).source())
+
+
 @router.patch("/{folder_id}", response_model=Folder)
-@sources.patch("/{folder_id}", response_model=Folder, deprecated=True)
 def update_folder(services: TheServices, caller: TheCaller, folder_id: FolderId, request: UpdateFolder) -> Response:
-    """Change what the request names; null changes nothing."""
+    """Change the fields that the request sets; null changes nothing."""
     return reply(services.folders.update(caller.tenant, folder_id, request, user=caller.user_id).wire())
+
+
+@sources.patch("/{folder_id}", response_model=Source, deprecated=True)
+def update_source(services: TheServices, caller: TheCaller, folder_id: FolderId, request: UpdateFolder) -> Response:
+    """Change a folder, by its old name."""
+    return reply(services.folders.update(caller.tenant, folder_id, request, user=caller.user_id).source())
 
 
 @router.delete("/{folder_id}")

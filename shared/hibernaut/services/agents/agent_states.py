@@ -130,7 +130,7 @@ class AgentStates:
                 "tools": [found.tools[tool_id] for tool_id in agent.tool_ids if tool_id in found.tools],
                 "tags": agent.tags if "tags" in shown else [],
                 "identity_ids": agent.identity_ids if "identities" in shown else [],
-                "sources": [found.folders[one].wire() for one in agent.source_ids if one in found.folders],
+                "sources": [found.folders[one].source() for one in agent.source_ids if one in found.folders],
                 "identities": [],
                 "pending_approval": found.asking.get(agent.id),
                 "multi_agent_group": None,
