@@ -1,7 +1,7 @@
 """Connections to a provider. Each call has a connection of its own while it lasts, so that aborting it affects no other call.
 
 A shared pool does not reveal which connection serves which call before the response begins, and some servers send nothing before
-the first token. Each line is therefore an SDK client of its own, which is cheap, and is reused by the next call. Knows no
+the first token. Each line is therefore an HTTP client of its own, which is cheap, and is reused by the next call. Knows no
 provider.
 """
 
@@ -25,14 +25,14 @@ IDLE_SECONDS = 60.0
 """Seconds of idleness after which a line is closed, the next time another line is returned."""
 
 
-class SdkClient(Protocol):
-    """An SDK's client."""
+class Closable(Protocol):
+    """An HTTP client."""
 
     def close(self) -> None:
         """Close the client's connections."""
 
 
-C = TypeVar("C", bound=SdkClient)
+C = TypeVar("C", bound=Closable)
 
 
 class Sockets:
@@ -80,7 +80,7 @@ class Sockets:
 
 
 class Connection(Generic[C]):
-    """An SDK client with its connections."""
+    """An HTTP client with its connections."""
 
     def __init__(self, client: C, sockets: Sockets) -> None:
         self.client = client
@@ -90,7 +90,7 @@ class Connection(Generic[C]):
 
 
 @dataclass(frozen=True, slots=True)
-class ProviderCall(Generic[C]):
+class Line(Generic[C]):
     """A call in progress: its client, and the function that aborts it."""
 
     client: C
@@ -98,7 +98,7 @@ class ProviderCall(Generic[C]):
 
 
 Dial = Callable[[Callable[["Request"], None], "SSLContext"], C]
-"""Makes an SDK client with this request hook and these TLS certificates."""
+"""Makes an HTTP client with this request hook and these TLS certificates."""
 
 
 class Connections(Generic[C]):
@@ -111,12 +111,12 @@ class Connections(Generic[C]):
         self._tls: SSLContext | None = None
 
     @contextmanager
-    def call(self) -> Iterator[ProviderCall[C]]:
+    def call(self) -> Iterator[Line[C]]:
         """A line for one call. After a successful call the line is reused; otherwise it is closed."""
         line = self._taken()
         well = False
         try:
-            yield ProviderCall(line.client, line.sockets.begin())
+            yield Line(line.client, line.sockets.begin())
             well = True
         finally:
             line.sockets.end()

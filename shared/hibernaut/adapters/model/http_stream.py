@@ -1,7 +1,6 @@
 """Reads one HTTP response under a deadline, whole or as server-sent events. Knows no provider.
 
-The SDKs make connections, headers and status errors, and leave the response unread. This module returns JSON or raises our
-errors.
+`provider_client` makes the request and leaves the response unread. This module returns JSON or raises our errors.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import InvalidModelResponse, ModelConnection, ModelTimeout
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ END_SECONDS = 0.25
 
 
 def limits(seconds: float) -> Timeout:
-    """The SDK's time-outs for connecting and for each silence. `Answer` limits the total."""
+    """The time-outs for connecting and for each silence. `HttpAnswer` limits the total."""
     from httpx2 import Timeout
 
     return Timeout(seconds, connect=min(CONNECT_SECONDS, seconds))
@@ -52,7 +51,21 @@ class HttpAnswer:
 
     def body(self) -> JsonObject:
         """The whole response as a JSON object. Raises: ModelConnection, ModelTimeout, InvalidModelResponse."""
-        return _object(self.provider, b"".join(self._chunks()))
+        return _object(self.provider, self._whole())
+
+    def json(self) -> Json:
+        """The whole response as JSON of any kind. Raises: as `body`."""
+        return _parsed(self.provider, self._whole())
+
+    def beginning(self, most: int) -> bytes:
+        """The first `most` bytes of the response, or what arrives of them."""
+        read = b""
+        with suppress(ModelConnection, ModelTimeout):
+            for chunk in self._chunks():
+                read += chunk
+                if len(read) >= most:
+                    break
+        return read[:most]
 
     def events(self) -> Iterator[JsonObject]:
         """The `data` of each server-sent event as a JSON object, until `[DONE]` or the end. Raises: as `body`."""
@@ -69,6 +82,13 @@ class HttpAnswer:
         if error is None and not self.response.is_closed:
             self._read_on()
         self.response.close()
+
+    def _whole(self) -> bytes:
+        if "html" in self.response.headers.get("content-type", ""):
+            raise InvalidModelResponse(
+                f"{self.provider}: the address answers with a web page instead of JSON; check the base URL (many end with /v1)"
+            )
+        return b"".join(self._chunks())
 
     def _read_on(self) -> None:
         from httpx2 import DecodingError, TransportError
@@ -118,11 +138,16 @@ def _data(lines: Iterator[str]) -> Iterator[str]:
             held = []
 
 
-def _object(provider: str, text: str | bytes) -> JsonObject:
+def _parsed(provider: str, text: str | bytes) -> Json:
     try:
-        value = json.loads(text)
+        value: Json = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InvalidModelResponse(f"{provider}: the answer is not JSON") from error
+    return value
+
+
+def _object(provider: str, text: str | bytes) -> JsonObject:
+    value = _parsed(provider, text)
     if not isinstance(value, dict):
         raise InvalidModelResponse(f"{provider}: the answer is not a JSON object")
     return value
