@@ -12,6 +12,10 @@ from pydantic import Field
 
 from hibernaut.schemas.base import JsonObject, Moment, Schema
 from hibernaut.schemas.content import ImageContent, Part
+from hibernaut.schemas.native import NativeReply
+
+INTERNAL = frozenset({"tokens", "wrapped", "native"})
+"""The members of a row that no client is shown."""
 
 Role = Literal["system", "user", "assistant", "tool", "approval", "summary"]
 
@@ -48,7 +52,8 @@ class Message(Schema):
     """A row of a conversation's log.
 
     `tokens` is counted once, when a step creates or first reads the row (None until then). `wrapped`: the server put the caller's
-    text into a JSON envelope, and shows it without the envelope (run-time digest 14.1).
+    text into a JSON envelope, and shows it without the envelope (run-time digest 14.1). `native`: the reply of an assistant row as its
+    provider sent it.
     """
 
     id: str
@@ -75,6 +80,7 @@ class Message(Schema):
     created_at: Moment
     tokens: int | None = None
     wrapped: bool = False
+    native: NativeReply | None = None
 
     def text(self) -> str:
         """The text parts, joined by line breaks."""

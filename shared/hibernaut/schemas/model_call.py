@@ -10,6 +10,7 @@ from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.content import ReasoningPart
 from hibernaut.schemas.llm_config import LLMConfig
 from hibernaut.schemas.message import Message
+from hibernaut.schemas.native import NativeReply
 from hibernaut.schemas.usage import Usage
 
 FinishReason = Literal["stop", "tool_calls", "length", "refusal", "other"]
@@ -46,6 +47,9 @@ class ModelRequest:
     `messages` are rows of the log in order. The adapter merges or omits what its provider rejects (approval rows, orphans,
     foreign signatures), deterministically: two requests whose rows share a prefix also share the serialized prefix, byte for byte
     (invariant 10). `timeout` is in seconds for the whole call.
+
+    `tools` are the same for the whole window, in one order; `allowed` names those that may be called now (None: all). `cache_key` is the
+    same for all requests whose prefix may be shared.
     """
 
     config: LLMConfig
@@ -56,6 +60,8 @@ class ModelRequest:
     parallel_tool_calls: bool = False
     timeout: float = 720.0
     user: str | None = None
+    allowed: Sequence[str] | None = None
+    cache_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +85,7 @@ class Exchange:
 @dataclass(frozen=True, slots=True)
 class ModelReply:
     """The reply: reasoning, text and calls, in order. `usage` is all zero if the provider reports none; `exchange` holds the bodies
-    if the adapter provides them.
+    if the adapter provides them. `native` is the reply as the provider wants it back; None: our form is enough.
     """
 
     text: str = ""
@@ -89,6 +95,7 @@ class ModelReply:
     usage: Usage = field(default_factory=Usage)
     model: str = ""
     request_id: str | None = None
+    native: NativeReply | None = None
     exchange: Exchange | None = field(default=None, compare=False, repr=False)
 
 

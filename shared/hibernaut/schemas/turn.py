@@ -11,6 +11,7 @@ from hibernaut.schemas.content import Part
 from hibernaut.schemas.events import DeltaType
 from hibernaut.schemas.llm_config import LLMConfig
 from hibernaut.schemas.model_call import FinishReason
+from hibernaut.schemas.native import NativeReply
 from hibernaut.schemas.usage import Usage
 
 
@@ -56,6 +57,7 @@ class Journal(Schema):
     usage: Usage = Field(default_factory=Usage)
     model: str = ""
     request_id: str | None = None
+    native: NativeReply | None = None
     step_start_ns: int = 0
     llm_start_ns: int = 0
     llm_ns: int = 0

@@ -14,7 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.message import Message, ToolCall, ToolReturn
+from hibernaut.schemas.native import Wire
 
 LONGEST_ID = 40
 _CLEAN_ID = re.compile(rf"[A-Za-z0-9_-]{{1,{LONGEST_ID}}}")
@@ -27,6 +29,27 @@ class AssistantTurn:
     rows: list[Message]
     calls: list[ToolCall] = field(default_factory=list)
     returns: dict[str, ToolReturn] = field(default_factory=dict)
+
+    def native(self, wire: Wire, provider: str, model: str) -> list[JsonObject] | None:
+        """The provider's own items of this turn, in order, if all of it came from this model; None: our form must be sent.
+
+        Items are sent back only whole. Where a call has no return, or the turn has a row that another model wrote, they are of no use.
+        """
+        items: list[JsonObject] = []
+        calls: set[str] = set()
+        steps: set[str | None] = set()
+        for row in self.rows:
+            reply = row.native
+            if reply is None:
+                if row.step_id is None or row.step_id not in steps:
+                    return None
+                continue
+            if (reply.wire, reply.provider, reply.model) != (wire, provider, model):
+                return None
+            items += reply.items
+            calls.update(reply.calls)
+            steps.add(row.step_id)
+        return items if calls == {call.id for call in self.calls} else None
 
 
 History = list["Message | AssistantTurn"]

@@ -38,7 +38,7 @@ def assistant(actor: Actor, reply: ModelReply, stamp: Stamp, calls: Sequence[Cal
         ToolCall(id=call.id, function=FunctionCall(name=call.name, arguments=_arguments(actor, call, goes_on))) for call in calls
     ]
     row = _row(actor, stamp, stamp.assistant_id, "assistant", content)
-    row.model, row.tool_calls = actor.config.model, made or None
+    row.model, row.tool_calls, row.native = actor.config.model, made or None, reply.native
     row.tokens = tokens_of(row)
     return row
 
@@ -63,7 +63,7 @@ def request(actor: Actor, reply: ModelReply, stamp: Stamp, calls: Sequence[Call]
     raw = {call.id: call.arguments for call in approvals.pending_calls(actor, reply, calls)}
     asking = _row(actor, stamp, stamp.assistant_id if alone and not stamp.streamed else stamp.approval_id, "approval", [])
     asking.content = spoken.content if alone else []
-    asking.model = actor.config.model
+    asking.model, asking.native = actor.config.model, reply.native if alone else None
     asking.tool_calls = [ToolCall(id=call.id, function=FunctionCall(name=call.name, arguments=raw[call.id])) for call in held]
     asking.tokens = tokens_of(asking)
     return (asking,) if alone else (spoken, asking)

@@ -7,6 +7,7 @@ the model's own text. Knows neither the run's log nor its sequence numbers.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
@@ -18,6 +19,7 @@ from hibernaut.domain.wire.letta_messages import Rendering
 from hibernaut.schemas.content import ReasoningContent, ReasoningPart
 from hibernaut.schemas.events import DeltaEvent, DeltaType
 from hibernaut.schemas.model_call import Delta, ModelReply, ModelToolCall
+from hibernaut.schemas.native import NativeReply
 from hibernaut.schemas.turn import Stamp
 
 THINKING = "thinking"
@@ -175,7 +177,16 @@ def as_kept(actor: Actor, reply: ModelReply) -> ModelReply:
     if actor.spec.heartbeats and calls and not is_held(actor, calls[0].name):
         thoughts = repair_arguments(calls[0].arguments).thinking
         text = "\n".join(part for part in (text, storable(thoughts or "")) if part)
-    return replace(reply, text=text, reasoning=tuple(_storable(part) for part in reply.reasoning), tool_calls=calls)
+    thoughts_kept = tuple(_storable(part) for part in reply.reasoning)
+    return replace(reply, text=text, reasoning=thoughts_kept, tool_calls=calls, native=_storable_native(reply.native))
+
+
+def _storable_native(native: NativeReply | None) -> NativeReply | None:
+    """None where an item holds text that cannot be stored: changed items are of no use to their provider."""
+    if native is None:
+        return None
+    written = json.dumps(native.items, ensure_ascii=False)
+    return native if storable(written) == written else None
 
 
 def _storable(part: ReasoningPart) -> ReasoningPart:

@@ -13,7 +13,7 @@ from hibernaut.domain.turn import model_requests, window
 from hibernaut.domain.turn.actor import Actor, actor_of
 from hibernaut.schemas.agent import ContextWindowOverview, StoredAgent
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.message import Message
+from hibernaut.schemas.message import INTERNAL, Message
 from hibernaut.schemas.model_call import ToolSpec
 from hibernaut.services.prompt.system_messages import CompiledMessage, SystemMessages, system_row
 from hibernaut.services.records import Records
@@ -87,7 +87,7 @@ def _overview(
         directories=compiled.inputs.directories,
         summary_memory="\n".join(row.text() for row in summaries) or None,
         functions_definitions=[_function(tool) for tool in offered] or None,
-        messages=[row.model_dump(mode="json", exclude={"tokens", "wrapped"}) for row in messages],
+        messages=[row.model_dump(mode="json", exclude=set(INTERNAL)) for row in messages],
     )
 
 

@@ -17,7 +17,7 @@ from hibernaut.domain.search.index_documents import OWN_CONVERSATIONS, reach_of,
 from hibernaut.domain.times import local_time, moment_of
 from hibernaut.schemas.agent import StoredAgent
 from hibernaut.schemas.errors import InvalidArgument, NotFound
-from hibernaut.schemas.message import Message
+from hibernaut.schemas.message import INTERNAL, Message
 from hibernaut.schemas.passage import Passage
 from hibernaut.schemas.search import SearchMode
 from hibernaut.schemas.searches import (
@@ -257,7 +257,7 @@ def _message_hit(hit: SearchHit[Message]) -> MessageHit:
 def _agent_message_hit(hit: SearchHit[Message]) -> AgentMessageHit:
     return AgentMessageHit(
         embedded_text=said(hit.record) or hit.record.text(),
-        message=hit.record.model_dump(mode="json", exclude={"tokens", "wrapped"}),
+        message=hit.record.model_dump(mode="json", exclude=set(INTERNAL)),
         fts_rank=hit.lexical_rank,
         vector_rank=hit.vector_rank,
         rrf_score=hit.score,

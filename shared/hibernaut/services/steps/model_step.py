@@ -195,6 +195,7 @@ def journal_of(asked: Asked, mark: str, timing: StepTiming) -> Journal:
         usage=reply.usage,
         model=reply.model,
         request_id=reply.request_id,
+        native=reply.native,
         step_start_ns=timing.started_ns,
         llm_start_ns=timing.llm_start_ns,
         llm_ns=timing.llm_ns,
@@ -211,6 +212,7 @@ def reply_of(journal: Journal) -> ModelReply:
         usage=journal.usage,
         model=journal.model,
         request_id=journal.request_id,
+        native=journal.native,
     )
 
 

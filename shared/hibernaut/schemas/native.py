@@ -1,0 +1,30 @@
+"""A model's reply in its provider's own form, kept beside ours so that it can be sent back unchanged.
+
+Providers bind what they return to its place: signed thinking, encrypted reasoning, thought signatures, `reasoning_content`. Our own form
+of a reply has no place for these, so an assistant row holds both. Ours remains the truth for everything but sending back.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from hibernaut.schemas.base import JsonObject, Schema
+
+Wire = Literal["chat", "responses", "messages", "gemini", "converse"]
+"""A provider's wire format: OpenAI's Chat Completions and Responses, Anthropic's Messages, Gemini's generateContent, Bedrock's Converse."""
+
+
+class NativeReply(Schema):
+    """The items of one reply, verbatim and in order, as its wire format sends them back.
+
+    They are valid only for the same wire format, provider and model; any other model gets our form. `calls` are the ids of all tool
+    calls among the items.
+    """
+
+    wire: Wire
+    provider: str
+    model: str
+    items: list[JsonObject]
+    calls: list[str] = Field(default_factory=list)
