@@ -144,9 +144,9 @@ def test_messages_are_listed_in_the_order_asked_for(client: Letta, new_agent: Ma
     assert len(client.conversations.messages.list(made, include_return_message_types=only).items) == 3
 
 
-@pytest.mark.manifest("conversations.messages.list.cursors", "conversations.fork.shares")
+@pytest.mark.manifest("conversations.messages.list.cursors", "conversations.fork.shares", "conversations.fork.order")
 def test_the_pages_of_a_fork_cross_from_its_own_rows_into_those_that_it_shares(client: Letta, new_agent: Make) -> None:
-    _, parent = new_conversation(client, new_agent)
+    agent, parent = new_conversation(client, new_agent)
     say(client, parent, "First")
     fork = client.conversations.fork(parent).id
     say(client, parent, "Parent goes on")
@@ -154,10 +154,17 @@ def test_the_pages_of_a_fork_cross_from_its_own_rows_into_those_that_it_shares(c
     again = client.conversations.fork(fork).id
     say(client, again, "Again")
     whole = client.conversations.messages.list(again, order="asc").items
-    assert [one.id for one in client.conversations.messages.list(again, order="asc", limit=2)] == [one.id for one in whole]
+    ids = [one.id for one in whole]
+    assert [one.message_type for one in whole].index("system_message") == 0, "it is newer than what the fork shares"
+    for limit in (1, 2, 3):
+        assert [one.id for one in client.conversations.messages.list(again, order="asc", limit=limit)] == ids
+        assert [one.id for one in client.agents.messages.list(agent, conversation_id=again, order="asc", limit=limit)] == ids
     for place, one in enumerate(whole):
-        before = client.conversations.messages.list(again, before=one.id, order="asc").items
-        assert before == whole[:place]
+        assert client.conversations.messages.list(again, before=one.id, order="asc").items == whole[:place]
+        assert client.conversations.messages.list(again, after=one.id, order="asc").items == whole[place + 1 :]
+        newest = client.conversations.messages.list(again, before=one.id, order="desc", limit=2).items
+        assert newest == whole[:place][-2:][::-1]
+    assert [one.id for one in client.agents.messages.list(agent, conversation_id=again).items] == ids
     assert texts(client, again) == ["First", "Hello.", "Fork goes on", "Hello.", "Again", "Hello."]
 
 
@@ -247,9 +254,7 @@ def test_the_messages_of_all_agents_can_be_those_of_one_conversation(client: Let
     assert [one.content for one in beside] == ["Beside it", "Hello."], "the page is full though other rows are newer"
 
 
-@pytest.mark.manifest(
-    "conversations.approvals", "conversations.approvals.refused", "conversations.fork.pending", "conversations.fork.order"
-)
+@pytest.mark.manifest("conversations.approvals", "conversations.approvals.refused", "conversations.fork.pending")
 def test_an_approval_belongs_to_its_conversation(client: Letta, new_agent: Make, said: Said) -> None:
     rule = {"type": "requires_approval", "tool_name": "memory_insert"}
     agent = new_agent(tool_rules=[rule]).id
@@ -262,7 +267,8 @@ def test_an_approval_belongs_to_its_conversation(client: Letta, new_agent: Make,
     assert refused.value.body["detail"].startswith("CONFLICT: Cannot send a new message: The agent is waiting for approval")
     assert refused.value.response.headers["x-should-retry"] == "false"
     fork = client.conversations.fork(made).id
-    assert [one.message_type for one in client.conversations.messages.list(fork).items] == ["system_message", "user_message"]
+    listed = client.conversations.messages.list(fork, order="asc").items
+    assert [one.message_type for one in listed] == ["system_message", "user_message"]
     assert [one.content for one in client.agents.messages.create(agent, input="Hello").messages] == ["Thank you."]
     yes: Any = {"type": "approval", "approvals": [{"type": "approval", "tool_call_id": "call_1", "approve": True}]}
     with pytest.raises(BadRequestError):

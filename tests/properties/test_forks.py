@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from hibernaut.schemas.conversation_record import CreateConversation
+from hibernaut.services.logs.conversation_pages import ConversationPages
 from hibernaut.store.logs import IdRange
 from hibernaut.store.window_ids import WindowIds
 from tests.support.conversations import append, choose, compact, conversations_of, row, talk, window_of
@@ -130,6 +131,19 @@ class Forks(RuleBasedStateMachine):
         self.conversations.delete(TENANT, conversation)
         self.seen.add(conversation)
         del self.copies[conversation]
+
+    @rule(which=WHICH, places=st.tuples(*[st.none() | st.integers(0, 40)] * 2), limit=st.integers(1, 6), descending=st.booleans())
+    def is_listed(self, which: int, places: tuple[int | None, int | None], limit: int, descending: bool) -> None:
+        """From any cursor to any other: a slice of its list, in which the system message stands first."""
+        conversation = self._one(which)
+        system = self.world.head(conversation).window.pinned[0]
+        whole = [system, *(one for one in self.copies[conversation].log if one != system)]
+        after, before = (None if place is None else whole[place % len(whole)] for place in places)
+        within = whole[whole.index(after) + 1 if after else 0 : whole.index(before) if before else len(whole)]
+        wanted = within[-limit:] if descending else within[:limit]
+        pages = ConversationPages(self.world.stores.conversations)
+        found = pages.page(TENANT, conversation, IdRange(after, before), limit=limit, descending=descending)
+        assert [one.id for one in found] == wanted
 
     @invariant()
     def logs_and_windows_are_those_of_copies(self) -> None:

@@ -183,11 +183,10 @@ ROWS = (
         "What waits for an approval holds up its own conversation alone, and is answered there.",
     ),
     done("conversations.approvals.refused", "API 5.4", "A plain message meanwhile is 409, which here is told by a text alone."),
-    diverging(
+    done(
         "conversations.fork.order",
         "API 2.16",
-        "In lists a fork's system message stands where it was made, behind what is shared; in context it stands first.",
-        "V1 lists it first. Here a log is ordered by time, and ids are its cursors.",
+        "A fork's own system message is the first of its lists, and cursors agree; the agent's own list, of all conversations, is by time.",
     ),
     done("conversations.fork.pending", "API 2.16", "A fork leaves out a request for an approval that nobody has answered."),
     done("conversations.search", "RT 7.5", "`conversation_search` looks through all conversations of the agent."),

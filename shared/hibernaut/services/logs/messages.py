@@ -1,7 +1,7 @@
 """Reading the log: pages of an agent's messages and of everybody's, and one row by its id (Letta V1 API, digest 1.5, 2.3, 2.15).
 
 A page counts stored rows, each of which may be shown as several messages or as none, and is always ordered from old to new: `descending`
-only chooses the newest rows. Cursors are chronological whatever the order: `after` is later, `before` is earlier.
+only chooses the newest rows. Cursors are positions in that order whatever the order of the page: `after` is later, `before` is earlier.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.letta_message import LettaMessage
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.run import StoredRun
+from hibernaut.services.logs.conversation_pages import ConversationPages
 from hibernaut.store.agent_logs import AgentLogs
 from hibernaut.store.agents import AgentStore
 from hibernaut.store.conversations import ConversationStore
@@ -53,6 +54,7 @@ class MessageLists:
         self._conversations = conversations
         self._agent_logs = agent_logs
         self._log = log
+        self._pages = ConversationPages(conversations)
 
     def page(self, tenant: str, agent_id: str, query: MessageQuery) -> list[LettaMessage]:
         """A page of an agent's messages. Raises: NotFound for the agent or a cursor."""
@@ -71,27 +73,20 @@ class MessageLists:
         return self._conversations.message(tenant, _log_of(agent_id, conversation), message_id)
 
     def _rows(self, tenant: str, agent_id: str, query: MessageQuery) -> list[Message]:
+        span = IdRange(query.after, query.before)
         if query.conversation_id is None:
-            span = IdRange(query.after, query.before)
-            return self._agent_logs.page(tenant, agent_id, span, limit=query.limit, descending=query.descending)
-        return self._conversations.page(
-            tenant,
-            _log_of(agent_id, query.conversation_id),
-            after=query.after,
-            before=query.before,
-            limit=query.limit,
-            descending=query.descending,
-        )
+            return _by_id(self._agent_logs.page(tenant, agent_id, span, limit=query.limit, descending=query.descending))
+        conversation = _log_of(agent_id, query.conversation_id)
+        return self._pages.page(tenant, conversation, span, limit=query.limit, descending=query.descending)
 
     def conversation_page(self, tenant: str, agent_id: str, conversation: str, query: MessageQuery) -> list[LettaMessage]:
-        """A page of one conversation, really in the order asked for; a cursor that is none of its messages counts as none (digest 1.5)."""
+        """A page of one conversation, in the requested order. A cursor that is none of its messages has no effect (digest 1.5)."""
         agent = self._agents.get(tenant, agent_id)
         given = [cursor for cursor in (query.before, query.after) if cursor is not None]
         known = {row.id for row in self._conversations.messages(tenant, conversation, given)} if given else set()
         before, after = (cursor if cursor in known else None for cursor in (query.before, query.after))
-        rows = self._conversations.page(
-            tenant, conversation, after=after, before=before, limit=query.limit, descending=query.descending
-        )
+        span = IdRange(after, before)
+        rows = self._pages.page(tenant, conversation, span, limit=query.limit, descending=query.descending)
         shown = _shown(rows, query, lambda _row: agent.agent_type if agent else AgentType.LETTA_V1)
         return shown[::-1] if query.descending else shown
 
@@ -108,7 +103,7 @@ class MessageLists:
         )
         if query.conversation_id is not None:
             rows = (row for row in rows if row.conversation_id is None)
-        return self.shown(tenant, list(islice(rows, query.limit)), query)
+        return self.shown(tenant, _by_id(islice(rows, query.limit)), query)
 
     def get(self, tenant: str, message_id: str) -> list[LettaMessage]:
         """What one row is shown as. Raises: NotFound."""
@@ -141,7 +136,7 @@ class MessageLists:
         return self.range(tenant, run.conversation_id or run.agent_id, run.first_message, run.last_message, query)
 
     def shown(self, tenant: str, rows: Sequence[Message], query: MessageQuery) -> list[LettaMessage]:
-        """Rows of any agents, as they are shown; an agent that is gone is taken for one of the default type."""
+        """Rows of any agents as messages, in the order of the rows. An agent that no longer exists counts as one of the default type."""
         agents = self._agents.get_many(tenant, sorted({row.agent_id for row in rows}))
 
         def type_of(row: Message) -> AgentType:
@@ -155,13 +150,16 @@ def _log_of(agent_id: str, conversation: str) -> str:
     return agent_id if conversation == DEFAULT_CONVERSATION else conversation
 
 
+def _by_id(rows: Iterable[Message]) -> list[Message]:
+    return sorted(rows, key=lambda row: row.id)
+
+
 def _shown(rows: Sequence[Message], query: MessageQuery, type_of: Callable[[Message], AgentType]) -> list[LettaMessage]:
-    ordered = sorted(rows, key=lambda row: row.id)
     if query.group_id is not None:
-        ordered = [row for row in ordered if row.group_id == query.group_id]
+        rows = [row for row in rows if row.group_id == query.group_id]
     if not query.include_err:
-        ordered = [row for row in ordered if not row.is_err]
-    return [message for row in ordered for message in render(row, _how(query, type_of(row)))]
+        rows = [row for row in rows if not row.is_err]
+    return [message for row in rows for message in render(row, _how(query, type_of(row)))]
 
 
 def _how(query: MessageQuery, agent_type: AgentType) -> Rendering:
