@@ -63,6 +63,11 @@ class ModelRequest:
     allowed: Sequence[str] | None = None
     cache_key: str | None = None
 
+    @property
+    def callable_tools(self) -> Sequence[ToolSpec]:
+        """The tools that may be called now: what is sent where a provider cannot be told which of its tools are allowed."""
+        return self.tools if self.allowed is None else [tool for tool in self.tools if tool.name in self.allowed]
+
 
 @dataclass(frozen=True, slots=True)
 class ModelToolCall:

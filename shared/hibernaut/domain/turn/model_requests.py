@@ -62,14 +62,17 @@ def model_request(
     """The request of one step. `messages` is the window with its system message first; `system` is the text that replaces that
     message.
 
+    It names all tools of the agent, because a provider's cache of the prefix begins with them; `offered` are those that may be called.
     `timeout` is in seconds.
     """
-    tools = [tool for tool in actor.tools if tool.name in set(offered)]
+    names = set(offered)
     return ModelRequest(
         config=actor.config,
         system=system,
         messages=[row for row in messages if row.role != "system" or row.otid is not None],
-        tools=[specification(actor, tool) for tool in tools],
+        tools=[specification(actor, tool) for tool in actor.tools],
+        allowed=None if names.issuperset(actor.names) else tuple(offered),
+        cache_key=actor.conversation_id or actor.agent_id,
         choice=choice,
         parallel_tool_calls=parallel,
         timeout=timeout,

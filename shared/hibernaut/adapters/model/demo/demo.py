@@ -35,7 +35,7 @@ class DemoModel:
         on_open: OnOpen | None = None,  # noqa: ARG002 - there is no connection
     ) -> ModelReply:
         """As the port says. Never fails; an exception from `on_delta` propagates."""
-        tools = {} if request.choice.mode == "none" else {tool.name: tool for tool in request.tools}
+        tools = {} if request.choice.mode == "none" else {tool.name: tool for tool in request.callable_tools}
         seen = view(request, SIGNATURE)
         step = answer(seen, tools)
         if isinstance(step, DemoText) and step.to_person and not seen.introduced:
@@ -64,7 +64,7 @@ class DemoModel:
             "model": "demo",
             "system": request.system,
             "messages": [{"role": row.role, "content": row.text()} for row in request.messages],
-            "tools": [tool.name for tool in request.tools],
+            "tools": [tool.name for tool in request.callable_tools],
         }
 
     def models(self) -> list[ModelDescription]:

@@ -25,8 +25,8 @@ def payload(request: ModelRequest, *, official: bool) -> JsonObject:
     config = request.config
     reasons = is_openai_reasoning(config.model)
     body: JsonObject = {"model": config.model, "messages": messages(request, developer=reasons)}
-    if request.tools:
-        body["tools"] = [_tool(tool) for tool in request.tools]
+    if tools := request.callable_tools:
+        body["tools"] = [_tool(tool) for tool in tools]
         body["tool_choice"] = _choice(request.choice)
         if not config.model.startswith(("o1", "o3", "o4")):  # the o series refuses the parameter
             body["parallel_tool_calls"] = request.parallel_tool_calls

@@ -1,0 +1,46 @@
+"""A request's tools are the same for a whole window, whatever the rules allow: a provider's cache of the prefix begins with them."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hibernaut.domain.agents.agent_types import spec_of
+from hibernaut.domain.turn.actor import Actor
+from hibernaut.domain.turn.model_requests import model_request, plan
+from hibernaut.schemas.agent import AgentType
+from hibernaut.schemas.llm_config import LLMConfig
+from hibernaut.schemas.tool import Tool
+from hibernaut.schemas.tool_rule import (
+    ChildToolRule,
+    InitToolRule,
+    MaxCountPerStepToolRule,
+    ParentToolRule,
+    TerminalToolRule,
+    ToolRule,
+)
+
+NAMES = ("look", "think", "tell", "write")
+CONFIG = LLMConfig(model="m", model_endpoint_type="openai", context_window=32_000)
+names = st.sampled_from(NAMES)
+rules: st.SearchStrategy[ToolRule] = st.one_of(
+    st.builds(InitToolRule, tool_name=names),
+    st.builds(TerminalToolRule, tool_name=names),
+    st.builds(ChildToolRule, tool_name=names, children=st.lists(names, min_size=1, max_size=2, unique=True)),
+    st.builds(ParentToolRule, tool_name=names, children=st.lists(names, min_size=1, max_size=2, unique=True)),
+    st.builds(MaxCountPerStepToolRule, tool_name=names, max_count_limit=st.integers(1, 2)),
+)
+
+
+@given(st.lists(rules, max_size=4), st.lists(names, max_size=5), st.sampled_from(AgentType))
+def test_tools_never_change_and_allowed_says_which_may_be_called(
+    wanted: list[ToolRule], history: list[str], kind: AgentType
+) -> None:
+    tools = tuple(Tool(id=f"tool-{name}", name=name, json_schema={"name": name}) for name in NAMES)
+    actor = Actor("agent-1", None, "run-1", spec_of(kind), CONFIG, tuple(wanted), tools, frozenset(), "UTC")
+    offered, choice, parallel = plan(actor, history, None)
+    request = model_request(actor, [], "system", offered, choice=choice, parallel=parallel, timeout=1.0)
+    assert [tool.name for tool in request.tools] == list(NAMES)
+    assert {tool.name for tool in request.callable_tools} == set(offered)
+    assert request.allowed is None or set(request.allowed) == set(offered) != set(NAMES)
+    assert request.cache_key == "agent-1"
