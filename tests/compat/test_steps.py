@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
-from letta_client import Letta, NotFoundError, UnprocessableEntityError
+from letta_client import APIStatusError, Letta, NotFoundError, UnprocessableEntityError
 
 from tests.compat.conftest import HANDLE, Make, Said, calls
 
@@ -170,3 +170,24 @@ def test_a_trace_shows_what_was_sent_and_received(
     assert traces[0]["id"].startswith("provider_trace-")
     assert http.get(f"/v1/telemetry/{steps[0].id}").json() == traces[0]
     assert "sk-test" not in str(traces)
+
+
+@pytest.mark.manifest("steps.trace", "steps.telemetry")
+def test_the_trace_of_a_failed_call_shows_what_was_sent_and_the_providers_error(
+    client: Letta, http: httpx.Client, new_agent: Make, said: Said
+) -> None:
+    agent = new_agent()
+    refusal = {"error": {"type": "invalid_request_error", "message": "Unsupported parameter with sk-test."}}
+    said.next({"status": 400, "body": refusal})
+    with pytest.raises(APIStatusError):
+        client.agents.messages.create(agent.id, input="hi")
+    (step,) = client.steps.list(agent_id=agent.id).items
+    assert step.status == "failed"
+    trace = http.get(f"/v1/steps/{step.id}/trace").json()
+    assert http.get(f"/v1/telemetry/{step.id}").json() == trace
+    assert trace["request_json"] == said.server.requests[-1].body
+    answer = trace["response_json"]
+    assert (answer["status"], answer["body"]["error"]["type"]) == (400, "invalid_request_error")
+    assert answer["error"]["type"] == "llm_bad_request"
+    assert "Unsupported parameter" in answer["body"]["error"]["message"]
+    assert "sk-test" not in str(trace)

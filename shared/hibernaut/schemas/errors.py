@@ -25,6 +25,11 @@ HibernautError
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hibernaut.schemas.model_call import Exchange
+
 
 class HibernautError(Exception):
     """The root. `detail` is the `detail` of the HTTP reply; it never contains prompts, message bodies or secrets."""
@@ -184,11 +189,12 @@ class StoreUnavailable(HibernautError):
 
 class ModelError(HibernautError):
     """The provider failed. `retry_after` is in seconds, if the provider stated it; `retryable`: the same request may succeed
-    later.
+    later. `exchange` holds the bodies of the call, for its trace; `received` is empty if the provider sent no error response.
     """
 
     code = "llm_error"
     retryable = False
+    exchange: Exchange | None = None
 
     def __init__(self, detail: str, *, retry_after: float | None = None) -> None:
         self.retry_after = retry_after

@@ -19,7 +19,7 @@ ROWS = (
     done(
         "steps.trace",
         "API 2.15, 4.8",
-        "What a step sent to its provider and received, with the agent, its tags and the run; kept for a day, null where it is off.",
+        "What a step sent to its provider and received (the provider's error too), with the agent, its tags and the run; kept for a day, null if off.",
         "GET /v1/steps/{step_id}/trace",
     ),
     done("steps.telemetry", "API 3", "Answers as the step's trace does.", "GET /v1/telemetry/{step_id}"),

@@ -65,6 +65,18 @@ def test_a_refusal_becomes_one_of_our_errors(spoken: Spoken, status: int, error:
     assert len(spoken.server.requests) == 1
 
 
+def test_an_error_holds_what_was_sent_and_what_the_provider_answered(spoken: Spoken) -> None:
+    refusal = {"type": "error", "error": {"type": "invalid_request_error", "message": "No: Bearer abcdef123456."}}
+    spoken.server.says(status=400, body=refusal)
+    with pytest.raises(ModelBadRequest) as raised:
+        spoken.model.complete(hello(spoken))
+    exchange = raised.value.exchange
+    assert exchange is not None
+    assert exchange.sent == spoken.server.requests[-1].body
+    clean = {"type": "error", "error": {"type": "invalid_request_error", "message": "No: ***"}}
+    assert exchange.received == {"status": 400, "body": clean}
+
+
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_a_redirect_takes_no_prompt_and_no_key_elsewhere(spoken: Spoken, status: int) -> None:
     with ScriptedOpenAI() as elsewhere:

@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,8 @@ from hibernaut.adapters.model.http_stream import HttpAnswer, limits
 from hibernaut.adapters.model.provider_errors import model_error, read_refusal
 from hibernaut.domain.redaction import bare_address
 from hibernaut.schemas.base import Json, JsonObject
-from hibernaut.schemas.errors import ModelAuthentication, ModelConnection, ModelTimeout
+from hibernaut.schemas.errors import ModelAuthentication, ModelConnection, ModelError, ModelTimeout
+from hibernaut.schemas.model_call import Exchange
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -62,14 +63,19 @@ class ProviderClient:
 
     @contextmanager
     def call(self) -> Iterator[ProviderCall]:
-        """A connection for one call. It is reused only if the call succeeds."""
+        """A connection for one call. It is reused only if the call succeeds. A ModelError leaves with the body that was sent."""
         with self._lines.call() as line:
-            yield ProviderCall(self.name, self.url, line.client, line.hang_up, self._headers)
+            call = ProviderCall(self.name, self.url, line.client, line.hang_up, self._headers)
+            try:
+                yield call
+            except ModelError as error:
+                error.exchange = replace(error.exchange or Exchange({}, {}), sent=call.sent)
+                raise
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ProviderCall:
-    """One call. `hang_up` aborts it from any thread.
+    """One call. `hang_up` aborts it from any thread; `sent` is the body of its request.
 
     `post` and `get` return the unread response; `seconds` limits the whole call. Raises: ModelError, by the status, body and headers
     of an error response; ModelTimeout; ModelConnection.
@@ -80,8 +86,10 @@ class ProviderCall:
     client: Client
     hang_up: Callable[[], None]
     headers: Headers
+    sent: JsonObject = field(default_factory=dict)
 
     def post(self, path: str, body: JsonObject, seconds: float, headers: Mapping[str, str] = MappingProxyType({})) -> HttpAnswer:
+        self.sent = body
         sent = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
         return self._send(OutgoingRequest("POST", self.url + path, sent), seconds, headers)
 

@@ -4,6 +4,7 @@ no SDK.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from hibernaut.schemas.errors import (
     ModelRateLimit,
     ModelTimeout,
 )
+from hibernaut.schemas.model_call import Exchange
 
 _LONGEST_MESSAGE = 300
 _SECRET = re.compile(r"\b(?:sk|key|Bearer)[-_ ][\w*.\-]{6,}", re.IGNORECASE)
@@ -53,7 +55,9 @@ _STATUS_OF_KIND = {
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A provider's error response. `status` 200: the error came inside a reply, and `kind` or `code` says more."""
+    """A provider's error response. `status` 200: the error came inside a reply, and `kind` or `code` says more. `body` is
+    the whole response, without what looks like a key.
+    """
 
     provider: str
     status: int
@@ -61,6 +65,7 @@ class Refusal:
     kind: str = ""
     code: str = ""
     retry_after: float | None = None
+    body: Json = None
 
 
 def read_refusal(provider: str, status: int, body: Json, headers: Mapping[str, str]) -> Refusal:
@@ -72,14 +77,17 @@ def read_refusal(provider: str, status: int, body: Json, headers: Mapping[str, s
         fields = {name: str(error.get(name) or "") for name in ("message", "type", "code")}
     else:
         fields = {"message": error if isinstance(error, str) else "", "type": "", "code": ""}
-    return Refusal(provider, status, fields["message"], fields["type"], fields["code"], retry_after(headers))
+    after = retry_after(headers)
+    return Refusal(provider, status, fields["message"], fields["type"], fields["code"], after, _without_keys(body))
 
 
 def model_error(refusal: Refusal) -> ModelError:
     """The error, with the provider's message as far as it may be shown: shortened, and without keys."""
     kind, said = _kind(refusal), _shown(refusal.message)
     why = "the API key was refused" if kind is ModelAuthentication else said or "no reason given"
-    return kind(f"{refusal.provider}: {why} (status {refusal.status})", retry_after=refusal.retry_after)
+    error = kind(f"{refusal.provider}: {why} (status {refusal.status})", retry_after=refusal.retry_after)
+    error.exchange = Exchange(sent={}, received={"status": refusal.status, "body": refusal.body})
+    return error
 
 
 def refuses_streams(error: ModelBadRequest) -> bool:
@@ -115,6 +123,14 @@ def _status(refusal: Refusal) -> int:
     if refusal.code.isdecimal():
         return int(refusal.code)
     return _STATUS_OF_KIND.get(refusal.code) or _STATUS_OF_KIND.get(refusal.kind) or refusal.status
+
+
+def _without_keys(body: Json) -> Json:
+    try:
+        clean: Json = json.loads(_SECRET.sub("***", json.dumps(body)))
+    except RecursionError:
+        return None
+    return clean
 
 
 def _shown(message: str) -> str:

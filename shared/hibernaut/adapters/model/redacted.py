@@ -10,7 +10,7 @@ from dataclasses import replace
 from hibernaut.domain.redaction import Redaction
 from hibernaut.ports.model import Delta, Model, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.errors import HibernautError
+from hibernaut.schemas.errors import HibernautError, ModelError
 from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
 
 
@@ -30,6 +30,8 @@ class RedactedModel:
         except HibernautError as error:
             error.detail = self._redaction.text(error.detail)
             error.args = (error.detail,)
+            if isinstance(error, ModelError) and error.exchange is not None:
+                error.exchange = replace(error.exchange, shown=self._redaction.json)
             raise
         if reply.exchange is None:
             return reply

@@ -286,7 +286,7 @@ def _compacted(turn: Turn, outcome: Compacted) -> Turn:
 def _failed(turn: Turn, outcome: Failed) -> Turn:
     if outcome.overflow and turn.compactions < MAX_COMPACTIONS:
         return replace(turn, overflowed=True)
-    return _stop(turn, outcome.stop_reason, outcome.error)
+    return _stop(turn, outcome.stop_reason, outcome.error, outcome.step_id)
 
 
 def _finished(turn: Turn, _: Finished) -> Turn:
@@ -296,8 +296,8 @@ def _finished(turn: Turn, _: Finished) -> Turn:
     return _stop(turn, action.stop_reason)
 
 
-def _stop(turn: Turn, reason: StopReason, error: RunError | None = None) -> Turn:
-    return replace(turn, state=Stepped((), Usage(), reason, error=error))
+def _stop(turn: Turn, reason: StopReason, error: RunError | None = None, step_id: str | None = None) -> Turn:
+    return replace(turn, state=Stepped((), Usage(), reason, error=error, step_id=step_id))
 
 
 TRANSITIONS: Mapping[tuple[type[State], type[Action] | None, type[Outcome]], Callable[..., Turn]] = {

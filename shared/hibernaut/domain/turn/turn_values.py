@@ -105,11 +105,12 @@ class Compacted:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The model call failed. `overflow`: because the window is too long."""
+    """The model call failed. `overflow`: because the window is too long. `step_id`: the step that its trace names."""
 
     stop_reason: StopReason
     error: RunError
     overflow: bool = False
+    step_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +168,7 @@ class Stepped:
     """The step is complete: its rows, its usage, and why the run stops (None: it continues).
 
     `waiting` are the calls that wait for an approval. `resolved`: the step called no model; calls of an earlier run got their
-    returns.
+    returns. `step_id`: the id of a step without a stamp, if it has one already.
     """
 
     rows: tuple[Message, ...]
@@ -179,6 +180,7 @@ class Stepped:
     error: RunError | None = None
     waiting: tuple[PendingCall, ...] = ()
     resolved: bool = False
+    step_id: str | None = None
 
 
 State = Ready | Asked | Resolving | Stepped

@@ -33,7 +33,7 @@ from hibernaut.services.host import Host
 from hibernaut.services.models.model_retry import SHORTEST_CALL, ModelRetry
 from hibernaut.services.steps.step_work import StepWork, answered_by
 from hibernaut.services.steps.token_stream import DeltaSink
-from hibernaut.services.steps.trace_recorder import TraceRecorder
+from hibernaut.services.steps.trace_recorder import TracedCall, TraceRecorder
 from hibernaut.store.stores import Stores
 
 LONGEST_CALL = 720.0
@@ -86,13 +86,17 @@ class ModelStep:
             reply = self._answered(work, turn, action, hearing, deadline)
         except MODEL_CALL_ERRORS as error:
             logger.warning("model call failed", extra={"run_id": turn.actor.run_id, "code": error.code})
-            return answered_by(replace(work, state=hearing.state), hearing.speaker), failure_of(error)
+            self._trace(work, turn, action, hearing, TracedCall(stamp.step_id, error, self._clock.monotonic() - began))
+            return answered_by(replace(work, state=hearing.state), hearing.speaker), failure_of(error, stamp.step_id)
         timing.llm_ns = int((self._clock.monotonic() - began) * 1e9)
-        asked = turn if hearing.speaker is None else replace(turn, actor=replace(turn.actor, config=hearing.speaker))
-        self._traces.keep(work, stamp.step_id, _request(work, asked, action), reply, seconds=timing.llm_ns / 1e9)
+        self._trace(work, turn, action, hearing, TracedCall(stamp.step_id, reply, timing.llm_ns / 1e9))
         shown = sorted(hearing.telling.shown) if hearing.telling else []
         stamp = stamp.model_copy(update={"streamed": bool(shown), "shown": shown, "fallback": hearing.speaker})
         return answered_by(replace(work, state=hearing.state), hearing.speaker), Replied(as_kept(turn.actor, reply), stamp)
+
+    def _trace(self, work: StepWork, turn: Turn, action: CallModel, hearing: DeltaSink, call: TracedCall) -> None:
+        asked = turn if hearing.speaker is None else replace(turn, actor=replace(turn.actor, config=hearing.speaker))
+        self._traces.keep(work, _request(work, asked, action), call)
 
     def _telling(self, work: StepWork, turn: Turn, stamp: Stamp, action: CallModel) -> DeltaRenderer | None:
         if not work.state.run.options.stream_tokens:
@@ -166,20 +170,20 @@ def _request(work: StepWork, turn: Turn, action: CallModel) -> ModelRequest:
     )
 
 
-def failure_of(error: HibernautError) -> Failed:
-    """What a failed call means for the run (run-time digest 2.7, 2.8)."""
+def failure_of(error: HibernautError, step_id: str | None = None) -> Failed:
+    """What a failed call of a step means for the run (run-time digest 2.7, 2.8)."""
     told = RunError(code=error.code, message=error.detail)
     match error:
         case ContextWindowExceeded():
-            return Failed(StopReason.CONTEXT_WINDOW_OVERFLOW_IN_SYSTEM_PROMPT, told, overflow=True)
+            return Failed(StopReason.CONTEXT_WINDOW_OVERFLOW_IN_SYSTEM_PROMPT, told, overflow=True, step_id=step_id)
         case InvalidModelResponse():
-            return Failed(StopReason.INVALID_LLM_RESPONSE, told)
+            return Failed(StopReason.INVALID_LLM_RESPONSE, told, step_id=step_id)
         case ModelCredits():
-            return Failed(StopReason.INSUFFICIENT_CREDITS, told)
+            return Failed(StopReason.INSUFFICIENT_CREDITS, told, step_id=step_id)
         case ModelError():
-            return Failed(StopReason.LLM_API_ERROR, told)
+            return Failed(StopReason.LLM_API_ERROR, told, step_id=step_id)
         case _:
-            return Failed(StopReason.ERROR, told)
+            return Failed(StopReason.ERROR, told, step_id=step_id)
 
 
 def journal_of(asked: Asked, mark: str, timing: StepTiming) -> Journal:

@@ -83,7 +83,7 @@ def step_record(work: StepWork, stepped: Stepped, timing: StepTiming, now: datet
     config, usage = work.turn.actor.config, stepped.usage
     now_ns = int(now.timestamp() * 1e9)
     return StoredStep(
-        id=stepped.stamp.step_id if stepped.stamp else ids.new("step"),
+        id=stepped.stamp.step_id if stepped.stamp else stepped.step_id or ids.new("step"),
         run_id=work.state.run.id,
         agent_id=work.agent.id,
         conversation_id=work.state.run.conversation_id,

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from hibernaut.domain.redaction import without_words
+from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.errors import ModelBadRequest, ModelError, ModelTimeout
+from hibernaut.schemas.model_call import Exchange
 from hibernaut.services.host import TraceMode
 from hibernaut.store.steps import StepStore
 from tests.support.scripted_model import calls, in_turn, says
@@ -60,6 +64,62 @@ def test_a_redacted_trace_has_the_form_and_none_of_the_words(tmp_path: Path) -> 
         "stream": True,
         "stop": ["<1 characters>"],
     }
+
+
+REFUSED = {"status": 400, "body": {"error": {"type": "invalid_request_error", "message": "planted-refusal"}}}
+
+
+def refused(received: JsonObject = REFUSED) -> ModelBadRequest:
+    """An error as an adapter raises it."""
+    error = ModelBadRequest("openai: planted-refusal (status 400)")
+    error.exchange = Exchange(sent={"model": "m", "input": "planted-question"}, received=received)
+    return error
+
+
+def failed(folder: Path, error: ModelError, mode: TraceMode = "on") -> tuple[World, str]:
+    """A world in which a model call failed, and its run."""
+    world = World(data_in(folder, in_turn(error)), traces=mode)
+    return world, world.send(world.make_agent(), "planted-question")
+
+
+def test_a_failed_call_leaves_what_was_sent_and_the_providers_error(tmp_path: Path) -> None:
+    world, run_id = failed(tmp_path, refused())
+    (step,) = world.stores.steps.of_run(TENANT, run_id)
+    trace = world.stores.traces.get(TENANT, run_id, step.id)
+    assert trace is not None
+    assert (step.status, trace.step_id, trace.run_id) == ("failed", step.id, run_id)
+    assert trace.request_json == {"model": "m", "input": "planted-question"}
+    error = {"type": "llm_bad_request", "message": "openai: planted-refusal (status 400)"}
+    assert trace.response_json == {"error": error, **REFUSED}
+
+
+def test_a_call_without_an_answer_leaves_what_was_sent_too(tmp_path: Path) -> None:
+    world, run_id = failed(tmp_path, ModelTimeout("no answer in time"))
+    (step,) = world.stores.steps.of_run(TENANT, run_id)
+    trace = world.stores.traces.get(TENANT, run_id, step.id)
+    assert trace is not None
+    assert "planted-question" in str(trace.request_json)
+    assert trace.response_json == {"error": {"type": "llm_timeout", "message": "no answer in time"}}
+
+
+def test_of_a_failed_call_redaction_leaves_the_form_and_off_leaves_nothing(tmp_path: Path) -> None:
+    world, run_id = failed(tmp_path / "redacted", refused(), "redacted")
+    (trace,) = traces(world, run_id)
+    assert "planted" not in trace
+    assert "llm_bad_request" in trace
+    assert "invalid_request_error" in trace
+    world, run_id = failed(tmp_path / "off", refused(), "off")
+    assert traces(world, run_id) == []
+
+
+@pytest.mark.parametrize(("mode", "body"), [("on", "\ud800"), ("redacted", json.loads("[" * 900 + "]" * 900))])
+def test_a_body_that_no_trace_can_hold_leaves_the_runs_error_as_it_is(tmp_path: Path, mode: TraceMode, body: Json) -> None:
+    world, run_id = failed(tmp_path, refused({"body": body}), mode)
+    assert traces(world, run_id) == []
+    run = world.stores.runs.get(TENANT, run_id)
+    assert run is not None
+    assert run.run.error is not None
+    assert run.run.error.code == "llm_bad_request"
 
 
 def test_a_trace_that_cannot_be_kept_fails_no_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
