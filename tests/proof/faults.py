@@ -48,9 +48,9 @@ class WatchedBlobs:
     def __init__(self, blobs: Blobs, at: Callable[[str], None]) -> None:
         self._blobs, self._at = blobs, at
 
-    def put(self, key: str, data: bytes) -> None:
+    def put(self, key: str, data: bytes, *, durable: bool = True) -> None:
         self._at("before blob")
-        self._blobs.put(key, data)
+        self._blobs.put(key, data, durable=durable)
         self._at("after blob")
 
     def get(self, key: str) -> bytes:

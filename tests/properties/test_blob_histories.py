@@ -58,8 +58,8 @@ class Dated:
         self._clock = clock
         self._times: dict[str, datetime] = {}
 
-    def put(self, key: str, data: bytes) -> None:
-        self._blobs.put(key, data)
+    def put(self, key: str, data: bytes, *, durable: bool = True) -> None:
+        self._blobs.put(key, data, durable=durable)
         self._times[key] = self._clock.now()
 
     def get(self, key: str) -> bytes:

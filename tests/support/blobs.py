@@ -17,7 +17,7 @@ class MemoryBlobs:
         self._clock = clock or ManualClock()
         self.kept: dict[str, tuple[bytes, datetime]] = {}
 
-    def put(self, key: str, data: bytes) -> None:
+    def put(self, key: str, data: bytes, *, durable: bool = True) -> None:  # noqa: ARG002  memory knows no difference
         self.kept[key] = (data, self._clock.now())
 
     def get(self, key: str) -> bytes:
@@ -38,9 +38,9 @@ class CountingBlobs:
         self._blobs = blobs
         self._on_call = on_call
 
-    def put(self, key: str, data: bytes) -> None:
+    def put(self, key: str, data: bytes, *, durable: bool = True) -> None:
         self._on_call("before put")
-        self._blobs.put(key, data)
+        self._blobs.put(key, data, durable=durable)
         self._on_call("after put")
 
     def get(self, key: str) -> bytes:

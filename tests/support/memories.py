@@ -20,7 +20,7 @@ from hibernaut.schemas.folder import StoredFolder
 from hibernaut.schemas.llm_config import EmbeddingConfig
 from hibernaut.schemas.passage import Archive, Passage
 from hibernaut.services.search.hybrid_search import HybridSearch, SearchResult, SearchScope
-from hibernaut.services.search.index_poll_worker import IndexPollWorker
+from hibernaut.services.search.index_poll_worker import LOOK, IndexPollWorker
 from hibernaut.services.search.indexing import Indexing
 from hibernaut.services.search.reindexing import Reindexing
 from hibernaut.services.search.search_sources import SearchSources
@@ -97,13 +97,17 @@ class Memories:
         where = SearchScope(kind, (ARCHIVE if kind == "passage" else FOLDER,))
         return self.search.passages(TENANT, where, query, limit=limit)
 
-    def worker(self, hook: Hook = lambda _call: None, storing: Callable[[], bool] = lambda: False) -> IndexPollWorker:
+    def worker(
+        self, hook: Hook = lambda _call: None, storing: Callable[[], bool] = lambda: False, *, look: float = LOOK
+    ) -> IndexPollWorker:
         """A worker of the index as a process has it: everything of its own but the files."""
         table, index, embedder = Hooked(self.table, hook), Hooked(self.index, hook), Hooked(HashingEmbedder(), hook)
         stores = stores_over(table, MemoryBlobs(self.clock), self.clock, indexed=True)
         sources = SearchSources(stores, OneEmbedder(embedder))  # type: ignore[arg-type]
         indexing = Indexing(table, stores, index, sources)  # type: ignore[arg-type]
-        return IndexPollWorker(stores.unindexed, indexing, [TENANT], storing=storing)
+        made = IndexPollWorker(stores.unindexed, indexing, [TENANT], storing=storing, look=look)
+        self.stores.unindexed.told = stores.unindexed.told  # what is written beside it is handed to it
+        return made
 
     def reindexing(self) -> Reindexing:
         return Reindexing(self.stores, self.index)

@@ -18,8 +18,10 @@ class BlobEntry(NamedTuple):
 class Blobs(Protocol):
     """The blob store. Thread-safe."""
 
-    def put(self, key: str, data: bytes) -> None:
-        """Write the blob under its key; it is durable when the call returns. Raises: OSError."""
+    def put(self, key: str, data: bytes, *, durable: bool = True) -> None:
+        """Write the blob under its key. It is durable when the call returns, unless `durable` is False: then it outlives the
+        process, but a failure of the machine may lose or truncate it. Raises: OSError.
+        """
 
     def get(self, key: str) -> bytes:
         """The bytes of the blob. Raises: KeyError if there is no such blob, OSError."""

@@ -6,8 +6,8 @@ Only reads stand here, and the changes that a transaction is made of; what belon
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 from hibernaut.ports.table import ABSENT, PRESENT, Check, Condition, Delete, Item, Op, Put, Table, Term, Update, Value
 from hibernaut.schemas.conversation import Head, Segment, Window
@@ -37,6 +37,8 @@ class LoadedConversation:
 
     head: Head
     messages: tuple[Message, ...]
+    size: int | None = field(default=None, compare=False)
+    """Bytes that the messages take in memory, about; None: nobody has counted them yet."""
 
 
 class ConversationStore:
@@ -47,7 +49,7 @@ class ConversationStore:
         self._table = table
         self._codec = codec
         self.logs = LogReader(table, codec)
-        self._kept: LruCache[LoadedConversation] = LruCache(KEPT_BYTES, lambda loaded: sum(map(_bytes, loaded.messages)))
+        self._kept: LruCache[LoadedConversation] = LruCache(KEPT_BYTES, _size)
         self._also_forget: list[Callable[[str, str], None]] = []
 
     def head(self, tenant: str, conversation: str) -> Head | None:
@@ -92,7 +94,7 @@ class ConversationStore:
     def _picture(self, tenant: str, head: Head, *, any_prompt: bool = False) -> LoadedConversation | None:
         kept = self._kept.get(tenant, head.id)
         if kept is not None and kept.head.version == head.version:
-            return LoadedConversation(head, kept.messages)
+            return replace(kept, head=head)
         known: tuple[Message, ...] = ()
         if kept is not None and kept.head.window == head.window and kept.head.version < head.version:
             known = kept.messages[len(head.window.pinned) :]
@@ -106,7 +108,10 @@ class ConversationStore:
             return None
         excluded = set(head.window.pinned)
         fresh = tuple(row for row in tail if row.id not in excluded and is_said(row))
-        return LoadedConversation(head, (*pinned, *known, *fresh))
+        size = None
+        if kept is not None and known:  # what is known was counted when it was kept
+            size = _size(kept) + _bytes_of(pinned) + _bytes_of(fresh) - _bytes_of(kept.messages[: len(head.window.pinned)])
+        return LoadedConversation(head, (*pinned, *known, *fresh), size)
 
     def _pinned(self, tenant: str, head: Head) -> list[Message] | None:
         found = self.logs.messages(tenant, head.id, head.window.pinned, lambda: head.segments)
@@ -119,7 +124,7 @@ class ConversationStore:
 
     def keep(self, tenant: str, loaded: LoadedConversation) -> None:
         """Remember a picture for the next load; the head's version decides whether it still holds."""
-        self._kept.keep(tenant, loaded.head.id, loaded)
+        self._kept.keep(tenant, loaded.head.id, loaded if loaded.size is not None else replace(loaded, size=_size(loaded)))
 
     def appended(self, tenant: str, before: Head, after: Head, rows: Sequence[Message], system: Message | None = None) -> None:
         """One transaction appended these rows to the log of `before`, and rewrote its system message where `system` says so.
@@ -130,8 +135,10 @@ class ConversationStore:
         if kept is None or kept.head.version != before.version or kept.head.window != after.window:
             return
         known = (system, *kept.messages[1:]) if system else kept.messages
+        said = [row for row in rows if is_said(row)]
+        size = _size(kept) + _bytes_of(said) + (_bytes_of([system]) - _bytes_of(kept.messages[:1]) if system else 0)
         head = after.model_copy(update={"version": before.version + 1})
-        self.keep(tenant, LoadedConversation(head, (*known, *(row for row in rows if is_said(row)))))
+        self.keep(tenant, LoadedConversation(head, (*known, *said), size))
 
     def page(
         self,
@@ -258,6 +265,14 @@ def _state(head: Head) -> dict[str, Value]:
 def text_hash(text: str) -> str:
     """What stands for a system message in its head."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _size(loaded: LoadedConversation) -> int:
+    return _bytes_of(loaded.messages) if loaded.size is None else loaded.size
+
+
+def _bytes_of(rows: Iterable[Message]) -> int:
+    return sum(map(_bytes, rows))
 
 
 def _bytes(row: Message) -> int:

@@ -104,6 +104,11 @@ class LogReader:
             rows |= {row.id: row for row in others if row.id in homes[row.id].also or is_said(row)}
         return [rows[message_id] for message_id in message_ids if message_id in rows]
 
+    def there(self, tenant: str, conversation: str, message_ids: Sequence[str]) -> set[str]:
+        """Which of these are the conversation's own rows."""
+        found = self._table.get_many([keys.message(tenant, conversation, message_id) for message_id in message_ids])
+        return {keys.last_part(key.sk) for key in found}
+
     def first(self, tenant: str, conversations: Sequence[str], message_id: str) -> Message | None:
         """A row, in whichever of these logs it stands."""
         found = self._table.get_many([keys.message(tenant, conversation, message_id) for conversation in conversations])

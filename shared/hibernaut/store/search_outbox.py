@@ -56,13 +56,13 @@ class IndexBuild:
 
 
 class SearchOutbox:
-    """`kept` False: there is no index here, and nobody would take the pointers away. `told` is called when there are new ones in the
-    table: whoever then looks finds them."""
+    """`kept` False: there is no index here, and nobody would take the pointers away. `told` is called with the pointers that this
+    process has written, once they stand in the table."""
 
     def __init__(self, table: Table, *, kept: bool = True) -> None:
         self._table = table
         self._kept = kept
-        self.told: Callable[[], None] = _nobody
+        self.told: Callable[[Sequence[Pointer]], None] = _nobody
 
     def rows(self, tenant: str, agent_id: str, log: str, rows: Sequence[Message]) -> list[Put]:
         """The change that goes with new rows of a log; none where recall would not find any of them."""
@@ -79,9 +79,12 @@ class SearchOutbox:
         return [_put(tenant, place, state, kind, ids, within or place)]
 
     def written(self, changes: Sequence[Change]) -> None:
-        """What has been written: whoever follows the pointers is told if there is one among it."""
-        if self.told is not _nobody and any(isinstance(each, Put) and keys.is_unindexed(each.key) for each in changes):
-            self.told()
+        """What has been written: whoever follows the pointers is told those that are among it."""
+        if self.told is _nobody:
+            return
+        pointers = [_read(each.item) for each in changes if isinstance(each, Put) and keys.is_unindexed(each.key)]
+        if pointers:
+            self.told(pointers)
 
     def again(self, tenant: str, place: str, kind: Kind, ids: Sequence[str], *, within: str, build: int) -> list[Put]:
         """The change that points to things which the index knew before it was emptied."""
@@ -154,8 +157,8 @@ class SearchOutbox:
         return Update(keys.reindexing(tenant), set={"number": after.number, "stage": after.stage}, when=when)
 
 
-def _nobody() -> None:
-    return None
+def _nobody(pointers: Sequence[Pointer]) -> None:
+    del pointers
 
 
 def _put(tenant: str, place: str, state: State, kind: Kind, ids: Sequence[str], within: str, build: int = 0) -> Put:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import ValidationError
+
 from hibernaut.ports.blobs import Blobs
 from hibernaut.schemas.trace import ProviderTrace
 from hibernaut.store import keys
@@ -15,11 +17,12 @@ class Traces:
 
     def put(self, tenant: str, trace: ProviderTrace) -> None:
         """Raises: OSError."""
-        self._blobs.put(keys.trace(tenant, trace.run_id, trace.step_id), trace.model_dump_json().encode())
+        key = keys.trace(tenant, trace.run_id, trace.step_id)
+        self._blobs.put(key, trace.model_dump_json().encode(), durable=False)
 
     def get(self, tenant: str, run_id: str, step_id: str) -> ProviderTrace | None:
-        """Raises: OSError."""
+        """None also where the machine failed while the trace was written. Raises: OSError."""
         try:
             return ProviderTrace.model_validate_json(self._blobs.get(keys.trace(tenant, run_id, step_id)))
-        except KeyError:
+        except (KeyError, ValidationError):
             return None

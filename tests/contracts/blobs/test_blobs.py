@@ -135,6 +135,16 @@ def test_no_key_names_a_place_outside_of_the_folder(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["blobs"]
 
 
+def test_a_blob_that_need_not_be_durable_waits_for_no_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr("os.fsync", synced.append)
+    blobs = DiskBlobs(tmp_path)
+    blobs.put(KEY, b"x", durable=False)
+    assert (synced, blobs.get(KEY)) == ([], b"x")
+    blobs.put(KEY, b"y")
+    assert (len(synced), blobs.get(KEY)) == (4 if hasattr(os, "O_DIRECTORY") else 1, b"y"), "the file and its folders"
+
+
 def test_a_write_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_handle: int) -> None:
         raise OSError(28, "No space left on device")

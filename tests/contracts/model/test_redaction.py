@@ -62,6 +62,21 @@ def test_a_secret_is_in_no_text_of_a_json_value(value: str, before: str, behind:
     assert redaction.json({"a": ["b", 1.5, True]}) == {"a": ["b", 1.5, True]}
 
 
+any_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(any_json, st.lists(st.text(min_size=SHORTEST, max_size=9), max_size=3), st.integers(0, 3))
+def test_a_value_is_searched_as_a_whole_and_walked_only_where_a_secret_stands(value: object, secrets: list[str], at: int) -> None:
+    redaction = Redaction(secrets)
+    value = [value, {"deep": [f"<{each}>" for each in secrets[at:]]}]
+    assert redaction.json(value) == redaction._walked(value)
+    plain = {"a": ["no secret", 1]}
+    assert Redaction(["s3cret-k3y"]).json(plain) is plain
+
+
 @pytest.mark.parametrize(
     ("address", "shown"), [("http://a:b@h:1/v1", "http://h:1/v1"), ("https://h/v1", "https://h/v1"), ("", "")]
 )

@@ -12,7 +12,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import tempfile
+import secrets
 import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -37,22 +37,22 @@ class DiskBlobs:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def put(self, key: str, data: bytes) -> None:
-        """Write beside, then rename: a reader finds all or nothing. On the disk when it returns. Raises: OSError."""
+    def put(self, key: str, data: bytes, *, durable: bool = True) -> None:
+        """Write beside, then rename: a reader finds all or nothing. On the disk when it returns, if `durable`. Raises: OSError."""
         path = self._path(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, beside = tempfile.mkstemp(dir=path.parent, prefix=_WRITING)
+        beside, handle = _created(path.parent)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(quote(key, safe="/", errors="surrogatepass").encode() + b"\n")
                 file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(beside).replace(path)
+                if durable:
+                    file.flush()
+                    os.fsync(file.fileno())
+            os.replace(beside, path)
         except OSError:
             Path(beside).unlink(missing_ok=True)
             raise
-        for folder in (path.parent, path.parent.parent, self._folder):
+        for folder in (path.parent, path.parent.parent, self._folder) if durable else ():
             _settle(folder)
 
     def get(self, key: str) -> bytes:
@@ -114,6 +114,17 @@ class DiskBlobs:
 def _opened(path: Path) -> BinaryIO:
     """The file itself, never what a link names: a link would read whatever file of the user it points to. Raises: OSError."""
     return os.fdopen(os.open(path, os.O_RDONLY | _NOT_THROUGH_LINKS), "rb")
+
+
+def _created(folder: Path) -> tuple[str, int]:
+    """A new file for writing, beside its later place, and its handle. The folder is made where it is missing. Raises: OSError."""
+    path = os.path.join(folder, _WRITING + secrets.token_hex(8))
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOT_THROUGH_LINKS | getattr(os, "O_BINARY", 0)
+    try:
+        return path, os.open(path, flags, 0o600)
+    except FileNotFoundError:
+        folder.mkdir(parents=True, exist_ok=True)
+        return path, os.open(path, flags, 0o600)
 
 
 def _digest(key: str) -> str:

@@ -35,7 +35,7 @@ class S3Blobs:
         once = Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=TIMEOUT_S)
         return boto3.session.Session().client("s3", config=once)
 
-    def put(self, key: str, data: bytes) -> None:
+    def put(self, key: str, data: bytes, *, durable: bool = True) -> None:  # noqa: ARG002  all of S3 is durable
         """Write; durable when it returns. Raises: OSError."""
         from botocore.exceptions import BotoCoreError, ClientError
 

@@ -16,16 +16,15 @@ from collections.abc import Callable, Sequence
 from hibernaut.ports.table import Key
 from hibernaut.schemas.errors import place_of
 from hibernaut.services.search.indexing import Indexing
+from hibernaut.services.search.pointer_queue import PointerQueue
 from hibernaut.store.search_outbox import Pointer, SearchOutbox
 
 WORKERS = 2
 """Threads: an embedder uses one core each."""
-PAGE = 64
-"""Pointers that are looked up at once."""
 LOOK = 2.0
-"""Seconds after which the pump looks by itself: for what was written before it began to listen."""
-MOST_SET_ASIDE = 1_000
-"""Pointers that could not be indexed which it passes over, until nothing else is left."""
+"""Seconds without a new pointer after which the table is scanned, for pointers that nobody has handed over."""
+GATHER = 0.1
+"""Seconds for which new pointers are gathered: one batch of a turn's messages costs little more than one message."""
 REST = 5.0
 """Seconds that it rests when something could not be indexed."""
 LOOKS_BEFORE_ASKING = 300
@@ -46,24 +45,21 @@ class IndexPollWorker:
         *,
         workers: int = WORKERS,
         look: float = LOOK,
+        gather: float = GATHER,
         storing: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`storing`: whether uploads are being read and stored now."""
-        self._unindexed = unindexed
+        """`storing`: whether uploads are being read and stored now. `look` and `gather` in seconds, as `LOOK` and `GATHER`."""
         self._indexing = indexing
         self._tenants = tenants
         self._look = look
+        self._gather = gather
         self._storing = storing
-        self._lock = threading.Lock()
-        self._waiting: list[Pointer] = []
-        self._taken: set[Key] = set()
-        self._aside: set[Key] = set()
-        self._told = threading.Event()
+        self._queue = PointerQueue(unindexed, tenants)
         self._stopping = threading.Event()
         self._threads = [
             threading.Thread(target=self._work, args=[n == 0], name=f"index-{n}", daemon=True) for n in range(workers)
         ]
-        unindexed.told = self._told.set
+        unindexed.told = self._queue.hand
 
     def start(self) -> None:
         for thread in self._threads:
@@ -72,35 +68,37 @@ class IndexPollWorker:
     def close(self) -> None:
         """Finish what is at hand; what is left is taken up at the next start."""
         self._stopping.set()
-        self._told.set()
+        self._queue.close()
         for thread in self._threads:
             if thread.is_alive():
                 thread.join()
 
     def drain(self) -> bool:
         """Take all that stands there now, on the caller's thread. False: something could not be indexed."""
-        well = True
-        self._aside.clear()
-        while (pointer := self._next()) is not None:
-            well = self._take(pointer) and well
-            if not well:
-                break
-        return well
+        self._queue.look(again=True)
+        while batch := self._next():
+            if not self._take(batch):
+                return False
+        return True
 
-    def _work(self, asks: bool) -> None:
-        """`asks`: this thread asks again for what was refused, as soon as there is nothing else, and then from time to time."""
+    def _work(self, leads: bool) -> None:
+        """`leads`: this thread also scans the table when nothing is handed over, and asks again for what was refused: at the start as
+        soon as there is nothing else, and then from time to time."""
         _step_back()
-        idle = 0
+        idle = asks_at = 0
         while not self._stopping.is_set():
-            self._told.clear()
             try:
-                pointer = self._next()
-                if pointer is None:
-                    if asks and idle % LOOKS_BEFORE_ASKING == 0:
-                        self._ask_again()
-                    idle += not self._told.wait(self._look)
-                elif not self._take(pointer):
-                    self._stopping.wait(REST)
+                batch = self._next()
+                if batch:
+                    if not self._take(batch):
+                        self._stopping.wait(REST)
+                    continue
+                if leads and idle >= asks_at:
+                    self._ask_again()
+                    asks_at = idle + (1 if self._queue.news else LOOKS_BEFORE_ASKING)
+                if not self._queue.wait(self._look, self._gather) and leads:
+                    idle += 1
+                    self._queue.look()
             except Exception as error:  # noqa: BLE001  the thread ends here; what it could not read waits for the next try
                 logger.error("index pump failed", extra={"error": type(error).__qualname__, "place": place_of(error)})
                 self._stopping.wait(REST)
@@ -108,42 +106,19 @@ class IndexPollWorker:
     def _ask_again(self) -> None:
         """Embed what was refused, if nobody refuses any more, until there is something new."""
         for tenant in self._tenants:
-            self._indexing.ask_again(tenant, going=lambda: not self._told.is_set())
+            self._indexing.ask_again(tenant, going=lambda: not self._queue.news)
 
-    def _next(self) -> Pointer | None:
-        """One pointer that nobody else here is at; what could not be indexed stands behind all others."""
-        with self._lock:
-            if not self._waiting:
-                most = PAGE + len(self._aside)
-                found = [each for tenant in self._tenants for each in self._unindexed.everywhere(tenant, most)]
-                free = [each for each in found if each.key not in self._taken | self._aside and each.state != "AGAIN"]
-                urgent = [each for each in reversed(free) if each.state != "EMBED"]
-                waits = [] if self._storing() else free[:1]
-                self._waiting = urgent or waits  # after each that only waits for vectors, what is new is looked for again
-            if not self._waiting:
-                self._aside.clear()
-                return None
-            pointer = self._waiting.pop()
-            self._taken.add(pointer.key)
-            return pointer
+    def _next(self) -> list[Pointer]:
+        return self._queue.next(vectors=not self._storing())
 
-    def _take(self, pointer: Pointer) -> bool:
-        well = False
+    def _take(self, batch: Sequence[Pointer]) -> bool:
+        """Whether all of them were indexed."""
+        left: Sequence[Key] = [pointer.key for pointer in batch]
         try:
-            well = not self._indexing.take([(pointer.key, {})]).left
+            left = self._indexing.take([(pointer.key, {}) for pointer in batch]).left
         finally:
-            with self._lock:
-                self._taken.discard(pointer.key)
-                if not well:
-                    self._set_aside(pointer.key)
-        return well
-
-    def _set_aside(self, key: Key) -> None:
-        """What else there is comes first, and is looked up anew: an archive whose model is out of reach keeps nothing else waiting."""
-        self._waiting.clear()
-        if len(self._aside) >= MOST_SET_ASIDE:
-            self._aside.clear()
-        self._aside.add(key)
+            self._queue.settle(batch, left)
+        return not left
 
 
 def _step_back() -> None:

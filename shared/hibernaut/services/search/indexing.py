@@ -12,7 +12,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hibernaut.domain.search import index_documents
 from hibernaut.domain.search.index_documents import in_context, place_of
@@ -27,6 +27,8 @@ from hibernaut.store.stores import Stores
 
 EMBEDDED_AT_ONCE = 32
 """Texts that are embedded together; between them others get their turn."""
+MOST_TOGETHER = 32
+"""Pointers that are indexed together at most; one transaction takes them away."""
 MOST_REFUSED = 10_000
 """Pointers of a tenant to what was refused that are looked up at once."""
 MOST_REFUSALS = 3
@@ -62,22 +64,23 @@ class Indexing:
         named = [key for key, new in told if new is not None and keys.is_unindexed(key)]
         items = self._table.get_many(named)
         there = [self._stores.unindexed.read(items[key]) for key in dict.fromkeys(named) if key in items]
-        standing = [pointer for pointer in there if pointer.state != "AGAIN"]
+        groups = _groups(pointer for pointer in there if pointer.state != "AGAIN")
         left: list[Key] = []
-        for place, pointer in enumerate(standing):
+        done = 0
+        for number, group in enumerate(groups):
             try:
-                changes = self._index_one(pointer)
+                changes = self._brought(group)
             except IndexAsleep as error:
-                _not_yet(pointer, error)
-                rest = [each.key for each in standing[place:]]
-                return IndexedBatch(place - len(left), (*left, *rest), asleep=True)
+                _not_yet(group, error)
+                rest = [pointer.key for later in groups[number:] for pointer in later]
+                return IndexedBatch(done, (*left, *rest), asleep=True)
             except (EmbedderFailed, ValueError) as error:
-                _not_yet(pointer, error)
-                left.append(pointer.key)
+                _not_yet(group, error)
+                left += [pointer.key for pointer in group]
             else:
-                with suppress(ConditionFailed):  # another worker was faster, or it was written anew: then it stays
-                    self._settle(pointer, changes)
-        return IndexedBatch(len(standing) - len(left), tuple(left))
+                self._settle_all(group, changes)
+                done += len(group)
+        return IndexedBatch(done, tuple(left))
 
     def ask_again(self, tenant: str, *, going: Callable[[], bool]) -> None:
         """Embed what was refused, where nobody refuses any more, as long as it is `going`. Raises: nothing of the index's or the
@@ -90,14 +93,23 @@ class Indexing:
             if failures[space.name] >= MOST_REFUSALS:
                 continue
             try:
-                changes = self._index_one(pointer)
+                changes = self._brought([pointer])
             except IndexAsleep:
                 return
             except (EmbedderFailed, ValueError):
                 failures[space.name] += 1
             else:
-                with suppress(ConditionFailed):
-                    self._settle(pointer, changes)
+                self._settle_all([pointer], changes)
+
+    def _settle_all(self, group: Sequence[Pointer], changes: Sequence[Sequence[Change]]) -> None:
+        """Write what follows of each pointer, together if nobody has touched any of them meanwhile."""
+        if len(group) > 1:
+            with suppress(ConditionFailed):
+                return self._stores.writer.write(*(change for some in changes for change in some))
+        for pointer, some in zip(group, changes, strict=True):
+            with suppress(ConditionFailed):  # another worker was faster, or it was written anew: then it stays
+                self._settle(pointer, some)
+        return None
 
     def _settle(self, pointer: Pointer, changes: Sequence[Change]) -> None:
         """Write what follows, and count with it what was embedded of a file, so that nothing is counted twice or not at all: by the
@@ -116,29 +128,33 @@ class Indexing:
             return
         self._stores.files.complete(pointer.tenant, pointer.within)
 
-    def _index_one(self, pointer: Pointer) -> list[Change]:
-        """What is written when the index knows: the pointer is done with, or leaves only the embedding to be done.
+    def _brought(self, group: Sequence[Pointer]) -> list[list[Change]]:
+        """What is written of each pointer when the index knows: it is done with, or leaves only the embedding to be done.
 
         Raises: IndexAsleep, EmbedderFailed.
         """
+        pointer = _joined(group)
         unindexed, space = self._stores.unindexed, self._sources.space_of(pointer)
         read = self._sources.read(pointer)
         self.remove(pointer.tenant, pointer.within, read.gone)
+        follows: Callable[[Pointer], list[Change]] = self._done
         if pointer.state == "NEW" and pointer.kind == "file" and space.embedder is not None and read.documents:
             self._index.put(space.name, read.documents)
-            self._forget_deleted(pointer, read.documents)
-            return unindexed.worded(pointer)
-        try:
-            self._put(pointer, read.documents, space)
-            changes: list[Change] = [unindexed.forget(pointer)]
-        except EmbedderFailed as error:
-            if error.retryable or pointer.state == "AGAIN":
-                raise
-            self._say_refused(space, error)
-            self._index.put(space.name, read.documents)
-            changes = unindexed.refused(pointer)
+            follows = unindexed.worded
+        else:
+            try:
+                self._put(group, read.documents, space)
+            except EmbedderFailed as error:
+                if error.retryable or pointer.state == "AGAIN":
+                    raise
+                self._say_refused(space, error)
+                self._index.put(space.name, read.documents)
+                follows = unindexed.refused
         self._forget_deleted(pointer, read.documents)
-        return changes
+        return [follows(each) for each in group]
+
+    def _done(self, pointer: Pointer) -> list[Change]:
+        return [self._stores.unindexed.forget(pointer)]
 
     def _say_refused(self, space: EmbeddingSpace, error: EmbedderFailed) -> None:
         """Once, until it embeds again."""
@@ -153,7 +169,7 @@ class Indexing:
         if written:
             self.remove(pointer.tenant, pointer.within, self._sources.gone(pointer))
 
-    def _put(self, pointer: Pointer, documents: Sequence[IndexDocument], space: EmbeddingSpace) -> None:
+    def _put(self, group: Sequence[Pointer], documents: Sequence[IndexDocument], space: EmbeddingSpace) -> None:
         """Write documents, embedded where somebody can, each with a little of what stands before it.
 
         Raises: IndexAsleep, EmbedderFailed.
@@ -161,7 +177,7 @@ class Indexing:
         if space.embedder is None:
             self._index.put(space.name, documents)
             return
-        ordered = self._from_before(pointer, documents)
+        ordered = self._with_texts_before(group, documents)
         before: Vector | None = None
         for start in range(0, len(ordered), EMBEDDED_AT_ONCE):
             fresh = list[IndexDocument]()
@@ -172,11 +188,20 @@ class Indexing:
             self._index.put(space.name, fresh)
             self._refusing.discard(space.name)
 
-    def _from_before(self, pointer: Pointer, documents: Sequence[IndexDocument]) -> list[IndexDocument]:
-        """In the order in which they stand, behind the text before the first, which has no id here and is embedded with them."""
+    def _with_texts_before(self, group: Sequence[Pointer], documents: Sequence[IndexDocument]) -> list[IndexDocument]:
+        """In the order in which they stand. Where a pointer's first document does not stand right behind another one here, the text
+        before it comes first, which has no id here and is embedded with them."""
         ordered = sorted(documents, key=lambda document: document.id)
-        text = self._sources.text_before(pointer, place_of(ordered[0].id)[1]) if ordered else None
-        return [ordered[0].model_copy(update={"id": "", "text": text}), *ordered] if text else ordered
+        there = {place_of(document.id)[1] for document in ordered}
+        firsts = [min(found) for pointer in group if (found := there.intersection(pointer.ids))]
+        texts = self._sources.texts_before(_joined(group), firsts) if firsts else {}
+        chain: list[IndexDocument] = []
+        for document in ordered:
+            text = texts.get(place_of(document.id)[1])
+            if text and not (chain and chain[-1].text == text):
+                chain.append(document.model_copy(update={"id": "", "text": text}))
+            chain.append(document)
+        return chain
 
     def _embedded(self, embedder: Embedder, documents: Sequence[IndexDocument]) -> Sequence[IndexDocument]:
         """With their vectors; as they are, to be found by words, where these texts can never be embedded.
@@ -204,5 +229,22 @@ class Indexing:
             self._index.remove(name, index_documents.gone(tenant, within, ids))
 
 
-def _not_yet(pointer: Pointer, error: Exception) -> None:
-    logger.warning("not indexed yet", extra={"kind": pointer.kind, "reason": type(error).__name__})
+def _groups(pointers: Iterable[Pointer]) -> list[list[Pointer]]:
+    """Pointers that are indexed together, in the order of their first: what is new of one log or one archive. Pieces of files have
+    pointers that name many, and are counted one pointer at a time."""
+    groups: dict[tuple[object, ...], list[Pointer]] = {}
+    for pointer in pointers:
+        own = pointer.key if pointer.kind == "file" or pointer.state != "NEW" else None
+        groups.setdefault((pointer.tenant, pointer.kind, pointer.place, pointer.within, own), []).append(pointer)
+    return [some[at : at + MOST_TOGETHER] for some in groups.values() for at in range(0, len(some), MOST_TOGETHER)]
+
+
+def _joined(group: Sequence[Pointer]) -> Pointer:
+    """One that names all that these name: for reading, not for writing."""
+    ids = dict.fromkeys(record_id for pointer in group for record_id in pointer.ids)
+    return replace(group[0], ids=tuple(ids))
+
+
+def _not_yet(group: Sequence[Pointer], error: Exception) -> None:
+    extra = {"kind": group[0].kind, "pointers": len(group), "reason": type(error).__name__}
+    logger.warning("not indexed yet", extra=extra)

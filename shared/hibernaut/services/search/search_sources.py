@@ -17,6 +17,8 @@ from hibernaut.store.search_outbox import Pointer
 from hibernaut.store.stores import Stores
 
 Record = Message | Passage
+JUST_BEFORE = 2
+"""Rows of a log before a message that are read first: in a plain talk the row before it is the text before it."""
 LOOK_BACK = 8
 """Rows of a log before a message among which the one before it is looked for: calls and returns stand between."""
 MOST_PLACES_READ = 4
@@ -102,16 +104,37 @@ class SearchSources:
         gone = [record_id for record_id in pointer.ids if record_id not in records]
         return SourceDocuments([document for document in documents if document is not None], gone)
 
-    def text_before(self, pointer: Pointer, record_id: str) -> str | None:
-        """The text that stands before a record where it lies; None where there is none, or nobody looks for it."""
+    def texts_before(self, pointer: Pointer, record_ids: Sequence[str]) -> dict[str, str | None]:
+        """The text that stands before each of these records where they lie; None where there is none, or nobody looks for it."""
+        if pointer.kind != "message" or len(record_ids) == 1:
+            return {record_id: self._text_before(pointer, record_id) for record_id in record_ids}
+        ordered = sorted(record_ids)
+        # Rows that are indexed together mostly stand together: one read of the newest rows shows what is before each of them.
+        read, whole = self._said_before(pointer, ordered[-1], LOOK_BACK + 2 * (len(ordered) - 1))
+        found: dict[str, str | None] = {}
+        for record_id in ordered:
+            near = next((text for row_id, text in read if row_id < record_id), None)
+            found[record_id] = near if near or whole else self._text_before(pointer, record_id)
+        return found
+
+    def _text_before(self, pointer: Pointer, record_id: str) -> str | None:
         tenant, within = pointer.tenant, pointer.within
         if pointer.kind == "message":
-            span = IdRange(None, record_id)
-            rows = self._stores.conversations.logs.rows(tenant, within, (), span, limit=LOOK_BACK, descending=True)
-            return next((text for row in rows if (text := index_documents.said(row)) is not None), None)
+            for limit in (JUST_BEFORE, LOOK_BACK):
+                said, whole = self._said_before(pointer, record_id, limit)
+                if said or whole:
+                    return said[0][1] if said else None
+            return None
         before = self._stores.passages.before if pointer.kind == "passage" else self._stores.passages.piece_before
         found = before(tenant, within, record_id)
         return found.text if found else None
+
+    def _said_before(self, pointer: Pointer, record_id: str, limit: int) -> tuple[list[tuple[str, str]], bool]:
+        """Ids and texts of what was said in the newest rows of a log before one, the newest first; and whether the log has no others."""
+        span = IdRange(None, record_id)
+        rows = self._stores.conversations.logs.rows(pointer.tenant, pointer.within, (), span, limit=limit, descending=True)
+        said = [(row.id, text) for row in rows if (text := index_documents.said(row)) is not None]
+        return said, len(rows) < limit
 
     def gone(self, pointer: Pointer) -> list[str]:
         """The ids of which there is no record, as `read` tells them, without making documents of the others."""
@@ -122,7 +145,9 @@ class SearchSources:
         tenant, within, ids = pointer.tenant, pointer.within, pointer.ids
         match pointer.kind:
             case "message":
-                return self.records(tenant, "message", within, ids).keys()
+                there = self._stores.conversations.logs.there(tenant, within, ids)
+                missing = [one for one in ids if one not in there]
+                return there | self.records(tenant, "message", within, missing).keys() if missing else there
             case "passage":
                 return self._stores.passages.there(tenant, within, ids)
             case "file":

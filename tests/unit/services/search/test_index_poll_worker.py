@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hibernaut.ports.embedder import EmbedderFailed
-from hibernaut.services.search import index_poll_worker
+from hibernaut.services.search import index_poll_worker, pointer_queue
 from hibernaut.store.search_outbox import EMBEDDED_TOGETHER
 from tests.support.memories import ARCHIVE, FILE, memories
 from tests.support.world import TENANT
@@ -54,12 +54,13 @@ def test_vectors_wait_while_uploads_are_stored_and_words_do_not(tmp_path: Path) 
 
 def test_the_pump_is_told_when_what_is_new_can_be_read_and_of_nothing_else(tmp_path: Path) -> None:
     memory = memories(tmp_path)
-    seen: list[int] = []
-    memory.stores.unindexed.told = lambda: seen.append(memory.stores.unindexed.waiting(TENANT))
+    seen: list[tuple[int, list[str]]] = []
+    outbox = memory.stores.unindexed
+    outbox.told = lambda pointers: seen.append((outbox.waiting(TENANT), [pointer.kind for pointer in pointers]))
     memory.write("passage", "one")
     memory.write("file", "two")
     memory.stores.writer.write(memory.stores.files.fence(TENANT, FILE))
-    assert seen == [1, 2]
+    assert seen == [(1, ["passage"]), (2, ["file"])]
     memory.close()
 
 
@@ -75,7 +76,7 @@ def test_an_archive_that_nobody_can_embed_keeps_nothing_else_waiting(tmp_path: P
             indexed.set()
 
     memory.write("file", "a piece, which is known by its words before it is embedded")
-    for number in range(index_poll_worker.PAGE + 6):
+    for number in range(pointer_queue.PAGE + 6):
         memory.write("passage", f"cannot be embedded {number}")
     pump = memory.worker(hook)
     pump.start()
