@@ -72,6 +72,7 @@ class ConversationStore:
         head.messages = int(item["messages"])
         head.newest = str(item.get("newest", "")).split()
         head.counted, head.reported = int(item.get("counted", 0)), int(item.get("reported", 0))
+        head.measured_with = str(item.get("measured_with", ""))
         head.calls_open = {"yes": True, "no": False}.get(str(item.get("calls_open", "")))
         return head
 
@@ -257,6 +258,7 @@ def _state(head: Head) -> dict[str, Value]:
         "newest": " ".join(head.newest),
         "counted": head.counted,
         "reported": head.reported,
+        "measured_with": head.measured_with,
         "messages": head.messages,
         "calls_open": {True: "yes", False: "no", None: ""}[head.calls_open],
     }

