@@ -1,0 +1,1 @@
+"""Google's Gemini API, and the same models on Vertex AI."""

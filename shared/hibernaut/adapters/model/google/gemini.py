@@ -1,0 +1,103 @@
+"""Gemini's `generateContent`, at Google's API or at a compatible address. The key is sent as `x-goog-api-key`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from urllib.parse import quote
+
+from hibernaut.adapters.model.context_windows import ContextWindows, Limits, ProviderPlace
+from hibernaut.adapters.model.google import gemini_messages, gemini_replies
+from hibernaut.adapters.model.provider_client import ProviderCall, ProviderClient, fixed
+from hibernaut.domain.redaction import bare_address
+from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
+from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.errors import ModelError
+from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
+
+OFFICIAL_URL = "https://generativelanguage.googleapis.com/v1beta"
+LIST_SECONDS = 5.0
+MOST_PAGES = 10
+"""Pages of 1,000 models that are read of the list."""
+_OTHER_USES = re.compile(r"embedding|imagen|veo|tts|image|live|audio|aqa|robotics|computer-use")
+
+
+class GeminiModel:
+    """One address that speaks `generateContent`. Without `base_url` it is Google's own."""
+
+    def __init__(
+        self, *, api_key: str | None, base_url: str | None = None, windows: ContextWindows, name: str = "google_ai"
+    ) -> None:
+        url = (base_url or OFFICIAL_URL).rstrip("/")
+        self._windows = windows
+        self._place = ProviderPlace(name, "google_ai", bare_address(url))
+        self._client = ProviderClient(name, url, fixed({"x-goog-api-key": api_key or "none"}))
+
+    def complete(
+        self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None, on_open: OnOpen | None = None
+    ) -> ModelReply:
+        """As the port says."""
+        body = self.payload(request)
+        with self._client.call() as call:
+            if on_open is not None:
+                on_open(call.hang_up)
+            return self._answered(call, request, body, on_delta)
+
+    def _answered(
+        self, call: ProviderCall, request: ModelRequest, body: JsonObject, on_delta: Callable[[Delta], None] | None
+    ) -> ModelReply:
+        name, model = self._place.name, request.config.model
+        method = "generateContent" if on_delta is None else "streamGenerateContent?alt=sse"
+        with call.post(f"/models/{quote(model, safe='')}:{method}", body, request.timeout) as answer:
+            if on_delta is None or not answer.streams:
+                return gemini_replies.whole(name, model, answer.body(), sent=body)
+            return gemini_replies.streamed(name, model, answer.events(), on_delta, sent=body)
+
+    def payload(self, request: ModelRequest) -> JsonObject:
+        """As the port says."""
+        return gemini_messages.payload(request, provider=self._place.name)
+
+    def models(self) -> list[ModelDescription]:
+        """The listed models that generate text, with the limits that the API reports."""
+        try:
+            rows = self._listed()
+        except ModelError:
+            return []
+        found = [self._described(row) for row in rows if _generates_text(row)]
+        return sorted(found, key=lambda each: each.model)
+
+    def embedding_models(self) -> list[EmbeddingModelDescription]:
+        """None: embeddings by this wire are not served."""
+        return []
+
+    def _listed(self) -> list[JsonObject]:
+        rows: list[JsonObject] = []
+        page = ""
+        with self._client.call() as call:
+            for _ in range(MOST_PAGES):
+                with call.get(f"/models?pageSize=1000{page}", LIST_SECONDS) as answer:
+                    body = answer.body()
+                found = body.get("models")
+                rows += [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
+                token = body.get("nextPageToken")
+                if not isinstance(token, str) or not re.fullmatch(r"[\w.=~-]+", token):
+                    break
+                page = f"&pageToken={token}"
+        return rows
+
+    def _described(self, row: JsonObject) -> ModelDescription:
+        model = row["name"].removeprefix("models/")
+        known = self._windows.of(model)
+        window, output, display = row.get("inputTokenLimit"), row.get("outputTokenLimit"), row.get("displayName")
+        limits = Limits(
+            window if isinstance(window, int) and window > 0 else known.window,
+            output if isinstance(output, int) and output > 0 else known.output,
+        )
+        return self._place.model(model, limits, display if isinstance(display, str) else None)
+
+
+def _generates_text(row: JsonObject) -> bool:
+    name, methods = row.get("name"), row.get("supportedGenerationMethods")
+    if not isinstance(name, str) or not isinstance(methods, list):
+        return False
+    return "generateContent" in methods and not _OTHER_USES.search(name)
