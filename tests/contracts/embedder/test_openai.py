@@ -11,7 +11,8 @@ import pytest
 from hibernaut.adapters.embedder import openai
 from hibernaut.adapters.embedder.openai import OpenAIEmbedder
 from hibernaut.ports.embedder import EmbedderFailed
-from tests.support.provider_servers import ScriptedOpenAI, vectors
+from tests.support.provider_http import vectors
+from tests.support.provider_servers import ScriptedOpenAI
 
 KEY = "sk-planted-secret-key"
 SECRET = "nobody may read this"

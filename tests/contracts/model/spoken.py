@@ -10,7 +10,8 @@ from hibernaut.adapters.model.context_windows import ContextWindows
 from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
 from hibernaut.ports.model import Model, ModelRequest
 from hibernaut.schemas.llm_config import LLMConfig
-from tests.support.provider_servers import ScriptedAnthropic, ScriptedOpenAI, ScriptedServer
+from tests.support.provider_http import ScriptedServer
+from tests.support.provider_servers import ScriptedAnthropic, ScriptedOpenAI
 from tests.support.rows import prompt
 
 KEY = "sk-planted-secret-key"

@@ -12,7 +12,7 @@ import pytest
 from hibernaut.ports.model import Delta
 from hibernaut.schemas.errors import ModelBadRequest, ModelConnection, ModelError
 from tests.contracts.model.spoken import Spoken
-from tests.support.provider_servers import PATIENCE
+from tests.support.provider_http import PATIENCE
 from tests.support.rows import Rows
 
 LONG = "word " * 100

@@ -13,7 +13,8 @@ from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.llm_config import LLMConfig
 from hibernaut.services.models.model_call import CallAbandoned, CallOutcome, ModelCall, WakeUp
-from tests.support.provider_servers import PATIENCE, ScriptedOpenAI
+from tests.support.provider_http import PATIENCE
+from tests.support.provider_servers import ScriptedOpenAI
 from tests.support.rows import Rows, prompt
 from tests.support.scripted_model import Script, ScriptedModels, Streamed, in_pieces, in_turn, nothing, says
 
