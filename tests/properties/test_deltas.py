@@ -24,7 +24,7 @@ from hibernaut.domain.turn.model_requests import calls_of
 from hibernaut.domain.wire.deltas import DeltaRenderer, as_kept, merged
 from hibernaut.domain.wire.letta_messages import Rendering, render
 from hibernaut.schemas.agent import AgentType
-from hibernaut.schemas.content import ReasoningContent
+from hibernaut.schemas.content import ReasoningContent, ReasoningPart, SummarizedReasoningContent, SummarizedReasoningPart
 from hibernaut.schemas.events import DeltaEvent
 from hibernaut.schemas.llm_config import LLMConfig
 from hibernaut.schemas.model_call import Delta, ModelReply, ModelToolCall
@@ -78,10 +78,16 @@ def arguments(draw: st.DrawFn) -> str:
 @st.composite
 def replies(draw: st.DrawFn) -> ModelReply:
     made = draw(st.lists(st.tuples(st.sampled_from(NAMES), arguments(), st.sampled_from(["c-1", "c-2"])), max_size=3))
-    thought = draw(TEXTS)
+    thoughts = [text for text in draw(st.lists(TEXTS, max_size=3)) if text]
+    parts = [SummarizedReasoningPart(index=index, text=text) for index, text in enumerate(thoughts)]
+    shown = (
+        SummarizedReasoningContent(id="r", summary=parts)
+        if draw(st.booleans())
+        else ReasoningContent(reasoning="".join(thoughts))
+    )
     return ModelReply(
         text=draw(TEXTS),
-        reasoning=(ReasoningContent(reasoning=thought),) if thought else (),
+        reasoning=(shown,) if thoughts else (),
         tool_calls=tuple(ModelToolCall(call_id, name, args) for name, args, call_id in made),
     )
 
@@ -91,10 +97,14 @@ def cut(draw: Any, text: str) -> list[str]:
     return [text[start:end] for start, end in zip([0, *places], [*places, len(text)], strict=True) if text]
 
 
+def thought_of(part: ReasoningPart) -> str:
+    if isinstance(part, SummarizedReasoningContent):
+        return "\n\n".join(each.text for each in part.summary)
+    return part.reasoning if isinstance(part, ReasoningContent) else ""
+
+
 def pieces_of(draw: Any, reply: ModelReply) -> list[Delta]:
-    told = [
-        Delta("reasoning", piece) for part in reply.reasoning if part.type == "reasoning" for piece in cut(draw, part.reasoning)
-    ]
+    told = [Delta("reasoning", piece) for part in reply.reasoning for piece in cut(draw, thought_of(part))]
     told += [Delta("text", piece) for piece in cut(draw, reply.text)]
     for place, call in enumerate(reply.tool_calls):
         told.append(Delta("tool_name", call.name, place, call.id))

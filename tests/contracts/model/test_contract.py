@@ -12,8 +12,7 @@ import pytest
 from hibernaut.adapters.model.demo.demo import DemoModel
 from hibernaut.ports.model import Delta, ModelToolCall, ToolChoice
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.content import ReasoningContent
-from tests.contracts.model.spoken import KEY, Spoken
+from tests.contracts.model.spoken import KEY, Spoken, thoughts
 from tests.support.rows import MEMORY_INSERT, SEARCH, Rows, called, gave
 
 CALLS = [
@@ -40,7 +39,7 @@ def test_a_text_comes_back_with_its_usage(spoken: Spoken) -> None:
 def test_reasoning_text_and_calls_come_back_in_order(spoken: Spoken) -> None:
     spoken.server.says(**FULL)
     reply = spoken.model.complete(hello(spoken, tools=BOTH))
-    assert [part.reasoning for part in reply.reasoning if isinstance(part, ReasoningContent)] == ["They told me where they live."]
+    assert (len(reply.reasoning), thoughts(reply)) == (1, "They told me where they live.")
     assert reply.text == "I will note that down."
     assert [(call.id, call.name, json.loads(call.arguments)) for call in reply.tool_calls] == [
         (call["id"], call["name"], call["arguments"]) for call in CALLS
@@ -63,11 +62,10 @@ def test_a_streamed_reply_is_the_whole_in_pieces(spoken: Spoken) -> None:
         assert "".join(delta.text for delta in of_call if delta.kind == "tool_arguments") == call.arguments
 
 
-def test_broken_arguments_are_passed_on_as_they_were_written(openai: Spoken, anthropic: Spoken) -> None:
-    for spoken in (openai, anthropic):
-        spoken.server.says(tool_calls=[{"id": "c", "name": "memory_insert", "arguments": '{"label": "hum'}])
-        reply = spoken.model.complete(hello(spoken, tools=BOTH), lambda _: None)
-        assert reply.tool_calls == (ModelToolCall("c", "memory_insert", '{"label": "hum'),)
+def test_broken_arguments_are_passed_on_as_they_were_written(spoken: Spoken) -> None:
+    spoken.server.says(tool_calls=[{"id": "c", "name": "memory_insert", "arguments": '{"label": "hum'}])
+    reply = spoken.model.complete(hello(spoken, tools=BOTH), lambda _: None)
+    assert reply.tool_calls == (ModelToolCall("c", "memory_insert", '{"label": "hum'),)
 
 
 @pytest.mark.parametrize(
@@ -114,14 +112,14 @@ def grown(spoken: Spoken) -> list[JsonObject]:
 def test_requests_that_share_rows_share_their_serialized_beginning(spoken: Spoken) -> None:
     payloads = grown(spoken)
     for shorter, longer in pairwise(payloads):
-        assert longer["messages"][: len(shorter["messages"])] == shorter["messages"]
-        assert json.dumps(longer["messages"]).startswith(json.dumps(shorter["messages"])[:-1])
-        without = [{key: value for key, value in each.items() if key != "messages"} for each in (shorter, longer)]
+        assert longer[spoken.log][: len(shorter[spoken.log])] == shorter[spoken.log]
+        assert json.dumps(longer[spoken.log]).startswith(json.dumps(shorter[spoken.log])[:-1])
+        without = [{key: value for key, value in each.items() if key != spoken.log} for each in (shorter, longer)]
         assert json.dumps(without[0]) == json.dumps(without[1])
 
 
 def test_every_call_that_is_sent_has_its_return_right_after_it(spoken: Spoken) -> None:
-    text = json.dumps(grown(spoken)[-1]["messages"])
+    text = json.dumps(grown(spoken)[-1][spoken.log])
     for call_id in ("call_a", "call_b", "call_c"):
         assert text.count(f'"{call_id}"') == 2
     assert text.index("call_c") < text.index("denied")
@@ -136,7 +134,7 @@ def test_calls_and_returns_without_each_other_are_left_out(spoken: Spoken) -> No
         rows.tool(gave("call_gone")),
         rows.user("still there?"),
     ]
-    text = json.dumps(spoken.model.payload(spoken.request(*log, tools=BOTH))["messages"])
+    text = json.dumps(spoken.model.payload(spoken.request(*log, tools=BOTH))[spoken.log])
     assert "call_gone" not in text
     assert "call_lost" not in text
     assert "Wait." in text
@@ -145,7 +143,7 @@ def test_calls_and_returns_without_each_other_are_left_out(spoken: Spoken) -> No
 def test_a_request_that_still_waits_for_approval_is_not_shown(spoken: Spoken) -> None:
     rows = Rows()
     log = [rows.user("hi"), rows.assistant("I want to"), rows.asked_approval(called("call_p", "memory_insert"))]
-    text = json.dumps(spoken.model.payload(spoken.request(*log, tools=BOTH))["messages"])
+    text = json.dumps(spoken.model.payload(spoken.request(*log, tools=BOTH))[spoken.log])
     assert "call_p" not in text
     assert "I want to" not in text
 
@@ -159,7 +157,7 @@ def test_a_return_given_twice_is_sent_once(spoken: Spoken) -> None:
         rows.tool(gave("call_a", "first")),
         rows.tool(gave("call_a", "second")),
     ]
-    text = json.dumps(spoken.model.payload(spoken.request(*log, tools=BOTH))["messages"])
+    text = json.dumps(spoken.model.payload(spoken.request(*log, tools=BOTH))[spoken.log])
     assert (text.count('"call_a"'), "first" in text, "second" in text) == (2, True, False)
 
 
@@ -169,8 +167,8 @@ def test_an_id_that_a_provider_would_refuse_is_made_fit_and_stays_its_own(spoken
     log = [rows.user("hi")]
     for call_id in (odd, long_one, longer):
         log += [rows.assistant("", called(call_id, "memory_insert")), rows.tool(gave(call_id))]
-    text = json.dumps(spoken.model.payload(spoken.request(*log, tools=BOTH))["messages"])
-    name = "tool_call_id" if spoken.kind == "openai" else "tool_use_id"
+    text = json.dumps(spoken.model.payload(spoken.request(*log, tools=BOTH))[spoken.log])
+    name = "call_id" if spoken.log == "input" else "tool_call_id" if spoken.kind == "openai" else "tool_use_id"
     ids = [part.split('"')[0] for part in text.split(f'"{name}": "')[1:]]
     assert len(set(ids)) == 3
     assert all(len(each) <= 40 and each.replace("-", "").replace("_", "").isalnum() and each.isascii() for each in ids)

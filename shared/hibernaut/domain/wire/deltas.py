@@ -16,7 +16,7 @@ from hibernaut.domain.tools.tool_returns import repair_arguments, storable
 from hibernaut.domain.turn.actor import Actor
 from hibernaut.domain.turn.model_requests import is_held
 from hibernaut.domain.wire.letta_messages import Rendering
-from hibernaut.schemas.content import ReasoningContent, ReasoningPart
+from hibernaut.schemas.content import ReasoningContent, ReasoningPart, SummarizedReasoningContent
 from hibernaut.schemas.events import DeltaEvent, DeltaType
 from hibernaut.schemas.model_call import Delta, ModelReply, ModelToolCall
 from hibernaut.schemas.native import NativeReply
@@ -192,6 +192,9 @@ def _storable_native(native: NativeReply | None) -> NativeReply | None:
 def _storable(part: ReasoningPart) -> ReasoningPart:
     if isinstance(part, ReasoningContent) and not part.reasoning.isascii():
         return part.model_copy(update={"reasoning": storable(part.reasoning)})
+    if isinstance(part, SummarizedReasoningContent):
+        summary = [each.model_copy(update={"text": storable(each.text)}) for each in part.summary]
+        return part.model_copy(update={"summary": summary})
     return part
 
 

@@ -1,1 +1,1 @@
-"""OpenAI's Chat Completions, and compatible servers."""
+"""OpenAI's Chat Completions and Responses, and compatible servers."""

@@ -1,0 +1,124 @@
+"""OpenAI's Responses API, without state on the server."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from hibernaut.adapters.model.context_windows import ContextWindows
+from hibernaut.adapters.model.openai import responses_messages, responses_replies
+from hibernaut.adapters.model.openai.chat_completions import OFFICIAL_URL, OpenAIModel
+from hibernaut.adapters.model.openai.responses_replies import Asked
+from hibernaut.adapters.model.provider_client import ProviderCall, ProviderClient, fixed
+from hibernaut.adapters.model.provider_errors import refuses_streams
+from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
+from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.errors import ModelBadRequest
+from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
+
+_REFUSED = {
+    # Summaries are for verified organisations (openai-cookbook#2271).
+    "summary": re.compile(r"reasoning[ ._]summar", re.IGNORECASE),
+    # "Unsupported value: 'minimal' is not supported with the 'gpt-5.1' model." (openai-agents-python#2089)
+    "effort": re.compile(r"reasoning[._]effort|value: '(?:none|minimal|low|medium|high|xhigh|max)'", re.IGNORECASE),
+    # "Unsupported parameter: 'temperature' is not supported with this model." (litellm#39631)
+    "sampling": re.compile(r"'(?:temperature|top_logprobs|logprobs)'|output_text\.logprobs", re.IGNORECASE),
+    # "Encrypted content is not supported with this model." (OpenHands/software-agent-sdk#1208)
+    "encrypted": re.compile(r"encrypted content is not supported", re.IGNORECASE),
+    # "The encrypted content … could not be verified." (openai/codex#8145)
+    "native": re.compile(r"encrypted content .*could not be|invalid_encrypted_content", re.IGNORECASE),
+}
+"""What a provider refuses by its words. A request without it is sent at once, because none of it is worth a failed turn."""
+_OF_ONE_REQUEST = frozenset({"native"})
+
+
+class ResponsesModel:
+    """One address that speaks the Responses API. Without `base_url` it is OpenAI's own; without `api_key` the request has a
+    placeholder key.
+    """
+
+    def __init__(
+        self, *, api_key: str | None, base_url: str | None = None, windows: ContextWindows, name: str = "openai"
+    ) -> None:
+        url = (base_url or OFFICIAL_URL).rstrip("/")
+        self._name = name
+        self._client = ProviderClient(name, url, fixed({"Authorization": f"Bearer {api_key or 'none'}"}))
+        self._list = OpenAIModel(api_key=api_key, base_url=base_url, windows=windows, name=name)
+        self._left_out: dict[str, frozenset[str]] = {}
+
+    def complete(
+        self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None, on_open: OnOpen | None = None
+    ) -> ModelReply:
+        """As the port says. What the provider has refused for a model is left out for that model from then on."""
+        model = request.config.model
+        left_out = self._left_out.get(model, frozenset())
+        listener = _Listener(on_delta) if on_delta is not None else None
+        while True:
+            try:
+                reply = self._complete(request, listener, on_open, left_out)
+            except ModelBadRequest as error:
+                if listener is not None and listener.heard:
+                    raise
+                left_out |= _refused(error, left_out, streams=listener is not None)
+                continue
+            self._left_out[model] = left_out - _OF_ONE_REQUEST
+            return reply
+
+    def _complete(
+        self,
+        request: ModelRequest,
+        on_delta: Callable[[Delta], None] | None,
+        on_open: OnOpen | None,
+        left_out: frozenset[str],
+    ) -> ModelReply:
+        body = responses_messages.payload(request, self._name, left_out)
+        say = None if "stream" in left_out else on_delta
+        if say is not None:
+            body = {"stream": True, **body}
+        asked = Asked(self._name, request.config.model, body)
+        with self._client.call() as call:
+            if on_open is not None:
+                on_open(call.hang_up)
+            return _answered(call, asked, request.timeout, say)
+
+    def payload(self, request: ModelRequest) -> JsonObject:
+        """As the port says."""
+        return responses_messages.payload(request, self._name, self._left_out.get(request.config.model, frozenset()))
+
+    def models(self) -> list[ModelDescription]:
+        """As the port says: the list of the address is the same on both wires, and names those that only this one serves."""
+        return self._list.models()
+
+    def embedding_models(self) -> list[EmbeddingModelDescription]:
+        """As the port says."""
+        return self._list.embedding_models()
+
+
+class _Listener:
+    """Passes deltas on, and knows whether there was one: a reply that has begun is not asked for again."""
+
+    def __init__(self, say: Callable[[Delta], None]) -> None:
+        self._say = say
+        self.heard = False
+
+    def __call__(self, delta: Delta) -> None:
+        self.heard = True
+        self._say(delta)
+
+
+def _answered(call: ProviderCall, asked: Asked, seconds: float, say: Callable[[Delta], None] | None) -> ModelReply:
+    with call.post("/responses", asked.sent, seconds) as answer:
+        request_id = answer.response.headers.get("x-request-id")
+        if say is None or not answer.streams:
+            return responses_replies.whole(asked, answer.body(), request_id)
+        return responses_replies.streamed(asked, answer.events(), say, request_id)
+
+
+def _refused(error: ModelBadRequest, left_out: frozenset[str], *, streams: bool) -> frozenset[str]:
+    """What to leave out after a refusal. Raises: the error, if it names nothing that the request could do without."""
+    for name, words in _REFUSED.items():
+        if name not in left_out and words.search(error.detail):
+            return frozenset({name})
+    if streams and "stream" not in left_out and refuses_streams(error):
+        return frozenset({"stream"})
+    raise error

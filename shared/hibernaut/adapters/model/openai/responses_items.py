@@ -1,0 +1,171 @@
+"""One item of a Responses reply, as it grows in a stream or whole, and the form in which a reply's items go back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from hibernaut.ports.model import Delta, ModelToolCall
+from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.content import ReasoningContent, ReasoningPart, SummarizedReasoningContent, SummarizedReasoningPart
+from hibernaut.schemas.native import NativeReply
+
+_Kind = Literal["reasoning", "text", "tool_name", "tool_arguments"]
+BETWEEN = "\n\n"
+"""Between the parts of a summary (as `letta_messages` shows them), and between the messages of a reply."""
+
+
+def json_text(fields: Json, name: str) -> str:
+    """A member that is text; "" for any other."""
+    value = fields.get(name) if isinstance(fields, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+@dataclass(slots=True)
+class ResponseItem:
+    """An output item. `number` counts the calls before it; `follows`: an earlier message has text. `item` is the provider's own.
+
+    `parts` are the pieces that were passed on, by kind and index in the order of their beginning.
+    """
+
+    kind: str
+    say: Callable[[Delta], None] | None
+    number: int
+    follows: bool
+    item: JsonObject = field(default_factory=dict)
+    parts: dict[tuple[str, int], list[str]] = field(default_factory=dict)
+    named: bool = False
+
+    def take(self, item: JsonObject) -> None:
+        """Take the item as it begins or as it ends, and pass on what it holds beyond its pieces."""
+        self.item = item
+        if self.kind == "function_call" and not self.named and json_text(item, "name"):
+            self.named = True
+            self._tell("tool_name", json_text(item, "name"))
+        for name, index, text in _texts(self.kind, item):
+            self.complete(name, index, text)
+
+    def complete(self, name: str, index: int, text: str) -> None:
+        """Pass on what a whole text holds beyond its pieces."""
+        told = "".join(self.parts.get((name, index), ()))
+        if text.startswith(told):
+            self.grow(name, index, text[len(told) :])
+
+    def grow(self, name: str, index: Json, piece: str) -> None:
+        """Pass on a piece."""
+        if not piece:
+            return
+        place = name, index if isinstance(index, int) else 0
+        kind: _Kind = "tool_arguments" if name == "arguments" else "text" if name in ("output_text", "refusal") else "reasoning"
+        if place not in self.parts:
+            first = not self.parts
+            if (kind == "reasoning" and not first) or (kind == "text" and first and self.follows):
+                self._tell(kind, BETWEEN)
+            self.parts[place] = []
+        self.parts[place].append(piece)
+        self._tell(kind, piece)
+
+    def _tell(self, kind: _Kind, text: str) -> None:
+        if self.say is None or not text:
+            return
+        index, call_id = (self.number, self.call_id) if kind in ("tool_name", "tool_arguments") else (0, "")
+        self.say(Delta(kind, text, index, call_id))
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts as they were passed on, in the order of their beginning."""
+        return ["".join(pieces) for pieces in self.parts.values()]
+
+    @property
+    def call_id(self) -> str:
+        return json_text(self.item, "call_id") or json_text(self.item, "id")
+
+    @property
+    def said(self) -> str:
+        """The text of a message with the gap before it."""
+        if self.kind != "message" or not self.parts:
+            return ""
+        return "".join([BETWEEN if self.follows else "", *self.texts])
+
+    @property
+    def refused(self) -> bool:
+        return any(name == "refusal" for name, _ in self.parts)
+
+    def call(self) -> ModelToolCall | None:
+        if self.kind != "function_call":
+            return None
+        return ModelToolCall(self.call_id, json_text(self.item, "name"), "".join(self.texts))
+
+    def thought(self) -> ReasoningPart | None:
+        """The reasoning; one that the provider does not show has no parts."""
+        if self.kind != "reasoning":
+            return None
+        if self.parts and all(name == "reasoning_text" for name, _ in self.parts):
+            return ReasoningContent(reasoning=BETWEEN.join(self.texts))
+        summary = [SummarizedReasoningPart(index=at, text=text) for at, text in enumerate(self.texts)]
+        return SummarizedReasoningContent(id=json_text(self.item, "id"), summary=summary)
+
+
+def _texts(kind: str, item: JsonObject) -> Iterator[tuple[str, int, str]]:
+    """The texts of an item with the names and indexes of their pieces."""
+    match kind:
+        case "function_call":
+            yield "arguments", 0, json_text(item, "arguments")
+        case "message":
+            for index, part in enumerate(_list(item.get("content"))):
+                name = "refusal" if json_text(part, "type") == "refusal" else "output_text"
+                yield name, index, json_text(part, "refusal" if name == "refusal" else "text")
+        case "reasoning":
+            for name, member in (("summary_text", "summary"), ("reasoning_text", "content")):
+                for index, part in enumerate(_list(item.get(member))):
+                    yield name, index, json_text(part, "text")
+        case _:
+            return
+
+
+def as_native(items: Sequence[ResponseItem], *, provider: str, model: str) -> NativeReply | None:
+    """The items as they go back; None where our own form says the same.
+
+    Reasoning goes back by its id with its encrypted content, which belongs to this id. Reasoning without it, and the ids of all other
+    items, would be looked up among stored responses and refused (langchain#38372, opencode#7724). Reasoning must be followed by the item
+    that it led to, so that reasoning at the end of an unfinished reply stays away. So does a reply with a call that was cut off.
+    """
+    if any(each.kind == "function_call" and not _sound(json_text(each.item, "arguments")) for each in items):
+        return None
+    sent = [made for each in items if (made := _returned(each)) is not None]
+    while sent and sent[-1].get("type") == "reasoning":
+        sent.pop()
+    if not any(each["type"] == "reasoning" or each.get("phase") for each in sent):
+        return None
+    calls = [each.call_id for each in items if each.kind == "function_call"]
+    return NativeReply(wire="responses", provider=provider, model=model, items=sent, calls=calls)
+
+
+def _returned(item: ResponseItem) -> JsonObject | None:
+    own = {name: value for name, value in item.item.items() if value not in (None, []) and name != "status"}
+    match item.kind:
+        case "reasoning":
+            sealed = json_text(own, "encrypted_content") and json_text(own, "id")
+            return {"summary": [], **own} if sealed else None
+        case "message":
+            # Without an id this is the only form (types/responses/easy_input_message_param.py).
+            text, phase = "".join(item.texts), own.get("phase")
+            made: JsonObject = {"type": "message", "role": "assistant", "content": text}
+            return made | ({"phase": phase} if phase else {}) if text else None
+        case "function_call":
+            return {name: value for name, value in own.items() if name != "id"} | {"call_id": item.call_id}
+        case _:
+            return own
+
+
+def _sound(arguments: str) -> bool:
+    try:
+        return isinstance(json.loads(arguments), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
