@@ -1,0 +1,150 @@
+"""Servers that are compatible with Chat Completions, each with the traits and rules in which it differs from OpenAI's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tests.contracts.model.kit.chat_rules import CHAT_RULES
+from tests.contracts.model.kit.chat_server import ChatServer, Traits, served
+from tests.contracts.model.kit.compatible_rules import (
+    DEEPSEEK_RULES,
+    GEMINI_RULES,
+    GROQ_RULES,
+    KIMI_RULES,
+    MISTRAL_RULES,
+    OPENROUTER_RULES,
+)
+from tests.contracts.model.kit.ollama import OllamaServer
+from tests.contracts.model.kit.rules import Rule
+from tests.contracts.model.kit.server import KitServer, Provider
+
+
+def _openai_variables(address: str) -> Mapping[str, str]:
+    return {"OPENAI_API_KEY": "sk-kit", "OPENAI_BASE_URL": f"{address}/v1"}
+
+
+def _provider(
+    name: str,
+    model: str,
+    traits: Traits,
+    rules: Sequence[Rule] = (),
+    *,
+    server: Callable[[Provider], KitServer] | None = None,
+    **fields: Any,
+) -> Provider:
+    thinks = traits.thoughts is not None
+    made = server or served(traits)
+    return Provider(name, f"openai/{model}", made, (*rules, *CHAT_RULES), _openai_variables, thinks=thinks, **fields)
+
+
+class BareListServer(ChatServer):
+    """Together's model list is an array without an object around it (docs.together.ai/reference/models; langchain-ai/langchain#…)."""
+
+    traits = Traits(
+        thoughts="reasoning",
+        too_long="Input validation error: `inputs` tokens + `max_new_tokens` must be <= 32769. Given: 40000 `inputs` tokens",
+        too_long_status=422,
+    )
+
+    def listing(self) -> Any:
+        return super().listing()["data"]
+
+
+DEEPSEEK = _provider(
+    "deepseek", "deepseek-v4-pro", Traits(thoughts="reasoning_content", keep_alive=b": keep-alive\n\n"), DEEPSEEK_RULES
+)
+KIMI = _provider(
+    "kimi",
+    "kimi-k2.5",
+    Traits(
+        thoughts="reasoning_content",
+        usage="choice",
+        call_id=lambda number: f"ring:{number}",
+        too_long="Invalid request: Your request exceeded model token limit: 262144",
+    ),
+    KIMI_RULES,
+)
+MISTRAL = _provider(
+    "mistral",
+    "mistral-large-2512",
+    Traits(
+        errors="mistral",
+        call_id=lambda number: f"abcde{number:04d}",
+        too_long="Prompt contains 140000 tokens and 0 draft tokens, too large for model with 131072 maximum context length",
+    ),
+    MISTRAL_RULES,
+)
+GEMINI = _provider(
+    "gemini-openai",
+    "gemini-3.6-flash",
+    Traits(
+        errors="array",
+        signs=True,
+        calls_whole=True,
+        too_long="The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).",
+    ),
+    GEMINI_RULES,
+)
+GROQ = _provider(
+    "groq",
+    "openai/gpt-oss-120b",
+    Traits(
+        thoughts="reasoning",
+        usage="x_groq",
+        limit_status=413,
+        limit="Request too large for model `openai/gpt-oss-120b` on tokens per minute (TPM): Limit 8000, Requested 9000, please reduce your "
+        "message size and try again.",
+        too_long="Please reduce the length of the messages or completion.",
+    ),
+    GROQ_RULES,
+)
+TOGETHER = _provider("together", "Qwen/Qwen3-235B-A22B", BareListServer.traits, server=BareListServer)
+OPENROUTER = _provider(
+    "openrouter",
+    "google/gemini-3.6-flash",
+    Traits(
+        thoughts="reasoning_details",
+        errors="raw",
+        keep_alive=b": OPENROUTER PROCESSING\n\n",
+        too_long="The input token count exceeds the maximum number of tokens allowed 1048576.",
+    ),
+    OPENROUTER_RULES,
+)
+OLLAMA = _provider("ollama", "qwen3:32b", OllamaServer.traits, server=OllamaServer)
+VLLM = _provider(
+    "vllm",
+    "Qwen/Qwen3-32B",
+    Traits(
+        thoughts="<think>",
+        errors="plain",
+        calls_whole=True,
+        too_long="Input length (40000) exceeds the model's maximum context length (32768).",
+    ),
+    lists=[{"id": "meta-llama/Llama-3.3-70B-Instruct", "max_model_len": 32768}],
+)
+SGLANG = _provider(
+    "sglang",
+    "Qwen/Qwen3-8B",
+    Traits(
+        thoughts="reasoning_content",
+        errors="plain",
+        calls_whole=True,
+        index=1,
+        usage="top",
+        too_long="The input (40000 tokens) is longer than the model's context length (32768 tokens).",
+    ),
+)
+LM_STUDIO = _provider("lmstudio", "qwen3-8b", Traits(thoughts="<think>", ids="empty", calls_whole=True, errors="plain"))
+LLAMA_CPP = _provider(
+    "llama.cpp",
+    "gpt-oss-20b",
+    Traits(
+        thoughts="reasoning_content",
+        ids="none",
+        index=None,
+        calls_whole=True,
+        too_long="the request exceeds the available context size, try increasing it",
+    ),
+)
+PROVIDERS = (DEEPSEEK, KIMI, MISTRAL, GEMINI, GROQ, TOGETHER, OPENROUTER, OLLAMA, VLLM, SGLANG, LM_STUDIO, LLAMA_CPP)

@@ -1,0 +1,226 @@
+"""What the compatible servers refuse, in their own words, each rule with its source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from tests.contracts.model.kit.chat_rules import assistants, issued_with, tool_turns
+from tests.contracts.model.kit.chat_server import refusal
+from tests.contracts.model.kit.rules import Memory, Refusal, Rule
+from tests.contracts.model.kit.server import at
+from tests.support.provider_http import Recorded, Wire
+
+# DeepSeek and Kimi
+
+
+def _thinks(asked: Recorded) -> bool:
+    """Thinking is on unless the request switches it off (api-docs.deepseek.com/guides/thinking_mode, platform.moonshot.ai)."""
+    return at(asked.body, "thinking", "type") != "disabled"
+
+
+def _without_thoughts(asked: Recorded, memory: Memory) -> int | None:
+    """The number of the first assistant message with calls whose thoughts are missing, or not those that were issued."""
+    for number, message in tool_turns(asked):
+        issued = issued_with(message["tool_calls"][0]["id"], memory)
+        thoughts = message.get("reasoning_content")
+        if not isinstance(thoughts, str) or (issued and thoughts != issued.get("reasoning_content", "")):
+            return number
+    return None
+
+
+def deepseek_thoughts_come_back(asked: Recorded, memory: Memory) -> Refusal | None:
+    if not _thinks(asked) or _without_thoughts(asked, memory) is None:
+        return None
+    return refusal("The `reasoning_content` in the thinking mode must be passed back to the API.", code="invalid_request_error")
+
+
+def kimi_thoughts_come_back(asked: Recorded, memory: Memory) -> Refusal | None:
+    if not _thinks(asked) or (number := _without_thoughts(asked, memory)) is None:
+        return None
+    return refusal(f"thinking is enabled but reasoning_content is missing in assistant tool call message at index {number}")
+
+
+def kimi_forces_no_tool(asked: Recorded, _: Memory) -> Refusal | None:
+    choice = asked.body.get("tool_choice")
+    if not _thinks(asked) or choice in (None, "auto", "none"):
+        return None
+    kind = "specified" if isinstance(choice, dict) else choice
+    return refusal(f"tool_choice '{kind}' is incompatible with thinking enabled")
+
+
+def kimi_temperature_is_fixed(asked: Recorded, _: Memory) -> Refusal | None:
+    allowed = 1 if _thinks(asked) else 0.6
+    sent = asked.body.get("temperature")
+    return None if sent in (None, allowed) else refusal(f"invalid temperature: only {allowed} is allowed for this model")
+
+
+# Mistral
+
+_BODY = frozenset(
+    [
+        "model",
+        "temperature",
+        "top_p",
+        "max_tokens",
+        "stream",
+        "stop",
+        "random_seed",
+        "metadata",
+        "messages",
+        "response_format",
+        "tools",
+        "tool_choice",
+        "presence_penalty",
+        "frequency_penalty",
+        "n",
+        "prediction",
+        "parallel_tool_calls",
+        "prompt_mode",
+        "safe_prompt",
+        "reasoning_effort",
+        "prompt_cache_key",
+        "guardrails",
+    ]
+)
+_MESSAGES = {
+    "system": frozenset({"role", "content"}),
+    "user": frozenset({"role", "content"}),
+    "assistant": frozenset({"role", "content", "tool_calls", "prefix"}),
+    "tool": frozenset({"role", "content", "tool_call_id", "name"}),
+}
+_FUNCTION = frozenset({"name", "description", "strict", "parameters"})
+_NINE = re.compile(r"[a-zA-Z0-9]{9}")
+_MAY_FOLLOW = {"tool": {"tool", "assistant"}, "assistant": {"user", "tool", "assistant", "system"}}
+
+
+def _mistral(message: object, kind: str, code: str | None, status: int = 400) -> Refusal:
+    return Refusal(status, {"object": "error", "message": message, "type": kind, "param": None, "code": code})
+
+
+def _extra(asked: Recorded) -> Iterator[list[str | int]]:
+    yield from (["body", name] for name in asked.body if name not in _BODY)
+    for number, message in enumerate(asked.body["messages"]):
+        known = _MESSAGES.get(message["role"])
+        if known is None:
+            yield ["body", "messages", number, "role"]
+            continue
+        yield from (["body", "messages", number, message["role"], name] for name in message if name not in known)
+    for number, tool in enumerate(asked.body.get("tools") or ()):
+        yield from (["body", "tools", number, "function", name] for name in tool["function"] if name not in _FUNCTION)
+
+
+def mistral_knows_all_members(asked: Recorded, _: Memory) -> Refusal | None:
+    detail = [
+        {"type": "extra_forbidden", "loc": loc, "msg": "Extra inputs are not permitted", "input": None} for loc in _extra(asked)
+    ]
+    return _mistral({"detail": detail}, "invalid_request_error", None, 422) if detail else None
+
+
+def mistral_call_ids(asked: Recorded, _: Memory) -> Refusal | None:
+    ids = [call["id"] for _at, message in tool_turns(asked) for call in message["tool_calls"]]
+    bad = [each for each in ids if not _NINE.fullmatch(each)]
+    text = f"Tool call id was {bad[0]} but must be a-z, A-Z, 0-9, with a length of 9." if bad else ""
+    return _mistral(text, "invalid_function_call", "3280") if bad else None
+
+
+def mistral_order_of_roles(asked: Recorded, _: Memory) -> Refusal | None:
+    roles = [message["role"] for message in asked.body["messages"]]
+    for before, role in pairwise(roles):
+        if role not in _MAY_FOLLOW.get(before, {"user", "assistant", "system"}):
+            return _mistral(f"Unexpected role '{role}' after role '{before}'", "invalid_request_message_order", "3230")
+    if roles[-1] == "assistant":
+        text = "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant"
+        return _mistral(text, "invalid_request_message_order", "3240")
+    return None
+
+
+# Gemini at its OpenAI address
+
+DUMMY_SIGNATURES = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
+
+
+def gemini_signatures_come_back(asked: Recorded, memory: Memory) -> Refusal | None:
+    """The first call of each step of the current turn, that is after the last message of the user, carries the signature as issued."""
+    messages = asked.body["messages"]
+    begin = max((number for number, message in enumerate(messages) if message["role"] == "user"), default=0)
+    for number, message in tool_turns(asked):
+        call = message["tool_calls"][0]
+        signature = at(call, "extra_content", "google", "thought_signature")
+        issued = issued_with(call["id"], memory)
+        wanted = at(issued, "tool_calls", 0, "extra_content", "google", "thought_signature")
+        if number < begin or signature in DUMMY_SIGNATURES or (signature and signature == wanted):
+            continue
+        text = (
+            "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing "
+            f"thought_signature may lead to degraded model performance. Additional data, function call `default_api:{call['function']['name']}` "
+            f", position {number + 1}."
+        )
+        return Refusal(400, [{"error": {"code": 400, "message": text, "status": "INVALID_ARGUMENT"}}])
+    return None
+
+
+# Groq
+
+
+def groq_knows_no_reasoning_content(asked: Recorded, _: Memory) -> Refusal | None:
+    for number, message in assistants(asked):
+        for name in ("reasoning_content", "reasoning_details", "extra_content"):
+            if name in message:
+                text = f"'messages.{number}' : for 'role:assistant' the following must be satisfied"
+                return refusal(f"{text}[('messages.{number}' : property '{name}' is unsupported)]")
+    return None
+
+
+# OpenRouter
+
+
+def openrouter_details_come_back(asked: Recorded, memory: Memory) -> Refusal | None:
+    """Gemini behind OpenRouter: its signature travels in `reasoning_details`."""
+    begin = max((number for number, message in enumerate(asked.body["messages"]) if message["role"] == "user"), default=0)
+    for number, message in tool_turns(asked):
+        issued: Wire = issued_with(message["tool_calls"][0]["id"], memory) or {}
+        if (
+            number >= begin
+            and issued.get("reasoning_details")
+            and message.get("reasoning_details") != issued["reasoning_details"]
+        ):
+            raw = '{"error": {"code": 400, "message": "Function call is missing a thought_signature in functionCall parts."}}'
+            told = {
+                "message": "Provider returned error",
+                "code": 400,
+                "metadata": {"raw": raw, "provider_name": "Google AI Studio"},
+            }
+            return Refusal(400, {"error": told, "user_id": "user_1"})
+    return None
+
+
+DEEPSEEK_RULES = (
+    Rule("deepseek_thoughts_come_back", "api-docs.deepseek.com/guides/thinking_mode; anomalyco/opencode#24722; deepseek-harness#739",
+         deepseek_thoughts_come_back),
+)  # fmt: skip
+KIMI_RULES = (
+    Rule("kimi_thoughts_come_back", "continuedev/continue#11711; anomalyco/opencode#16318; Lapis0x0/obsidian-yolo#243",
+         kimi_thoughts_come_back),
+    Rule("kimi_forces_no_tool", "can1357/oh-my-pi#827, #1077; bestruirui/octopus#251", kimi_forces_no_tool),
+    Rule("kimi_temperature_is_fixed", "Warma10032/VideoAdGuard#34; MoonshotAI/kimi-code#686", kimi_temperature_is_fixed),
+)  # fmt: skip
+MISTRAL_RULES = (
+    Rule("mistral_knows_all_members", "BerriAI/litellm#30835; editor-code-assistant/eca#231; docs.rs mistral-openapi-client ChatCompletionRequest",
+         mistral_knows_all_members),
+    Rule("mistral_call_ids", "nearai/ironclaw#1241; anomalyco/opencode#1680", mistral_call_ids),
+    Rule("mistral_order_of_roles", "avante-corp/avante.nvim#2695; onyx-dot-app/onyx#6458; BerriAI/litellm#17761", mistral_order_of_roles),
+)  # fmt: skip
+GEMINI_RULES = (
+    Rule("gemini_signatures_come_back", "ai.google.dev/gemini-api/docs/thought-signatures; securo-finance/securo#884; theopenco/llmgateway#1267",
+         gemini_signatures_come_back),
+)  # fmt: skip
+GROQ_RULES = (
+    Rule("groq_knows_no_reasoning_content", "janhq/jan#8136; tashfeenahmed/freellmapi#1070; NousResearch/hermes-agent#11089",
+         groq_knows_no_reasoning_content),
+)  # fmt: skip
+OPENROUTER_RULES = (
+    Rule("openrouter_details_come_back", "openrouter.ai/docs (preserving reasoning blocks); OpenHands/software-agent-sdk#1500",
+         openrouter_details_come_back),
+)  # fmt: skip

@@ -1,0 +1,59 @@
+"""What a scenario lets a model say, in no provider's words. Each wire's server puts it into its own form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Think:
+    """A thought that the model shows. A wire whose model shows none leaves it out."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Speak:
+    """Text for the user."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """A tool call. The server gives it an id in its provider's form."""
+
+    name: str
+    arguments: Mapping[str, object] = field(default_factory=dict)
+
+
+Part = Think | Speak | Call
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A reply, its parts in the order in which the model makes them.
+
+    `cut_at`: the connection breaks after so many bytes of the stream. `refused`: the model declines, in the provider's way.
+    """
+
+    parts: tuple[Part, ...]
+    cut_at: int | None = None
+    refused: bool = False
+
+
+@dataclass(frozen=True)
+class Fault:
+    """An error response in the provider's own form: the prompt is too long, a limit on the rate is reached, or the service is down."""
+
+    kind: Literal["too_long", "rate_limit", "overloaded"]
+
+
+Play = Reply | Fault
+
+
+def reply(*parts: Part | str) -> Reply:
+    """A reply of these parts; a text is spoken."""
+    return Reply(tuple(Speak(part) if isinstance(part, str) else part for part in parts))

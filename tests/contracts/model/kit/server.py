@@ -1,0 +1,135 @@
+"""A provider's server on loopback: it enforces the provider's rules, then gives the next reply of the scenario in the provider's form.
+
+    with SERVER[provider](provider) as server:
+        server.plays(reply(Think("hm"), Call("ring")), reply("Done."))
+        …                                   # an agent talks to server.url
+        assert server.broken == []          # the rules that its requests broke
+
+A wire's server says how replies, faults and prompts look there; what is common stands here.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tests.contracts.model.kit.plays import Fault, Play, Reply, reply
+from tests.contracts.model.kit.rules import Broken, Issued, Memory, Refusal, Rule, first_broken
+from tests.support.provider_http import Recorded, ScriptedServer, Wire
+
+FULL = reply("That is all.")
+"""What a model says when its script has ended."""
+
+
+@dataclass(frozen=True)
+class Provider:
+    """A provider with one of its models, as a scenario meets it.
+
+    `name` names the scenario's parameter, `handle` the model for an agent. `variables` configures the provider at an address as a user
+    would, by environment variables. `thinks`: its model shows thoughts. `lists`: the model list's further rows.
+    """
+
+    name: str
+    handle: str
+    server: Callable[[Provider], KitServer]
+    rules: Sequence[Rule]
+    variables: Callable[[str], Mapping[str, str]]
+    thinks: bool = True
+    lists: Sequence[Wire] = ()
+
+    @property
+    def model(self) -> str:
+        """The model's name for the provider: the handle without its first part."""
+        return self.handle.partition("/")[2]
+
+
+class KitServer(ScriptedServer):
+    """What the wires' servers share. `broken` are the rules that requests broke; `shares` how much of each request was cached."""
+
+    def __init__(self, provider: Provider) -> None:
+        super().__init__(models=[{"id": provider.model}, *provider.lists])
+        self.provider = provider
+        self.memory = Memory()
+        self.broken: list[Broken] = []
+        self.shares: list[float] = []
+        self._plays: deque[Play] = deque()
+        self._prompts: list[bytes] = []
+        self._issued = 0
+
+    def plays(self, *plays: Play) -> None:
+        """Say this next, in this order."""
+        self._plays.extend(plays)
+
+    @property
+    def left(self) -> int:
+        """How many plays were not asked for."""
+        return len(self._plays)
+
+    def forget(self) -> None:
+        """Leave out what was not asked for."""
+        self._plays.clear()
+
+    def answer(self, asked: Recorded) -> Wire:
+        if broken := first_broken(self.provider.rules, asked, self.memory):
+            self.broken.append(broken)
+            return broken.refusal.wire()
+        play = self._plays.popleft() if self._plays else FULL
+        if isinstance(play, Fault):
+            return self.fault(play.kind).wire()
+        cached, whole = self._cached(asked)
+        items = tuple(self.items(play, asked))
+        if play.cut_at is None:
+            self.memory.issued.append(Issued(asked, items))
+        said = {"items": items, "usage": self.used(whole, cached, play), "model": asked.body.get("model", self.provider.model)}
+        return said | self.ending(play, items) | ({} if play.cut_at is None else {"cut_at": play.cut_at})
+
+    def new_id(self, prefix: str) -> str:
+        self._issued += 1
+        return f"{prefix}{self._issued:06d}"
+
+    def _cached(self, asked: Recorded) -> tuple[int, int]:
+        """How many of the prompt's bytes stand at the beginning of an earlier prompt, and how many there are."""
+        prompt = self.prompt(asked)
+        cached = max((_common(prompt, each) for each in self._prompts), default=0)
+        self.shares.append(cached / len(prompt))
+        self._prompts.append(prompt)
+        return cached, len(prompt)
+
+    @abstractmethod
+    def items(self, play: Reply, asked: Recorded) -> Sequence[Wire]:
+        """The reply's items in the wire's form, with ids and signatures."""
+
+    @abstractmethod
+    def ending(self, play: Reply, items: Sequence[Wire]) -> Wire:
+        """What the script of `ScriptedServer` needs beside `items` and `usage`: why the reply ends."""
+
+    @abstractmethod
+    def used(self, whole: int, cached: int, play: Reply) -> Wire:
+        """The usage of a reply, for a prompt of `whole` bytes of which `cached` were known."""
+
+    @abstractmethod
+    def prompt(self, asked: Recorded) -> bytes:
+        """The request's prompt as the provider's cache sees it: what comes first there comes first here."""
+
+    @abstractmethod
+    def fault(self, kind: str) -> Refusal:
+        """An error response of this kind."""
+
+
+def _common(one: bytes, other: bytes) -> int:
+    """How many bytes both begin with."""
+    differ = (at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1])
+    return next(differ, min(len(one), len(other)))
+
+
+def at(value: Any, *path: str | int) -> Any:
+    """The member at a path, or None."""
+    for step in path:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
