@@ -22,6 +22,14 @@ TOO_LONG = "prompt is too long: 214131 tokens > 200000 maximum"
 class AnthropicServer(KitServer, ScriptedAnthropic):
     """The wire. All models of `MODELS` are listed and served."""
 
+    @property
+    def chat_models(self) -> list[str]:
+        return list(MODELS)
+
+    @property
+    def stops_thinking(self) -> bool:  # type: ignore[override]
+        return "disabled" in MODELS[self.provider.model].types
+
     def listing(self) -> Wire:
         self.models = [claude.listed(name) for name, claude in MODELS.items()]
         return super().listing()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from anthropic.types.beta.message_create_params import MessageCreateParamsNonStreaming as BetaWhole
 from anthropic.types.beta.message_create_params import MessageCreateParamsStreaming as BetaStreamed
@@ -107,6 +108,29 @@ def choice_needs_tools(asked: Recorded, _: Memory) -> Refusal | None:
         if (asked.body.get("tool_choice") and not asked.body.get("tools"))
         else None
     )
+
+
+def strict_schemas_are_closed(asked: Recorded, _: Memory) -> Refusal | None:
+    for number, tool in enumerate(asked.body.get("tools") or ()):
+        if tool.get("strict") and any(each.get("additionalProperties") is not False for each in objects(tool["input_schema"])):
+            text = (
+                f"tools.{number}.custom.input_schema: For 'object' type, 'additionalProperties' must be explicitly set to false"
+            )
+            return refusal(text)
+    return None
+
+
+def objects(schema: Any) -> Iterator[Wire]:
+    """The schemas of objects in a schema."""
+    if isinstance(schema, list):
+        for each in schema:
+            yield from objects(each)
+    elif isinstance(schema, dict):
+        kind = schema.get("type")
+        if kind == "object" or (isinstance(kind, list) and "object" in kind):
+            yield schema
+        for each in schema.values():
+            yield from objects(each)
 
 
 def four_markers(asked: Recorded, _: Memory) -> Refusal | None:
@@ -232,6 +256,7 @@ _SOURCES: tuple[tuple[Check, str], ...] = (
     (no_temperature_while_thinking, f"{_DOCS}/build-with-claude/extended-thinking#feature-compatibility"),
     (no_forced_tool, "can1357/oh-my-pi#12939; vercel/ai#21364; anthropics/claude-code#19414"),
     (choice_needs_tools, f"{_DOCS}/agents-and-tools/tool-use/implement-tool-use"),
+    (strict_schemas_are_closed, f"{_DOCS}/build-with-claude/structured-outputs#json-schema-limitations"),
     (four_markers, f"{_DOCS}/build-with-claude/prompt-caching"),
     (user_begins, f"{_DOCS}/api/messages"),
     (no_prefill, f"anthropic/types/message_create_params.py (messages); {_DOCS}/api/errors#prefill-not-supported"),

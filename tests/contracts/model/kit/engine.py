@@ -17,6 +17,7 @@ from hibernaut.schemas.block import BlockUpdate
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.run import Run
 from hibernaut.schemas.tool import ToolCreate
+from hibernaut.schemas.usage import Usage
 from hibernaut.wiring.api_services import services_over
 from tests.support.blobs import MemoryBlobs
 from tests.support.clocks import ManualClock
@@ -48,10 +49,16 @@ class Engine:
     def close(self) -> None:
         self.world.data.table.close()  # type: ignore[attr-defined]
 
-    def make_agent(self, handle: str, *, tools: Sequence[str] = ("ring", "tell"), **fields: Any) -> None:
-        """The agent as the API makes it: base tools, two blocks, and custom tools of these names."""
+    def make_agent(
+        self, handle: str, *, tools: Sequence[str] = ("ring", "tell"), schemas: Mapping[str, Any] = {}, **fields: Any
+    ) -> None:
+        """The agent as the API makes it: base tools, two blocks, and custom tools of these names and with these parameters."""
         for name in tools:
             self.services.tools.save(TENANT, ToolCreate(source_code=TOOL.format(name=name)))
+        for name, parameters in schemas.items():
+            schema = {"name": name, "description": f"Do {name}.", "parameters": parameters}
+            self.services.tools.save(TENANT, ToolCreate(source_code=TOOL.format(name=name), json_schema=schema))
+        tools = [*tools, *schemas]
         blocks = [{"label": "human", "value": "Ann"}, {"label": "persona", "value": "I am Ada."}]
         asked = {"model": handle, "tools": list(tools), "memory_blocks": blocks, "parallel_tool_calls": True} | fields
         self.agent = self.services.agents.creation.create(TENANT, CreateAgentRequest.model_validate(asked)).id
@@ -76,6 +83,10 @@ class Engine:
     def compact(self) -> None:
         """As POST …/summarize does."""
         self.services.compactions.on_request(TENANT, self.agent)
+
+    def usage(self, run_id: str) -> Usage:
+        """What the run used, over all its steps."""
+        return self.world.response(run_id).usage
 
     def run(self, run_id: str) -> Run:
         return self.world.run(run_id).run

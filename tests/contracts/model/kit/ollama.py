@@ -18,6 +18,7 @@ class OllamaServer(ChatServer):
     """`cut` counts the prompts that were longer than the window and lost their beginning."""
 
     traits = Traits(thoughts="reasoning", calls_whole=True)
+    window = LOADED_WINDOW
 
     def __init__(self, provider: Provider) -> None:
         super().__init__(provider)

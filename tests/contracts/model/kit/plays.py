@@ -36,11 +36,11 @@ Part = Think | Speak | Call
 class Reply:
     """A reply, its parts in the order in which the model makes them.
 
-    `cut_at`: the connection breaks after so many bytes of the stream. `refused`: the model declines, in the provider's way.
+    `cut`: the connection breaks after this share of the stream's bytes. `refused`: the model declines, in the provider's way.
     """
 
     parts: tuple[Part, ...]
-    cut_at: int | None = None
+    cut: float | None = None
     refused: bool = False
 
 

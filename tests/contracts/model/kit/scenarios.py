@@ -7,67 +7,43 @@ the conversation goes on afterwards.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
-from hibernaut.schemas.run import Run
-from tests.contracts.model.kit.engine import Engine
-from tests.contracts.model.kit.plays import Call, Fault, Play, Reply, Speak, Think, reply
-from tests.contracts.model.kit.server import KitServer, Provider
+from tests.contracts.model.kit.plays import Call, Fault, Reply, Speak, Think, reply
+from tests.contracts.model.kit.stage import Stage
 
+TALE = "I walked through Oslo in the rain, and every bell of the town rang. " * 40
 IMAGE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
 
-
-@dataclass
-class Stage:
-    """A provider's server, the server of another family, and the agent between them."""
-
-    provider: Provider
-    server: KitServer
-    engine: Engine
-    other: KitServer
-    runs: list[Run] = field(default_factory=list)
-
-    def agent(self, **fields: Any) -> None:
-        self.engine.make_agent(self.provider.handle, **fields)
-
-    def plays(self, *plays: Play) -> None:
-        self.server.plays(*plays)
-
-    def send(self, text: str = "Hello.", **options: Any) -> Run:
-        return self.seen(self.engine.send(text, **options))
-
-    def seen(self, run: Run) -> Run:
-        self.runs.append(run)
-        return run
-
-    def says(self, text: str, *, to: str = "Hello.") -> None:
-        """A message that is answered with this text, which the agent keeps."""
-        self.plays(reply(Think("They said something."), text))
-        self.ends_well(self.send(to), text)
-
-    def ends_well(self, run: Run, last: str) -> None:
-        """The run ended its turn, and this is the last thing that the agent said."""
-        self.check_rules()
-        assert (run.status, run.stop_reason) == ("completed", "end_turn"), run
-        assert self.server.left == 0, f"{self.server.left} replies were never asked for"
-        assert self.spoken()[-1] == last
-
-    def goes_on(self) -> None:
-        self.says("I am still here.", to="Are you there?")
-
-    def check_rules(self) -> None:
-        broken = "\n".join(str(each) for each in (*self.server.broken, *self.other.broken))
-        assert not broken, broken
-
-    def spoken(self) -> list[str]:
-        """What the agent said, of all its rows."""
-        rows = [row for row in self.engine.log() if row.role == "assistant"]
-        return ["".join(part.text for part in row.content if part.type == "text") for row in rows]
-
-    def calls(self) -> int:
-        """How often a custom tool ran."""
-        return len(self.engine.world.runner.effects)
+LOOSE_SCHEMAS: dict[str, Any] = {
+    "optional": {"type": "object", "properties": {"x": {"type": "string"}}, "required": []},
+    "open_union": {
+        "type": "object",
+        "properties": {"x": {"anyOf": [{"type": "string"}, {"description": "anything"}]}},
+        "required": ["x"],
+    },
+    "union_of_objects": {
+        "type": "object",
+        "properties": {
+            "x": {"anyOf": [{"type": "object", "properties": {"y": {"type": "string"}}, "required": []}, {"type": "null"}]}
+        },
+        "required": ["x"],
+    },
+    "several_types": {
+        "type": "object",
+        "properties": {"x": {"type": ["object", "null"], "properties": {"y": {"type": "string"}}, "required": []}},
+        "required": ["x"],
+    },
+    "reference": {
+        "type": "object",
+        "$defs": {"Bell": {"type": "object", "properties": {"tone": {"type": "string"}}, "required": []}},
+        "properties": {"x": {"$ref": "#/$defs/Bell"}},
+        "required": ["x"],
+    },
+    "open_map": {"type": "object", "properties": {"x": {"type": "object", "additionalProperties": True}}, "required": ["x"]},
+    "all_of": {"type": "object", "properties": {"x": {"allOf": [{"type": "string"}]}}, "required": ["x"]},
+    "both": {"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x"], "anyOf": [{"type": "object"}]},
+}
 
 
 def ring(number: int = 1) -> Call:
@@ -193,7 +169,7 @@ def overflow(stage: Stage) -> None:
     stage.agent(compaction_settings={"model": stage.provider.handle})
     for number in range(3):
         stage.plays(reply(Think(f"Run {number}."), ring(number)), reply(Think("Now tell."), f"Rung {number}."))
-        stage.ends_well(stage.send("Ring."), f"Rung {number}.")
+        stage.ends_well(stage.send(TALE), f"Rung {number}.")
     stage.plays(Fault("too_long"), reply("They rang bells."), reply(Think("Where were we?"), "Here I am."))
     stage.ends_well(stage.send("And now?"), "Here I am.")
     stage.goes_on()
@@ -203,11 +179,11 @@ def broken_off(stage: Stage) -> None:
     """The stream of a reply with a call breaks, at bytes that are spread over it; each time, the conversation goes on."""
     stage.agent()
     said = reply(Think("I think before I ring."), "I ring.", ring())
-    for byte in (0, 1, 97, 350, 611, 900, 1203, 1499):
-        stage.plays(*[Reply(said.parts, cut_at=byte)] * 3)
+    for share in (0.0, 0.01, 0.1, 0.25, 0.4, 0.55, 0.7):
+        stage.plays(*[Reply(said.parts, cut=share)] * 3)
         run = stage.send("Ring.")
         stage.check_rules()
-        assert run.stop_reason in ("llm_api_error", "invalid_llm_response", "error"), (byte, run)
+        assert run.stop_reason in ("llm_api_error", "invalid_llm_response", "error"), (share, run)
         stage.server.forget()
     assert stage.calls() == 0
     stage.goes_on()
@@ -250,6 +226,60 @@ def change_of_model(stage: Stage) -> None:
     stage.goes_on()
 
 
+def sampling(stage: Stage) -> None:
+    """A temperature that the user chose, with reasoning off: sent where the model takes it, left out elsewhere."""
+    off = {"thinking": {"type": "disabled"}} if stage.settings_type == "anthropic" else {}
+    stage.agent(model_settings={"provider_type": stage.settings_type, "temperature": 0.3} | off)
+    stage.says("Hello Ann.")
+    stage.goes_on()
+
+
+def reasoning_off(stage: Stage) -> None:
+    """An agent whose user switched reasoning off, and that must call a tool first."""
+    stage.agent(enable_reasoner=False, tool_rules=[{"type": "run_first", "tool_name": "ring"}])
+    stage.plays(reply(Think("I must not think."), ring()), reply(Think("Really not."), "Rung."))
+    stage.ends_well(stage.send("Go."), "Rung.")
+    if stage.server.stops_thinking:
+        assert not [part for row in stage.engine.log() for part in row.content if part.type == "reasoning"]
+
+
+def strict_schemas(stage: Stage) -> None:
+    """Strict tools are asked for, and some schemas cannot be strict: these are sent loose, and the request is taken."""
+    settings = {"provider_type": stage.settings_type, "temperature": 1.0, "strict": True}
+    stage.agent(tools=("ring",), model_settings=settings, schemas=LOOSE_SCHEMAS)
+    stage.says("Hello Ann.")
+
+
+def many_tools(stage: Stage) -> None:
+    """More tools than a provider takes."""
+    stage.agent(tools=("ring", *(f"tool_{number}" for number in range(140))))
+    stage.says("Hello Ann.")
+
+
+def listed_models(stage: Stage) -> None:
+    """Every chat model that the server lists is offered, whatever its name and the form of the list."""
+    offered = {row.handle for row in stage.engine.models.list()}
+    prefix = stage.provider.handle.removesuffix(stage.provider.model)
+    assert {prefix + model for model in stage.server.chat_models} <= offered
+
+
+def window(stage: Stage) -> None:
+    """An agent's window is no larger than what the server reads of a prompt."""
+    config = stage.engine.models.config(stage.provider.handle)
+    assert config.context_window <= stage.server.window
+
+
+def usage(stage: Stage) -> None:
+    """Tokens and cached tokens are counted, wherever the server tells them."""
+    stage.agent()
+    stage.says("Hello Ann.")
+    stage.goes_on()
+    used = stage.engine.usage(stage.runs[-1].id)
+    assert used.prompt_tokens > 0
+    assert used.completion_tokens > 0
+    assert used.cached_input_tokens
+
+
 SCENARIOS: tuple[Callable[[Stage], None], ...] = (
     plain,
     tool_loop,
@@ -267,4 +297,11 @@ SCENARIOS: tuple[Callable[[Stage], None], ...] = (
     rate_limit,
     fallback,
     change_of_model,
+    sampling,
+    reasoning_off,
+    strict_schemas,
+    many_tools,
+    listed_models,
+    window,
+    usage,
 )

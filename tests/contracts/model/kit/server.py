@@ -49,6 +49,11 @@ class Provider:
 class KitServer(ScriptedServer):
     """What the wires' servers share. `broken` are the rules that requests broke; `shares` how much of each request was cached."""
 
+    stops_thinking = False
+    """Whether the provider's model can be told not to think."""
+    window = 10_000_000
+    """Tokens of a prompt that the server reads; a longer one is cut without an error."""
+
     def __init__(self, provider: Provider) -> None:
         super().__init__(models=[{"id": provider.model}, *provider.lists])
         self.provider = provider
@@ -62,6 +67,11 @@ class KitServer(ScriptedServer):
     def plays(self, *plays: Play) -> None:
         """Say this next, in this order."""
         self._plays.extend(plays)
+
+    @property
+    def chat_models(self) -> list[str]:
+        """The models of its list that chat."""
+        return [str(row["id"]) for row in self.models]
 
     @property
     def left(self) -> int:
@@ -81,10 +91,9 @@ class KitServer(ScriptedServer):
             return self.fault(play.kind).wire()
         cached, whole = self._cached(asked)
         items = tuple(self.items(play, asked))
-        if play.cut_at is None:
-            self.memory.issued.append(Issued(asked, items))
-        said = {"items": items, "usage": self.used(whole, cached, play), "model": asked.body.get("model", self.provider.model)}
-        return said | self.ending(play, items) | ({} if play.cut_at is None else {"cut_at": play.cut_at})
+        self.memory.issued.append(Issued(asked, items))
+        said = {"items": items, "usage": self.used(whole, cached, play)} | self.ending(play, items)
+        return said if play.cut is None else said | {"cut_at": int(play.cut * len(b"".join(self.events(said))))}
 
     def new_id(self, prefix: str) -> str:
         self._issued += 1
