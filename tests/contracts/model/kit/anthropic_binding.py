@@ -12,14 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.contracts.model.kit.rules import Memory
+from tests.contracts.model.kit.rules import ServerMemory
 from tests.support.provider_http import Recorded, Wire
 
 THINKING = ("thinking", "redacted_thinking")
 
 
 @dataclass(frozen=True)
-class Place:
+class ThinkingPlace:
     """A thinking block of a request: where it stands, the digest of what stands before it, and the thinking block before it."""
 
     message: int
@@ -70,18 +70,18 @@ class Prefix:
         return self._digest.copy().hexdigest()[:32]
 
 
-def places(body: Wire) -> Iterator[Place]:
+def places(body: Wire) -> Iterator[ThinkingPlace]:
     """The thinking blocks of a request, in order."""
     prefix, before = Prefix(body), None
     for at, message in enumerate(body.get("messages") or ()):
         for number, block in enumerate(content_of(message)):
             if block.get("type") in THINKING:
-                yield Place(at, number, block, prefix.digest(), before)
+                yield ThinkingPlace(at, number, block, prefix.digest(), before)
                 before = mark(block)
             prefix.add(message.get("role", ""), block)
 
 
-def sealed(asked: Recorded, blocks: Sequence[Wire], memory: Memory) -> list[Wire]:
+def sealed(asked: Recorded, blocks: Sequence[Wire], memory: ServerMemory) -> list[Wire]:
     """A reply's blocks, each thinking block with a signature of its own; the memory keeps what it stands for."""
     prefix, last = Prefix(asked.body), None
     for message in asked.body["messages"]:
@@ -100,7 +100,7 @@ def sealed(asked: Recorded, blocks: Sequence[Wire], memory: Memory) -> list[Wire
     return found
 
 
-def misplaced(body: Wire, memory: Memory) -> Iterator[Place]:
+def misplaced(body: Wire, memory: ServerMemory) -> Iterator[ThinkingPlace]:
     """The blocks that fail the prefix check; what no seal is known of is not among them."""
     for place in places(body):
         seal = memory.seals.get(mark(place.content))

@@ -9,8 +9,8 @@ from typing import Any
 from tests.contracts.model.kit.anthropic_binding import sealed, without_markers
 from tests.contracts.model.kit.anthropic_models import MODELS
 from tests.contracts.model.kit.anthropic_rules import RULES, refusal
-from tests.contracts.model.kit.plays import Call, Reply, Speak, Think
-from tests.contracts.model.kit.rules import Refusal
+from tests.contracts.model.kit.plays import ModelSpeech, Speak, Think, ToolUse
+from tests.contracts.model.kit.rules import ErrorResponse
 from tests.contracts.model.kit.server import KitServer, Provider
 from tests.support.provider_http import Recorded, Wire
 from tests.support.provider_servers import ScriptedAnthropic
@@ -34,7 +34,7 @@ class AnthropicServer(KitServer, ScriptedAnthropic):
         self.models = [claude.listed(name) for name, claude in MODELS.items()]
         return super().listing()
 
-    def items(self, play: Reply, asked: Recorded) -> Sequence[Wire]:
+    def items(self, play: ModelSpeech, asked: Recorded) -> Sequence[Wire]:
         thinks = (asked.body.get("thinking") or {}).get("type") or MODELS[asked.body["model"]].default
         blocks: list[Wire] = []
         for part in play.parts:
@@ -43,16 +43,16 @@ class AnthropicServer(KitServer, ScriptedAnthropic):
                     blocks.append({"type": "thinking", "thinking": text, "signature": ""})
                 case Speak(text):
                     blocks.append({"type": "text", "text": text})
-                case Call(name, arguments):
+                case ToolUse(name, arguments):
                     blocks.append({"type": "tool_use", "id": self.new_id("toolu_"), "name": name, "input": dict(arguments)})
         return sealed(asked, blocks, self.memory)
 
-    def ending(self, play: Reply, items: Sequence[Wire]) -> Wire:
+    def ending(self, play: ModelSpeech, items: Sequence[Wire]) -> Wire:
         if play.refused:
             return {"finish_reason": "refusal"}
         return {"finish_reason": "tool_use" if any(item["type"] == "tool_use" for item in items) else "end_turn"}
 
-    def used(self, whole: int, cached: int, play: Reply) -> Wire:
+    def used(self, whole: int, cached: int, play: ModelSpeech) -> Wire:
         del play
         fresh = (whole - cached) // BYTES_PER_TOKEN
         return {
@@ -67,13 +67,13 @@ class AnthropicServer(KitServer, ScriptedAnthropic):
         body = without_markers(asked.body)
         return json.dumps([body.get("tools"), body.get("system"), body["messages"]]).encode()
 
-    def fault(self, kind: str) -> Refusal:
+    def fault(self, kind: str) -> ErrorResponse:
         match kind:
             case "too_long":
                 return refusal(TOO_LONG)
             case "rate_limit":
                 said = refusal("This request would exceed your organization's rate limit.", 429, "rate_limit_error")
-                return Refusal(said.status, said.body, {"retry-after": "7"})
+                return ErrorResponse(said.status, said.body, {"retry-after": "7"})
             case _:
                 return refusal("Overloaded", 529, "overloaded_error")
 

@@ -12,7 +12,7 @@ from anthropic.types.message_create_params import MessageCreateParamsStreaming a
 
 from tests.contracts.model.kit.anthropic_binding import THINKING, content_of, mark, misplaced, places, without_markers
 from tests.contracts.model.kit.anthropic_models import BINDING_BETA, MODELS, NEW, OLD, Claude
-from tests.contracts.model.kit.rules import Check, Memory, Refusal, Rule
+from tests.contracts.model.kit.rules import Check, ErrorResponse, Rule, ServerMemory
 from tests.contracts.model.kit.typed import complaints
 from tests.support.provider_http import Recorded, Wire
 
@@ -21,9 +21,9 @@ MOST_MARKERS = 4
 FORCED = ("any", "tool")
 
 
-def refusal(message: str, status: int = 400, kind: str = "invalid_request_error") -> Refusal:
+def refusal(message: str, status: int = 400, kind: str = "invalid_request_error") -> ErrorResponse:
     """The form of all errors (platform.claude.com/docs/en/api/errors)."""
-    return Refusal(status, {"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_000001"})
+    return ErrorResponse(status, {"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_000001"})
 
 
 def _claude(asked: Recorded) -> Claude:
@@ -42,35 +42,35 @@ def _blocks(asked: Recorded) -> Iterator[tuple[str, str, Wire]]:
             yield f"messages.{at}.content.{number}", message["role"], block
 
 
-def known_version(asked: Recorded, _: Memory) -> Refusal | None:
+def known_version(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     version = asked.headers.get("anthropic-version")
     return None if version in (OLD, NEW) else refusal(f"anthropic-version: {version!r} is not a valid version")
 
 
-def known_model(asked: Recorded, _: Memory) -> Refusal | None:
+def known_model(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     return None if asked.body.get("model") in MODELS else refusal(f"model: {asked.body.get('model')}", 404, "not_found_error")
 
 
-def known_members(asked: Recorded, _: Memory) -> Refusal | None:
+def known_members(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     streams, beta = bool(asked.body.get("stream")), BINDING_BETA in asked.headers.get("anthropic-beta", "")
     kind = (BetaStreamed if streams else BetaWhole) if beta else (Streamed if streams else Whole)
     found = complaints(asked.body, kind, more=SAMPLING)
     return refusal("; ".join(f"{place}: {what}" for place, what in found[:3])) if found else None
 
 
-def no_sampling_in_the_new_version(asked: Recorded, _: Memory) -> Refusal | None:
+def no_sampling_in_the_new_version(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     sent = [name for name in SAMPLING if name in asked.body]
     if sent and asked.headers.get("anthropic-version") == NEW:
         return refusal(f"{sent[0]}: Extra inputs are not permitted")
     return None
 
 
-def no_sampling_on_new_models(asked: Recorded, _: Memory) -> Refusal | None:
+def no_sampling_on_new_models(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     sent = [name for name in SAMPLING if asked.body.get(name) not in (None, 1, 1.0)]
     return refusal(f"`{sent[0]}` is deprecated for this model.") if sent and not _claude(asked).sampling else None
 
 
-def thinking_type_of_the_model(asked: Recorded, _: Memory) -> Refusal | None:
+def thinking_type_of_the_model(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     kind = (asked.body.get("thinking") or {}).get("type")
     if kind is None or kind in _claude(asked).types:
         return None
@@ -78,7 +78,7 @@ def thinking_type_of_the_model(asked: Recorded, _: Memory) -> Refusal | None:
     return refusal(f'"thinking.type.{kind}" is not supported for this model.{hint}')
 
 
-def budget_below_max_tokens(asked: Recorded, _: Memory) -> Refusal | None:
+def budget_below_max_tokens(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     budget = (asked.body.get("thinking") or {}).get("budget_tokens")
     if budget is None:
         return None
@@ -87,14 +87,14 @@ def budget_below_max_tokens(asked: Recorded, _: Memory) -> Refusal | None:
     return refusal("`max_tokens` must be greater than `thinking.budget_tokens`.") if budget >= asked.body["max_tokens"] else None
 
 
-def no_temperature_while_thinking(asked: Recorded, _: Memory) -> Refusal | None:
+def no_temperature_while_thinking(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     thinks = _thinks(asked) in ("adaptive", "enabled")
     if thinks and asked.body.get("temperature") not in (None, 1, 1.0):
         return refusal("`temperature` may only be set to 1 when thinking is enabled.")
     return None
 
 
-def no_forced_tool(asked: Recorded, _: Memory) -> Refusal | None:
+def no_forced_tool(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     if (asked.body.get("tool_choice") or {}).get("type") not in FORCED:
         return None
     if not _claude(asked).forced:
@@ -102,7 +102,7 @@ def no_forced_tool(asked: Recorded, _: Memory) -> Refusal | None:
     return None if _thinks(asked) == "disabled" else refusal("Thinking may not be enabled when tool_choice forces tool use.")
 
 
-def choice_needs_tools(asked: Recorded, _: Memory) -> Refusal | None:
+def choice_needs_tools(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     return (
         refusal("tool_choice may only be specified while providing tools.")
         if (asked.body.get("tool_choice") and not asked.body.get("tools"))
@@ -110,7 +110,7 @@ def choice_needs_tools(asked: Recorded, _: Memory) -> Refusal | None:
     )
 
 
-def strict_schemas_are_closed(asked: Recorded, _: Memory) -> Refusal | None:
+def strict_schemas_are_closed(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     for number, tool in enumerate(asked.body.get("tools") or ()):
         if tool.get("strict") and any(each.get("additionalProperties") is not False for each in objects(tool["input_schema"])):
             text = (
@@ -133,29 +133,29 @@ def objects(schema: Any) -> Iterator[Wire]:
             yield from objects(each)
 
 
-def four_markers(asked: Recorded, _: Memory) -> Refusal | None:
+def four_markers(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     count = str(asked.body).count("'cache_control': {")
     text = f"A maximum of {MOST_MARKERS} blocks with cache_control may be provided. Found {count}."
     return refusal(text) if count > MOST_MARKERS else None
 
 
-def user_begins(asked: Recorded, _: Memory) -> Refusal | None:
+def user_begins(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     first = asked.body["messages"][0]["role"] if asked.body["messages"] else None
     return None if first == "user" else refusal('messages: first message must use the "user" role')
 
 
-def no_prefill(asked: Recorded, _: Memory) -> Refusal | None:
+def no_prefill(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     if asked.body["messages"][-1]["role"] == "assistant":
         return refusal("This model does not support assistant message prefill. The conversation must end with a user message.")
     return None
 
 
-def text_is_not_empty(asked: Recorded, _: Memory) -> Refusal | None:
+def text_is_not_empty(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     empty = [path for path, _role, block in _blocks(asked) if block.get("type") == "text" and not block["text"]]
     return refusal("messages: text content blocks must be non-empty") if empty else None
 
 
-def results_follow_their_calls(asked: Recorded, _: Memory) -> Refusal | None:
+def results_follow_their_calls(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     messages = asked.body["messages"]
     for at, message in enumerate(messages):
         uses = [block["id"] for block in content_of(message) if block.get("type") == "tool_use"]
@@ -174,7 +174,7 @@ def results_follow_their_calls(asked: Recorded, _: Memory) -> Refusal | None:
     return None
 
 
-def errors_are_text(asked: Recorded, _: Memory) -> Refusal | None:
+def errors_are_text(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     for path, _role, block in _blocks(asked):
         content = block.get("content") if block.get("type") == "tool_result" and block.get("is_error") else None
         if isinstance(content, list) and any(each.get("type") != "text" for each in content):
@@ -182,7 +182,7 @@ def errors_are_text(asked: Recorded, _: Memory) -> Refusal | None:
     return None
 
 
-def signatures_are_known(asked: Recorded, memory: Memory) -> Refusal | None:
+def signatures_are_known(asked: Recorded, memory: ServerMemory) -> ErrorResponse | None:
     for place in places(asked.body):
         seal = memory.seals.get(mark(place.content))
         if seal is None or without_markers(place.content) != without_markers(seal["block"]):
@@ -190,7 +190,7 @@ def signatures_are_known(asked: Recorded, memory: Memory) -> Refusal | None:
     return None
 
 
-def latest_thinking_is_untouched(asked: Recorded, memory: Memory) -> Refusal | None:
+def latest_thinking_is_untouched(asked: Recorded, memory: ServerMemory) -> ErrorResponse | None:
     """The latest assistant message, if it has thinking, is the reply as it was issued."""
     found = [(at, message) for at, message in enumerate(asked.body["messages"]) if message["role"] == "assistant"]
     if not found:
@@ -208,7 +208,7 @@ def latest_thinking_is_untouched(asked: Recorded, memory: Memory) -> Refusal | N
     )
 
 
-def thinking_begins_the_tool_turn(asked: Recorded, _: Memory) -> Refusal | None:
+def thinking_begins_the_tool_turn(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     """Only with a budget: adaptive thinking takes turns without a thinking block."""
     if _thinks(asked) != "enabled":
         return None
@@ -223,7 +223,7 @@ def thinking_begins_the_tool_turn(asked: Recorded, _: Memory) -> Refusal | None:
     )
 
 
-def bound_thinking(asked: Recorded, memory: Memory) -> Refusal | None:
+def bound_thinking(asked: Recorded, memory: ServerMemory) -> ErrorResponse | None:
     """On accounts created since 31 August 2026. Blocks of another model are dropped without an error."""
     if not _claude(asked).bound:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tests.contracts.model.kit.chat_server import refusal
-from tests.contracts.model.kit.rules import Memory, Refusal, Rule
+from tests.contracts.model.kit.rules import ErrorResponse, Rule, ServerMemory
 from tests.support.provider_http import Recorded, Wire
 
 
@@ -19,7 +19,7 @@ def tool_turns(asked: Recorded) -> Iterator[tuple[int, Wire]]:
     return ((at, message) for at, message in assistants(asked) if message.get("tool_calls"))
 
 
-def issued_with(call_id: str, memory: Memory) -> Wire | None:
+def issued_with(call_id: str, memory: ServerMemory) -> Wire | None:
     """The message in which the server issued this call."""
     for message in memory.items():
         if any(call.get("id") == call_id for call in message.get("tool_calls") or ()):
@@ -27,7 +27,7 @@ def issued_with(call_id: str, memory: Memory) -> Wire | None:
     return None
 
 
-def tool_messages_follow_their_calls(asked: Recorded, _: Memory) -> Refusal | None:
+def tool_messages_follow_their_calls(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     messages = asked.body["messages"]
     waiting: list[str] = []
     for at, message in enumerate(messages):
@@ -48,7 +48,7 @@ def tool_messages_follow_their_calls(asked: Recorded, _: Memory) -> Refusal | No
     )
 
 
-def call_ids_are_unique(asked: Recorded, _: Memory) -> Refusal | None:
+def call_ids_are_unique(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     for at, message in tool_turns(asked):
         ids = [call["id"] for call in message["tool_calls"]]
         if "" in ids or len(set(ids)) < len(ids):
@@ -56,7 +56,7 @@ def call_ids_are_unique(asked: Recorded, _: Memory) -> Refusal | None:
     return None
 
 
-def arguments_are_json_objects(asked: Recorded, _: Memory) -> Refusal | None:
+def arguments_are_json_objects(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     import json
 
     for at, message in tool_turns(asked):
@@ -70,14 +70,14 @@ def arguments_are_json_objects(asked: Recorded, _: Memory) -> Refusal | None:
     return None
 
 
-def choice_needs_tools(asked: Recorded, _: Memory) -> Refusal | None:
+def choice_needs_tools(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     for name in ("tool_choice", "parallel_tool_calls"):
         if name in asked.body and not asked.body.get("tools"):
             return refusal(f"Invalid value for '{name}': '{name}' is only allowed when 'tools' are specified.", param=name)
     return None
 
 
-def stream_options_need_a_stream(asked: Recorded, _: Memory) -> Refusal | None:
+def stream_options_need_a_stream(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     if "stream_options" in asked.body and not asked.body.get("stream"):
         return refusal("The 'stream_options' parameter is only allowed when 'stream' is enabled.", param="stream_options")
     return None

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tests.contracts.model.kit.plays import Call, Reply, Speak, Think
-from tests.contracts.model.kit.rules import Refusal
+from tests.contracts.model.kit.plays import ModelSpeech, Speak, Think, ToolUse
+from tests.contracts.model.kit.rules import ErrorResponse
 from tests.contracts.model.kit.server import KitServer, Provider
 from tests.support.provider_http import Recorded, Wire, as_text, pieces
 from tests.support.provider_servers import ScriptedOpenAI
@@ -44,9 +44,9 @@ class Traits:
     extra: Wire = field(default_factory=dict)
 
 
-def refusal(message: str, status: int = 400, *, code: Any = None, param: Any = None) -> Refusal:
+def refusal(message: str, status: int = 400, *, code: Any = None, param: Any = None) -> ErrorResponse:
     """OpenAI's form (openai/types/shared/error_object.py)."""
-    return Refusal(status, {"error": {"message": message, "type": "invalid_request_error", "param": param, "code": code}})
+    return ErrorResponse(status, {"error": {"message": message, "type": "invalid_request_error", "param": param, "code": code}})
 
 
 class ChatServer(KitServer, ScriptedOpenAI):
@@ -57,7 +57,7 @@ class ChatServer(KitServer, ScriptedOpenAI):
     def listing(self) -> Any:
         return super().listing()
 
-    def items(self, play: Reply, asked: Recorded) -> Sequence[Wire]:
+    def items(self, play: ModelSpeech, asked: Recorded) -> Sequence[Wire]:
         """One message, as a whole reply holds it."""
         traits, message = self.traits, {"role": "assistant", "content": None}
         thoughts = "\n".join(part.text for part in play.parts if isinstance(part, Think))
@@ -76,14 +76,14 @@ class ChatServer(KitServer, ScriptedOpenAI):
         elif traits.thoughts and thoughts:
             message[traits.thoughts] = thoughts
         message["content"] = said or None
-        if calls := [self._made(part) for part in play.parts if isinstance(part, Call)]:
+        if calls := [self._made(part) for part in play.parts if isinstance(part, ToolUse)]:
             if traits.signs:
                 calls[0]["extra_content"] = {"google": {"thought_signature": self.new_id("sig-")}}
             message["tool_calls"] = calls
         del asked
         return [message]
 
-    def _made(self, call: Call) -> Wire:
+    def _made(self, call: ToolUse) -> Wire:
         self._issued += 1
         function = {"name": call.name, "arguments": as_text(dict(call.arguments))}
         made = {"id": self.traits.call_id(self._issued), "type": "function", "function": function}
@@ -95,12 +95,12 @@ class ChatServer(KitServer, ScriptedOpenAI):
             case _:
                 return made
 
-    def ending(self, play: Reply, items: Sequence[Wire]) -> Wire:
+    def ending(self, play: ModelSpeech, items: Sequence[Wire]) -> Wire:
         if play.refused:
             return {"finish_reason": "content_filter"}
         return {"finish_reason": "tool_calls" if items[0].get("tool_calls") else "stop"}
 
-    def used(self, whole: int, cached: int, play: Reply) -> Wire:
+    def used(self, whole: int, cached: int, play: ModelSpeech) -> Wire:
         del play
         prompt, known = whole // BYTES_PER_TOKEN, cached // BYTES_PER_TOKEN
         counts: Wire = {"prompt_tokens": prompt, "completion_tokens": 20, "total_tokens": prompt + 20}
@@ -161,33 +161,33 @@ class ChatServer(KitServer, ScriptedOpenAI):
 
     # its refusals
 
-    def fault(self, kind: str) -> Refusal:
+    def fault(self, kind: str) -> ErrorResponse:
         traits = self.traits
         match kind:
             case "too_long":
                 return self.error(traits.too_long, traits.too_long_status)
             case "rate_limit":
                 said = self.error(traits.limit, traits.limit_status, code="rate_limit_exceeded")
-                return Refusal(said.status, said.body, {"retry-after": "7"})
+                return ErrorResponse(said.status, said.body, {"retry-after": "7"})
             case _:
                 return self.error("The server is overloaded. Please try again later.", 503)
 
-    def error(self, message: str, status: int, *, code: Any = None) -> Refusal:
+    def error(self, message: str, status: int, *, code: Any = None) -> ErrorResponse:
         """An error in the provider's form."""
         match self.traits.errors:
             case "array":
-                return Refusal(status, [{"error": {"code": status, "message": message, "status": "INVALID_ARGUMENT"}}])
+                return ErrorResponse(status, [{"error": {"code": status, "message": message, "status": "INVALID_ARGUMENT"}}])
             case "raw":
                 raw = json.dumps({"error": {"message": message, "code": status}})
                 told = {"message": "Provider returned error", "code": status, "metadata": {"raw": raw, "provider_name": "Google"}}
-                return Refusal(status, {"error": told, "user_id": "user_1"})
+                return ErrorResponse(status, {"error": told, "user_id": "user_1"})
             case "mistral":
-                return Refusal(
+                return ErrorResponse(
                     status,
                     {"object": "error", "message": message, "type": "invalid_request_error", "param": None, "code": "3051"},
                 )
             case "plain":
-                return Refusal(
+                return ErrorResponse(
                     status, {"object": "error", "message": message, "type": "BadRequestError", "param": None, "code": status}
                 )
             case _:

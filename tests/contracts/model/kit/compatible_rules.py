@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from tests.contracts.model.kit.chat_rules import assistants, issued_with, tool_turns
 from tests.contracts.model.kit.chat_server import refusal
-from tests.contracts.model.kit.rules import Memory, Refusal, Rule
+from tests.contracts.model.kit.rules import ErrorResponse, Rule, ServerMemory
 from tests.contracts.model.kit.server import at
 from tests.support.provider_http import Recorded, Wire
 
@@ -20,7 +20,7 @@ def _thinks(asked: Recorded) -> bool:
     return at(asked.body, "thinking", "type") != "disabled"
 
 
-def _without_thoughts(asked: Recorded, memory: Memory) -> int | None:
+def _without_thoughts(asked: Recorded, memory: ServerMemory) -> int | None:
     """The number of the first assistant message with calls whose thoughts are missing, or not those that were issued."""
     for number, message in tool_turns(asked):
         issued = issued_with(message["tool_calls"][0]["id"], memory)
@@ -30,19 +30,19 @@ def _without_thoughts(asked: Recorded, memory: Memory) -> int | None:
     return None
 
 
-def deepseek_thoughts_come_back(asked: Recorded, memory: Memory) -> Refusal | None:
+def deepseek_thoughts_come_back(asked: Recorded, memory: ServerMemory) -> ErrorResponse | None:
     if not _thinks(asked) or _without_thoughts(asked, memory) is None:
         return None
     return refusal("The `reasoning_content` in the thinking mode must be passed back to the API.", code="invalid_request_error")
 
 
-def kimi_thoughts_come_back(asked: Recorded, memory: Memory) -> Refusal | None:
+def kimi_thoughts_come_back(asked: Recorded, memory: ServerMemory) -> ErrorResponse | None:
     if not _thinks(asked) or (number := _without_thoughts(asked, memory)) is None:
         return None
     return refusal(f"thinking is enabled but reasoning_content is missing in assistant tool call message at index {number}")
 
 
-def kimi_forces_no_tool(asked: Recorded, _: Memory) -> Refusal | None:
+def kimi_forces_no_tool(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     choice = asked.body.get("tool_choice")
     if not _thinks(asked) or choice in (None, "auto", "none"):
         return None
@@ -50,7 +50,7 @@ def kimi_forces_no_tool(asked: Recorded, _: Memory) -> Refusal | None:
     return refusal(f"tool_choice '{kind}' is incompatible with thinking enabled")
 
 
-def kimi_temperature_is_fixed(asked: Recorded, _: Memory) -> Refusal | None:
+def kimi_temperature_is_fixed(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     allowed = 1 if _thinks(asked) else 0.6
     sent = asked.body.get("temperature")
     return None if sent in (None, allowed) else refusal(f"invalid temperature: only {allowed} is allowed for this model")
@@ -95,8 +95,8 @@ _NINE = re.compile(r"[a-zA-Z0-9]{9}")
 _MAY_FOLLOW = {"tool": {"tool", "assistant"}, "assistant": {"user", "tool", "assistant", "system"}}
 
 
-def _mistral(message: object, kind: str, code: str | None, status: int = 400) -> Refusal:
-    return Refusal(status, {"object": "error", "message": message, "type": kind, "param": None, "code": code})
+def _mistral(message: object, kind: str, code: str | None, status: int = 400) -> ErrorResponse:
+    return ErrorResponse(status, {"object": "error", "message": message, "type": kind, "param": None, "code": code})
 
 
 def _extra(asked: Recorded) -> Iterator[list[str | int]]:
@@ -111,21 +111,21 @@ def _extra(asked: Recorded) -> Iterator[list[str | int]]:
         yield from (["body", "tools", number, "function", name] for name in tool["function"] if name not in _FUNCTION)
 
 
-def mistral_knows_all_members(asked: Recorded, _: Memory) -> Refusal | None:
+def mistral_knows_all_members(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     detail = [
         {"type": "extra_forbidden", "loc": loc, "msg": "Extra inputs are not permitted", "input": None} for loc in _extra(asked)
     ]
     return _mistral({"detail": detail}, "invalid_request_error", None, 422) if detail else None
 
 
-def mistral_call_ids(asked: Recorded, _: Memory) -> Refusal | None:
+def mistral_call_ids(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     ids = [call["id"] for _at, message in tool_turns(asked) for call in message["tool_calls"]]
     bad = [each for each in ids if not _NINE.fullmatch(each)]
     text = f"Tool call id was {bad[0]} but must be a-z, A-Z, 0-9, with a length of 9." if bad else ""
     return _mistral(text, "invalid_function_call", "3280") if bad else None
 
 
-def mistral_order_of_roles(asked: Recorded, _: Memory) -> Refusal | None:
+def mistral_order_of_roles(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     roles = [message["role"] for message in asked.body["messages"]]
     for before, role in pairwise(roles):
         if role not in _MAY_FOLLOW.get(before, {"user", "assistant", "system"}):
@@ -141,7 +141,7 @@ def mistral_order_of_roles(asked: Recorded, _: Memory) -> Refusal | None:
 DUMMY_SIGNATURES = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
 
 
-def gemini_signatures_come_back(asked: Recorded, memory: Memory) -> Refusal | None:
+def gemini_signatures_come_back(asked: Recorded, memory: ServerMemory) -> ErrorResponse | None:
     """The first call of each step of the current turn, that is after the last message of the user, carries the signature as issued."""
     messages = asked.body["messages"]
     begin = max((number for number, message in enumerate(messages) if message["role"] == "user"), default=0)
@@ -157,14 +157,14 @@ def gemini_signatures_come_back(asked: Recorded, memory: Memory) -> Refusal | No
             f"thought_signature may lead to degraded model performance. Additional data, function call `default_api:{call['function']['name']}` "
             f", position {number + 1}."
         )
-        return Refusal(400, [{"error": {"code": 400, "message": text, "status": "INVALID_ARGUMENT"}}])
+        return ErrorResponse(400, [{"error": {"code": 400, "message": text, "status": "INVALID_ARGUMENT"}}])
     return None
 
 
 # Groq
 
 
-def groq_knows_no_reasoning_content(asked: Recorded, _: Memory) -> Refusal | None:
+def groq_knows_no_reasoning_content(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     for number, message in assistants(asked):
         for name in ("reasoning_content", "reasoning_details", "extra_content"):
             if name in message:
@@ -176,7 +176,7 @@ def groq_knows_no_reasoning_content(asked: Recorded, _: Memory) -> Refusal | Non
 # OpenRouter
 
 
-def openrouter_details_come_back(asked: Recorded, memory: Memory) -> Refusal | None:
+def openrouter_details_come_back(asked: Recorded, memory: ServerMemory) -> ErrorResponse | None:
     """Gemini behind OpenRouter: its signature travels in `reasoning_details`."""
     begin = max((number for number, message in enumerate(asked.body["messages"]) if message["role"] == "user"), default=0)
     for number, message in tool_turns(asked):
@@ -192,7 +192,7 @@ def openrouter_details_come_back(asked: Recorded, memory: Memory) -> Refusal | N
                 "code": 400,
                 "metadata": {"raw": raw, "provider_name": "Google AI Studio"},
             }
-            return Refusal(400, {"error": told, "user_id": "user_1"})
+            return ErrorResponse(400, {"error": told, "user_id": "user_1"})
     return None
 
 

@@ -10,7 +10,7 @@ from openai.types.chat.completion_create_params import CompletionCreateParamsNon
 
 from tests.contracts.model.kit.chat_rules import CHAT_RULES
 from tests.contracts.model.kit.chat_server import Traits, refusal, served
-from tests.contracts.model.kit.rules import Check, Memory, Refusal, Rule
+from tests.contracts.model.kit.rules import Check, ErrorResponse, Rule, ServerMemory
 from tests.contracts.model.kit.server import Provider
 from tests.contracts.model.kit.typed import complaints
 from tests.support.provider_http import Recorded
@@ -39,20 +39,20 @@ def _effort(asked: Recorded) -> str:
     return asked.body.get("reasoning_effort") or MODELS[asked.body["model"]].default
 
 
-def known_model(asked: Recorded, _: Memory) -> Refusal | None:
+def known_model(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     name = asked.body.get("model")
     if name in MODELS:
         return None
     return refusal(f"The model `{name}` does not exist or you do not have access to it.", 404, code="model_not_found")
 
 
-def known_members(asked: Recorded, _: Memory) -> Refusal | None:
+def known_members(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     kind = CompletionCreateParamsStreaming if asked.body.get("stream") else CompletionCreateParamsNonStreaming
     found = complaints(asked.body, kind)
     return refusal(f"Unknown or invalid parameter: '{found[0][0]}': {found[0][1]}", param=found[0][0]) if found else None
 
 
-def efforts_of_the_model(asked: Recorded, _: Memory) -> Refusal | None:
+def efforts_of_the_model(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     efforts, wanted = MODELS[asked.body["model"]].efforts, asked.body.get("reasoning_effort")
     if wanted is None or wanted in efforts:
         return None
@@ -62,7 +62,7 @@ def efforts_of_the_model(asked: Recorded, _: Memory) -> Refusal | None:
     )
 
 
-def tools_without_reasoning(asked: Recorded, _: Memory) -> Refusal | None:
+def tools_without_reasoning(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     model = asked.body["model"]
     if not asked.body.get("tools") or (MODELS[model].tools and _effort(asked) == "none"):
         return None
@@ -71,7 +71,7 @@ def tools_without_reasoning(asked: Recorded, _: Memory) -> Refusal | None:
     return refusal(f"{text} To use function tools, {hint}.", param="reasoning_effort")
 
 
-def no_sampling_while_reasoning(asked: Recorded, _: Memory) -> Refusal | None:
+def no_sampling_while_reasoning(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     for name in ("temperature", "top_p"):
         if asked.body.get(name) not in (None, 1, 1.0) and _effort(asked) != "none":
             text = f"Unsupported value: '{name}' does not support {asked.body[name]} with this model."
@@ -79,14 +79,14 @@ def no_sampling_while_reasoning(asked: Recorded, _: Memory) -> Refusal | None:
     return None
 
 
-def no_max_tokens(asked: Recorded, _: Memory) -> Refusal | None:
+def no_max_tokens(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     if "max_tokens" not in asked.body:
         return None
     text = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
     return refusal(text, param="max_tokens", code="unsupported_parameter")
 
 
-def at_most_128_tools(asked: Recorded, _: Memory) -> Refusal | None:
+def at_most_128_tools(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     count = len(asked.body.get("tools") or ())
     if count <= MOST_TOOLS:
         return None
@@ -94,7 +94,7 @@ def at_most_128_tools(asked: Recorded, _: Memory) -> Refusal | None:
     return refusal(f"{text} instead.", param="tools", code="array_above_max_length")
 
 
-def call_ids_are_short(asked: Recorded, _: Memory) -> Refusal | None:
+def call_ids_are_short(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     for at, message in enumerate(asked.body["messages"]):
         ids = [call["id"] for call in message.get("tool_calls") or ()] + [message.get("tool_call_id") or ""]
         if long := [each for each in ids if len(each) > LONGEST_ID]:
@@ -137,7 +137,7 @@ def _loose_object(schema: Any, place: tuple[str, ...]) -> Iterator[str]:
         yield from loose(each, (*place, "properties", name))
 
 
-def strict_schemas_are_closed(asked: Recorded, _: Memory) -> Refusal | None:
+def strict_schemas_are_closed(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     for tool in asked.body.get("tools") or ():
         function = tool["function"]
         if function.get("strict") and (found := next(loose(function.get("parameters")), None)):

@@ -22,18 +22,18 @@ class Speak:
 
 
 @dataclass(frozen=True)
-class Call:
+class ToolUse:
     """A tool call. The server gives it an id in its provider's form."""
 
     name: str
     arguments: Mapping[str, object] = field(default_factory=dict)
 
 
-Part = Think | Speak | Call
+Part = Think | Speak | ToolUse
 
 
 @dataclass(frozen=True)
-class Reply:
+class ModelSpeech:
     """A reply, its parts in the order in which the model makes them.
 
     `cut`: the connection breaks after this share of the stream's bytes. `refused`: the model declines, in the provider's way.
@@ -51,9 +51,9 @@ class Fault:
     kind: Literal["too_long", "rate_limit", "overloaded"]
 
 
-Play = Reply | Fault
+Play = ModelSpeech | Fault
 
 
-def reply(*parts: Part | str) -> Reply:
+def reply(*parts: Part | str) -> ModelSpeech:
     """A reply of these parts; a text is spoken."""
-    return Reply(tuple(Speak(part) if isinstance(part, str) else part for part in parts))
+    return ModelSpeech(tuple(Speak(part) if isinstance(part, str) else part for part in parts))

@@ -14,7 +14,7 @@ from tests.support.provider_http import Recorded, Wire
 
 
 @dataclass(frozen=True)
-class Refusal:
+class ErrorResponse:
     """An error response in the provider's own form."""
 
     status: int
@@ -34,7 +34,7 @@ class Issued:
 
 
 @dataclass
-class Memory:
+class ServerMemory:
     """What a server has said and done: its replies in order, what each signature stands for, and how many blocks it dropped."""
 
     issued: list[Issued] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Memory:
         return [item for each in self.issued for item in each.items if kind is None or item.get("type") == kind]
 
 
-Check = Callable[[Recorded, Memory], Refusal | None]
+Check = Callable[[Recorded, ServerMemory], ErrorResponse | None]
 
 
 @dataclass(frozen=True)
@@ -59,19 +59,19 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Broken:
+class BrokenRule:
     """A rule that a request broke, and how the provider said so."""
 
     rule: Rule
-    refusal: Refusal
+    refusal: ErrorResponse
 
     def __str__(self) -> str:
         return f"{self.rule.name} ({self.rule.source}): {self.refusal.status} {self.refusal.body}"
 
 
-def first_broken(rules: Sequence[Rule], asked: Recorded, memory: Memory) -> Broken | None:
+def first_broken(rules: Sequence[Rule], asked: Recorded, memory: ServerMemory) -> BrokenRule | None:
     """The first rule that the request breaks."""
     for rule in rules:
         if refusal := rule.check(asked, memory):
-            return Broken(rule, refusal)
+            return BrokenRule(rule, refusal)
     return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.contracts.model.kit.plays import Call, Fault, Reply, Speak, Think, reply
+from tests.contracts.model.kit.plays import Fault, ModelSpeech, Speak, Think, ToolUse, reply
 from tests.contracts.model.kit.stage import Stage
 
 TALE = "I walked through Oslo in the rain, and every bell of the town rang. " * 40
@@ -46,8 +46,8 @@ LOOSE_SCHEMAS: dict[str, Any] = {
 }
 
 
-def ring(number: int = 1) -> Call:
-    return Call("ring", {"x": f"bell {number}"})
+def ring(number: int = 1) -> ToolUse:
+    return ToolUse("ring", {"x": f"bell {number}"})
 
 
 def plain(stage: Stage) -> None:
@@ -85,13 +85,13 @@ def interleaved_thinking(stage: Stage) -> None:
 
 
 def memory_edits(stage: Stage) -> None:
-    """Memory is edited between runs, by a client and by the agent's own tool."""
+    """ServerMemory is edited between runs, by a client and by the agent's own tool."""
     stage.agent()
     for number in range(3):
         stage.plays(reply(Think(f"Run {number}."), ring(number)), reply(Think("Now tell."), f"Rung {number}."))
         stage.ends_well(stage.send("Ring."), f"Rung {number}.")
         stage.engine.edit_memory("human", f"Ann, who lives in town {number}")
-    inserts = Call("memory_insert", {"label": "human", "new_string": "Likes tea."})
+    inserts = ToolUse("memory_insert", {"label": "human", "new_string": "Likes tea."})
     stage.plays(reply(Think("Keep that."), inserts), reply(Think("Kept."), "I know."))
     stage.ends_well(stage.send("I like tea."), "I know.")
     stage.goes_on()
@@ -100,7 +100,9 @@ def memory_edits(stage: Stage) -> None:
 def narrowing_rule(stage: Stage) -> None:
     """After `ring`, only `tell` may be called."""
     stage.agent(tool_rules=[{"type": "constrain_child_tools", "tool_name": "ring", "children": ["tell"]}])
-    stage.plays(reply(Think("First."), ring()), reply(Think("Then."), Call("tell", {"x": "Bob"})), reply(Think("Done."), "Told."))
+    stage.plays(
+        reply(Think("First."), ring()), reply(Think("Then."), ToolUse("tell", {"x": "Bob"})), reply(Think("Done."), "Told.")
+    )
     stage.ends_well(stage.send("Ring, then tell."), "Told.")
     stage.goes_on()
 
@@ -143,7 +145,7 @@ def image_in_a_return(stage: Stage) -> None:
     stage.agent()
     tool = {"name": "look", "description": "Look.", "parameters": {"type": "object", "properties": {}, "required": []}}
     for status in ("success", "error"):
-        stage.plays(reply(Think("I look."), Call("look")), reply(Think("I see."), f"Seen: {status}."))
+        stage.plays(reply(Think("I look."), ToolUse("look")), reply(Think("I see."), f"Seen: {status}."))
         asked = stage.send("Look.", client_tools=[tool])
         assert asked.stop_reason == "requires_approval"
         call = next(row for row in reversed(stage.engine.log()) if row.role == "approval" and row.tool_calls).tool_calls
@@ -158,7 +160,7 @@ def image_in_a_return(stage: Stage) -> None:
 def refusal(stage: Stage) -> None:
     """The model declines; the conversation goes on."""
     stage.agent()
-    stage.plays(Reply((Speak("I cannot help with that."),), refused=True))
+    stage.plays(ModelSpeech((Speak("I cannot help with that."),), refused=True))
     stage.send("Do harm.")
     stage.check_rules()
     stage.goes_on()
@@ -180,7 +182,7 @@ def broken_off(stage: Stage) -> None:
     stage.agent()
     said = reply(Think("I think before I ring."), "I ring.", ring())
     for share in (0.0, 0.01, 0.1, 0.25, 0.4, 0.55, 0.7):
-        stage.plays(*[Reply(said.parts, cut=share)] * 3)
+        stage.plays(*[ModelSpeech(said.parts, cut=share)] * 3)
         run = stage.send("Ring.")
         stage.check_rules()
         assert run.stop_reason in ("llm_api_error", "invalid_llm_response", "error"), (share, run)

@@ -1,7 +1,7 @@
 """A provider's server on loopback: it enforces the provider's rules, then gives the next reply of the scenario in the provider's form.
 
     with SERVER[provider](provider) as server:
-        server.plays(reply(Think("hm"), Call("ring")), reply("Done."))
+        server.plays(reply(Think("hm"), ToolUse("ring")), reply("Done."))
         …                                   # an agent talks to server.url
         assert server.broken == []          # the rules that its requests broke
 
@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.contracts.model.kit.plays import Fault, Play, Reply, reply
-from tests.contracts.model.kit.rules import Broken, Issued, Memory, Refusal, Rule, first_broken
+from tests.contracts.model.kit.plays import Fault, ModelSpeech, Play, reply
+from tests.contracts.model.kit.rules import BrokenRule, ErrorResponse, Issued, Rule, ServerMemory, first_broken
 from tests.support.provider_http import Recorded, ScriptedServer, Wire
 
 FULL = reply("That is all.")
@@ -57,8 +57,8 @@ class KitServer(ScriptedServer):
     def __init__(self, provider: Provider) -> None:
         super().__init__(models=[{"id": provider.model}, *provider.lists])
         self.provider = provider
-        self.memory = Memory()
-        self.broken: list[Broken] = []
+        self.memory = ServerMemory()
+        self.broken: list[BrokenRule] = []
         self.shares: list[float] = []
         self._plays: deque[Play] = deque()
         self._prompts: list[bytes] = []
@@ -108,15 +108,15 @@ class KitServer(ScriptedServer):
         return cached, len(prompt)
 
     @abstractmethod
-    def items(self, play: Reply, asked: Recorded) -> Sequence[Wire]:
+    def items(self, play: ModelSpeech, asked: Recorded) -> Sequence[Wire]:
         """The reply's items in the wire's form, with ids and signatures."""
 
     @abstractmethod
-    def ending(self, play: Reply, items: Sequence[Wire]) -> Wire:
+    def ending(self, play: ModelSpeech, items: Sequence[Wire]) -> Wire:
         """What the script of `ScriptedServer` needs beside `items` and `usage`: why the reply ends."""
 
     @abstractmethod
-    def used(self, whole: int, cached: int, play: Reply) -> Wire:
+    def used(self, whole: int, cached: int, play: ModelSpeech) -> Wire:
         """The usage of a reply, for a prompt of `whole` bytes of which `cached` were known."""
 
     @abstractmethod
@@ -124,7 +124,7 @@ class KitServer(ScriptedServer):
         """The request's prompt as the provider's cache sees it: what comes first there comes first here."""
 
     @abstractmethod
-    def fault(self, kind: str) -> Refusal:
+    def fault(self, kind: str) -> ErrorResponse:
         """An error response of this kind."""
 
 
