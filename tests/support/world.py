@@ -286,4 +286,6 @@ class World:
         return next(block for block in self.chain.prompts.blocks_of(TENANT, agent) if block.label == label)
 
     def response(self, run_id: str) -> LettaResponse:
-        return self.following.response(TENANT, run_id)
+        found = self.following.response(TENANT, run_id)
+        assert found is not None, "the run has not ended"
+        return found

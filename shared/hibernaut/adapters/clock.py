@@ -5,6 +5,7 @@ Knows: time and randomness. Must not know: what an id identifies.
 
 from __future__ import annotations
 
+import os
 import secrets
 import threading
 import time
@@ -15,6 +16,8 @@ from hibernaut.schemas.ids import compose, order_of
 
 LAST_COUNTER = 0xFFF
 RANDOM_BITS = 55
+_BYTES = (RANDOM_BITS + 7) // 8
+_AT_ONCE = 64
 
 
 class SystemClock:
@@ -40,17 +43,27 @@ class TimeOrderedIds:
         self._clock = clock
         self._lock = threading.Lock()
         self._last = (0, 0)
+        self._pool = b""
+        self._made_in = 0
 
     def new(self, prefix: str, after: str | None = None) -> str:
         """A fresh id, greater than every id that this object has made for the prefix and than `after`."""
         floor = order_of(after) if after is not None else (0, 0)
         with self._lock:
             milliseconds, counter = self._last = _next(self._milliseconds(), max(self._last, floor))
-        return compose(prefix, milliseconds, counter, secrets.randbits(RANDOM_BITS))
+            random = self._random()
+        return compose(prefix, milliseconds, counter, random)
 
     def token(self) -> str:
         """128 random bits."""
         return secrets.token_hex(16)
+
+    def _random(self) -> int:
+        """Random bits of the system, asked for many ids at once: each question lets other threads go first. A forked process asks anew."""
+        if len(self._pool) < _BYTES or self._made_in != os.getpid():
+            self._pool, self._made_in = secrets.token_bytes(_AT_ONCE * _BYTES), os.getpid()
+        own, self._pool = self._pool[:_BYTES], self._pool[_BYTES:]
+        return int.from_bytes(own, "big") >> (8 * _BYTES - RANDOM_BITS)
 
     def _milliseconds(self) -> int:
         return int(self._clock.now().timestamp() * 1000)

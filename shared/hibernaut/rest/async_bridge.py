@@ -169,7 +169,7 @@ async def response(following: RunFollower, lanes: Lanes, tenant: str, run_id: st
 
     async def look() -> LettaResponse | None:
         with suppress(Contended):
-            return await lanes.look(lambda: following.response(tenant, run_id) if following.finished(tenant, run_id) else None)
+            return await lanes.look(partial(following.response, tenant, run_id))
         return None
 
     looks = 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,7 +16,7 @@ from fastapi import Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
-from hibernaut.ports.table import TableError
+from hibernaut.ports.table import Contended, TableError
 from hibernaut.rest import async_bridge
 from hibernaut.rest.async_bridge import Lanes
 from hibernaut.rest.dependencies import Services
@@ -100,9 +101,16 @@ def begin(services: Services, tenant: str, asked: SendRequest) -> str:
 
 
 async def _answer(services: RunFollower, lanes: Lanes, run: RunPlace, drive: Callable[[], None] | None, shape: Shape) -> Response:
+    def driven(drive: Callable[[], None]) -> LettaResponse | None:
+        drive()
+        with suppress(Contended):  # the table is busy; the reply stays there
+            return services.response(run.tenant, run.run_id)
+        return None
+
     async def ended() -> LettaResponse:
-        if drive is not None:
-            await lanes.work(drive)
+        # The thread that has driven the run to its end reads the reply too: another hand-over would cost more than the read.
+        if drive is not None and (found := await lanes.work(partial(driven, drive))) is not None:
+            return found
         return await async_bridge.response(services, lanes, run.tenant, run.run_id)
 
     ending = asyncio.ensure_future(ended())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import secrets
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, timedelta
 from threading import Barrier
@@ -96,3 +98,27 @@ def test_threads_never_share_an_id() -> None:
 def test_tokens_are_never_the_same() -> None:
     ids = TimeOrderedIds(ManualClock())
     assert len({ids.token() for _ in range(1000)}) == 1000
+
+
+def test_random_bits_are_asked_of_the_system_for_many_ids_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    give = secrets.token_bytes
+
+    def counted(count: int) -> bytes:
+        asked.append(count)
+        return give(count)
+
+    monkeypatch.setattr(secrets, "token_bytes", counted)
+    ids = TimeOrderedIds(ManualClock())
+    made = [ids.new("message") for _ in range(640)]
+    assert (len(asked), len({one[-12:] for one in made})) == (10, 640)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
+def test_a_forked_process_has_random_bits_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = TimeOrderedIds(ManualClock())
+    ids.new("message")
+    left = ids._pool
+    monkeypatch.setattr(os, "getpid", lambda: -1)  # as the child of a fork sees it
+    ids.new("message")
+    assert not ids._pool.startswith(left[7:])

@@ -69,12 +69,9 @@ class Scripted:
     on_look: Callable[[Scripted], None] = lambda _self: None
     watchers: list[Callable[[], None]] = field(default_factory=list)
 
-    def finished(self, _tenant: str, _run_id: str) -> bool:
+    def response(self, _tenant: str, _run_id: str) -> LettaResponse | None:
         self.on_look(self)
-        return self.ended
-
-    def response(self, _tenant: str, _run_id: str) -> LettaResponse:
-        return REPLY
+        return REPLY if self.ended else None
 
     def watch(self, _run_id: str, wake: Callable[[], None]) -> Callable[[], None]:
         self.watchers.append(wake)

@@ -13,8 +13,10 @@ import pytest
 from fastapi import Response
 from fastapi.responses import StreamingResponse
 
+from hibernaut.ports.table import Contended
 from hibernaut.rest import run_responses
 from hibernaut.rest.async_bridge import Lanes, ServerStops, WaitSettings
+from hibernaut.rest.lanes import Lane
 from hibernaut.schemas.errors import ModelTimeout, NotFound
 from hibernaut.schemas.letta_message import AssistantMessage, LettaResponse, LettaStopReason
 from hibernaut.schemas.send import RetrieveStreamRequest
@@ -60,10 +62,9 @@ class Run:
         for wake in tuple(self.wakes):
             wake()
 
-    def finished(self, _tenant: str, _run_id: str) -> bool:
-        return self.ended
-
-    def response(self, _tenant: str, _run_id: str) -> LettaResponse:
+    def response(self, _tenant: str, _run_id: str) -> LettaResponse | None:
+        if not self.ended:
+            return None
         if self.error is not None:
             raise self.error
         return letta(StopReason.END_TURN)
@@ -133,10 +134,34 @@ def test_a_quick_reply_is_an_ordinary_one() -> None:
     assert json.loads(bytes(answer.body))["usage"]["run_ids"] is None
 
 
-def test_a_run_of_ones_own_is_driven_by_the_request() -> None:
+def test_a_run_of_ones_own_is_driven_by_the_request_and_handed_over_twice() -> None:
+    jobs: list[str] = []
+
+    class Counted(Lanes):
+        def _submitted(self, lane: Lane, job: Callable[[], Any]) -> asyncio.Future[Any]:
+            jobs.append(lane.name)
+            return super()._submitted(lane, job)
+
     run = Run(attached=False)
-    answered(run, WaitSettings())
+    answer = answered(run, WaitSettings(), lanes=Counted(WaitSettings()))
     assert run.driven == [RUN]
+    assert jobs == ["admissions", "turns"], "the thread that drives the run reads its reply"
+    assert json.loads(bytes(answer.body))["stop_reason"]["stop_reason"] == "end_turn"
+
+
+def test_a_table_that_is_busy_when_the_run_has_ended_is_asked_again() -> None:
+    class Busy(Run):
+        asked = 0
+
+        def response(self, tenant: str, run_id: str) -> LettaResponse | None:
+            self.asked += 1
+            if self.asked == 1:
+                raise Contended("busy")
+            return super().response(tenant, run_id)
+
+    run = Busy(attached=False)
+    assert answered(run, WaitSettings()).status_code == 200
+    assert (run.asked, run.driven) == (2, [RUN])
 
 
 def test_a_quick_failure_is_an_ordinary_error() -> None:

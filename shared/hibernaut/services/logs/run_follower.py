@@ -43,9 +43,6 @@ class RunFollower:
             raise NotFound(f"Run with id {run_id} not found.")
         return state
 
-    def finished(self, tenant: str, run_id: str) -> bool:
-        return self.state(tenant, run_id).ended
-
     def log(self, tenant: str, run_id: str) -> RunLog:
         """The run's log as a stream shows it. Raises: NotFound."""
         return RunLog(self._stores, self._clock, tenant, self.state(tenant, run_id))
@@ -102,9 +99,12 @@ class RunFollower:
         """All events after a number of the log that stand there now, as a stream shows them."""
         return [one for one in _all(self.log(tenant, run_id)) if one.seq > after]
 
-    def response(self, tenant: str, run_id: str) -> LettaResponse:
-        """The whole reply of a run that has ended. Raises: the error that the run failed with, where it was the model's."""
+    def response(self, tenant: str, run_id: str) -> LettaResponse | None:
+        """The whole reply of a run; None: it has not ended yet. Raises: NotFound; the error that the run failed with, where it was the
+        model's."""
         state = self.state(tenant, run_id)
+        if not state.ended:
+            return None
         if state.run.error is not None:
             raise failure(state.run)
         return self._reply(tenant, state)

@@ -16,7 +16,7 @@ from hibernaut.domain.models import retries
 from hibernaut.ports.model import Delta, Model, ModelReply, ModelRequest, Models
 from hibernaut.schemas.errors import ModelError, ModelTimeout
 from hibernaut.services.host import Host
-from hibernaut.services.models.model_call import CallOutcome, ModelCall, WakeUp
+from hibernaut.services.models.model_call import CallOutcome, CallThreads, ModelCall, WakeUp
 
 SHORTEST_CALL = 1.0
 """Seconds that a call is given however little time the worker has left."""
@@ -91,6 +91,7 @@ class ModelRetry:
         self._models = models
         self._clock = host.clock
         self._ids = host.ids
+        self._threads = CallThreads()
 
     def complete(self, request: ModelRequest, eye: CancellationWatch, deadline: float) -> ModelReply:
         """Ask, and ask again where it may help and there is time until `deadline` (monotonic). The request's timeout is for each call.
@@ -116,7 +117,7 @@ class ModelRetry:
         """The reply to one call. Whatever is raised while it is waited for closes its connection."""
         now = self._clock.monotonic()
         until = now + request.timeout
-        call = ModelCall(model, request, tells=eye.tells)
+        call = ModelCall(model, request, tells=eye.tells, threads=self._threads)
         with eye.watched(call.nudge), call:
             while True:
                 due = min(eye.due(), until)

@@ -12,7 +12,8 @@ from hibernaut.adapters.model.context_windows import ContextWindows
 from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.llm_config import LLMConfig
-from hibernaut.services.models.model_call import CallAbandoned, CallOutcome, ModelCall, WakeUp
+from hibernaut.services.models import model_call
+from hibernaut.services.models.model_call import CallAbandoned, CallOutcome, CallThreads, ModelCall, WakeUp
 from tests.support.provider_http import PATIENCE
 from tests.support.provider_servers import ScriptedOpenAI
 from tests.support.rows import Rows, prompt
@@ -143,3 +144,46 @@ def test_silence_is_no_news() -> None:
         assert call.news(0.0) == []
         go.set()
         gathered(call)
+
+
+def test_calls_in_a_row_start_one_thread_which_bears_the_name_of_each_caller() -> None:
+    threads, seen = CallThreads(), list[tuple[int, str]]()
+    free = threading.Semaphore(0)
+
+    def job() -> None:
+        seen.append((threading.get_ident(), threading.current_thread().name))
+
+    class Idle(list[object]):
+        def append(self, one: object) -> None:
+            super().append(one)
+            free.release()
+
+    threads._idle = Idle()  # type: ignore[assignment]
+    for number in range(5):
+        threads.run(job, f"run-{number}")
+        assert free.acquire(timeout=PATIENCE)
+    assert len({ident for ident, _ in seen}) == 1
+    assert [name for _, name in seen] == [f"run-{number}" for number in range(5)]
+
+
+def test_calls_at_once_have_a_thread_each() -> None:
+    threads, together = CallThreads(), threading.Barrier(5)
+    for _ in range(4):
+        threads.run(lambda: together.wait(PATIENCE), "call")
+    together.wait(PATIENCE)
+
+
+def test_a_thread_that_nobody_needs_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_call, "IDLE_SECONDS", 0.0)
+    threads, own = CallThreads(), list[threading.Thread]()
+    told = threading.Event()
+
+    def job() -> None:
+        own.append(threading.current_thread())
+        told.set()
+
+    threads.run(job, "call")
+    assert told.wait(PATIENCE)
+    own[0].join(PATIENCE)
+    assert not own[0].is_alive()
+    assert threads._idle == []

@@ -54,7 +54,9 @@ def test_a_plain_message_stays_within_its_budget_of_table_operations(tmp_path: P
             body = LettaRequest.model_validate({"input": text})
             run = house.services.sending.accept(TENANT, SendRequest(agent.id, body, "send_message", digest=text)).run_id
             house.services.sending.start(TENANT, run, inline=True)
-            assert house.services.following.response(TENANT, run).messages
+            found = house.services.following.response(TENANT, run)
+            assert found is not None
+            assert found.messages
 
         send("Good morning.")
         (table,) = tables
