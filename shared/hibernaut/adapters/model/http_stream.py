@@ -68,9 +68,12 @@ class HttpAnswer:
         return read[:most]
 
     def events(self) -> Iterator[JsonObject]:
-        """The `data` of each server-sent event as a JSON object, until `[DONE]` or the end. Raises: as `body`."""
-        for data in _data(self._lines()):
-            if data == "[DONE]":
+        """The `data` of each server-sent event as a JSON object, until `[DONE]` or the end. Raises: as `body`.
+
+        The connection may have broken inside the last event: if no empty line ends it, it counts only if it is whole.
+        """
+        for data, ended in _data(self._lines()):
+            if data == "[DONE]" or not (ended or _is_whole(data)):
                 return
             yield _object(self.provider, data)
 
@@ -108,7 +111,6 @@ class HttpAnswer:
             for line in lines:
                 yield line.rstrip(b"\r").decode(errors="replace")
         yield rest.decode(errors="replace")
-        yield ""
 
     def _chunks(self) -> Iterator[bytes]:
         from httpx2 import DecodingError, TimeoutException, TransportError
@@ -128,14 +130,25 @@ class HttpAnswer:
                 raise ModelTimeout(f"{self.provider}: the answer did not end in time")
 
 
-def _data(lines: Iterator[str]) -> Iterator[str]:
+def _data(lines: Iterator[str]) -> Iterator[tuple[str, bool]]:
+    """The data of each event, and whether an empty line ended it."""
     held: list[str] = []
     for line in lines:
         if line.startswith("data:"):
             held.append(line[5:].removeprefix(" "))
         elif not line and held:
-            yield "\n".join(held)
+            yield "\n".join(held), True
             held = []
+    if held:
+        yield "\n".join(held), False
+
+
+def _is_whole(data: str) -> bool:
+    try:
+        json.loads(data)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _parsed(provider: str, text: str | bytes) -> Json:
