@@ -11,7 +11,8 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hibernaut.adapters.model.anthropic import anthropic_messages
+from hibernaut.adapters.model.anthropic.anthropic import AnthropicModel
+from hibernaut.adapters.model.context_windows import ContextWindows
 from hibernaut.adapters.model.openai import openai_messages
 from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.schemas.agent import AgentType
@@ -19,6 +20,7 @@ from tests.support.replies import TOOLS, replies
 from tests.support.scripted_model import in_turn, says
 from tests.support.world import World, data_in
 
+ANTHROPIC = AnthropicModel(api_key=None, windows=ContextWindows())
 KINDS = st.sampled_from([AgentType.LETTA_V1, AgentType.MEMGPT, AgentType.REACT])
 
 
@@ -30,7 +32,7 @@ def to_openai(request: ModelRequest) -> tuple[str, str]:
 
 
 def to_anthropic(request: ModelRequest) -> tuple[str, str]:
-    body = anthropic_messages.payload(request)
+    body = ANTHROPIC.payload(request)
     return json.dumps([body["tools"], body["system"]]), json.dumps(body["messages"], ensure_ascii=False)
 
 

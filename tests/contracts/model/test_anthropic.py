@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -10,19 +11,16 @@ from hibernaut.ports.model import ToolChoice
 from hibernaut.schemas.content import (
     Base64Image,
     ImageContent,
-    OmittedReasoningContent,
     ReasoningContent,
     RedactedReasoningContent,
     TextContent,
     UrlImage,
 )
 from hibernaut.schemas.errors import ModelOverloaded
-from hibernaut.schemas.llm_config import JsonSchemaResponseFormat
 from tests.contracts.model.spoken import Spoken
 from tests.support.rows import MEMORY_INSERT, SEARCH, Rows, called, gave
 
 MARK = {"type": "ephemeral"}
-THINKER = "claude-sonnet-4-5"
 
 
 def payload(anthropic: Spoken, *messages: Any, **fields: Any) -> dict[str, Any]:
@@ -97,6 +95,12 @@ def test_the_first_message_is_always_a_users(anthropic: Spoken) -> None:
     assert [message["role"] for message in anthropic.model.payload(anthropic.request())["messages"]] == ["user"]
 
 
+def test_no_choice_is_left_where_no_tool_may_be_called(anthropic: Spoken) -> None:
+    sent = payload(anthropic, tools=(SEARCH,), choice=ToolChoice("required"), allowed=())
+    assert (sent["tool_choice"], [tool["name"] for tool in sent["tools"]]) == ({"type": "none"}, ["conversation_search"])
+    assert payload(anthropic, tools=(SEARCH,), allowed=("conversation_search",))["tool_choice"]["type"] == "auto"
+
+
 def test_an_empty_text_is_not_sent(anthropic: Spoken) -> None:
     rows = Rows()
     log = [rows.user("  "), rows.assistant("  ", called("c", "t")), rows.tool(gave("c")), rows.assistant("\n")]
@@ -116,6 +120,33 @@ def test_a_return_may_hold_images(anthropic: Spoken) -> None:
     ]
 
 
+def test_images_of_a_failed_call_stand_behind_all_results(anthropic: Spoken) -> None:
+    """ "all content must be type `text` if `is_error` is true" (vellum-ai/vellum-assistant#18387)."""
+    rows = Rows()
+    picture = ImageContent(source=UrlImage(url="https://example.com/a.png"))
+    failed = gave("c", "dark", "error").model_copy(update={"images": [picture]})
+    silent = failed.model_copy(update={"tool_call_id": "d", "func_response": ""})
+    log = [rows.user("hi"), rows.assistant("", called("c", "t"), called("d", "t")), rows.tool(failed, silent)]
+    shown = {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}}
+    assert payload(anthropic, *log)["messages"][-1]["content"] == [
+        {"type": "tool_result", "tool_use_id": "c", "content": failed.func_response, "is_error": True},
+        {"type": "tool_result", "tool_use_id": "d", "content": "(empty)", "is_error": True},
+        shown,
+        shown,
+    ]
+
+
+@pytest.mark.parametrize("user", ["agent-1", "a" * 256])
+def test_a_users_name_is_sent_as_it_is(anthropic: Spoken, user: str) -> None:
+    assert payload(anthropic, user=user)["metadata"] == {"user_id": user}
+
+
+@pytest.mark.parametrize("user", ["a" * 257, "ann@example.com", "+47 22 22 22 22"])
+def test_a_users_name_that_is_refused_or_tells_who_it_is_is_sent_as_a_digest(anthropic: Spoken, user: str) -> None:
+    """At most 256 characters, no mail address or telephone number (`MetadataParam`; vercel/ai#12419; BerriAI/litellm#10102)."""
+    assert re.fullmatch("[0-9a-f]{64}", payload(anthropic, user=user)["metadata"]["user_id"])
+
+
 def test_arguments_that_were_no_json_object_are_sent_as_an_empty_one(anthropic: Spoken) -> None:
     rows = Rows()
     broken = called("c", "t")
@@ -131,60 +162,6 @@ def test_images_are_sent_as_sources(anthropic: Spoken) -> None:
         {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}},
         {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}},
     ]
-
-
-def thinking(anthropic: Spoken, model: str, **config: Any) -> dict[str, Any]:
-    return payload(anthropic, model=model, config=config)
-
-
-def test_thinking_has_a_budget_below_the_output_limit(anthropic: Spoken) -> None:
-    sent = thinking(anthropic, THINKER, max_reasoning_tokens=8000, max_tokens=4096)
-    assert sent["thinking"] == {"type": "enabled", "budget_tokens": 8000}
-    assert sent["max_tokens"] > 8000
-    assert thinking(anthropic, THINKER, max_reasoning_tokens=10)["thinking"]["budget_tokens"] == 1024
-
-
-@pytest.mark.parametrize("model", ["claude-opus-4-6", "claude-sonnet-4-6", "claude-opus-5-1-20270101"])
-def test_the_newer_models_find_their_own_budget(anthropic: Spoken, model: str) -> None:
-    sent = thinking(anthropic, model, effort="high")
-    assert (sent["thinking"]["type"], sent["output_config"]) == ("adaptive", {"effort": "high"})
-
-
-def test_a_model_that_is_not_to_think_is_not_asked_to(anthropic: Spoken) -> None:
-    assert "thinking" not in thinking(anthropic, THINKER, enable_reasoner=False)
-    assert "thinking" not in thinking(anthropic, "claude-3-5-haiku-20241022")
-
-
-def test_a_temperature_is_sent_only_where_it_was_chosen(anthropic: Spoken) -> None:
-    assert "temperature" not in thinking(anthropic, "claude-3-5-haiku-20241022")
-    assert thinking(anthropic, "claude-3-5-haiku-20241022", temperature=0.2)["temperature"] == 0.2
-    assert "temperature" not in thinking(anthropic, THINKER, temperature=0.2)
-
-
-def test_a_schema_for_the_reply_is_handed_over(anthropic: Spoken) -> None:
-    schema = {"type": "object", "properties": {}}
-    sent = thinking(anthropic, "m", response_format=JsonSchemaResponseFormat(json_schema={"name": "n", "schema": schema}))
-    assert sent["output_config"] == {"format": {"type": "json_schema", "schema": schema}}
-
-
-def thoughts(anthropic: Spoken, row_model: str, **config: Any) -> list[str]:
-    rows = Rows()
-    parts = [
-        ReasoningContent(reasoning="deep", signature="sealed"),
-        RedactedReasoningContent(data="cipher"),
-        OmittedReasoningContent(signature="sealed too"),
-        ReasoningContent(reasoning="unsealed"),
-        TextContent(text="said"),
-    ]
-    row = rows.assistant([*parts], model=row_model)
-    [message] = payload(anthropic, rows.user("hi"), row, model=THINKER, config=config)["messages"][1:]
-    return [block["type"] for block in message["content"]]
-
-
-def test_thinking_goes_back_to_the_model_that_thought_it_and_to_no_other(anthropic: Spoken) -> None:
-    assert thoughts(anthropic, THINKER) == ["thinking", "redacted_thinking", "thinking", "text"]
-    assert thoughts(anthropic, "claude-opus-4-1") == ["text"]
-    assert thoughts(anthropic, THINKER, enable_reasoner=False) == ["text"]
 
 
 def test_seals_come_back_whole_from_both_ways_of_asking(anthropic: Spoken) -> None:
@@ -203,6 +180,14 @@ def test_tokens_of_the_cache_are_part_of_the_prompt(anthropic: Spoken) -> None:
     assert (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens) == (125, 7, 132)
     assert (usage.cached_input_tokens, usage.cache_write_tokens, usage.reasoning_tokens) == (100, 20, 3)
     assert anthropic.model.complete(request, lambda _: None).usage.prompt_tokens == 125
+
+
+def test_a_server_that_tells_only_how_long_it_keeps_what_it_wrote_is_understood(anthropic: Spoken) -> None:
+    """`CacheCreation` (anthropic 2.12.0) divides the written tokens by their time to live."""
+    written = {"cache_creation": {"ephemeral_5m_input_tokens": 3, "ephemeral_1h_input_tokens": 40}}
+    anthropic.server.says(content="x", usage={"input_tokens": 5, "output_tokens": 7} | written)
+    usage = anthropic.model.complete(anthropic.request(Rows().user("hi"))).usage
+    assert (usage.prompt_tokens, usage.cache_write_tokens) == (48, 43)
 
 
 def test_an_error_inside_a_stream_is_that_error(anthropic: Spoken) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Literal, assert_never
 
+from hibernaut.domain.models.anthropic_models import traits_of
 from hibernaut.schemas.agent import AgentType
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.llm_config import LLMConfig, ModelDescription
@@ -46,8 +47,6 @@ CHEAP_MODELS = {
 }
 
 _OPENAI_REASONING = re.compile(r"^(o\d|gpt-5(?!.*-chat))")
-_ANTHROPIC_REASONING = re.compile(r"claude-(3-7|[a-z]+-([4-9]|\d\d)\b)")
-_ANTHROPIC_EFFORT = re.compile(r"claude-(opus-4-[56]|sonnet-4-6)\b")
 _GEMINI_REASONING = re.compile(r"gemini-(2\.5|[3-9])")
 _GEMINI_FORCED = re.compile(r"gemini-(2\.5-pro|[3-9])")
 
@@ -71,11 +70,6 @@ _PLAIN = {
 def is_openai_reasoning(model: str) -> bool:
     """Whether the model belongs to the o series or GPT-5 (except its chat variants): it accepts an effort and no temperature."""
     return bool(_OPENAI_REASONING.match(model))
-
-
-def is_anthropic_reasoning(model: str) -> bool:
-    """Whether the model is Claude 3.7, or Claude 4 or later."""
-    return bool(_ANTHROPIC_REASONING.search(model))
 
 
 def config_of_description(description: ModelDescription) -> LLMConfig:
@@ -216,8 +210,7 @@ def _with_native(config: LLMConfig, *, native: bool) -> LLMConfig:
         case "google_ai" | "google_vertex" if _GEMINI_FORCED.search(config.model):
             return _with_budget(config.model_copy(update={"enable_reasoner": True}))
         case _ if native and config.enable_reasoner:
-            effort = "medium" if _ANTHROPIC_EFFORT.search(config.model) else None
-            return _with_budget(config.model_copy(update={"effort": config.effort or effort}))
+            return _with_budget(config.model_copy(update={"effort": config.effort or traits_of(config.model).usual_effort}))
         case _:
             return _without_reasoning(config)
 
@@ -235,7 +228,7 @@ def _has_reasoning(config: LLMConfig) -> bool:
         case "openai":
             return is_openai_reasoning(config.model)
         case "anthropic" | "bedrock":
-            return is_anthropic_reasoning(config.model)
+            return traits_of(config.model).reasons
         case "google_ai" | "google_vertex":
             return bool(_GEMINI_REASONING.search(config.model))
         case kind:

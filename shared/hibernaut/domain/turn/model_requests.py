@@ -42,8 +42,6 @@ def plan(actor: Actor, history: Sequence[str], last_return: str | None) -> tuple
 def _choice(actor: Actor, offered: Sequence[str], forced: bool) -> ToolChoice:
     if not offered:
         return ToolChoice("none")
-    if actor.config.model_endpoint_type == "anthropic" and actor.config.enable_reasoner and actor.config.max_reasoning_tokens:
-        return ToolChoice("auto")  # the Anthropic API refuses a forced tool choice while thinking is on
     if forced and len(offered) == 1:
         return ToolChoice("named", offered[0])
     return ToolChoice("required" if forced or actor.spec.tool_choice_required else "auto")

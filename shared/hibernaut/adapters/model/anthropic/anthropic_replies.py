@@ -12,6 +12,7 @@ from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.content import OmittedReasoningContent, ReasoningContent, ReasoningPart, RedactedReasoningContent
 from hibernaut.schemas.errors import InvalidModelResponse, ModelConnection
 from hibernaut.schemas.model_call import Exchange, FinishReason
+from hibernaut.schemas.native import NativeReply
 from hibernaut.schemas.usage import Usage
 
 _FINISH: dict[str, FinishReason] = {
@@ -24,11 +25,19 @@ _FINISH: dict[str, FinishReason] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The provider that gives a reply, and the model by the name that it was asked by."""
+
+    provider: str
+    model: str
+
+
 @dataclass(slots=True)
 class _AnthropicReply:
     """The content received so far: blocks by index, as in the whole response."""
 
-    provider: str
+    origin: Origin
     say: Callable[[Delta], None] | None = None
     blocks: dict[int, JsonObject] = field(default_factory=dict)
     stop: str | None = None
@@ -37,7 +46,7 @@ class _AnthropicReply:
     answer_id: str = ""
 
     def invalid(self, what: str) -> InvalidModelResponse:
-        return InvalidModelResponse(f"{self.provider}: {what}")
+        return InvalidModelResponse(f"{self.origin.provider}: {what}")
 
     def tell(self, delta: Delta) -> None:
         if self.say is not None and delta.text:
@@ -82,13 +91,15 @@ class _AnthropicReply:
             case "thinking_delta":
                 self._append(block, "thinking", _text(delta, "thinking"))
                 self.tell(Delta("reasoning", _text(delta, "thinking")))
-            case "signature_delta":
-                self._append(block, "signature", _text(delta, "signature"))
+            case "signature_delta":  # comes once and whole (`accumulate_event`, anthropic 2.12.0)
+                block["signature"] = _text(delta, "signature")
+            case "citations_delta":
+                block["citations"] = [*(block.get("citations") or ()), delta.get("citation")]
             case "input_json_delta":
                 piece = _text(delta, "partial_json")
                 self._append(block, "written", piece)
                 self.tell(Delta("tool_arguments", piece, self._place(index), _text(block, "id")))
-            case _:  # citations, and additions of later API versions
+            case _:  # additions of later API versions
                 pass
 
     def _append(self, block: JsonObject, name: str, piece: str) -> None:
@@ -99,7 +110,7 @@ class _AnthropicReply:
 
     def body(self) -> JsonObject:
         """The pieces of a stream, put together as the API answers that is not asked for one."""
-        content = [_whole_block(self.blocks[index]) for index in sorted(self.blocks)]
+        content = self.content()
         return {
             "id": self.answer_id,
             "type": "message",
@@ -109,6 +120,19 @@ class _AnthropicReply:
             "stop_reason": self.stop,
             "usage": self.usage,
         }
+
+    def content(self) -> list[JsonObject]:
+        """The content blocks in order, as in a whole response."""
+        return [_whole_block(self.blocks[index]) for index in sorted(self.blocks)]
+
+    def native(self, finish: FinishReason) -> NativeReply | None:
+        """The blocks as they came, to be sent back; None where the reply was cut off inside one of them."""
+        items = self.content()
+        cut = finish in ("length", "refusal")
+        if not items or not all(_is_complete(item, cut=cut) for item in items):
+            return None
+        calls = [item["id"] for item in items if item.get("type") == "tool_use"]
+        return NativeReply(wire="messages", provider=self.origin.provider, model=self.origin.model, items=items, calls=calls)
 
     def reply(self, request_id: str | None, exchange: Exchange) -> ModelReply:
         """The whole. Raises: InvalidModelResponse where nothing was said, or a call has no name."""
@@ -126,6 +150,7 @@ class _AnthropicReply:
             usage=_usage(self.usage),
             model=self.model,
             request_id=request_id or self.answer_id or None,
+            native=self.native(finish),
             exchange=exchange,
         )
 
@@ -136,21 +161,21 @@ class _AnthropicReply:
         return ModelToolCall(call_id, name, _text(block, "written") or json.dumps(block.get("input") or {}, ensure_ascii=False))
 
 
-def whole(provider: str, body: JsonObject, request_id: str | None, *, sent: JsonObject) -> ModelReply:
+def whole(origin: Origin, body: JsonObject, request_id: str | None, *, sent: JsonObject) -> ModelReply:
     """The reply in a body, the answer to what was `sent`. Raises: InvalidModelResponse; the error that the body tells of."""
     if body.get("error"):
-        raise model_error(read_refusal(provider, 200, body, {}))
-    gathered = _AnthropicReply(provider)
+        raise model_error(read_refusal(origin.provider, 200, body, {}))
+    gathered = _AnthropicReply(origin)
     gathered.take_message(body)
     return gathered.reply(request_id, Exchange(sent, body))
 
 
 def streamed(
-    provider: str, events: Iterable[JsonObject], say: Callable[[Delta], None], request_id: str | None, *, sent: JsonObject
+    origin: Origin, events: Iterable[JsonObject], say: Callable[[Delta], None], request_id: str | None, *, sent: JsonObject
 ) -> ModelReply:
     """The reply that the events make up, each piece passed on as it comes. Raises: as `whole`; ModelConnection for a stream that ends
     before its reply does."""
-    gathered = _AnthropicReply(provider, say)
+    gathered = _AnthropicReply(origin, say)
     for event in events:
         match event.get("type"):
             case "message_start":
@@ -166,11 +191,11 @@ def streamed(
             case "message_stop":
                 break
             case "error":
-                raise model_error(read_refusal(provider, 200, event, {}))
+                raise model_error(read_refusal(origin.provider, 200, event, {}))
             case _:  # pings, the ends of blocks, and additions of later API versions
                 pass
     if gathered.stop is None and gathered.blocks:
-        raise ModelConnection(f"{provider}: the reply was cut off")
+        raise ModelConnection(f"{origin.provider}: the reply was cut off")
     if gathered.stop is None:
         raise gathered.invalid("the stream holds no reply")
     return gathered.reply(request_id, Exchange(sent, gathered.body()))
@@ -188,6 +213,17 @@ def _whole_block(block: JsonObject) -> JsonObject:
     return {**{name: value for name, value in block.items() if name != "written"}, "input": values}
 
 
+def _is_complete(block: JsonObject, *, cut: bool) -> bool:
+    """Whether a block can be sent back. In a reply that was `cut` off, thinking may lack its signature, and a call some of its input."""
+    match block.get("type"):
+        case "thinking":
+            return bool(_text(block, "signature")) or not cut
+        case "tool_use":
+            return isinstance(block.get("input"), dict)
+        case _:
+            return True
+
+
 def _thought(block: JsonObject) -> ReasoningPart | None:
     match block.get("type"):
         case "thinking" if _text(block, "thinking"):
@@ -202,7 +238,7 @@ def _thought(block: JsonObject) -> ReasoningPart | None:
 
 def _usage(used: JsonObject) -> Usage:
     """The usage; tokens read from and written to the cache count as prompt tokens (run-time digest 13.3)."""
-    cached, written = _count(used, "cache_read_input_tokens"), _count(used, "cache_creation_input_tokens")
+    cached, written = _count(used, "cache_read_input_tokens"), _written(used)
     prompt = (_count(used, "input_tokens") or 0) + (cached or 0) + (written or 0)
     completion = _count(used, "output_tokens") or 0
     details = used.get("output_tokens_details")
@@ -214,6 +250,14 @@ def _usage(used: JsonObject) -> Usage:
         cache_write_tokens=written,
         reasoning_tokens=_count(details, "thinking_tokens") if isinstance(details, dict) else None,
     )
+
+
+def _written(used: JsonObject) -> int | None:
+    """Tokens written to the cache: the sum, or its parts for five minutes and for an hour (`CacheCreation`)."""
+    whole, parts = _count(used, "cache_creation_input_tokens"), used.get("cache_creation")
+    if whole is not None or not isinstance(parts, dict):
+        return whole
+    return sum(_count(parts, f"ephemeral_{life}_input_tokens") or 0 for life in ("5m", "1h"))
 
 
 def _count(counts: JsonObject, name: str) -> int | None:
