@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
+import sys
 from pathlib import Path
 
 import httpx
 import pytest
 
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
-from hibernaut.local.progress import Bar, Dwindling, ProgressLines, told_to
+from hibernaut.local.progress import Bar, Dwindling, ProgressLines, report_to
 from hibernaut.schemas.ids import DEFAULT_TENANT
 from hibernaut.wiring.embedded import Beside
 from hibernaut.wiring.settings import EmbeddedSettings
@@ -124,19 +126,30 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_terminal_is_shown_a_bar_that_moves_and_goes_when_something_is_said() -> None:
-    out, seconds = Terminal(), iter([0.0, 0.0, 10.0])
-    bar = Bar(out, now=lambda: next(seconds))
-    bar.share(0, 100)
-    bar.share(50, 100)
-    bar.line("Done.")
-    shown = [part for part in out.getvalue().split("\r\033[K") if part]
-    assert shown == ["░" * 30 + "   0%", "█" * 15 + "░" * 15 + "  50%  about 10 s left", "Done.\n"]
+def test_a_terminal_shows_a_bar_that_moves_below_the_lines_and_goes_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    out, clock = Terminal(), [0.0]
+    bar = Bar(out, now=lambda: clock[0])
+    for second in (0, 10, 20):
+        clock[0] = second
+        bar.share(second, 40)
+    bar.line("Reading [/data].")
+    before = out.getvalue()
+    bar.end()
+    shown = [re.sub(r"\x1b\[[?\d;]*[A-Za-z]", "", part) for part in before.split("\r")]
+    assert [part.rstrip()[-16:].split(maxsplit=1)[-1] for part in shown if "%" in part][-2:] == ["50% 0:00:20", "50% 0:00:20"]
+    assert "Reading [/data].\n" in "".join(shown)
+    assert out.getvalue().endswith("\x1b[?25h\r\x1b[1A\x1b[2K"), "the cursor is back, and the bar's line is erased"
+
+
+def test_a_file_needs_no_bar(tmp_path: Path) -> None:
+    code = "import sys; from hibernaut.local.progress import report_to; report_to(sys.stdout).share(1, 2); assert 'rich' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": "shared"}, capture_output=True, timeout=60)
 
 
 def test_a_file_is_told_every_tenth_once() -> None:
     out = io.StringIO()
-    lines = told_to(out)
+    lines = report_to(out)
     assert isinstance(lines, ProgressLines)
     for done in (0, 5, 10, 11, 19, 35, 35, 100):
         lines.share(done, 100)
@@ -145,9 +158,11 @@ def test_a_file_is_told_every_tenth_once() -> None:
 
 def test_nothing_to_do_is_no_share_of_anything() -> None:
     out = io.StringIO()
-    told_to(out).share(0, 0)
-    Bar(out, now=lambda: 0.0).share(0, 0)
-    assert "0%" in out.getvalue()
+    report_to(out).share(0, 0)
+    bar = Bar(Terminal(), now=lambda: 0.0)
+    bar.share(0, 0)
+    bar.end()
+    assert out.getvalue() == ""
 
 
 def test_where_nothing_moves_for_a_minute_this_is_said() -> None:

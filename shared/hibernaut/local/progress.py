@@ -6,8 +6,6 @@ import time
 from collections.abc import Callable
 from typing import Protocol, TextIO
 
-WIDTH = 30
-"""The width of the bar in characters."""
 STILL = 60.0
 """Seconds without progress after which the report says so."""
 
@@ -25,7 +23,8 @@ class ProgressReport(Protocol):
         """End the report."""
 
 
-def told_to(out: TextIO) -> ProgressReport:
+def report_to(out: TextIO) -> ProgressReport:
+    """The report for this output, by whether it is a terminal."""
     return Bar(out) if out.isatty() else ProgressLines(out)
 
 
@@ -49,56 +48,43 @@ class ProgressLines:
 
 
 class Bar:
-    """The report for a terminal: the bar is the last line, rewritten in place. `now` returns seconds."""
+    """The report for a terminal: a bar below the lines, with the remaining time. `rich` draws it, and is imported here only."""
 
     def __init__(self, out: TextIO, now: Callable[[], float] = time.monotonic) -> None:
-        self._out = out
-        self._now = now
-        self._since: float | None = None
-        self._shown = False
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeRemainingColumn
+
+        columns = (BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+        # `share` draws: a thread that did so too would only be one more.
+        self._bar = Progress(*columns, console=Console(file=out), auto_refresh=False, transient=True, get_time=now)
+        self._task = self._bar.add_task("", total=None)
 
     def line(self, text: str) -> None:
-        self.end()
-        print(text, file=self._out, flush=True)
+        self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def share(self, done: int, of: int) -> None:
-        self._since = self._now() if self._since is None else self._since
-        share = done / of if of else 0.0
-        filled = int(WIDTH * share)
-        bar = "█" * filled + "░" * (WIDTH - filled)
-        self._out.write(f"\r\033[K{bar} {share:4.0%}{_remaining(share, self._now() - self._since)}")
-        self._out.flush()
-        self._shown = True
+        self._bar.update(self._task, completed=done, total=of or None)
+        self._bar.start()
+        self._bar.refresh()
 
     def end(self) -> None:
-        if self._shown:
-            self._out.write("\r\033[K")
-            self._out.flush()
-            self._shown = False
+        self._bar.stop()
 
 
 class Dwindling:
     """Reports progress by the amount of remaining work, and `still` if nothing changes. `now` returns seconds."""
 
-    def __init__(self, told: ProgressReport, still: str, now: Callable[[], float] = time.monotonic) -> None:
-        self._told = told
+    def __init__(self, report: ProgressReport, still: str, now: Callable[[], float] = time.monotonic) -> None:
+        self._report = report
         self._still = still
         self._now = now
         self._most, self._last, self._moved = 0, -1, now()
 
     def left(self, count: int) -> None:
         self._most = max(self._most, count)
-        self._told.share(self._most - count, self._most)
+        self._report.share(self._most - count, self._most)
         if count != self._last:
             self._moved, self._last = self._now(), count
         elif self._now() - self._moved > STILL:
-            self._told.line(self._still)
+            self._report.line(self._still)
             self._moved = self._now()
-
-
-def _remaining(share: float, seconds: float) -> str:
-    """The remaining time at the current rate, once there is one."""
-    if share < 0.02 or seconds < 2:
-        return ""
-    left = seconds * (1 - share) / share
-    return f"  about {left:.0f} s left" if left < 90 else f"  about {left / 60:.0f} min left"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from hibernaut.local import logs
 from hibernaut.local.profiles import CannotServe
-from hibernaut.local.progress import Dwindling, ProgressReport, told_to
+from hibernaut.local.progress import Dwindling, ProgressReport, report_to
 from hibernaut.ports.memory_index import IndexAsleep
 from hibernaut.ports.table import TableError
 from hibernaut.schemas.errors import StoreUnavailable
@@ -47,7 +47,7 @@ def reindex(data: str | None) -> None:
         raise CannotServe(f"there is nothing to index: {settings.data} holds no agents; name their folder with --data-dir")
     logs.to_terminal()
     begun = pointed = served = False
-    told = told_to(sys.stdout)
+    told = report_to(sys.stdout)
     try:
         while True:
             with _opened(settings) as folder:

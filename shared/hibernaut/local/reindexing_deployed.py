@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from hibernaut.local.profiles import CannotServe
-from hibernaut.local.progress import Dwindling, ProgressReport, told_to
+from hibernaut.local.progress import Dwindling, ProgressReport, report_to
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.ids import DEFAULT_TENANT
 
@@ -47,7 +47,7 @@ def reindex(asked: Deployed) -> None:
         from botocore.exceptions import BotoCoreError
     except ImportError as error:
         raise CannotServe(NO_BOTO3) from error
-    told = told_to(sys.stdout)
+    told = report_to(sys.stdout)
     try:
         function = asked.function or _function_of(f"hibernaut-{asked.env}")
         build_anew(function, _lambda(), told)

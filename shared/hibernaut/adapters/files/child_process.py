@@ -13,7 +13,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from hibernaut.domain.files.file_texts import FileKind, Unreadable, decoded
+from hibernaut.domain.files.file_texts import FileKind, Unreadable
+from hibernaut.domain.files.text_encodings import decoded
 from hibernaut.ports.file_reader import BadPattern, TooSlow
 from hibernaut.schemas.base import Json, JsonObject
 

@@ -1,12 +1,10 @@
-"""Uploaded files before they are parsed: accepted names and types, and the decoding of bytes to text.
+"""Uploaded files before they are parsed: accepted names and types; and their texts in lines and parts.
 
-Pure. Only the part of a name after the last slash counts, so that no upload can name a path. A text of unknown encoding is
-refused; the encoding is never guessed.
+Pure. Only the part of a name after the last slash counts, so that no upload can name a path.
 """
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Container
 from enum import StrEnum
@@ -17,8 +15,6 @@ LONGEST_NAME = 255
 """Bytes of a file's or a folder's name, as file systems have it."""
 PART = 256 * 1024
 """The approximate size of a text part in characters. Showing a window reads whole parts."""
-SAMPLE = 1024 * 1024
-"""The number of bytes from which the encoding is determined."""
 
 
 class FileKind(StrEnum):
@@ -197,14 +193,6 @@ _TEXT_EXTENSIONS = frozenset(
 )
 _UNTOLD = ("", "application/octet-stream", "binary/octet-stream")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_BREAKS = re.compile(r"\r\n?|\u2028|\u2029|\x0b|\x0c|\x85")
-_BOMS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
 
 
 def plain_name(given: str) -> str:
@@ -245,59 +233,6 @@ def free_name(name: str, taken: Container[str]) -> str:
         if (free := f"{kept}{end}") not in taken:
             return free
         number += 1
-
-
-def decoded(data: bytes) -> str:
-    """The decoded text: by its byte order mark, as UTF-8, or as a western single-byte encoding.
-
-    Lines end with a line feed. Raises: Unreadable.
-    """
-    return _BREAKS.sub("\n", _decoded(data)).replace("\0", "")
-
-
-def _decoded(data: bytes) -> str:
-    for mark, encoding in _BOMS:
-        if data.startswith(mark):
-            return _by(data, encoding)
-    if b"\0" in data[:SAMPLE]:
-        return _by(data, _wide(data[:SAMPLE]))
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        return _by(data, _western(data[:SAMPLE]))
-
-
-def _by(data: bytes, encoding: str) -> str:
-    try:
-        return data.decode(encoding)
-    except UnicodeDecodeError:
-        raise Unreadable(f"The text is not valid {encoding.upper()}. Save it as UTF-8 and upload it again.") from None
-
-
-def _wide(sample: bytes) -> str:
-    """The UTF-16 variant of text without a byte order mark, determined by the positions of zero bytes. Raises: Unreadable for
-    binary data.
-    """
-    even, odd = sample[::2].count(0), sample[1::2].count(0)
-    half = max(1, len(sample) // 2)
-    if odd > half * 0.4 and even < half * 0.05:
-        return "utf-16-le"
-    if even > half * 0.4 and odd < half * 0.05:
-        return "utf-16-be"
-    raise Unreadable("The file is no text: it holds zero bytes.")
-
-
-def _western(sample: bytes) -> str:
-    """The encoding (cp1252 or latin-1) of a sample that is mostly ASCII with some accented letters. Raises: Unreadable."""
-    high = [byte for byte in sample if byte >= 0x80]
-    control = sum(1 for byte in sample if byte < 0x20 and byte not in (9, 10, 12, 13))
-    letters = sum(
-        1 for byte in high if byte >= 0xC0 or byte in (0x80, 0x82, 0x84, 0x85, 0x8B, 0x9B, *range(0x91, 0x98), *range(0xA0, 0xC0))
-    )
-    if control or len(high) > 0.3 * len(sample) or letters < 0.9 * len(high):
-        raise Unreadable("The encoding of the text cannot be told. Save it as UTF-8 and upload it again.")
-    undefined = {0x81, 0x8D, 0x8F, 0x90, 0x9D} & set(high)
-    return "latin-1" if undefined else "cp1252"
 
 
 def lines_of(text: str) -> list[str]:

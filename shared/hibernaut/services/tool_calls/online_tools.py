@@ -5,7 +5,8 @@ Reading a page changes nothing anywhere, so a call needs no claim: an attempt th
 
 from __future__ import annotations
 
-from hibernaut.domain.files.file_texts import FileKind, Unreadable, decoded, kind_of
+from hibernaut.domain.files.file_texts import FileKind, Unreadable, kind_of
+from hibernaut.domain.files.text_encodings import decoded
 from hibernaut.domain.tools.builtin_online_schemas import NOT_CONFIGURED
 from hibernaut.domain.turn.actor import Call, CallResult
 from hibernaut.ports.web import WebFailure, WebPage

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hibernaut.domain.files import file_texts
-from hibernaut.domain.files.file_texts import FileKind, Unreadable, decoded, free_name, kind_of, lines_of, parts_of, plain_name
+from hibernaut.domain.files.file_texts import FileKind, free_name, kind_of, lines_of, parts_of, plain_name
 from hibernaut.schemas.errors import InvalidArgument, UnsupportedMedia
 
 
@@ -54,31 +54,6 @@ def test_a_taken_name_gets_a_number() -> None:
     assert free_name(".env", {".env"}) == ".env_(1)"
     long = "ü" * 125 + ".txt"
     assert len(free_name(long, {long}).encode()) <= file_texts.LONGEST_NAME
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"])
-def test_a_text_is_read_in_its_encoding(encoding: str) -> None:
-    text = "Grüße aus Köln: „viele“ Vögel – und mehr davon.\n"
-    assert decoded(text.encode(encoding)) == text
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        "日本語のテキスト".encode("shift-jis"),
-        "Привет, мир".encode("koi8-r"),
-        b"\x00\x01\x02" * 50,
-        b"\xff\xfe\x00",
-        bytes(range(256)),
-    ],
-)
-def test_what_cannot_be_told_is_refused_rather_than_guessed(data: bytes) -> None:
-    with pytest.raises(Unreadable):
-        decoded(data)
-
-
-def test_every_end_of_a_line_is_a_line_feed() -> None:
-    assert decoded(b"a\r\nb\rc\x0cd") == "a\nb\nc\nd"
 
 
 def test_a_line_is_one_however_long_it_is() -> None:

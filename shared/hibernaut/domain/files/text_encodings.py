@@ -1,0 +1,103 @@
+"""The decoding of a file's bytes to text.
+
+Pure. `charset_normalizer` determines an encoding that no mark states, from a sample; it is imported at the first such text. A text that
+fits no encoding is refused. Two code pages of related languages may be confused in a text of a few words.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from contextlib import suppress
+
+from hibernaut.domain.files.file_texts import Unreadable
+
+SAMPLE = 64 * 1024
+"""The number of bytes from which the encoding is determined."""
+ENCODINGS = (
+    "cp1252", "cp1251", "cp932", "gb18030", "big5", "euc_jp", "cp949", "cp1250", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257",
+    "koi8_r", "iso8859_2", "cp874",
+)  # fmt: skip
+MULTI_BYTE = frozenset({"cp932", "gb18030", "big5", "euc_jp", "cp949"})
+"""The encodings that a text without a mark may have beside UTF-8, the likeliest first."""
+SAME_COHERENCE = 0.03
+"""Two encodings whose texts are equally much like a language, within this share, are as likely as their places in ENCODINGS."""
+_BREAKS = re.compile(r"\r\n?|\u2028|\u2029|\x0b|\x0c|\x85")
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+def decoded(data: bytes) -> str:
+    """The decoded text: by its byte order mark, as UTF-8, or in one of ENCODINGS.
+
+    Lines end with a line feed. Raises: Unreadable.
+    """
+    return _BREAKS.sub("\n", _decoded(data)).replace("\0", "")
+
+
+def _decoded(data: bytes) -> str:
+    for mark, encoding in _BOMS:
+        if data.startswith(mark):
+            return _by(data, encoding)
+    if b"\0" in data[:SAMPLE]:
+        return _by(data, _wide(data[:SAMPLE]))
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return _guessed(data)
+
+
+def _by(data: bytes, encoding: str) -> str:
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError:
+        raise Unreadable(f"The text is not valid {encoding.upper()}. Save it as UTF-8 and upload it again.") from None
+
+
+def _wide(sample: bytes) -> str:
+    """The UTF-16 variant of text without a byte order mark, determined by the positions of zero bytes. Raises: Unreadable for
+    binary data.
+    """
+    even, odd = sample[::2].count(0), sample[1::2].count(0)
+    half = max(1, len(sample) // 2)
+    if odd > half * 0.4 and even < half * 0.05:
+        return "utf-16-le"
+    if even > half * 0.4 and odd < half * 0.05:
+        return "utf-16-be"
+    raise Unreadable("The file is no text: it holds zero bytes.")
+
+
+def _guessed(data: bytes) -> str:
+    """The text in the likeliest encoding that all of it fits. Raises: Unreadable."""
+    for encoding in _likely(_sample(data)):
+        with suppress(UnicodeDecodeError):
+            return data.decode(encoding)
+    raise Unreadable("The encoding of the text cannot be determined. Save it as UTF-8 and upload it again.")
+
+
+def _likely(sample: bytes) -> list[str]:
+    """The encodings in which a sample is a text, the likeliest first."""
+    from charset_normalizer import from_bytes
+
+    matches = list(from_bytes(sample, cp_isolation=list(ENCODINGS)))
+    found: list[tuple[float, int, int]] = []
+    for match in matches:
+        # Encodings that read the sample alike are one match.
+        place = min(ENCODINGS.index(name) for name in match.could_be_from_charset if name in ENCODINGS)
+        # No language is seen in a text of a few words: then other single-byte encodings than the first fit by chance.
+        if match.coherence > 0 or place == 0 or ENCODINGS[place] in MULTI_BYTE or len(matches) == 1:
+            found.append((match.chaos, -round(match.coherence / SAME_COHERENCE), place))
+    return [ENCODINGS[place] for _, _, place in sorted(found)]
+
+
+def _sample(data: bytes) -> bytes:
+    """The beginning of the data up to a white-space byte, which is no part of another character in any encoding."""
+    if len(data) <= SAMPLE:
+        return data
+    end = max(data.rfind(space, 0, SAMPLE) for space in (b" ", b"\n"))
+    return data[: end if end > 0 else SAMPLE]
