@@ -85,7 +85,7 @@ def interleaved_thinking(stage: Stage) -> None:
 
 
 def memory_edits(stage: Stage) -> None:
-    """ServerMemory is edited between runs, by a client and by the agent's own tool."""
+    """Memory is edited between runs, by a client and by the agent's own tool."""
     stage.agent()
     for number in range(3):
         stage.plays(reply(Think(f"Run {number}."), ring(number)), reply(Think("Now tell."), f"Rung {number}."))

@@ -1,0 +1,51 @@
+"""Each rule refuses what it is there to refuse, and a good request breaks none: the kit can fail, and does not fail without a reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.contracts.model.kit.anthropic_models import BINDING_BETA
+from tests.contracts.model.kit.bad_requests import BAD_REQUESTS, OPUS, Change, taken
+from tests.contracts.model.kit.rules import first_broken
+from tests.contracts.model.kit.server import Provider
+from tests.contracts.model.kit.test_kit import PROVIDERS
+
+
+@pytest.mark.parametrize("provider", PROVIDERS, ids=lambda each: each.name)
+def test_a_good_request_breaks_no_rule(provider: Provider) -> None:
+    case = taken(provider)
+    assert first_broken(provider.rules, case.asked, case.memory) is None
+
+
+@pytest.mark.parametrize(
+    ("provider", "name", "change"),
+    BAD_REQUESTS,
+    ids=[f"{provider.name}-{name}-{number}" for number, (provider, name, _) in enumerate(BAD_REQUESTS)],
+)
+def test_a_bad_request_breaks_its_rule(provider: Provider, name: str, change: Change) -> None:
+    case = taken(provider)
+    change(case)
+    broken = first_broken(provider.rules, case.asked, case.memory)
+    assert broken is not None
+    assert broken.rule.name == name, broken
+
+
+def test_every_rule_has_a_bad_request() -> None:
+    rules = {rule.name for provider in PROVIDERS for rule in provider.rules}
+    assert rules == {name for _, name, _ in BAD_REQUESTS}
+
+
+def test_blocks_that_are_bound_elsewhere_are_dropped_if_that_is_asked_for() -> None:
+    case = taken(OPUS)
+    case.asked.headers["anthropic-beta"] = BINDING_BETA
+    case.body["thinking"]["block_binding"] = {"prefix_mismatch_behavior": "drop_block"}
+    case.body["system"] = [{"type": "text", "text": "Be brief."}]
+    assert first_broken(OPUS.rules, case.asked, case.memory) is None
+    assert case.memory.dropped == 2
+
+
+def test_a_cache_marker_is_no_change() -> None:
+    case = taken(OPUS)
+    case.body["tools"][0]["cache_control"] = {"type": "ephemeral"}
+    case.messages[0]["content"] = [{"type": "text", "text": "Ring.", "cache_control": {"type": "ephemeral"}}]
+    assert first_broken(OPUS.rules, case.asked, case.memory) is None
