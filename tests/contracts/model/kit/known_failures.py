@@ -95,8 +95,6 @@ KNOWN_FAILURES: dict[str, dict[str, int]] = {
         "change_of_model": 12,
         "sampling": 12,
         "reasoning_off": 12,
-        "strict_schemas": 12,
-        "many_tools": 12,
         "usage": 12,
     },
     "gemini-openai": {
@@ -157,8 +155,6 @@ KNOWN_FAILURES: dict[str, dict[str, int]] = {
         "change_of_model": 10,
         "sampling": 10,
         "reasoning_off": 10,
-        "strict_schemas": 10,
-        "many_tools": 10,
         "listed_models": 6,
         "usage": 10,
     },
@@ -184,8 +180,6 @@ KNOWN_FAILURES: dict[str, dict[str, int]] = {
         "change_of_model": 10,
         "sampling": 10,
         "reasoning_off": 10,
-        "strict_schemas": 10,
-        "many_tools": 10,
         "usage": 10,
     },
     "llama.cpp": {

@@ -307,3 +307,5 @@ SCENARIOS: tuple[Callable[[Stage], None], ...] = (
     window,
     usage,
 )
+NEEDS = {many_tools: "at_most_128_tools", strict_schemas: "strict_schemas_are_closed"}
+"""Scenario -> the rule without which it proves nothing: it runs on the providers that have it."""

@@ -10,7 +10,7 @@ import pytest
 from tests.contracts.model.kit import anthropic_messages, compatible, openai_chat
 from tests.contracts.model.kit.engine import Engine
 from tests.contracts.model.kit.known_failures import KNOWN_FAILURES
-from tests.contracts.model.kit.scenarios import SCENARIOS
+from tests.contracts.model.kit.scenarios import NEEDS, SCENARIOS
 from tests.contracts.model.kit.server import Provider
 from tests.contracts.model.kit.stage import Stage
 
@@ -34,7 +34,10 @@ def stage(provider: Provider, tmp_path: Path) -> Iterator[Stage]:
 
 def _cases() -> Iterator[object]:
     for provider in PROVIDERS:
+        rules = {rule.name for rule in provider.rules}
         for scenario in SCENARIOS:
+            if scenario in NEEDS and NEEDS[scenario] not in rules:
+                continue
             defect = KNOWN_FAILURES.get(provider.name, {}).get(scenario.__name__)
             marks = [pytest.mark.xfail(strict=True, reason=f"defect {defect}")] if defect else []
             yield pytest.param(provider, scenario, id=f"{provider.name}-{scenario.__name__}", marks=marks)
