@@ -141,3 +141,13 @@ def function_call(name: str, arguments: Any, call_id: str) -> Wire:
     """A call."""
     made = {"id": item_id("fc", call_id), "type": "function_call", "status": "completed", "call_id": call_id, "name": name}
     return made | {"arguments": as_text(arguments)}
+
+
+INTERLEAVED = [
+    reasoning("They live in Oslo.", "I note it."),
+    message("I note that.", phase="commentary"),
+    function_call("memory_insert", {"label": "human"}, "call_a"),
+    reasoning("And I look it up."),
+    function_call("conversation_search", {"query": "Oslo"}, "call_b"),
+]
+"""The items of a reply that thinks before each of two calls."""

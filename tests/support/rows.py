@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from hibernaut.ports.model import ToolSpec
+from hibernaut.ports.model import ModelReply, ToolSpec
 from hibernaut.schemas.content import Part, TextContent
 from hibernaut.schemas.message import FunctionCall, Message, ToolCall, ToolReturn
 
@@ -43,6 +43,15 @@ class Rows:
 
     def assistant(self, content: str | list[Part] = "", *calls: ToolCall, model: str = "test-model") -> Message:
         return self.row("assistant", content, tool_calls=list(calls) or None, model=model)
+
+    def replied(self, reply: ModelReply, **fields: Any) -> Message:
+        """The reply of a step as the log holds it."""
+        calls = [
+            ToolCall(id=call.id, function=FunctionCall(name=call.name, arguments=call.arguments)) for call in reply.tool_calls
+        ]
+        text = [TextContent(text=reply.text)] if reply.text else []
+        kept = {"native": reply.native, "step_id": f"step-{next(self.numbers)}", "model": "test-model"} | fields
+        return self.row("assistant", [*reply.reasoning, *text], tool_calls=calls or None, **kept)
 
     def tool(self, *returns: ToolReturn, name: str = "") -> Message:
         return self.row("tool", name=name, tool_returns=list(returns), tool_call_id=returns[0].tool_call_id)

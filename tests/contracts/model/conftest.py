@@ -29,6 +29,13 @@ def responses() -> Iterator[Spoken]:
         yield spoken_responses(server)
 
 
+@pytest.fixture(params=["openai", "responses"])
+def any_openai(request: pytest.FixtureRequest) -> Spoken:
+    """Each of OpenAI's wires in turn."""
+    spoken: Spoken = request.getfixturevalue(request.param)
+    return spoken
+
+
 @pytest.fixture(params=["openai", "responses", "anthropic"])
 def spoken(request: pytest.FixtureRequest) -> Iterator[Spoken]:
     """Each provider's adapter in turn."""

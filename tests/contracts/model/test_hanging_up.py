@@ -184,8 +184,8 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize("words", REFUSALS)
-def test_a_model_whose_streams_are_refused_is_asked_for_whole_replies_from_then_on(openai: Spoken, words: str) -> None:
-    server = openai.server
+def test_a_model_whose_streams_are_refused_is_asked_for_whole_replies_from_then_on(any_openai: Spoken, words: str) -> None:
+    server = any_openai.server
 
     def script(messages: Any, tools: Any) -> Any:
         if server.requests[-1].body.get("stream"):
@@ -194,20 +194,20 @@ def test_a_model_whose_streams_are_refused_is_asked_for_whole_replies_from_then_
 
     server.script = script
     for _ in range(2):
-        assert openai.model.complete(hello(openai), ignored).text == "Whole."
+        assert any_openai.model.complete(hello(any_openai), ignored).text == "Whole."
     assert [bool(request.body.get("stream")) for request in server.requests] == [True, False, False]
-    openai.model.complete(hello(openai, model="another"), None)
+    any_openai.model.complete(hello(any_openai, model="another"), None)
     server.says(status=400, body={"error": {"message": words}})
     with pytest.raises(ModelBadRequest):
-        openai.model.complete(hello(openai, model="a-third"), ignored)
+        any_openai.model.complete(hello(any_openai, model="a-third"), ignored)
     server.says(content="Streams.")
     heard: list[Delta] = []
-    openai.model.complete(hello(openai, model="a-third"), heard.append)
+    any_openai.model.complete(hello(any_openai, model="a-third"), heard.append)
     assert heard, "what was not proved is not remembered"
 
 
-def test_a_refusal_of_another_kind_is_not_asked_for_again(openai: Spoken) -> None:
-    openai.server.says(status=400, body={"error": {"message": "The temperature is too high."}})
+def test_a_refusal_of_another_kind_is_not_asked_for_again(any_openai: Spoken) -> None:
+    any_openai.server.says(status=400, body={"error": {"message": "The temperature is too high."}})
     with pytest.raises(ModelBadRequest):
-        openai.model.complete(hello(openai), ignored)
-    assert len(openai.server.requests) == 1
+        any_openai.model.complete(hello(any_openai), ignored)
+    assert len(any_openai.server.requests) == 1

@@ -1,48 +1,28 @@
-"""What is particular to OpenAI's Responses wire: what goes back, what is asked for, and how replies and streams are read."""
+"""Requests on OpenAI's Responses wire: what goes back, what is asked for, and what is left out after a refusal."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
-from hibernaut.ports.model import Delta, ModelReply, ToolChoice
+from hibernaut.ports.model import ToolChoice
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.content import Base64Image, ImageContent, SummarizedReasoningContent
+from hibernaut.schemas.content import Base64Image, ImageContent
 from hibernaut.schemas.errors import (
-    ContextWindowExceeded,
-    InvalidModelResponse,
     ModelBadRequest,
-    ModelConnection,
-    ModelError,
-    ModelOverloaded,
-    ModelRateLimit,
 )
 from hibernaut.schemas.message import Message
-from tests.contracts.model.spoken import Spoken, thoughts
-from tests.support.responses_server import function_call, message, reasoning
+from tests.contracts.model.spoken import Spoken
+from tests.support.responses_server import INTERLEAVED, function_call, message, reasoning
 from tests.support.rows import MEMORY_INSERT, SEARCH, TEXT, Rows, called, gave, tool
 
 MODEL = "gpt-5.6-sol"
 BOTH = (MEMORY_INSERT, SEARCH)
-INTERLEAVED = [
-    reasoning("They live in Oslo.", "I note it."),
-    message("I note that.", phase="commentary"),
-    function_call("memory_insert", {"label": "human"}, "call_a"),
-    reasoning("And I look it up."),
-    function_call("conversation_search", {"query": "Oslo"}, "call_b"),
-]
 
 
 def hello(spoken: Spoken, *more: Message, **fields: Any) -> Any:
     return spoken.request(Rows().user("I live in Oslo"), *more, **{"model": MODEL, "tools": BOTH} | fields)
-
-
-def row_of(rows: Rows, reply: ModelReply, **fields: Any) -> Message:
-    """The reply as the log holds it."""
-    calls = [called(call.id, call.name, **json.loads(call.arguments)) for call in reply.tool_calls]
-    return rows.assistant(reply.text, *calls).model_copy(update={"native": reply.native, "step_id": "step-1"} | fields)
 
 
 def after(spoken: Spoken, *items: JsonObject, model: str = MODEL) -> list[JsonObject]:
@@ -50,7 +30,7 @@ def after(spoken: Spoken, *items: JsonObject, model: str = MODEL) -> list[JsonOb
     spoken.server.says(items=items)
     reply = spoken.model.complete(hello(spoken), lambda _: None)
     rows = Rows()
-    log = [row_of(rows, reply)] + ([rows.tool(*(gave(call.id) for call in reply.tool_calls))] if reply.tool_calls else [])
+    log = [rows.replied(reply)] + ([rows.tool(*(gave(call.id) for call in reply.tool_calls))] if reply.tool_calls else [])
     sent: list[JsonObject] = spoken.model.payload(hello(spoken, *log, model=model))["input"][2:]
     return sent
 
@@ -112,6 +92,30 @@ def test_an_image_of_a_return_goes_back_with_it(responses: Spoken) -> None:
     output = responses.model.payload(hello(responses, *log))["input"][-1]["output"]
     assert [part["type"] for part in output] == ["input_text", "input_image"]
     assert output[1] == {"type": "input_image", "image_url": "data:image/png;base64,AA==", "detail": "auto"}
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (400, "The encrypted content gAAA...DQ== could not be verified."),
+        (404, "Item with id 'rs_1' not found. Items are not persisted when `store` is set to false."),
+        (400, "Item 'rs_1' of type 'reasoning' was provided without its required following item."),
+    ],
+)
+def test_reasoning_that_is_not_accepted_does_not_break_a_conversation(responses: Spoken, status: int, words: str) -> None:
+    responses.server.says(items=INTERLEAVED)
+    rows = Rows()
+    reply = responses.model.complete(hello(responses))
+    request = hello(responses, rows.replied(reply), rows.tool(gave("call_a"), gave("call_b")))
+
+    def script(items: list[JsonObject], _: Any) -> JsonObject:
+        if any(item["type"] == "reasoning" for item in items):
+            return {"status": status, "body": {"error": {"message": words}}}
+        return {"content": "On we go."}
+
+    responses.server.script = script
+    assert responses.model.complete(request).text == "On we go."
+    assert responses.model.payload(request)["input"][2]["type"] == "reasoning", "the next request tries again"
 
 
 # what is asked for
@@ -243,22 +247,6 @@ def test_what_a_model_refuses_is_left_out_from_then_on(responses: Spoken, words:
     assert [[name for name in asked if body.get(name) != asked[name]] for body in later] == [names, names]
 
 
-def test_reasoning_that_cannot_be_verified_does_not_break_a_conversation(responses: Spoken) -> None:
-    responses.server.says(items=INTERLEAVED)
-    rows = Rows()
-    reply = responses.model.complete(hello(responses))
-    request = hello(responses, row_of(rows, reply), rows.tool(gave("call_a"), gave("call_b")))
-    words = "The encrypted content gAAA...DQ== could not be verified."
-
-    def script(items: list[JsonObject], _: Any) -> JsonObject:
-        if any(item["type"] == "reasoning" for item in items):
-            return {"status": 400, "body": {"error": {"message": words, "code": "invalid_encrypted_content"}}}
-        return {"content": "On we go."}
-
-    responses.server.script = script
-    assert responses.model.complete(request).text == "On we go."
-
-
 def test_a_refusal_that_nothing_can_be_left_out_for_is_not_asked_again(responses: Spoken) -> None:
     responses.server.says(
         status=400, body={"error": {"message": "Your organization must be verified to generate reasoning summaries."}}
@@ -268,84 +256,7 @@ def test_a_refusal_that_nothing_can_be_left_out_for_is_not_asked_again(responses
     assert len(responses.server.requests) == 2
 
 
-# replies
-
-
-def test_a_reply_is_read_with_all_its_usage(responses: Spoken) -> None:
-    used = {
-        "input_tokens": 1000,
-        "input_tokens_details": {"cached_tokens": 900, "cache_write_tokens": 64},
-        "output_tokens": 50,
-        "output_tokens_details": {"reasoning_tokens": 40},
-        "total_tokens": 1050,
-    }
-    responses.server.says(content="Yes.", usage=used)
-    usage = responses.model.complete(hello(responses)).usage
-    assert (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens) == (1000, 50, 1050)
-    assert (usage.cached_input_tokens, usage.cache_write_tokens, usage.reasoning_tokens) == (900, 64, 40)
-
-
-@pytest.mark.parametrize("streams", [True, False])
-def test_pieces_join_to_the_whole(responses: Spoken, streams: bool) -> None:
-    responses.server.says(items=[*INTERLEAVED, message("Two.", phase="final_answer"), message("I will not.", refusal=True)])
-    heard: list[Delta] = []
-    reply = responses.model.complete(hello(responses), heard.append if streams else None)
-    assert reply.text == "I note that.\n\nTwo.\n\nI will not."
-    assert reply.finish_reason == "refusal"
-    assert [type(part) for part in reply.reasoning] == [SummarizedReasoningContent] * 2
-    if streams:
-        assert "".join(delta.text for delta in heard if delta.kind == "text") == reply.text
-        assert "".join(delta.text for delta in heard if delta.kind == "reasoning") == thoughts(reply)
-
-
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [
-        ({"code": "server_error", "message": "Oops."}, ModelOverloaded),
-        ({"code": "rate_limit_exceeded", "message": "Slow down."}, ModelRateLimit),
-        ({"code": "context_length_exceeded", "message": "Your input exceeds the context window."}, ContextWindowExceeded),
-        ({"code": "invalid_prompt", "message": "No."}, ModelBadRequest),
-        (None, ModelOverloaded),
-    ],
-)
-def test_a_response_that_failed_is_an_error_of_ours(responses: Spoken, error: Any, kind: type[ModelError]) -> None:
-    failed = {"id": "resp_1", "object": "response", "status": "failed", "error": error, "output": [], "model": MODEL}
-    responses.server.says(raw=json.dumps(failed).encode())
-    with pytest.raises(ModelError) as whole:
-        responses.model.complete(hello(responses))
-    raw = json.dumps({"type": "response.failed", "response": failed})
-    responses.server.says(raw=f"data: {raw}\n\n".encode())
-    with pytest.raises(ModelError) as streamed:
-        responses.model.complete(hello(responses), lambda _: None)
-    assert (type(whole.value), type(streamed.value)) == (kind, kind)
-
-
-@pytest.mark.parametrize(
-    "event",
-    [
-        {"type": "error", "code": "rate_limit_exceeded", "message": "Slow down.", "param": None},
-        {"type": "error", "error": {"code": "rate_limit_exceeded", "message": "Slow down."}},
-        {"error": {"code": "rate_limit_exceeded", "message": "Slow down."}},
-    ],
-)
-def test_an_error_in_a_stream_is_an_error_of_ours(responses: Spoken, event: JsonObject) -> None:
-    responses.server.says(raw=f"data: {json.dumps(event)}\n\n".encode())
-    with pytest.raises(ModelRateLimit):
-        responses.model.complete(hello(responses), lambda _: None)
-
-
-@pytest.mark.parametrize(
-    "output", [[7], [{"type": 5}], [{"type": "function_call", "call_id": "c"}], 5, [{"type": "reasoning"}], []]
-)
-def test_output_that_is_none_is_an_invalid_response(responses: Spoken, output: Any) -> None:
-    responses.server.says(raw=json.dumps({"status": "completed", "output": output}).encode())
-    with pytest.raises(InvalidModelResponse):
-        responses.model.complete(hello(responses))
-
-
-def test_a_stream_that_is_cut_before_its_last_event_is_a_connection_error(responses: Spoken) -> None:
-    events = [*responses.server.events({"content": "Half of it"})]
-    for upto in range(1, len(events) - 1):
-        responses.server.says(raw=b"".join(events[:upto]))
-        with pytest.raises(ModelConnection):
-            responses.model.complete(hello(responses), lambda _: None)
+def test_models_that_only_this_wire_serves_are_listed(responses: Spoken) -> None:
+    names = ["gpt-5.4-pro", "gpt-5.6-cyber", "gpt-6.2-astra", "o3-pro"]
+    responses.server.models = [{"id": name} for name in names]
+    assert [row.model for row in responses.model.models()] == names

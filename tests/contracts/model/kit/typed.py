@@ -24,6 +24,8 @@ _MARKERS = {
     for name in ("Required", "NotRequired", "ReadOnly", "Annotated")
     if (mark := getattr(module, name, None))
 }
+_REQUIRED = frozenset(mark for mark in (getattr(typing, "Required", None), typing_extensions.Required) if mark)
+_OPTIONAL = frozenset(mark for mark in (getattr(typing, "NotRequired", None), typing_extensions.NotRequired) if mark)
 
 
 def complaints(value: Any, kind: Any, place: str = "", *, more: Iterable[str] = ()) -> list[Complaint]:
@@ -48,7 +50,7 @@ def _object(value: Any, kind: Any, place: str, more: frozenset[str]) -> list[Com
         return [(place, "Input should be an object")]
     hints = _hints(kind)
     found = [(_at(place, name), EXTRA) for name in value if name not in hints and name not in more and not _open(kind)]
-    found += [(_at(place, name), MISSING) for name in kind.__required_keys__ if name not in value]
+    found += [(_at(place, name), MISSING) for name in _required(kind) if name not in value]
     for name, hint in hints.items():
         if name in value:
             found += complaints(value[name], hint, _at(place, name))
@@ -102,6 +104,17 @@ def _bare(kind: Any) -> Any:
 
 def _open(kind: Any) -> bool:
     return (getattr(kind, "__pydantic_config__", None) or {}).get("extra") == "allow"
+
+
+@lru_cache(maxsize=2000)
+def _required(kind: Any) -> frozenset[str]:
+    """The members that must be there. `__required_keys__` does not know them where a module's annotations are texts (PEP 563)."""
+    marked = typing_extensions.get_type_hints(kind, include_extras=True)
+    return frozenset(
+        name
+        for name, hint in marked.items()
+        if get_origin(hint) in _REQUIRED or (name in kind.__required_keys__ and get_origin(hint) not in _OPTIONAL)
+    )
 
 
 @lru_cache(maxsize=2000)

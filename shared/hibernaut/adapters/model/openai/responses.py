@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable
 
@@ -13,8 +14,10 @@ from hibernaut.adapters.model.provider_client import ProviderCall, ProviderClien
 from hibernaut.adapters.model.provider_errors import refuses_streams
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.errors import ModelBadRequest
+from hibernaut.schemas.errors import ModelBadRequest, ModelError, ModelNotFound
 from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
+
+logger = logging.getLogger(__name__)
 
 _REFUSED = {
     # Summaries are for verified organisations (openai-cookbook#2271).
@@ -25,8 +28,11 @@ _REFUSED = {
     "sampling": re.compile(r"'(?:temperature|top_logprobs|logprobs)'|output_text\.logprobs", re.IGNORECASE),
     # "Encrypted content is not supported with this model." (OpenHands/software-agent-sdk#1208)
     "encrypted": re.compile(r"encrypted content is not supported", re.IGNORECASE),
-    # "The encrypted content … could not be verified." (openai/codex#8145)
-    "native": re.compile(r"encrypted content .*could not be|invalid_encrypted_content", re.IGNORECASE),
+    # "The encrypted content … could not be verified." (openai/codex#8145); an item that is not found (maximhq/bifrost#5410), or stands
+    # without the one that belongs to it (continuedev/continue#8933).
+    "native": re.compile(
+        r"encrypted.content .*(?:could not be|not issued)|items are not persisted|without its required", re.IGNORECASE
+    ),
 }
 """What a provider refuses by its words. A request without it is sent at once, because none of it is worth a failed turn."""
 _OF_ONE_REQUEST = frozenset({"native"})
@@ -56,7 +62,7 @@ class ResponsesModel:
         while True:
             try:
                 reply = self._complete(request, listener, on_open, left_out)
-            except ModelBadRequest as error:
+            except (ModelBadRequest, ModelNotFound) as error:
                 if listener is not None and listener.heard:
                     raise
                 left_out |= _refused(error, left_out, streams=listener is not None)
@@ -110,15 +116,30 @@ def _answered(call: ProviderCall, asked: Asked, seconds: float, say: Callable[[D
     with call.post("/responses", asked.sent, seconds) as answer:
         request_id = answer.response.headers.get("x-request-id")
         if say is None or not answer.streams:
-            return responses_replies.whole(asked, answer.body(), request_id)
-        return responses_replies.streamed(asked, answer.events(), say, request_id)
+            reply = responses_replies.whole(asked, answer.body(), request_id)
+        else:
+            reply = responses_replies.streamed(asked, answer.events(), say, request_id)
+    _tell_withheld(asked, reply)
+    return reply
 
 
-def _refused(error: ModelBadRequest, left_out: frozenset[str], *, streams: bool) -> frozenset[str]:
+def _tell_withheld(asked: Asked, reply: ModelReply) -> None:
+    """Log how much reasoning the provider kept from the model, for example because something before it had changed."""
+    received = reply.exchange.received if reply.exchange is not None else {}
+    withheld = [each for each in received.get("input_transformations") or () if isinstance(each, dict)]
+    if withheld:
+        reasons = sorted({str(each.get("reason")) for each in withheld})
+        logger.info(
+            "reasoning withheld",
+            extra={"provider": asked.provider, "model": asked.model, "count": len(withheld), "reasons": ", ".join(reasons)},
+        )
+
+
+def _refused(error: ModelError, left_out: frozenset[str], *, streams: bool) -> frozenset[str]:
     """What to leave out after a refusal. Raises: the error, if it names nothing that the request could do without."""
     for name, words in _REFUSED.items():
         if name not in left_out and words.search(error.detail):
             return frozenset({name})
-    if streams and "stream" not in left_out and refuses_streams(error):
+    if streams and "stream" not in left_out and isinstance(error, ModelBadRequest) and refuses_streams(error):
         return frozenset({"stream"})
     raise error
