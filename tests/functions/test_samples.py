@@ -43,7 +43,9 @@ ANSWERS: dict[tuple[str, str], Json] = {
     ("sweep_runs", "execution_failed"): {"started": 0, "closed": 0},
     ("sweep_runs", "execution_stopped"): {"started": 0, "closed": 0},
 }
-"""What each sample's handler answers over a table without runs: the whole answer or error, of the API's the status."""
+"""What each sample's handler answers over a table without runs: the whole answer or error, of the API's the status.
+
+`test_samples_over_records` has what they do to records that exist."""
 READ: dict[tuple[str, str], JsonObject] = {
     ("advance_turn", "approval_overdue"): {**RUN, "deny": True},
     ("advance_turn", "drops_old_turns"): {**RUN, "drop": True},
@@ -55,7 +57,6 @@ READ: dict[tuple[str, str], JsonObject] = {
     ("summarize", "long_window"): RUN,
 }
 """What the state machine's samples say, beyond what is left out."""
-STEPS = ("drops_old_turns", "first_step", "next_step")
 
 
 def test_each_sample_has_an_expected_answer() -> None:
@@ -78,28 +79,6 @@ def outcome(reply: Reply) -> Json:
 def test_a_sample_of_the_state_machine_says_what_is_to_be_done(function: str, name: str) -> None:
     read = Heartbeat.model_validate(sample(function, name)).model_dump(exclude_defaults=True)
     assert read == READ[function, name]
-
-
-@pytest.fixture(scope="module")
-def ended(aws: OfflineAws) -> str:
-    """A run that exists, and is over."""
-    creation = sample("api", "create_agent")
-    agent = json.loads(aws.invoke("api", creation)["body"])["id"]
-    message = {**creation, "path": f"/v1/agents/{agent}/messages/async", "body": json.dumps({"input": "Hello"})}
-    run = str(json.loads(aws.invoke("api", message)["body"])["id"])
-    assert set(aws.wait_for_all().values()) == {"SUCCEEDED"}
-    return run
-
-
-@pytest.mark.parametrize("name", STEPS)
-def test_a_step_of_a_run_that_is_there_finds_it(aws: OfflineAws, ended: str, name: str) -> None:
-    receipt = aws.invoke("advance_turn", {**sample("advance_turn", name), "run_id": ended})
-    assert receipt == {"tenant": "default", "run_id": ended, "next": "finished", "steps": 1, "seconds": 1, "drop": False}
-
-
-def test_the_summary_of_a_run_that_is_there_finds_it(aws: OfflineAws, ended: str) -> None:
-    receipt = aws.invoke("summarize", {**sample("summarize", "long_window"), "run_id": ended})
-    assert (receipt["run_id"], receipt["next"]) == (ended, "finished")
 
 
 def test_a_query_parameter_that_comes_twice_reaches_the_app_twice(aws: OfflineAws) -> None:

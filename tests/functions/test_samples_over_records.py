@@ -1,0 +1,251 @@
+"""Samples of `events/` whose names stand for records that exist: each handler does what its sample says to do."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import pytest
+
+from functions.sweep_runs.handler import handler as sweep
+from hibernaut.local.aws_offline.gateway_events import GatewayRequest
+from hibernaut.local.aws_offline.offline import OfflineAws
+from hibernaut.ports.table import Item
+from hibernaut.schemas.base import JsonObject
+from hibernaut.store import keys
+from hibernaut.wiring.memory_index import index_of
+from hibernaut.wiring.settings import AwsSettings
+from tests.functions.conftest import sample
+
+TENANT = "default"
+RUN = "run-0199f2c0-7a10-4000-8a5b-3f1e2d4c5b00"
+FILE = "file-0199f2c2-3d40-4000-8e6f-7a8b9cadbe00"
+HUMAN = [{"label": "human", "value": ""}]
+LONG = "a long story " * 600
+PATIENCE = 30.0
+STEPS = ("advance_turn", "close_run", "sweep_runs")
+T = TypeVar("T")
+
+
+class Down:
+    """What a handler needs, out of order."""
+
+    def __init__(self) -> None:
+        self.used = threading.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        self.used.set()
+        raise ValueError(name)
+
+
+class Context:
+    aws_request_id = "0199f2c0"
+
+    def get_remaining_time_in_millis(self) -> int:
+        return 30_000
+
+
+class Deployment:
+    """The API's answers, and runs that the platform left open."""
+
+    def __init__(self, aws: OfflineAws) -> None:
+        self.aws = aws
+
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        headers = [("Content-Type", "application/json"), ("Host", "localhost")]
+        payload = json.dumps(body).encode() if body is not None else b""
+        path, _, query = path.partition("?")
+        answer = self.aws.gateway.answer(GatewayRequest(method, path, query, headers, payload))
+        assert answer.status == 200, answer.body
+        return json.loads(answer.body) if answer.body else None
+
+    def agent(self, **fields: Any) -> str:
+        return str(self.ask("POST", "/v1/agents/", {"name": "sampled", "memory_blocks": HUMAN, **fields})["id"])
+
+    def begun(self, agent: str, text: str, **fields: Any) -> str:
+        """A run that was accepted."""
+        return str(self.ask("POST", f"/v1/agents/{agent}/messages/async", {"input": text, **fields})["id"])
+
+    def left_open(self, agent: str, text: str) -> str:
+        """A run whose execution failed before its first step, and that no sweep has taken up yet."""
+        return self.without(STEPS, lambda: self.begun(agent, text))
+
+    def without(self, functions: tuple[str, ...], act: Callable[[], T]) -> T:
+        """What comes of `act` while these functions fail."""
+        for function in functions:
+            self.aws.lambdas.deps[function] = Down()
+        try:
+            done = act()
+            self.aws.wait_for_all()
+        finally:
+            for function in functions:
+                del self.aws.lambdas.deps[function]
+        return done
+
+    def upload(self, folder: str, text: str) -> str:
+        """The id of a file that was taken."""
+        body = f'--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n{text}\r\n--b--\r\n'.encode()
+        headers = [("Content-Type", "multipart/form-data; boundary=b"), ("Host", "localhost")]
+        answer = self.aws.gateway.answer(GatewayRequest("POST", f"/v1/folders/{folder}/upload", "", headers, body))
+        assert answer.status == 200, answer.body
+        return str(json.loads(answer.body)["id"])
+
+    def run(self, run_id: str) -> Any:
+        return self.ask("GET", f"/v1/runs/{run_id}")
+
+    def said(self, run_id: str) -> list[str]:
+        """The types of the run's messages."""
+        return [message["message_type"] for message in self.ask("GET", f"/v1/runs/{run_id}/messages")]
+
+
+@pytest.fixture(scope="module")
+def deployed(aws: OfflineAws) -> Deployment:
+    return Deployment(aws)
+
+
+def about(function: str, name: str, **ids: str) -> JsonObject:
+    """The sample with the id of a record that exists in the place of the one that it names."""
+    text = json.dumps(sample(function, name))
+    for known, own in ((RUN, ids.get("run")), (FILE, ids.get("file"))):
+        text = text.replace(known, own) if own else text
+    event: JsonObject = json.loads(text)
+    assert event != sample(function, name)
+    return event
+
+
+def test_a_first_and_a_next_step_perform_one_step_each(deployed: Deployment) -> None:
+    run = deployed.left_open(deployed.agent(), "Remember that I like tea")
+    first = deployed.aws.invoke("advance_turn", about("advance_turn", "first_step", run=run))
+    assert (first["next"], first["steps"]) == ("advance", 1)
+    then = deployed.aws.invoke("advance_turn", about("advance_turn", "next_step", run=run))
+    assert (then["next"], then["steps"], deployed.run(run)["status"]) == ("finished", 2, "completed")
+    assert deployed.said(run)[-2:] == ["tool_return_message", "assistant_message"]
+
+
+def too_full(deployed: Deployment) -> tuple[str, str]:
+    """An agent with a window that is too full for its next step, and the run that waits for room."""
+    agent = deployed.agent(context_window_limit=8000)
+    for _ in range(3):
+        deployed.begun(agent, LONG)
+        deployed.aws.wait_for_all()
+    run = deployed.left_open(agent, LONG)
+    asked = deployed.aws.invoke("advance_turn", about("advance_turn", "first_step", run=run))
+    assert asked["next"] == "compact"
+    return agent, run
+
+
+def in_context(deployed: Deployment, agent: str) -> list[str]:
+    """The roles of the window's messages."""
+    return [message["role"] for message in deployed.ask("GET", f"/v1/agents/{agent}/context")["messages"]]
+
+
+def test_a_summary_makes_room_in_a_long_window(deployed: Deployment) -> None:
+    agent, run = too_full(deployed)
+    receipt = deployed.aws.invoke("summarize", about("summarize", "long_window", run=run))
+    assert receipt["next"] == "advance"
+    assert in_context(deployed, agent)[1] == "summary"
+
+
+def test_a_step_that_drops_old_turns_makes_room_without_a_summary(deployed: Deployment) -> None:
+    agent, run = too_full(deployed)
+    before = in_context(deployed, agent)
+    receipt = deployed.aws.invoke("advance_turn", about("advance_turn", "drops_old_turns", run=run))
+    after = in_context(deployed, agent)
+    assert (receipt["next"], receipt["drop"], deployed.run(run)["status"]) == ("finished", False, "completed")
+    assert len(after) < len(before)
+    assert "summary" not in after
+
+
+def test_a_run_whose_steps_fail_is_closed(deployed: Deployment) -> None:
+    run = deployed.left_open(deployed.agent(), "Hello")
+    deployed.aws.invoke("close_run", about("close_run", "timed_out", run=run))
+    closed = deployed.run(run)
+    assert (closed["status"], closed["stop_reason"]) == ("failed", "error")
+
+
+@pytest.mark.parametrize(("name", "takings"), [("execution_failed", 0), ("execution_stopped", 2)])
+def test_a_run_whose_execution_failed_is_taken_up(deployed: Deployment, name: str, takings: int) -> None:
+    run = deployed.left_open(deployed.agent(), "Hello")
+    event = about("sweep_runs", name, run=run)
+    for number in range(takings):
+        assert deployed.aws.invoke("sweep_runs", event)["started"] == 0, "it is about a later execution"
+        earlier = json.loads(json.dumps(event).replace(f"{run}.{takings}", f"{run}.{number}"))
+        assert deployed.without(STEPS, lambda: sweep(earlier, Context()))["started"] == 1  # noqa: B023  called at once
+    assert deployed.aws.invoke("sweep_runs", event) == {"started": 1, "closed": 0}
+    deployed.aws.wait_for_all()
+    assert deployed.run(run)["status"] == "completed"
+
+
+@pytest.fixture
+def asked(deployed: Deployment) -> tuple[str, str]:
+    """An agent, and its run that asked for an approval whose deadline comes in a second. It has no execution that waits."""
+    rule = {"type": "requires_approval", "tool_name": "memory_insert"}
+    agent = deployed.agent(tool_rules=[rule], approval_deadline=1)
+    run = deployed.left_open(agent, "Remember that I like tea")
+    assert deployed.aws.invoke("advance_turn", about("advance_turn", "first_step", run=run))["next"] == "approval"
+    return agent, run
+
+
+def test_a_wait_for_an_approval_keeps_its_token(deployed: Deployment, asked: tuple[str, str]) -> None:
+    _, run = asked
+    event = about("request_approval", "asked", run=run)
+    deployed.aws.invoke("request_approval", event)
+    kept = deployed.aws.table.get(keys.approval(TENANT, run))
+    assert kept is not None
+    assert kept["task_token"] == event["token"]
+
+
+def test_an_overdue_approval_is_denied(deployed: Deployment, asked: tuple[str, str]) -> None:
+    agent, run = asked
+    receipt = deployed.aws.invoke("advance_turn", about("advance_turn", "approval_overdue", run=run))
+    assert receipt["next"] == "finished"
+    deployed.aws.wait_for_all()
+    denied = [one for one in deployed.ask("GET", "/v1/runs/") if one["agent_id"] == agent and one["id"] != run]
+    assert [(one["metadata"]["run_type"], one["status"]) for one in denied] == [("approval_deadline", "completed")]
+
+
+@pytest.mark.parametrize("name", ["object_created", "taken_by_the_api"])
+def test_a_file_that_was_taken_is_read(deployed: Deployment, name: str) -> None:
+    folder = deployed.ask("POST", "/v1/folders/", {"name": name})["id"]
+    down = deployed.aws.lambdas.deps["ingest_file"] = Down()
+    file = deployed.upload(folder, "Tea grows on bushes.")
+    assert down.used.wait(PATIENCE), "the API invokes the function, and does not wait for it"
+    del deployed.aws.lambdas.deps["ingest_file"]
+    path = f"/v1/folders/{folder}/files/{file}?include_content=true"
+    assert deployed.ask("GET", path)["processing_status"] == "parsing"
+    assert deployed.aws.invoke("ingest_file", about("ingest_file", name, file=file)) == {"tenant": TENANT, "file_id": file}
+    assert deployed.ask("GET", path)["content"] == "Tea grows on bushes."
+
+
+def test_pointers_to_what_is_new_and_what_is_gone_change_the_index(deployed: Deployment) -> None:
+    agent = deployed.agent()
+    path = f"/v1/agents/{agent}/archival-memory"
+    gone = str(deployed.ask("POST", path, {"text": "Coffee is too strong."})[0]["id"])
+    deployed.aws.pump()
+    assert gone in known()
+    deployed.ask("DELETE", f"{path}/{gone}")
+    deployed.begun(agent, "Tea is better.")
+    deployed.aws.wait_for_all()
+    new, old = (pointer(deployed, agent, mark) for mark in ("NEW#message", f"GONE#{gone}"))
+    event = sample("index_memory", "two_pointers")
+    for record, item in zip(event["Records"], (new, old), strict=True):
+        image = {name: {"S": str(item[name])} for name in record["dynamodb"]["NewImage"]}
+        record["dynamodb"] |= {"Keys": {name: image[name] for name in ("pk", "sk")}, "NewImage": image}
+    assert deployed.aws.invoke("index_memory", event) == {"batchItemFailures": []}
+    assert gone not in known()
+    assert set(str(new["ids"]).split()) <= known()
+
+
+def pointer(deployed: Deployment, agent: str, prefix: str) -> Item:
+    """The first item of the agent's outbox that begins so."""
+    places = [f"{TENANT}#TAIL#{agent}", f"{TENANT}#TAIL#archive{agent.removeprefix('agent')}"]
+    return next(item for place in places for item in deployed.aws.table.query(place, prefix=prefix))
+
+
+def known() -> set[str]:
+    """The ids of the records that the index has."""
+    index = index_of(AwsSettings.from_environment())
+    assert index is not None
+    return {state.id.rpartition("/")[2] for space in index.spaces() for state in index.states(space, TENANT)}
