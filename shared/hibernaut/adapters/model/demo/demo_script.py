@@ -19,7 +19,7 @@ SIGNATURE = "small built-in demo model"
 INTRODUCTION = (
     f"I am Hibernaut's {SIGNATURE}: a script that needs no key and no network, not a language model. For real answers set "
     "OPENAI_API_KEY (or OPENAI_BASE_URL for a compatible server) or ANTHROPIC_API_KEY, restart, and create an agent with that "
-    "provider's model, for example `openai/gpt-4o-mini`."
+    "provider's model, for example `openai/gpt-5.4-mini`."
 )
 
 _CUSTOM = re.compile(
