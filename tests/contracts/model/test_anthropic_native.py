@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,23 +15,12 @@ from hibernaut.schemas.llm_config import LLMConfig
 from hibernaut.schemas.message import FunctionCall, Message, ToolCall
 from hibernaut.schemas.native import NativeReply
 from tests.contracts.model.spoken import KEY, Spoken
+from tests.support.messages_streams import message, stream, text, thinking, use
 from tests.support.provider_servers import ScriptedAnthropic
 from tests.support.rows import MEMORY_INSERT, SEARCH, Rows, called, gave
 
 ADAPTIVE, BUDGET, BOUND = "claude-sonnet-5", "claude-haiku-4-5", "claude-opus-5-5"
 BOTH = (SEARCH, MEMORY_INSERT)
-
-
-def thinking(text: str, signature: str = "sealed") -> dict[str, Any]:
-    return {"type": "thinking", "thinking": text, "signature": signature}
-
-
-def text(words: str, **more: Any) -> dict[str, Any]:
-    return {"type": "text", "text": words} | more
-
-
-def use(call: str, **values: Any) -> dict[str, Any]:
-    return {"type": "tool_use", "id": call, "name": "conversation_search", "input": values}
 
 
 INTERLEAVED = [
@@ -47,53 +35,10 @@ INTERLEAVED = [
 """Thinking between text and calls, one block without its text, an id that our own form would shorten."""
 
 
-def message(blocks: list[dict[str, Any]], stop: str = "tool_use") -> dict[str, Any]:
-    usage = {"input_tokens": 1, "output_tokens": 1}
-    return {
-        "id": "msg_1",
-        "type": "message",
-        "role": "assistant",
-        "model": "m",
-        "content": blocks,
-        "stop_reason": stop,
-        "usage": usage,
-    }
-
-
-def opened(block: dict[str, Any]) -> dict[str, Any]:
-    empty: dict[str, Any] = {"thinking": {"thinking": "", "signature": ""}, "text": {"text": ""}, "tool_use": {"input": {}}}
-    return block | empty.get(block["type"], {})
-
-
-def deltas(block: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The pieces of a block, one character each."""
-    match block["type"]:
-        case "thinking":
-            yield from ({"type": "thinking_delta", "thinking": letter} for letter in block["thinking"])
-            yield {"type": "signature_delta", "signature": block["signature"]}
-        case "text":
-            yield from ({"type": "text_delta", "text": letter} for letter in block["text"])
-        case "tool_use":
-            yield from ({"type": "input_json_delta", "partial_json": letter} for letter in json.dumps(block["input"]))
-        case _:
-            return
-
-
-def stream(blocks: list[dict[str, Any]], stop: str = "tool_use") -> bytes:
-    events: list[dict[str, Any]] = [{"type": "message_start", "message": message([]) | {"stop_reason": None}}]
-    for index, block in enumerate(blocks):
-        events.append({"type": "content_block_start", "index": index, "content_block": opened(block)})
-        events += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas(block)]
-        events.append({"type": "content_block_stop", "index": index})
-    events.append({"type": "message_delta", "delta": {"stop_reason": stop}, "usage": {"output_tokens": 9}})
-    events.append({"type": "message_stop"})
-    return b"".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in events)
-
-
 def asked(
     anthropic: Spoken, blocks: list[dict[str, Any]], *, streams: bool, model: str = ADAPTIVE, stop: str = "tool_use"
 ) -> ModelReply:
-    anthropic.server.says(raw=stream(blocks, stop) if streams else json.dumps(message(blocks, stop)).encode())
+    anthropic.server.says(raw=b"".join(stream(blocks, stop)) if streams else json.dumps(message(blocks, stop)).encode())
     request = anthropic.request(Rows().user("hi"), model=model, tools=BOTH)
     return anthropic.model.complete(request, (lambda _: None) if streams else None)
 

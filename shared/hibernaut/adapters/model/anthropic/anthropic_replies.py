@@ -44,6 +44,7 @@ class _AnthropicReply:
     usage: JsonObject = field(default_factory=dict)
     model: str = ""
     answer_id: str = ""
+    begun: bool = False
 
     def invalid(self, what: str) -> InvalidModelResponse:
         return InvalidModelResponse(f"{self.origin.provider}: {what}")
@@ -56,7 +57,7 @@ class _AnthropicReply:
         """Add a whole message, or the one that opens a stream."""
         if not isinstance(message, dict) or not isinstance(message.get("content"), list):
             raise self.invalid("the answer holds no message")
-        self.model, self.answer_id = _text(message, "model"), _text(message, "id")
+        self.begun, self.model, self.answer_id = True, _text(message, "model"), _text(message, "id")
         self.stop = _text(message, "stop_reason") or None
         self.take_usage(message.get("usage"))
         for index, block in enumerate(message["content"]):
@@ -194,8 +195,8 @@ def streamed(
                 raise model_error(read_refusal(origin.provider, 200, event, {}))
             case _:  # pings, the ends of blocks, and additions of later API versions
                 pass
-    if gathered.stop is None and gathered.blocks:
-        raise ModelConnection(f"{origin.provider}: the reply was cut off")
+    if gathered.stop is None and gathered.begun:
+        raise ModelConnection(f"{origin.provider}: the stream ended before its reply did")
     if gathered.stop is None:
         raise gathered.invalid("the stream holds no reply")
     return gathered.reply(request_id, Exchange(sent, gathered.body()))
@@ -206,11 +207,14 @@ def _whole_block(block: JsonObject) -> JsonObject:
     if "written" not in block:
         return block
     written = _text(block, "written")
+    opened = {name: value for name, value in block.items() if name != "written"}
+    if not written:
+        return opened
     try:
         values = json.loads(written)
     except (ValueError, RecursionError):
         values = written
-    return {**{name: value for name, value in block.items() if name != "written"}, "input": values}
+    return opened | {"input": values}
 
 
 def _is_complete(block: JsonObject, *, cut: bool) -> bool:
