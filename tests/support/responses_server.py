@@ -91,7 +91,7 @@ class ScriptedResponses(ScriptedServer):
         yield self.event("response.content_part.added", part=part | {name: ""}, **place)
         for piece in pieces(part[name]):
             yield self.event(f"response.{kind}.delta", delta=piece, logprobs=[], obfuscation="xK3", **place)
-        yield self.event(f"response.{kind}.done", **{name: part[name]}, **place)
+        yield self.event(f"response.{kind}.done", **{name: part[name]}, logprobs=[], **place)
         yield self.event("response.content_part.done", part=part, **place)
 
     def _summary(self, part: Wire, place: Wire) -> Iterator[bytes]:
@@ -112,6 +112,9 @@ class ScriptedResponses(ScriptedServer):
             "model": "test-model-2026",
             "status": status,
             "error": None,
+            "parallel_tool_calls": True,
+            "tool_choice": "auto",
+            "tools": [],
         }
 
 

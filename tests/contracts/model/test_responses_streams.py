@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_args
 
 import httpx2
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from openai.types.responses import Response, ResponseStreamEvent
 
 from hibernaut.adapters.model.http_stream import HttpAnswer
 from hibernaut.adapters.model.openai.responses_replies import Asked, streamed, whole
@@ -20,6 +21,7 @@ from hibernaut.schemas.errors import ModelConnection
 from tests.contracts.model.spoken import thoughts
 from tests.support.responses_server import ScriptedResponses, function_call, message, reasoning
 
+EVENTS = {get_args(kind.model_fields["type"].annotation)[0]: kind for kind in get_args(get_args(ResponseStreamEvent)[0])}
 ASKED = Asked("openai", "gpt-5.6-sol", {})
 SERVER = object.__new__(ScriptedResponses)  # its forms, without its socket
 TEXTS = st.text(alphabet=st.sampled_from('ab \n\r"{}:é\u2028\U0001f600'), min_size=1, max_size=20)
@@ -80,6 +82,23 @@ def read(raw: bytes, places: list[int], say: Any) -> ModelReply:
 
     response = httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=chunks())
     return streamed(ASKED, HttpAnswer("openai", response, math.inf, lambda: None).events(), say, "req-1")
+
+
+@given(SAYS)
+def test_the_double_says_what_the_sdk_reads(say: JsonObject) -> None:
+    """A double whose replies OpenAI's own types refuse would prove nothing (`openai` as locked)."""
+    used = {
+        "input_tokens": 1,
+        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+        "output_tokens": 1,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": 2,
+    }
+    known = say | {"usage": used, "finish_reason": "length" if say["finish_reason"] == "a_new_reason" else say["finish_reason"]}
+    Response.model_validate(SERVER.whole(known), strict=True)
+    for event in SERVER.events(known):
+        fields = json.loads(event.split(b"data: ")[1])
+        EVENTS[fields["type"]].model_validate(fields, strict=True)
 
 
 @given(st.data(), SAYS)
