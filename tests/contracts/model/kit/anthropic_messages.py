@@ -36,11 +36,14 @@ class AnthropicServer(KitServer, ScriptedAnthropic):
 
     def items(self, play: ModelSpeech, asked: Recorded) -> Sequence[Wire]:
         thinks = (asked.body.get("thinking") or {}).get("type") or MODELS[asked.body["model"]].default
+        shown = (asked.body.get("thinking") or {}).get("display", "summarized" if thinks == "enabled" else "omitted") != "omitted"
         blocks: list[Wire] = []
         for part in play.parts:
             match part:
+                case Think(sealed=True) if thinks in ("adaptive", "enabled"):
+                    blocks.append({"type": "redacted_thinking", "data": ""})
                 case Think(text) if thinks in ("adaptive", "enabled"):
-                    blocks.append({"type": "thinking", "thinking": text, "signature": ""})
+                    blocks.append({"type": "thinking", "thinking": text if shown else "", "signature": ""})
                 case Speak(text):
                     blocks.append({"type": "text", "text": text})
                 case ToolUse(name, arguments):
@@ -74,6 +77,12 @@ class AnthropicServer(KitServer, ScriptedAnthropic):
             case "rate_limit":
                 said = refusal("This request would exceed your organization's rate limit.", 429, "rate_limit_error")
                 return ErrorResponse(said.status, said.body, {"retry-after": "7"})
+            case "wrong_key":
+                return refusal("invalid x-api-key", 401, "authentication_error")
+            case "no_credit":
+                return refusal("Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing.")
+            case "gone":
+                return refusal(f"model: {self.provider.model}", 404, "not_found_error")
             case _:
                 return refusal("Overloaded", 529, "overloaded_error")
 

@@ -169,6 +169,12 @@ class ChatServer(KitServer, ScriptedOpenAI):
             case "rate_limit":
                 said = self.error(traits.limit, traits.limit_status, code="rate_limit_exceeded")
                 return ErrorResponse(said.status, said.body, {"retry-after": "7"})
+            case "wrong_key":
+                return self.error("Incorrect API key provided.", 401, code="invalid_api_key")
+            case "no_credit":
+                return self.error("Insufficient Balance", 402)
+            case "gone":
+                return self.error(f"The model `{self.provider.model}` does not exist.", 404, code="model_not_found")
             case _:
                 return self.error("The server is overloaded. Please try again later.", 503)
 

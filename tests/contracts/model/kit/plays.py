@@ -6,12 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+TALE = "I walked through Oslo in the rain, and every bell of the town rang. " * 40
+"""A message that is long enough to be summarised."""
+Trouble = Literal["too_long", "rate_limit", "overloaded", "wrong_key", "no_credit", "gone", "html"]
+"""What a provider answers instead of a reply: the prompt is too long, a limit on the rate is reached, the service is down, the key is
+wrong, the account has no credit, the model is gone, or a web page where the address is no API's.
+"""
+
 
 @dataclass(frozen=True)
 class Think:
-    """A thought that the model shows. A wire whose model shows none leaves it out."""
+    """A thought that the model shows; `sealed`: hidden, where the provider hides some. A wire whose model shows none leaves it out."""
 
     text: str
+    sealed: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,12 +54,17 @@ class ModelSpeech:
 
 @dataclass(frozen=True)
 class Fault:
-    """An error response in the provider's own form: the prompt is too long, a limit on the rate is reached, or the service is down."""
+    """An error response in the provider's own form."""
 
-    kind: Literal["too_long", "rate_limit", "overloaded"]
+    kind: Trouble
 
 
 Play = ModelSpeech | Fault
+
+
+def ring(number: int = 1) -> ToolUse:
+    """A call of the custom tool `ring`."""
+    return ToolUse("ring", {"x": f"bell {number}"})
 
 
 def reply(*parts: Part | str) -> ModelSpeech:

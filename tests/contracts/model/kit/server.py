@@ -22,6 +22,7 @@ from tests.support.provider_http import Recorded, ScriptedServer, Wire
 
 FULL = reply("That is all.")
 """What a model says when its script has ended."""
+HTML: Wire = {"status": 200, "body": b"<!doctype html><title>Welcome</title>", "headers": {"content-type": "text/html"}}
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,11 @@ class Provider:
 
 
 class KitServer(ScriptedServer):
-    """What the wires' servers share. `broken` are the rules that requests broke; `shares` how much of each request was cached."""
+    """What the wires' servers share. `broken` are the rules that requests broke.
+
+    `shares`: how much of each prompt was cached; `regrown`: the numbers of the prompts that do not begin with the whole prompt before.
+    `ignores_streams`: it answers as a whole whatever it is asked for.
+    """
 
     stops_thinking = False
     """Whether the provider's model can be told not to think."""
@@ -60,6 +65,8 @@ class KitServer(ScriptedServer):
         self.memory = ServerMemory()
         self.broken: list[BrokenRule] = []
         self.shares: list[float] = []
+        self.regrown: list[int] = []
+        self.ignores_streams = False
         self._plays: deque[Play] = deque()
         self._prompts: list[bytes] = []
         self._issued = 0
@@ -88,12 +95,15 @@ class KitServer(ScriptedServer):
             return broken.refusal.wire()
         play = self._plays.popleft() if self._plays else FULL
         if isinstance(play, Fault):
-            return self.fault(play.kind).wire()
+            return HTML if play.kind == "html" else self.fault(play.kind).wire()
         cached, whole = self._cached(asked)
         items = tuple(self.items(play, asked))
         self.memory.issued.append(Issued(asked, items))
         said = {"items": items, "usage": self.used(whole, cached, play)} | self.ending(play, items)
         return said if play.cut is None else said | {"cut_at": int(play.cut * len(b"".join(self.events(said))))}
+
+    def streams(self, asked: Recorded) -> bool:
+        return super().streams(asked) and not self.ignores_streams
 
     def new_id(self, prefix: str) -> str:
         self._issued += 1
@@ -104,6 +114,8 @@ class KitServer(ScriptedServer):
         prompt = self.prompt(asked)
         cached = max((_common(prompt, each) for each in self._prompts), default=0)
         self.shares.append(cached / len(prompt))
+        if self._prompts and _common(prompt, self._prompts[-1]) < len(self._prompts[-1].rstrip(b"]}")):
+            self.regrown.append(len(self._prompts))
         self._prompts.append(prompt)
         return cached, len(prompt)
 

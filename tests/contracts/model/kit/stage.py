@@ -36,6 +36,12 @@ class Stage:
     def send(self, text: str = "Hello.", **options: Any) -> Run:
         return self.seen(self.engine.send(text, **options))
 
+    def answers(self, **answer: Any) -> Run:
+        """The answer to the call that waits: an approval, or what a client's tool returned."""
+        waiting = next(row for row in reversed(self.engine.log()) if row.role == "approval" and row.tool_calls)
+        assert waiting.tool_calls
+        return self.seen(self.engine.answer({"type": "approval", "tool_call_id": waiting.tool_calls[0].id} | answer))
+
     def seen(self, run: Run) -> Run:
         self.runs.append(run)
         return run
@@ -63,6 +69,10 @@ class Stage:
         """What the agent said, of all its rows."""
         rows = [row for row in self.engine.log() if row.role == "assistant"]
         return ["".join(part.text for part in row.content if part.type == "text") for row in rows]
+
+    def heard(self) -> str:
+        """What users said, of all rows."""
+        return "\n".join(row.text() for row in self.engine.log() if row.role == "user")
 
     def calls(self) -> int:
         """How often a custom tool ran."""

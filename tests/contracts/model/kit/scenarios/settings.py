@@ -1,0 +1,125 @@
+"""What users set, what servers list and count, and what stays cached."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.contracts.model.kit.plays import TALE, Think, ToolUse, reply, ring
+from tests.contracts.model.kit.stage import Stage
+
+WARM = 0.85
+"""The share of a request that is cached though memory was edited before it."""
+LOOSE_SCHEMAS: dict[str, Any] = {
+    "optional": {"type": "object", "properties": {"x": {"type": "string"}}, "required": []},
+    "open_union": {
+        "type": "object",
+        "properties": {"x": {"anyOf": [{"type": "string"}, {"description": "anything"}]}},
+        "required": ["x"],
+    },
+    "union_of_objects": {
+        "type": "object",
+        "properties": {
+            "x": {"anyOf": [{"type": "object", "properties": {"y": {"type": "string"}}, "required": []}, {"type": "null"}]}
+        },
+        "required": ["x"],
+    },
+    "several_types": {
+        "type": "object",
+        "properties": {"x": {"type": ["object", "null"], "properties": {"y": {"type": "string"}}, "required": []}},
+        "required": ["x"],
+    },
+    "reference": {
+        "type": "object",
+        "$defs": {"Bell": {"type": "object", "properties": {"tone": {"type": "string"}}, "required": []}},
+        "properties": {"x": {"$ref": "#/$defs/Bell"}},
+        "required": ["x"],
+    },
+    "open_map": {"type": "object", "properties": {"x": {"type": "object", "additionalProperties": True}}, "required": ["x"]},
+    "all_of": {"type": "object", "properties": {"x": {"allOf": [{"type": "string"}]}}, "required": ["x"]},
+    "both": {"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x"], "anyOf": [{"type": "object"}]},
+}
+
+
+def sampling(stage: Stage) -> None:
+    """A temperature that the user chose, with reasoning off: sent where the model takes it, left out elsewhere."""
+    off = {"thinking": {"type": "disabled"}} if stage.settings_type == "anthropic" else {}
+    stage.agent(model_settings={"provider_type": stage.settings_type, "temperature": 0.3} | off)
+    stage.says("Hello Ann.")
+    stage.goes_on()
+
+
+def reasoning_off(stage: Stage) -> None:
+    """An agent whose user switched reasoning off, and that must call a tool first."""
+    stage.agent(enable_reasoner=False, tool_rules=[{"type": "run_first", "tool_name": "ring"}])
+    stage.plays(reply(Think("I must not think."), ring()), reply(Think("Really not."), "Rung."))
+    stage.ends_well(stage.send("Go."), "Rung.")
+    if stage.server.stops_thinking:
+        assert not [part for row in stage.engine.log() for part in row.content if part.type == "reasoning"]
+
+
+def strict_schemas(stage: Stage) -> None:
+    """Strict tools are asked for, and some schemas cannot be strict: these are sent loose, and the request is taken."""
+    settings = {"provider_type": stage.settings_type, "temperature": 1.0, "strict": True}
+    stage.agent(tools=("ring",), model_settings=settings, schemas=LOOSE_SCHEMAS)
+    stage.says("Hello Ann.")
+
+
+def many_tools(stage: Stage) -> None:
+    """More tools than a provider takes."""
+    stage.agent(tools=("ring", *(f"tool_{number}" for number in range(140))))
+    stage.says("Hello Ann.")
+
+
+def listed_models(stage: Stage) -> None:
+    """Every chat model that the server lists is offered, whatever its name and the form of the list."""
+    offered = {row.handle for row in stage.engine.models.list()}
+    prefix = stage.provider.handle.removesuffix(stage.provider.model)
+    assert {prefix + model for model in stage.server.chat_models} <= offered
+
+
+def window(stage: Stage) -> None:
+    """An agent's window is no larger than what the server reads of a prompt."""
+    config = stage.engine.models.config(stage.provider.handle)
+    assert config.context_window <= stage.server.window
+
+
+def usage(stage: Stage) -> None:
+    """Tokens and cached tokens are counted, wherever the server tells them."""
+    stage.agent()
+    stage.says("Hello Ann.")
+    stage.goes_on()
+    used = stage.engine.usage(stage.runs[-1].id)
+    assert used.prompt_tokens > 0
+    assert used.completion_tokens > 0
+    assert used.cached_input_tokens
+
+
+def whole_replies(stage: Stage) -> None:
+    """A server that answers as a whole though it was asked for a stream, as some gateways do."""
+    stage.server.ignores_streams = True
+    stage.agent()
+    stage.plays(reply(Think("I ring."), "So.", ring(1), ring(2)), reply(Think("Done."), "Rung."))
+    stage.ends_well(stage.send("Ring."), "Rung.")
+    assert stage.calls() == 2
+    stage.goes_on()
+
+
+def warm_prefix(stage: Stage) -> None:
+    """Each request of a conversation begins with the whole request before it, also while a rule narrows what may be called."""
+    stage.agent(tool_rules=[{"type": "constrain_child_tools", "tool_name": "ring", "children": ["tell"]}])
+    for number in range(2):
+        calls = (reply(Think("First."), ring(number)), reply(Think("Then."), ToolUse("tell", {"x": "Bob"})))
+        stage.plays(*calls, reply(Think("Done."), f"Told {number}."))
+        stage.ends_well(stage.send("Ring, then tell."), f"Told {number}.")
+    assert stage.server.regrown == []
+
+
+def warm_after_an_edit(stage: Stage) -> None:
+    """After an edit of memory, most of the next request is still cached."""
+    stage.agent()
+    for number in range(4):
+        stage.plays(reply(Think("I ring."), ring(number)), reply(Think("Done."), f"Rung {number}."))
+        stage.ends_well(stage.send(TALE), f"Rung {number}.")
+    stage.engine.edit_memory("human", "Ann, who lives in Oslo")
+    stage.says("I know.")
+    assert stage.server.shares[-1] >= WARM
