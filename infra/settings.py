@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from hibernaut.domain.models.embedding_models import BEDROCK, BEDROCK_MODELS
+from hibernaut.schemas.model_call import CacheLife
 from hibernaut.services.host import TraceMode
-from hibernaut.wiring.settings import PROVIDER_NAMES, hosts_in, origins_in, traces_in
+from hibernaut.wiring.settings import PROVIDER_NAMES, hosts_in, origins_in, prompt_cache_in, traces_in
 
 EnvironmentName = Literal["dev", "staging", "prod"]
 SearchKind = Literal["none", "domain"]
@@ -87,7 +88,7 @@ class Settings:
     API; empty: nobody, so that a fresh deployment is not open to the world. `hosts`: the custom domains of the API, beside the name that
     the gateway has by itself. `origins`: the foreign origins whose web pages may call it. `secrets`: the parameters that functions may read.
     `embedding`: the handle of what memory is embedded by (empty: OpenAI's, where its key is). `traces`: what is kept of model
-    calls for a day. `dashboard`: there is a page of graphs,
+    calls for a day. `prompt_cache`: how long providers keep the prefix of a prompt. `dashboard`: there is a page of graphs,
     which costs while everything sleeps.
     """
 
@@ -104,6 +105,7 @@ class Settings:
     search: Search = field(default_factory=Search)
     embedding: str = ""
     traces: TraceMode = "off"
+    prompt_cache: CacheLife = "5m"
     dashboard: bool = False
     sizes: Sizes = field(default_factory=Sizes)
 
@@ -132,6 +134,7 @@ def settings_in(context: Mapping[str, str]) -> Settings:
         search=search_in(context),
         embedding=embedding,
         traces=traces_in({"HIBERNAUT_TRACES": context.get("traces", "")}, "off"),
+        prompt_cache=prompt_cache_in({"HIBERNAUT_PROMPT_CACHE": context.get("promptCache", "")}),
         hosts=hosts_in({"HIBERNAUT_ALLOWED_HOSTS": context.get("hosts", "")}),
         origins=origins_in({"HIBERNAUT_CORS_ORIGINS": context.get("origins", "")}),
         dashboard=_wished(context, "dashboard"),

@@ -155,6 +155,7 @@ class HibernautStack(cdk.Stack):
             "HIBERNAUT_PARAMETERS": settings.parameters,
             **({"HIBERNAUT_DEFAULT_EMBEDDING": settings.embedding} if settings.embedding else {}),
             **({"HIBERNAUT_TRACES": settings.traces} if settings.traces != "off" else {}),
+            **({"HIBERNAUT_PROMPT_CACHE": settings.prompt_cache} if settings.prompt_cache != "5m" else {}),
         }
 
     def _index(self, functions: Functions) -> None:

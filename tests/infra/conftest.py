@@ -47,6 +47,7 @@ def checked_search(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "searchVpc=true",
         "embedding=bedrock/amazon.titan-embed-text-v2:0",
         "dashboard=true",
+        "promptCache=1h",
     )
     done = synthesized(folder, "env=staging", *wishes)
     assert done.returncode == 0, done.stdout + done.stderr

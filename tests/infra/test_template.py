@@ -320,3 +320,10 @@ def references(part: object) -> set[str]:
             return set().union(*map(references, part))
         case _:
             return set()
+
+
+def test_prompts_are_kept_for_an_hour_where_the_deployment_wishes_it(dev: Template, large: Template) -> None:
+    def life(template: Template) -> object:
+        return template.functions()["advance_turn"]["Environment"]["Variables"].get("HIBERNAUT_PROMPT_CACHE")
+
+    assert (life(dev), life(large)) == (None, "1h")

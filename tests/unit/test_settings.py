@@ -55,3 +55,16 @@ def test_an_origin_that_names_no_one_site_is_refused(origin: str) -> None:
 def test_an_index_is_named_by_an_address_and_by_nothing_else(address: str) -> None:
     with pytest.raises(BadSetting, match="HIBERNAUT_OPENSEARCH must be an address"):
         AwsSettings.from_environment({"HIBERNAUT_TABLE": "t", "HIBERNAUT_OPENSEARCH": address})
+
+
+@pytest.mark.parametrize(("given", "life"), [(None, "5m"), ("", "5m"), ("5m", "5m"), ("1h", "1h")])
+def test_the_prompt_cache_of_either_profile_lives_five_minutes_or_an_hour(given: str | None, life: str) -> None:
+    variables = {"HIBERNAUT_TABLE": "t"} | ({} if given is None else {"HIBERNAUT_PROMPT_CACHE": given})
+    for settings in (EmbeddedSettings.from_environment(variables), AwsSettings.from_environment(variables)):
+        assert settings.prompt_cache == life
+
+
+@pytest.mark.parametrize("life", ["1H", "60m", "0", "yes"])
+def test_another_life_of_the_prompt_cache_is_refused(life: str) -> None:
+    with pytest.raises(BadSetting, match="HIBERNAUT_PROMPT_CACHE must be 5m or 1h, not"):
+        EmbeddedSettings.from_environment({"HIBERNAUT_PROMPT_CACHE": life})

@@ -126,6 +126,7 @@ def _offline(asked: Dev, settings: EmbeddedSettings) -> None:
         "HIBERNAUT_DEFAULT_EMBEDDING": settings.default_embedding,
         "HIBERNAUT_EMBEDDING_DIMENSION": settings.embedding_dimension,
         "HIBERNAUT_TRACES": settings.traces,
+        "HIBERNAUT_PROMPT_CACHE": settings.prompt_cache,
         "HIBERNAUT_OPENSEARCH": index_node(),
         "HIBERNAUT_ALLOWED_HOSTS": ",".join(
             (asked.host if ":" not in asked.host else f"[{asked.host}]", *settings.allowed_hosts)

@@ -13,6 +13,8 @@ from hibernaut.schemas.message import Message
 from hibernaut.schemas.native import NativeReply
 from hibernaut.schemas.usage import Usage
 
+CacheLife = Literal["5m", "1h"]
+"""How long a provider keeps the prefix of a request that no further request uses, where it lets the caller choose."""
 FinishReason = Literal["stop", "tool_calls", "length", "refusal", "other"]
 
 

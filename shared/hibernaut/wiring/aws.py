@@ -102,6 +102,7 @@ def house(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides(), *, in
             default_model=settings.default_model,
             embeddings=offered.descriptions(),
             default_embedding=offered.default_handle(),
+            prompt_cache=settings.prompt_cache,
             only_configured=True,
         )
     runner = overrides.runner or LambdaRunner(settings.run_tool)

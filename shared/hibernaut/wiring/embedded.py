@@ -107,6 +107,7 @@ class Embedded:
             default_model=settings.default_model,
             embeddings=offered.descriptions(),
             default_embedding=offered.default_handle(),
+            prompt_cache=settings.prompt_cache,
         )
         self._children = ChildProcessRunner()
         self.runner: ToolRunner = overrides.runner or self._children

@@ -7,6 +7,7 @@
     HIBERNAUT_TOOL_TIMEOUT    seconds that one call of a custom tool may take (default: 60)
     HIBERNAUT_UPLOAD_LIMIT    megabytes of one uploaded file (default: 50); on AWS the API takes no more than some 4
     HIBERNAUT_TRACES          on, redacted or off: what is kept of model calls for a day (default: on at home, off on AWS)
+    HIBERNAUT_PROMPT_CACHE    5m or 1h: how long Anthropic keeps the prefix of a prompt (default: 5m)
     HIBERNAUT_ALLOWED_HOSTS   host names that the API answers to beside 127.0.0.1, localhost and [::1], separated by commas
     HIBERNAUT_CORS_ORIGINS    foreign origins whose pages may call the API, separated by commas (default: none)
     OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL   the providers
@@ -33,6 +34,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hibernaut.schemas.model_call import CacheLife
 from hibernaut.services.host import TraceMode
 
 PROVIDER_NAMES = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
@@ -73,6 +75,7 @@ class EmbeddedSettings:
     embedding_dimension: int | None = None
     tool_timeout: float = DEFAULT_TOOL_TIMEOUT
     traces: TraceMode = "on"
+    prompt_cache: CacheLife = "5m"
     allowed_hosts: tuple[str, ...] = ()
     cors_origins: tuple[str, ...] = ()
     upload_limit: int = UPLOAD_LIMIT
@@ -90,6 +93,7 @@ class EmbeddedSettings:
             embedding_dimension=_dimension(variables),
             tool_timeout=_seconds(variables, "HIBERNAUT_TOOL_TIMEOUT", DEFAULT_TOOL_TIMEOUT),
             traces=traces_in(variables, "on"),
+            prompt_cache=prompt_cache_in(variables),
             allowed_hosts=hosts_in(variables),
             cors_origins=origins_in(variables),
             upload_limit=_megabytes(variables, "HIBERNAUT_UPLOAD_LIMIT"),
@@ -116,6 +120,7 @@ class AwsSettings:
     embedding_dimension: int | None = None
     tool_timeout: float = DEFAULT_TOOL_TIMEOUT
     traces: TraceMode = "off"
+    prompt_cache: CacheLife = "5m"
     allowed_hosts: tuple[str, ...] = ()
     cors_origins: tuple[str, ...] = ()
     private_callbacks: bool = False
@@ -142,6 +147,7 @@ class AwsSettings:
             embedding_dimension=_dimension(variables),
             tool_timeout=_seconds(variables, "HIBERNAUT_TOOL_TIMEOUT", DEFAULT_TOOL_TIMEOUT),
             traces=traces_in(variables, "off"),
+            prompt_cache=prompt_cache_in(variables),
             allowed_hosts=hosts_in(variables),
             cors_origins=origins_in(variables),
             private_callbacks=_yes(variables, "HIBERNAUT_PRIVATE_CALLBACKS"),
@@ -187,6 +193,15 @@ def traces_in(variables: Mapping[str, str], default: TraceMode) -> TraceMode:
             return mode
         case text:
             raise BadSetting(f"HIBERNAUT_TRACES must be on, redacted or off, not {text!r}")
+
+
+def prompt_cache_in(variables: Mapping[str, str]) -> CacheLife:
+    """How long providers keep the prefix of a prompt. Raises: BadSetting."""
+    match variables.get("HIBERNAUT_PROMPT_CACHE") or "5m":
+        case "5m" | "1h" as life:
+            return life
+        case text:
+            raise BadSetting(f"HIBERNAUT_PROMPT_CACHE must be 5m or 1h, not {text!r}")
 
 
 def _yes(variables: Mapping[str, str], name: str) -> bool:

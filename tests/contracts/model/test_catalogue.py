@@ -15,6 +15,7 @@ from hibernaut.adapters.model.demo.demo import DemoModel
 from hibernaut.domain.models.embedding_models import description
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.llm_config import LLMConfig
+from hibernaut.schemas.model_call import CacheLife, ModelRequest
 from tests.contracts.model.spoken import Spoken
 from tests.support.provider_servers import ScriptedOpenAI
 from tests.support.rows import Rows
@@ -243,3 +244,13 @@ def test_a_server_for_others_calls_no_address_that_only_a_caller_names(server: S
         with pytest.raises(NotFound):
             catalogue.of(foreign(stranger.url))
         assert stranger.requests == []
+
+
+@pytest.mark.parametrize("life", ["5m", "1h"])
+def test_the_prompt_cache_of_the_deployment_is_asked_for(life: CacheLife) -> None:
+    catalogue = Catalogue(Kept(ANTHROPIC_API_KEY="sk-own"), prompt_cache=life)
+    config = LLMConfig(
+        model="claude-sonnet-5", model_endpoint_type="anthropic", handle="anthropic/claude-sonnet-5", context_window=9
+    )
+    sent = catalogue.of(config).payload(ModelRequest(config=config, system="Be kind.", messages=[]))
+    assert sent["cache_control"].get("ttl", "5m") == life

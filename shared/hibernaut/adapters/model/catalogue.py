@@ -25,6 +25,7 @@ from hibernaut.ports.model import Model
 from hibernaut.ports.secrets import Secrets
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.llm_config import EmbeddingModelDescription, LLMConfig, ModelDescription
+from hibernaut.schemas.model_call import CacheLife
 
 DEFAULT_HANDLE = f"{OWN}/demo"
 DEFAULT_WINDOW_CAP = 128_000
@@ -65,6 +66,7 @@ class Catalogue:
     """The providers of a deployment. `extra` are additional ones by name (a benchmark's, a test's); `default_model` is a handle.
 
     `embeddings` are the embedding models that exist without a provider's list; `default_embedding` is the handle of one of them.
+    `prompt_cache`: how long providers keep the prefix of a prompt, where one can say so.
     `only_configured`: addresses that only a caller names are refused. A server with remote clients needs this, because such an
     address may be inside its network.
     """
@@ -76,6 +78,7 @@ class Catalogue:
         default_model: str | None = None,
         embeddings: Sequence[EmbeddingModelDescription] = (),
         default_embedding: str | None = None,
+        prompt_cache: CacheLife = "5m",
         only_configured: bool = False,
         extra: Mapping[str, Model] = MappingProxyType({}),
         now: Callable[[], float] = time.monotonic,
@@ -84,6 +87,7 @@ class Catalogue:
         self._default = default_model
         self._embeddings = tuple(embeddings)
         self._default_embedding = default_embedding
+        self._prompt_cache = prompt_cache
         self._only_configured = only_configured
         self._now = now
         self._foreign: dict[tuple[str, str], Model] = {}
@@ -109,7 +113,11 @@ class Catalogue:
         from hibernaut.adapters.model.anthropic.anthropic import AnthropicModel
         from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
 
-        adapter: Model = (AnthropicModel if kind == _ANTHROPIC else OpenAIModel)(api_key=key, base_url=url, windows=self._windows)
+        adapter: Model
+        if kind == _ANTHROPIC:
+            adapter = AnthropicModel(api_key=key, base_url=url, windows=self._windows, cache_life=self._prompt_cache)
+        else:
+            adapter = OpenAIModel(api_key=key, base_url=url, windows=self._windows)
         return RedactedModel(adapter, self._redaction)
 
     def of(self, config: LLMConfig) -> Model:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from hibernaut.adapters.model.anthropic import anthropic_replies
 from hibernaut.adapters.model.anthropic.anthropic_list import AnthropicModelList
-from hibernaut.adapters.model.anthropic.anthropic_messages import CacheLife, MessagesRequest, MessagesServer, request_of
+from hibernaut.adapters.model.anthropic.anthropic_messages import MessagesRequest, MessagesServer, request_of
 from hibernaut.adapters.model.anthropic.anthropic_replies import Origin
 from hibernaut.adapters.model.context_windows import ContextWindows, ProviderPlace
 from hibernaut.adapters.model.provider_client import ProviderCall, ProviderClient, fixed
@@ -16,6 +16,7 @@ from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import ModelError
 from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
+from hibernaut.schemas.model_call import CacheLife
 
 OFFICIAL_URL = "https://api.anthropic.com"
 VERSION = "2023-06-01"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
-from typing import Literal, assert_never
+from typing import assert_never
 
 from hibernaut.adapters.model.anthropic.anthropic_thinking import ROOM, Thinking, thinking_of
 from hibernaut.adapters.model.anthropic.anthropic_turns import loop_is_own, messages
@@ -20,9 +20,8 @@ from hibernaut.domain.models.anthropic_models import AnthropicTraits
 from hibernaut.ports.model import ModelRequest, ToolSpec
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import ModelBadRequest
+from hibernaut.schemas.model_call import CacheLife
 
-CacheLife = Literal["5m", "1h"]
-"""How long the provider keeps a prefix that nobody asks for (`CacheControlEphemeralParam.ttl`)."""
 DEFAULT_MAX_TOKENS = 4096
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
 INTERLEAVED_BETA = "interleaved-thinking-2025-05-14"
@@ -32,7 +31,9 @@ _USER = re.compile(r"[A-Za-z0-9_-]{1,256}")
 
 @dataclass(frozen=True, slots=True)
 class MessagesServer:
-    """What the builder knows of the server. `name` is the provider's, `takes_betas`: it is Anthropic's API or passes its headers on."""
+    """What the builder knows of the server. `name` is the provider's, `takes_betas`: it is Anthropic's API or passes its headers on,
+    `cache_life` the time to live of all markers (`CacheControlEphemeralParam.ttl`).
+    """
 
     name: str
     takes_betas: bool
