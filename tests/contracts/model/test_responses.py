@@ -213,6 +213,12 @@ def test_each_tool_says_whether_it_is_strict(responses: Spoken) -> None:
     assert ["additionalProperties" in each["parameters"] for each in sent] == [True, False, False]
 
 
+def test_more_tools_than_the_provider_takes_are_an_error_before_anything_is_sent(responses: Spoken) -> None:
+    with pytest.raises(ModelBadRequest, match="has 129 tools, and OpenAI takes at most 128"):
+        responses.model.complete(hello(responses, tools=tuple(tool(f"tool_{number}") for number in range(129))))
+    assert responses.server.requests == []
+
+
 def test_a_format_stands_beside_its_type(responses: Spoken) -> None:
     schema = {"name": "my answer", "schema": {"type": "object"}, "strict": True}
     config = {"response_format": {"type": "json_schema", "json_schema": schema}, "verbosity": "low"}
@@ -232,10 +238,12 @@ def test_a_limit_is_at_least_what_the_wire_takes(responses: Spoken) -> None:
         ("Your organization must be verified to generate reasoning summaries.", ["reasoning"]),
         ("Unsupported value: 'high' is not supported with the 'gpt-5.6-sol' model. Supported values are: 'low'.", ["reasoning"]),
         ("Encrypted content is not supported with this model.", ["include"]),
+        ("Unsupported parameter: 'text.verbosity' is not supported with this model.", ["text"]),
+        ("Invalid value: 'allowed_tools'. Supported values are: 'function'.", ["tool_choice"]),
     ],
 )
 def test_what_a_model_refuses_is_left_out_from_then_on(responses: Spoken, words: str, names: list[str]) -> None:
-    request = hello(responses, config={"reasoning_effort": "high"})
+    request = hello(responses, config={"reasoning_effort": "high", "verbosity": "low"}, allowed=("memory_insert",))
     asked = responses.model.payload(request)
     responses.server.script = lambda *_: (
         {"status": 400, "body": {"error": {"message": words}}} if len(responses.server.requests) == 1 else {"content": "Yes."}

@@ -26,6 +26,10 @@ _REFUSED = {
     "effort": re.compile(r"reasoning[._]effort|value: '(?:none|minimal|low|medium|high|xhigh|max)'", re.IGNORECASE),
     # "Unsupported parameter: 'temperature' is not supported with this model." (litellm#39631)
     "sampling": re.compile(r"'(?:temperature|top_logprobs|logprobs)'|output_text\.logprobs", re.IGNORECASE),
+    # "Unsupported parameter: 'text.verbosity' is not supported with this model."
+    "verbosity": re.compile(r"verbosity", re.IGNORECASE),
+    # No source tells which models take the form; without it the turn machine refuses calls that are not allowed.
+    "allowed": re.compile(r"allowed_tools", re.IGNORECASE),
     # "Encrypted content is not supported with this model." (OpenHands/software-agent-sdk#1208)
     "encrypted": re.compile(r"encrypted content is not supported", re.IGNORECASE),
     # "The encrypted content … could not be verified." (openai/codex#8145); an item that is not found (maximhq/bifrost#5410), or stands

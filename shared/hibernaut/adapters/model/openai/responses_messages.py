@@ -19,6 +19,7 @@ from hibernaut.adapters.model.strict_schemas import closed
 from hibernaut.ports.model import ModelRequest, ToolSpec
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.content import Base64Image, ImageSource, LettaImage, Part, UrlImage
+from hibernaut.schemas.errors import ModelBadRequest
 from hibernaut.schemas.llm_config import JsonSchemaResponseFormat, LLMConfig, ResponseFormat
 from hibernaut.schemas.message import Message, ToolReturn
 
@@ -27,15 +28,25 @@ LEAST_OUTPUT = 16
 LONGEST_CACHE_KEY, LONGEST_USER = 64, 128
 """Characters of `prompt_cache_key` (everruns#1875) and of `safety_identifier` (types/responses/response_create_params.py)."""
 MOST_LOGPROBS = 20
+MOST_TOOLS = 128
+"""More are refused (opencode#4909)."""
 _DETAILS = ("low", "high", "auto", "original")
 
 
 def payload(request: ModelRequest, provider: str, left_out: frozenset[str] = frozenset()) -> JsonObject:
-    """The body of POST /responses. `left_out` names what this model has refused (`ResponsesModel`)."""
+    """The body of POST /responses. `left_out` names what this model has refused (`ResponsesModel`).
+
+    Raises: ModelBadRequest for more tools than the provider takes.
+    """
+    if len(request.tools) > MOST_TOOLS:
+        raise ModelBadRequest(
+            f"{provider}: the agent has {len(request.tools)} tools, and OpenAI takes at most {MOST_TOOLS} in one request; "
+            "detach tools from the agent or choose a model of another provider"
+        )
     config = request.config
     options = model_options(config.model)
     body: JsonObject = {"model": config.model, "store": False}
-    body |= _reasoning(config, options, left_out) | _text(config, options)
+    body |= _reasoning(config, options, left_out) | _text(config, options, left_out)
     if config.max_tokens is not None:
         body["max_output_tokens"] = max(config.max_tokens, LEAST_OUTPUT)
     if request.user:
@@ -44,7 +55,7 @@ def payload(request: ModelRequest, provider: str, left_out: frozenset[str] = fro
         body["prompt_cache_key"] = _short(request.cache_key, LONGEST_CACHE_KEY)
     if request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]
-        body["tool_choice"] = _choice(request)
+        body["tool_choice"] = _choice(request, left_out)
         if options.parallel:
             body["parallel_tool_calls"] = request.parallel_tool_calls
     body["input"] = items(request, provider, left_out)
@@ -83,11 +94,11 @@ def _reasoning(config: LLMConfig, options: ModelOptions, left_out: frozenset[str
     return body | ({"include": include} if include else {})
 
 
-def _text(config: LLMConfig, options: ModelOptions) -> JsonObject:
+def _text(config: LLMConfig, options: ModelOptions, left_out: frozenset[str]) -> JsonObject:
     text: JsonObject = {}
     if config.response_format is not None and config.response_format.type != "text":
         text["format"] = _format(config.response_format)
-    if config.verbosity and options.verbosity:
+    if config.verbosity and options.verbosity and "verbosity" not in left_out:
         text["verbosity"] = config.verbosity
     return {"text": text} if text else {}
 
@@ -102,7 +113,7 @@ def _format(wanted: ResponseFormat) -> JsonObject:
     return made | {key: given[key] for key in ("description", "strict") if given.get(key) is not None}
 
 
-def _choice(request: ModelRequest) -> str | JsonObject:
+def _choice(request: ModelRequest, left_out: frozenset[str]) -> str | JsonObject:
     """The tool choice. What may be called now is said here, because a change of `tools` would empty the provider's cache."""
     choice, names = request.choice, [tool.name for tool in request.tools]
     if choice.mode == "named":
@@ -110,7 +121,7 @@ def _choice(request: ModelRequest) -> str | JsonObject:
     allowed = names if request.allowed is None else [name for name in names if name in request.allowed]
     if choice.mode == "none" or not allowed:
         return "none"
-    if len(allowed) == len(names):
+    if len(allowed) == len(names) or "allowed" in left_out:
         return choice.mode
     return {
         "type": "allowed_tools", "mode": choice.mode, "tools": [{"type": "function", "name": name} for name in allowed]
