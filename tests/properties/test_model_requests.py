@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hibernaut.domain.agents.agent_types import spec_of
+from hibernaut.domain.turn import model_requests
 from hibernaut.domain.turn.actor import Actor
 from hibernaut.domain.turn.model_requests import model_request, plan
 from hibernaut.schemas.agent import AgentType
+from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.llm_config import LLMConfig
 from hibernaut.schemas.tool import Tool
 from hibernaut.schemas.tool_rule import (
@@ -44,3 +49,25 @@ def test_tools_never_change_and_allowed_says_which_may_be_called(
     assert {tool.name for tool in request.callable_tools} == set(offered)
     assert request.allowed is None or set(request.allowed) == set(offered) != set(NAMES)
     assert request.cache_key == "agent-1"
+
+
+def test_a_tools_schema_is_read_once_for_all_requests_of_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[object] = []
+    sound = model_requests.sound_parameters
+
+    def counted(parameters: object) -> JsonObject:
+        read.append(parameters)
+        return sound(parameters)
+
+    monkeypatch.setattr(model_requests, "sound_parameters", counted)
+    tools = tuple(Tool(id=f"tool-{name}", name=name, json_schema={"name": name}) for name in NAMES)
+    actor = Actor("agent-1", None, "run-1", spec_of(AgentType.LETTA_V1), CONFIG, (), tools, frozenset(), "UTC")
+    for _ in range(3):
+        model_requests.tools_size(actor)
+        model_request(actor, [], "system", NAMES, choice=plan(actor, (), None)[1], parallel=False, timeout=1.0)
+    assert len(read) == len(NAMES)
+    strict = replace(actor, config=CONFIG.model_copy(update={"strict": True}))
+    assert model_requests.specification(strict, tools[0]).strict, "another actor makes its own"
+    other = Tool(id="tool-other", name="look", json_schema={"name": "look", "description": "another"})
+    assert model_requests.specification(actor, other).description == "another"
+    assert len(actor.specifications) == len(NAMES), "what the actor does not hold is not remembered"

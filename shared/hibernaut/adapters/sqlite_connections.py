@@ -28,6 +28,7 @@ _SETTINGS = (
     "PRAGMA wal_autocheckpoint = 4000",  # pages: a checkpoint with its fsync happens once in hundreds of transactions
     "PRAGMA secure_delete = ON",  # deleted data is overwritten: no secret stays in the file's free pages
     "PRAGMA cache_size = -2000",  # KiB of cached pages for each connection
+    "PRAGMA temp_store = MEMORY",  # undoing a large statement needs no file in the system's temporary folder, twice a message
 )
 _SECONDS_FOR_A_LOCK = 5.0
 

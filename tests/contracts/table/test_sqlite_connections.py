@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -197,4 +198,25 @@ def test_pages_that_a_connection_keeps_are_bounded(tmp_path: Path) -> None:
     assert table.get(Key("T#a", "1")) is None
     with table._file._connections.reading() as reader:
         assert reader.execute("PRAGMA cache_size").fetchone() == (-2000,)
+    table.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the limit of open files is POSIX")
+def test_a_large_statement_opens_no_temporary_file(tmp_path: Path) -> None:
+    import resource
+
+    table = SqliteTable(tmp_path / "table.db")
+    changes = [[Put({"pk": "T#a", "sk": f"{number:02}", "body": text * 3_000}) for number in range(80)] for text in "xy"]
+    table.write(*changes[0])
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = os.open(os.devnull, os.O_RDONLY)
+    os.close(free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))
+    try:
+        with pytest.raises(OSError, match="Too many open files"):
+            os.open(os.devnull, os.O_RDONLY)
+        table.write(*changes[1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert str((table.get(Key("T#a", "07")) or {})["body"])[0] == "y"
     table.close()

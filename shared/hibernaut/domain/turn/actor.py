@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from hibernaut.domain.agents.agent_types import AgentTypeSpec, spec_of
@@ -11,6 +11,7 @@ from hibernaut.schemas.agent import StoredAgent
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.content import ImageContent
 from hibernaut.schemas.llm_config import LLMConfig
+from hibernaut.schemas.model_call import ToolSpec
 from hibernaut.schemas.tool import Tool
 from hibernaut.schemas.tool_rule import ToolRule
 
@@ -31,6 +32,8 @@ class Actor:
     tools: tuple[Tool, ...]
     client_tools: frozenset[str]
     timezone: str
+    specifications: dict[int, ToolSpec] = field(init=False, default_factory=dict, repr=False, compare=False)
+    """What `model_requests.specification` has made of the tools, by their identity: a step asks for each several times."""
 
     @property
     def names(self) -> list[str]:

@@ -82,6 +82,15 @@ def specification(actor: Actor, tool: Tool) -> ToolSpec:
     """A tool's definition for this agent's model: legacy agents get `request_heartbeat`, and `thinking` if their model
     needs it.
     """
+    known = actor.specifications.get(id(tool))
+    if known is None:
+        known = _specified(actor, tool)
+        if any(tool is own for own in actor.tools):  # these live as long as the actor, and so do their identities
+            actor.specifications[id(tool)] = known
+    return known
+
+
+def _specified(actor: Actor, tool: Tool) -> ToolSpec:
     schema = tool.json_schema or {}
     parameters = dict(sound_parameters(schema.get("parameters")))
     properties, required = dict(parameters.get("properties", {})), list(parameters.get("required", []))
