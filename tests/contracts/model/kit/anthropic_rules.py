@@ -145,7 +145,7 @@ def user_begins(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
 
 
 def no_prefill(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
-    if asked.body["messages"][-1]["role"] == "assistant":
+    if asked.body["messages"][-1]["role"] == "assistant" and "adaptive" in _claude(asked).types:
         return refusal("This model does not support assistant message prefill. The conversation must end with a user message.")
     return None
 
@@ -252,8 +252,8 @@ _SOURCES: tuple[tuple[Check, str], ...] = (
     (no_sampling_in_the_new_version, "apidog.com/blog/claude-api-version-2026-10-21; codersera.com (…even at default values)"),
     (no_sampling_on_new_models, "github/app#2574; expectedparrot/edsl#2458"),
     (thinking_type_of_the_model, f"{_DOCS}/models/opus-5-5/migration-guide; CherryHQ/cherry-studio#15933"),
-    (budget_below_max_tokens, "anthropic/types/thinking_config_enabled_param.py"),
-    (no_temperature_while_thinking, f"{_DOCS}/build-with-claude/extended-thinking#feature-compatibility"),
+    (budget_below_max_tokens, "anthropic/types/thinking_config_enabled_param.py; workglow-dev/libs#746"),
+    (no_temperature_while_thinking, f"{_DOCS}/build-with-claude/extended-thinking#feature-compatibility; workglow-dev/libs#746"),
     (no_forced_tool, "can1357/oh-my-pi#12939; vercel/ai#21364; anthropics/claude-code#19414"),
     (choice_needs_tools, f"{_DOCS}/agents-and-tools/tool-use/implement-tool-use"),
     (strict_schemas_are_closed, f"{_DOCS}/build-with-claude/structured-outputs#json-schema-limitations"),

@@ -176,6 +176,7 @@ _OPENAI: tuple[tuple[Provider, str, Change], ...] = tuple((openai_chat.OPENAI, n
 _COMPATIBLE: tuple[tuple[Provider, str, Change], ...] = (
     (compatible.DEEPSEEK, "deepseek_thoughts_come_back", lambda case: case.messages[1].pop("reasoning_content")),
     (compatible.DEEPSEEK, "deepseek_thoughts_come_back", lambda case: case.messages[1].update(reasoning_content="Hmm.")),
+    (compatible.DEEPSEEK, "deepseek_thoughts_come_back", lambda case: case.messages[1].update(reasoning_content="")),
     (compatible.KIMI, "kimi_thoughts_come_back", lambda case: case.messages[1].pop("reasoning_content")),
     (compatible.KIMI, "kimi_forces_no_tool", member(tool_choice="required")),
     (compatible.KIMI, "kimi_temperature_is_fixed", member(temperature=0.7)),

@@ -93,7 +93,7 @@ CHAT_RULES = (
     Rule("call_ids_are_unique", "openai/types/chat/chat_completion_tool_message_param.py (tool_call_id)", call_ids_are_unique),
     Rule(
         "arguments_are_json_objects",
-        "openai/types/chat/chat_completion_message_function_tool_call_param.py; vllm-project/vllm (templates load them)",
+        "openai/types/chat/chat_completion_message_function_tool_call_param.py; vllm-project/vllm#43995; sgl-project/sglang#28035",
         arguments_are_json_objects,
     ),
     Rule("choice_needs_tools", "openai/types/chat/completion_create_params.py (tool_choice)", choice_needs_tools),

@@ -21,11 +21,11 @@ def _thinks(asked: Recorded) -> bool:
 
 
 def _without_thoughts(asked: Recorded, memory: ServerMemory) -> int | None:
-    """The number of the first assistant message with calls whose thoughts are missing, or not those that were issued."""
+    """The number of the first assistant message with calls whose thoughts are missing, empty, or not those that were issued."""
     for number, message in tool_turns(asked):
         issued = issued_with(message["tool_calls"][0]["id"], memory)
         thoughts = message.get("reasoning_content")
-        if not isinstance(thoughts, str) or (issued and thoughts != issued.get("reasoning_content", "")):
+        if not isinstance(thoughts, str) or not thoughts or (issued and thoughts != issued.get("reasoning_content", "")):
             return number
     return None
 
@@ -197,7 +197,7 @@ def openrouter_details_come_back(asked: Recorded, memory: ServerMemory) -> Error
 
 
 DEEPSEEK_RULES = (
-    Rule("deepseek_thoughts_come_back", "api-docs.deepseek.com/guides/thinking_mode; anomalyco/opencode#24722; deepseek-harness#739",
+    Rule("deepseek_thoughts_come_back", "api-docs.deepseek.com/guides/thinking_mode; anomalyco/opencode#24722; NousResearch/hermes-agent#17341 (an empty text)",
          deepseek_thoughts_come_back),
 )  # fmt: skip
 KIMI_RULES = (
@@ -221,6 +221,6 @@ GROQ_RULES = (
          groq_knows_no_reasoning_content),
 )  # fmt: skip
 OPENROUTER_RULES = (
-    Rule("openrouter_details_come_back", "openrouter.ai/docs (preserving reasoning blocks); OpenHands/software-agent-sdk#1500",
+    Rule("openrouter_details_come_back", "openrouter.ai/docs/use-cases/reasoning-tokens#preserving-reasoning-blocks; RooCodeInc/Roo-Code#9506; OpenHands/software-agent-sdk#1500",
          openrouter_details_come_back),
 )  # fmt: skip

@@ -161,7 +161,7 @@ _SOURCES: tuple[tuple[Check, str], ...] = (
     (no_sampling_while_reasoning, "itzcrazykns/vane#1173; developers.openai.com/api/docs/guides/latest-model"),
     (no_max_tokens, "openai/types/chat/completion_create_params.py (max_tokens)"),
     (at_most_128_tools, "platform.openai.com/docs/api-reference/chat/create (tools: a max of 128 functions)"),
-    (call_ids_are_short, "run-time digest 11.3 (ids are cut to 40 characters)"),
+    (call_ids_are_short, "camel-ai/camel#2215; BerriAI/litellm#17343; anomalyco/opencode#12653"),
     (
         strict_schemas_are_closed,
         "platform.openai.com/docs/guides/structured-outputs; sherifkozman/the-llm-council#17; agentscope-java#2548",

@@ -141,9 +141,15 @@ class KitServer(ScriptedServer):
 
 
 def _common(one: bytes, other: bytes) -> int:
-    """How many bytes both begin with."""
-    differ = (at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1])
-    return next(differ, min(len(one), len(other)))
+    """How many bytes both begin with, found by halving: prompts are long, and each is compared with all before it."""
+    least, most = 0, min(len(one), len(other))
+    while least < most:
+        middle = (least + most + 1) // 2
+        if one[least:middle] == other[least:middle]:
+            least = middle
+        else:
+            most = middle - 1
+    return least
 
 
 def at(value: Any, *path: str | int) -> Any:
