@@ -60,8 +60,8 @@ class Sizes:
 
 
 NO_COLLECTIONS = (
-    "search=serverless is not offered: collections of OpenSearch Serverless refuse ids of the caller's where they take vectors, and "
-    "versions of documents everywhere, without which an old write could overwrite a new one. Choose domain or none."
+    "search=serverless is not offered: vector collections of OpenSearch Serverless accept no document ids from the "
+    "caller, and no collection accepts document versions, without which an old write could overwrite a new one. Choose domain or none."
 )
 
 
@@ -83,13 +83,13 @@ class Search:
 class Settings:
     """The settings of one environment.
 
-    `keep_data`: table and bucket survive the stack, and the table refuses to be deleted. `log_days`: how long logs are kept.
-    `rate`, `burst`: requests per second that the gateway lets through. `callers`: the address ranges (CIDR) that may call the
-    API; empty: nobody, so that a fresh deployment is not open to the world. `hosts`: the custom domains of the API, beside the name that
-    the gateway has by itself. `origins`: the foreign origins whose web pages may call it. `secrets`: the parameters that functions may read.
-    `embedding`: the handle of what memory is embedded by (empty: OpenAI's, where its key is). `traces`: what is kept of model
-    calls for a day. `prompt_cache`: how long providers keep the prefix of a prompt. `dashboard`: there is a page of graphs,
-    which costs while everything sleeps.
+    `keep_data`: table and bucket survive the stack, and the table has deletion protection. `log_days`: the retention period of logs.
+    `rate`, `burst`: the gateway's limits in requests per second. `callers`: the address ranges (CIDR) that may call the API; if empty,
+    no address may, so that a new deployment is not open to the world. `hosts`: the API's custom domains, in addition to the gateway's
+    own name. `origins`: the foreign origins whose web pages may call the API. `secrets`: the parameters that functions may read.
+    `embedding`: the handle of the model that embeds memory (empty: OpenAI's, if its key is set). `traces`: the stored part of model
+    calls, which expires after a day. `prompt_cache`: how long providers cache the prefix of a prompt. `dashboard`: create a page of
+    graphs, which costs money even when no agent is active.
     """
 
     name: EnvironmentName

@@ -43,7 +43,7 @@ REFUSALS = (
     (
         apigateway.ResponseType.INTEGRATION_TIMEOUT,
         "504",
-        "No reply in time; what was asked for goes on in the background.",
+        "No reply in time; the request continues in the background.",
     ),
     (apigateway.ResponseType.DEFAULT_5_XX, None, "An internal server error occurred"),
     (apigateway.ResponseType.THROTTLED, "429", "Too many requests."),

@@ -42,7 +42,7 @@ class Clock(Construct):
         function.allow_invoke_by(role)
         role.add_to_policy(iam.PolicyStatement(actions=["sqs:SendMessage"], resources=[letters.queue_arn]))
         # The scheduler replaces these attributes; the handler logs them.
-        told = {**event, "schedule": "<aws.scheduler.schedule-arn>", "at": "<aws.scheduler.scheduled-time>"}
+        payload = {**event, "schedule": "<aws.scheduler.schedule-arn>", "at": "<aws.scheduler.scheduled-time>"}
         self.schedule = scheduler.CfnSchedule(
             self,
             "Schedule",
@@ -51,7 +51,7 @@ class Clock(Construct):
             target=scheduler.CfnSchedule.TargetProperty(
                 arn=function.function.function_arn,
                 role_arn=role.role_arn,
-                input=json.dumps(told),
+                input=json.dumps(payload),
                 dead_letter_config=scheduler.CfnSchedule.DeadLetterConfigProperty(arn=letters.queue_arn),
                 retry_policy=scheduler.CfnSchedule.RetryPolicyProperty(maximum_retry_attempts=0, maximum_event_age_in_seconds=60),
             ),

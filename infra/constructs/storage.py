@@ -61,9 +61,11 @@ class Storage(Construct):
             removal_policy=keep,
         )
         # EventBridge reports uploads. The bucket's own notifications would make a dependency cycle with the function.
-        told = s3.CfnBucket.EventBridgeConfigurationProperty(event_bridge_enabled=True)
+        notifications = s3.CfnBucket.EventBridgeConfigurationProperty(event_bridge_enabled=True)
         bucket = cast("s3.CfnBucket", self.blobs.node.default_child)
-        bucket.notification_configuration = s3.CfnBucket.NotificationConfigurationProperty(event_bridge_configuration=told)
+        bucket.notification_configuration = s3.CfnBucket.NotificationConfigurationProperty(
+            event_bridge_configuration=notifications
+        )
         accept(self.blobs, "S1", "Only our functions read the bucket; CloudTrail tells of them, an access log doubles it.")
 
     def table_access(self) -> list[Grant]:

@@ -99,7 +99,7 @@ def test_the_help_teaches(arguments: tuple[str, ...]) -> None:
         (("dev", "--port", "http"), "0 to 65535"),
         (("dev", "--host", "0.0.0.0"), "127.0.0.1"),
         (("dev", "--host", "::"), "127.0.0.1"),
-        (("dev", "--profile", "aws-offline", "--data-dir", "x"), "keeps nothing"),
+        (("dev", "--profile", "aws-offline", "--data-dir", "x"), "stores nothing"),
         (("develop",), "develop"),
     ],
 )
@@ -122,7 +122,7 @@ def test_a_taken_port_is_one_line(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         done = run("dev", "--port", str(port), "--data-dir", str(tmp_path))
     assert done.returncode == 1
-    assert f"port {port} of 127.0.0.1 is taken" in sorry(done)
+    assert f"port {port} of 127.0.0.1 is in use" in sorry(done)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -198,7 +198,7 @@ def test_a_stop_in_the_middle_of_a_model_call_loses_nothing(tmp_path: Path) -> N
             complaints = [line for line in error.splitlines() if "embedding model loaded" not in line]
             assert (sent.result().status_code, complaints) == (503, [])
         assert code == 0
-        assert out.endswith("its run goes on at the next start.\n")
+        assert out.endswith("its run resumes at the next start.\n")
         provider.says(content="Here I am again.")
         with serving(tmp_path, **key) as (_, url, _):
             answer = httpx.post(f"{url}/v1/agents/{agent}/messages", json={"input": "And?"}, timeout=60).json()

@@ -54,7 +54,7 @@ def test_beside_a_server_that_goes_on_answering(tmp_path: Path) -> None:
         done = reindexed(tmp_path)
         assert (done.returncode, done.stderr) == (0, "")
         assert "beside the server that has it open" in done.stdout
-        assert done.stdout.endswith("Done: the index knows everything again.\n")
+        assert done.stdout.endswith("Done: the index is complete.\n")
         assert found(url, agent)
         ended(process)
     assert held(tmp_path)

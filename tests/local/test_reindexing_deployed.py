@@ -125,7 +125,7 @@ def test_the_stack_s_function_builds_the_index_anew_and_the_command_ends_when_it
         done = reindexed("--env", "prod", **cloud.variables)
         assert (done.returncode, done.stderr) == (0, "")
         assert f"Reindexing by {aws.stack.outputs['IndexFunction']}" in done.stdout
-        assert done.stdout.endswith("Done: the index knows everything again.\n")
+        assert done.stdout.endswith("Done: the index is complete.\n")
         assert cloud.invoked[:2] == [{"reindex": "default"}, {"reindexed": "default"}]
         assert known() == before
 
@@ -184,16 +184,16 @@ def test_it_tells_how_the_index_takes_in_what_it_waits_for() -> None:
         {"whole": True, "left": 1},
     )
     assert told_by(function) == [
-        "Reindexing by feeder; searches go on.",
+        "Reindexing by feeder; searches remain available.",
         "The index is empty and waits for 1,200 records.",
         "40 %",
         "90 %",
-        "Done: the index knows everything again.",
+        "Done: the index is complete.",
     ]
 
 
 def test_a_function_that_fails_is_one_line() -> None:
-    with pytest.raises(CannotServe, match="feeder failed: IndexAsleep: no answer; run it again"):
+    with pytest.raises(CannotServe, match="feeder failed: IndexAsleep: no answer; run the command again"):
         told_by(Answers({"errorType": "IndexAsleep", "errorMessage": "no answer"}))
 
 

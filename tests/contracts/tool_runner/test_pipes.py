@@ -17,7 +17,7 @@ def test_what_a_child_wrote_before_it_ended_is_read_also_if_it_ended_first() -> 
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     stdout, stderr = Inflow(process.stdout, 10), Inflow(process.stderr, 10)
     assert serve(process, Outflow(process.stdin, memoryview(b"unread")), (stdout, stderr), timeout=60.0)
-    assert (bytes(stdout.kept), stdout.total, bytes(stderr.kept)) == (b"o" * 10, 1000, b"e")
+    assert (bytes(stdout.captured), stdout.total, bytes(stderr.captured)) == (b"o" * 10, 1000, b"e")
     assert process.returncode == 0
     assert process.stdin.closed
     assert process.stdout.closed

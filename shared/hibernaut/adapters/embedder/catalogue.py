@@ -132,13 +132,13 @@ class EmbedderCatalogue:
         return endpoint, None
 
     def _default_row(self, wanted: DefaultEmbedding) -> EmbeddingModelDescription | None:
-        handle = wanted.handle or self._unasked()
+        handle = wanted.handle or self._usual_handle()
         if handle is None or handle == NONE:
             return None
         provider, _, model = handle.partition("/")
         own = provider == OWN and self._minilm and model == MINILM
         if not own and not (provider == BEDROCK and self._on_bedrock(model)) and not (provider == OPENAI and self._url):
-            _refused(handle, "nothing here serves it")
+            _refused(handle, "no provider here serves it")
             return None
         size = (None if own else wanted.dimension) or _dimension(model)
         if size is None:
@@ -146,7 +146,7 @@ class EmbedderCatalogue:
             return None
         return description(provider, model, size, endpoint=bare_address(self._url) if provider == OPENAI and self._url else None)
 
-    def _unasked(self) -> str | None:
+    def _usual_handle(self) -> str | None:
         if self._minilm:
             return MINILM_HANDLE
         return OPENAI_DEFAULT if self._url == OFFICIAL_URL else None
@@ -158,4 +158,4 @@ def _dimension(model: str) -> int | None:
 
 
 def _refused(handle: str, reason: str) -> None:
-    logger.error("default embedding refused, search goes by words alone", extra={"handle": handle, "reason": reason})
+    logger.error("default embedding refused, search uses words only", extra={"handle": handle, "reason": reason})

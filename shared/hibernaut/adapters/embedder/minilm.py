@@ -76,7 +76,7 @@ class MiniLM:
             loaded = _loaded(folder)
         except (NotTheModel, ImportError) as error:
             self._refused = f"hibernaut/minilm cannot be used: {error}"
-            logger.error("local embedding model refused, search goes by words alone", extra={"reason": str(error)})
+            logger.error("local embedding model refused, search uses words only", extra={"reason": str(error)})
             raise EmbedderFailed(self._refused, retryable=False) from error
         spent = round((time.perf_counter() - begun) * 1000)
         logger.info("local embedding model loaded", extra={"model": "all-MiniLM-L6-v2", "milliseconds": spent})

@@ -37,7 +37,7 @@ def installed() -> bool:
 
 
 def installed_folder() -> Path:
-    """Where the package keeps the files. Raises: NotTheModel."""
+    """The folder of the files in the package. Raises: NotTheModel."""
     spec = find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         raise NotTheModel(f"the package {PACKAGE} is not installed")

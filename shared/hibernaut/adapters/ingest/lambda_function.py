@@ -36,7 +36,7 @@ class LambdaIngest:
         try:
             self._invocable().invoke(FunctionName=self._function_name, InvocationType="Event", Payload=payload)
         except (BotoCoreError, ClientError) as error:
-            logger.error("ingestion not told", extra={"file_id": file_id, "error": type(error).__name__})
+            logger.error("ingestion not started", extra={"file_id": file_id, "error": type(error).__name__})
 
     def _invocable(self) -> IngestLambdaClient:
         with self._lock:

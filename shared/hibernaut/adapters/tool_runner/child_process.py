@@ -89,10 +89,10 @@ class ChildProcessRunner:
             raise
         finally:
             os.close(writing)
-        kept = min(job.output_limit, STREAM_LIMIT)
+        limit = min(job.output_limit, STREAM_LIMIT)
         frame = Inflow(channel, _FRAME_LIMIT)
         # At most four bytes a character; the decoded text is cut to the limit.
-        stdout, stderr = (Inflow(cast("RawIOBase", pipe), 4 * kept) for pipe in (process.stdout, process.stderr))
+        stdout, stderr = (Inflow(cast("RawIOBase", pipe), 4 * limit) for pipe in (process.stdout, process.stderr))
         outflow = Outflow(cast("RawIOBase", process.stdin), memoryview(request))
         with self._lock:
             self._running.add(process)
@@ -101,13 +101,13 @@ class ChildProcessRunner:
         finally:
             with self._lock:
                 self._running.discard(process)
-        outcome = _read_frame(bytes(frame.kept)) if in_time else None
+        outcome = _read_frame(bytes(frame.captured)) if in_time else None
         if outcome is None:
             outcome = failed(job, *(_cause_of_death(process.returncode, frame) if in_time else _out_of_time(job)))
         return replace(
             outcome,
-            stdout=_text(stdout, kept),
-            stderr=(*_text(stderr, kept), *(text[:kept] for text in outcome.stderr)),
+            stdout=_text(stdout, limit),
+            stderr=(*_text(stderr, limit), *(text[:limit] for text in outcome.stderr)),
         )
 
 
@@ -191,7 +191,7 @@ def _cause_of_death(code: int, frame: Inflow) -> tuple[str, str]:
 
 
 def _text(inflow: Inflow, limit: int) -> tuple[str, ...]:
-    text = inflow.kept.decode("utf-8", "replace")
+    text = inflow.captured.decode("utf-8", "replace")
     if len(text) > limit or inflow.total > inflow.limit:
         text = f"{text[:limit]}... [NOTE: output was truncated since it exceeded the character limit ({limit})]"
     return (text,) if text else ()

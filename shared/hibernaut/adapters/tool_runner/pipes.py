@@ -29,7 +29,7 @@ class Inflow:
 
     pipe: RawIOBase
     limit: int
-    kept: bytearray = field(default_factory=bytearray)
+    captured: bytearray = field(default_factory=bytearray)
     total: int = 0
 
     def move(self) -> bool:
@@ -38,7 +38,7 @@ class Inflow:
         if chunk is None:
             return True
         self.total += len(chunk)
-        self.kept += chunk[: max(0, self.limit - len(self.kept))]
+        self.captured += chunk[: max(0, self.limit - len(self.captured))]
         return bool(chunk)
 
     def drain(self) -> None:

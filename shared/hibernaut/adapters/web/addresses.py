@@ -1,7 +1,8 @@
-"""Which addresses are of the public internet: what a stranger may name for this machine to connect to.
+"""Decides whether an address belongs to the public internet. This machine connects to no other address that a model or a client names.
 
-The lists are IANA's registries of special-purpose addresses (RFC 6890 and its successors), written out, because Python's own answer
-differs between its versions and takes addresses for global that lead back into a network (NAT64, 6to4, Teredo, multicast).
+The lists are IANA's registries of special-purpose addresses (RFC 6890 and its successors), written out here, because Python's own
+result differs between its versions, and because Python counts some addresses as global that lead into private networks (NAT64, 6to4, Teredo,
+multicast).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _SPECIAL_V4 = tuple(
     )
 )
 _GLOBAL_V6 = IPv6Network("2000::/3")
-"""All else is none of a public host's: NAT64 (64:ff9b::/96), IPv4-mapped, unique local, link-local, site-local (fec0::/10), multicast."""
+"""No other range belongs to public hosts: NAT64 (64:ff9b::/96), IPv4-mapped, unique local, link-local, site-local (fec0::/10), multicast."""
 _SPECIAL_V6 = tuple(
     map(
         IPv6Network,
@@ -47,7 +48,7 @@ _SPECIAL_V6 = tuple(
 
 
 def is_public(address: str) -> bool:
-    """Whether the address is a public host's: neither this machine, nor its network, nor what its provider keeps on it."""
+    """Whether the address belongs to a public host: not to this machine, its network, or its provider's internal services."""
     if "%" in address:  # A zone is one of this machine's own links.
         return False
     ip = ip_address(address)

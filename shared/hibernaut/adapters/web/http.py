@@ -20,16 +20,16 @@ MOST_REDIRECTS = 5
 READER = {"user-agent": "hibernaut", "accept": "text/html, text/plain, application/pdf, */*;q=0.5"}
 Resolve = Callable[[str, int], list[str]]
 Allowed = Callable[[str], bool]
-Told = TypeVar("Told")
+Result = TypeVar("Result")
 
 
 class HttpWeb:
     """The HTTP client. Each request opens a connection of its own, because requests are rare and their servers untrusted.
 
-    `posts` and `pages` say which addresses each may go to (None: to all). Pages, whose addresses a model writes, are read from the public
-    internet alone. A name is resolved once, and the connection goes to the address that was checked, so that a name which changes in between
-    leads nowhere else. No connection is attempted to any other address, and every failure reads the same, so that a request tells nobody
-    which names and ports exist in this machine's network.
+    `posts` and `pages` decide which addresses each may connect to (None: all). A model writes the addresses of pages, so pages are read from
+    the public internet only. A name is resolved once, and the connection goes to the address that was checked, so that a name that changes in between
+    has no effect. No connection is attempted to any other address, and every failure has the same text, so that
+    requests do not reveal which names and ports exist in this machine's network.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class HttpWeb:
 
     @classmethod
     def public(cls) -> HttpWeb:
-        """To the public internet only."""
+        """A client that connects to the public internet only."""
         return cls(is_public)
 
     def post(self, url: str, body: JsonObject, *, seconds: float) -> int:
@@ -119,18 +119,18 @@ def _first(answer: Response, most: int) -> bytes:
     return data[:most]
 
 
-def _within(seconds: float, work: Callable[[Client], Told], *, guarded: bool) -> Told:
-    """What `work` gives with a client of its own. Raises: WebFailure."""
+def _within(seconds: float, work: Callable[[Client], Result], *, guarded: bool) -> Result:
+    """The result of `work` with a client of its own. Raises: WebFailure."""
     import httpx2
 
     # The environment's proxies are not used: a proxy would hide the address that is checked.
     client = httpx2.Client(timeout=seconds, follow_redirects=False, trust_env=False)
-    outcome: SimpleQueue[tuple[Told] | BaseException] = SimpleQueue()
+    outcome: SimpleQueue[tuple[Result] | BaseException] = SimpleQueue()
 
     def run() -> None:
         try:
             outcome.put((work(client),))
-        except BaseException as error:  # noqa: BLE001  the thread's outermost line: told to whoever waits
+        except BaseException as error:  # noqa: BLE001  the thread's outermost line: the caller raises it again
             outcome.put(error)
 
     # A thread, because neither a name's look-up nor a slow response has a time limit of its own.
@@ -142,9 +142,9 @@ def _within(seconds: float, work: Callable[[Client], Told], *, guarded: bool) ->
     finally:
         client.close()
     match got:
-        case (told,):
-            return told
-        case httpx2.HTTPError() | httpx2.InvalidURL() | OSError() | UnicodeError():  # the last: what is no name of a host
+        case (result,):
+            return result
+        case httpx2.HTTPError() | httpx2.InvalidURL() | OSError() | UnicodeError():  # the last: an invalid host name
             raise WebFailure(_reason(got, seconds, guarded=guarded)) from got
         case _:
             raise got

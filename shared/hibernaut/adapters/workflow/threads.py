@@ -103,7 +103,7 @@ class Threads:
                 follows = step(run)
             except Exception as error:  # noqa: BLE001  the thread ends here, and its run must end too (invariant 7)
                 failures += 1
-                logger.error("step failed", extra={"run_id": run.run_id, "failures": failures, **_told(error)})
+                logger.error("step failed", extra={"run_id": run.run_id, "failures": failures, **_fields(error)})
                 if failures == TRIES:
                     return None if is_passing(error) else self._close(self._drive, run)
                 if step is self._drive.compact:
@@ -128,9 +128,9 @@ class Threads:
         try:
             drive.close(run)
         except Exception as error:  # noqa: BLE001  the table itself fails: the sweep closes the run when it is back
-            logger.error("run could not be closed", extra={"run_id": run.run_id, **_told(error)})
+            logger.error("run could not be closed", extra={"run_id": run.run_id, **_fields(error)})
 
 
-def _told(error: Exception) -> dict[str, str]:
+def _fields(error: Exception) -> dict[str, str]:
     """The loggable fields of an error: never its text, which may quote a message."""
     return {"error": type(error).__qualname__, "place": place_of(error)}
