@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from hibernaut.adapters.model.anthropic.anthropic_thinking import ROOM, Thinking, thinking_of
+from hibernaut.adapters.model.anthropic.anthropic_tools import definitions
 from hibernaut.adapters.model.anthropic.anthropic_turns import loop_is_own, messages
 from hibernaut.adapters.model.history import AssistantTurn, history
-from hibernaut.adapters.model.strict_schemas import closed
 from hibernaut.domain.models.anthropic_models import AnthropicTraits
-from hibernaut.ports.model import ModelRequest, ToolSpec
+from hibernaut.ports.model import ModelRequest
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import ModelBadRequest
 from hibernaut.schemas.model_call import CacheLife
@@ -63,7 +63,7 @@ def request_of(request: ModelRequest, traits: AnthropicTraits, server: MessagesS
     if request.system.strip():
         body["system"] = [{"type": "text", "text": request.system} | cached]
     if request.tools:
-        *tools, last = (_tool(tool, traits) for tool in request.tools)
+        *tools, last = definitions(request.tools, strict=traits.structured)
         body["tools"] = [*tools, last | cached]
         body["tool_choice"] = _choice(request, can_force=traits.forced and not thinking.thinks)
     if thinking.parameter is not None:
@@ -130,13 +130,6 @@ def _choice(request: ModelRequest, *, can_force: bool) -> JsonObject:
             return {"type": "none"}
         case mode:
             assert_never(mode)
-
-
-def _tool(tool: ToolSpec, traits: AnthropicTraits) -> JsonObject:
-    shown: JsonObject = {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
-    if tool.strict and traits.structured and (strict := closed(tool.parameters)) is not None:
-        shown |= {"input_schema": strict, "strict": True}
-    return shown
 
 
 def _user(name: str) -> str:

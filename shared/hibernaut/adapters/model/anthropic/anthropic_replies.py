@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from hibernaut.adapters.model.anthropic.anthropic_blocks import WRITTEN, is_complete, text_of, thought_of, whole_block
 from hibernaut.adapters.model.provider_errors import model_error, read_refusal
 from hibernaut.ports.model import Delta, ModelReply, ModelToolCall
 from hibernaut.schemas.base import Json, JsonObject
-from hibernaut.schemas.content import OmittedReasoningContent, ReasoningContent, ReasoningPart, RedactedReasoningContent
 from hibernaut.schemas.errors import InvalidModelResponse, ModelConnection
 from hibernaut.schemas.model_call import Exchange, FinishReason
 from hibernaut.schemas.native import NativeReply
@@ -57,8 +57,8 @@ class _AnthropicReply:
         """Add a whole message, or the one that opens a stream."""
         if not isinstance(message, dict) or not isinstance(message.get("content"), list):
             raise self.invalid("the answer holds no message")
-        self.begun, self.model, self.answer_id = True, _text(message, "model"), _text(message, "id")
-        self.stop = _text(message, "stop_reason") or None
+        self.begun, self.model, self.answer_id = True, text_of(message, "model"), text_of(message, "id")
+        self.stop = text_of(message, "stop_reason") or None
         self.take_usage(message.get("usage"))
         for index, block in enumerate(message["content"]):
             self.open(index, block)
@@ -73,11 +73,11 @@ class _AnthropicReply:
         self.blocks[index] = dict(block)
         match block.get("type"):
             case "text":
-                self.tell(Delta("text", _text(block, "text")))
+                self.tell(Delta("text", text_of(block, "text")))
             case "thinking":
-                self.tell(Delta("reasoning", _text(block, "thinking")))
+                self.tell(Delta("reasoning", text_of(block, "thinking")))
             case "tool_use":
-                self.tell(Delta("tool_name", _text(block, "name"), self._place(index), _text(block, "id")))
+                self.tell(Delta("tool_name", text_of(block, "name"), self._place(index), text_of(block, "id")))
             case _:  # blocks without pieces to report
                 pass
 
@@ -87,24 +87,24 @@ class _AnthropicReply:
             raise self.invalid("a piece belongs to no content block")
         match delta.get("type"):
             case "text_delta":
-                self._append(block, "text", _text(delta, "text"))
-                self.tell(Delta("text", _text(delta, "text")))
+                self._append(block, "text", text_of(delta, "text"))
+                self.tell(Delta("text", text_of(delta, "text")))
             case "thinking_delta":
-                self._append(block, "thinking", _text(delta, "thinking"))
-                self.tell(Delta("reasoning", _text(delta, "thinking")))
+                self._append(block, "thinking", text_of(delta, "thinking"))
+                self.tell(Delta("reasoning", text_of(delta, "thinking")))
             case "signature_delta":  # comes once and whole (`accumulate_event`, anthropic 2.12.0)
-                block["signature"] = _text(delta, "signature")
+                block["signature"] = text_of(delta, "signature")
             case "citations_delta":
                 block["citations"] = [*(block.get("citations") or ()), delta.get("citation")]
             case "input_json_delta":
-                piece = _text(delta, "partial_json")
-                self._append(block, "written", piece)
-                self.tell(Delta("tool_arguments", piece, self._place(index), _text(block, "id")))
+                piece = text_of(delta, "partial_json")
+                self._append(block, WRITTEN, piece)
+                self.tell(Delta("tool_arguments", piece, self._place(index), text_of(block, "id")))
             case _:  # additions of later API versions
                 pass
 
     def _append(self, block: JsonObject, name: str, piece: str) -> None:
-        block[name] = _text(block, name) + piece
+        block[name] = text_of(block, name) + piece
 
     def _place(self, index: int) -> int:
         return sum(1 for at, block in self.blocks.items() if at < index and block.get("type") == "tool_use")
@@ -124,13 +124,13 @@ class _AnthropicReply:
 
     def content(self) -> list[JsonObject]:
         """The content blocks in order, as in a whole response."""
-        return [_whole_block(self.blocks[index]) for index in sorted(self.blocks)]
+        return [whole_block(self.blocks[index]) for index in sorted(self.blocks)]
 
     def native(self, finish: FinishReason) -> NativeReply | None:
         """The blocks as they came, to be sent back; None where the reply was cut off inside one of them."""
         items = self.content()
         cut = finish in ("length", "refusal")
-        if not items or not all(_is_complete(item, cut=cut) for item in items):
+        if not items or not all(is_complete(item, cut=cut) for item in items):
             return None
         calls = [item["id"] for item in items if item.get("type") == "tool_use"]
         return NativeReply(wire="messages", provider=self.origin.provider, model=self.origin.model, items=items, calls=calls)
@@ -138,14 +138,14 @@ class _AnthropicReply:
     def reply(self, request_id: str | None, exchange: Exchange) -> ModelReply:
         """The whole. Raises: InvalidModelResponse where nothing was said, or a call has no name."""
         blocks = [self.blocks[index] for index in sorted(self.blocks)]
-        text = "".join(_text(block, "text") for block in blocks if block.get("type") == "text")
+        text = "".join(text_of(block, "text") for block in blocks if block.get("type") == "text")
         calls = tuple(self._call(block) for block in blocks if block.get("type") == "tool_use")
         finish = _FINISH.get(self.stop or "", "other")
         if not text and not calls and finish not in ("length", "refusal"):
             raise self.invalid("the reply is empty")
         return ModelReply(
             text=text,
-            reasoning=tuple(part for block in blocks if (part := _thought(block)) is not None),
+            reasoning=tuple(part for block in blocks if (part := thought_of(block)) is not None),
             tool_calls=calls,
             finish_reason="tool_calls" if calls and finish in ("stop", "other") else finish,
             usage=_usage(self.usage),
@@ -156,10 +156,10 @@ class _AnthropicReply:
         )
 
     def _call(self, block: JsonObject) -> ModelToolCall:
-        call_id, name = _text(block, "id"), _text(block, "name")
+        call_id, name = text_of(block, "id"), text_of(block, "name")
         if not call_id or not name:
             raise self.invalid("a tool call without an id or a name")
-        return ModelToolCall(call_id, name, _text(block, "written") or json.dumps(block.get("input") or {}, ensure_ascii=False))
+        return ModelToolCall(call_id, name, text_of(block, WRITTEN) or json.dumps(block.get("input") or {}, ensure_ascii=False))
 
 
 def whole(origin: Origin, body: JsonObject, request_id: str | None, *, sent: JsonObject) -> ModelReply:
@@ -187,7 +187,7 @@ def streamed(
                 gathered.grow(event.get("index"), event.get("delta"))
             case "message_delta":
                 delta = event.get("delta")
-                gathered.stop = (_text(delta, "stop_reason") if isinstance(delta, dict) else "") or gathered.stop
+                gathered.stop = (text_of(delta, "stop_reason") if isinstance(delta, dict) else "") or gathered.stop
                 gathered.take_usage(event.get("usage"))
             case "message_stop":
                 break
@@ -200,44 +200,6 @@ def streamed(
     if gathered.stop is None:
         raise gathered.invalid("the stream holds no reply")
     return gathered.reply(request_id, Exchange(sent, gathered.body()))
-
-
-def _whole_block(block: JsonObject) -> JsonObject:
-    """A content block as it is in a whole answer: the pieces of a call's arguments are its `input`, as far as they are JSON."""
-    if "written" not in block:
-        return block
-    written = _text(block, "written")
-    opened = {name: value for name, value in block.items() if name != "written"}
-    if not written:
-        return opened
-    try:
-        values = json.loads(written)
-    except (ValueError, RecursionError):
-        values = written
-    return opened | {"input": values}
-
-
-def _is_complete(block: JsonObject, *, cut: bool) -> bool:
-    """Whether a block can be sent back. In a reply that was `cut` off, thinking may lack its signature, and a call some of its input."""
-    match block.get("type"):
-        case "thinking":
-            return bool(_text(block, "signature")) or not cut
-        case "tool_use":
-            return isinstance(block.get("input"), dict)
-        case _:
-            return True
-
-
-def _thought(block: JsonObject) -> ReasoningPart | None:
-    match block.get("type"):
-        case "thinking" if _text(block, "thinking"):
-            return ReasoningContent(reasoning=_text(block, "thinking"), signature=_text(block, "signature") or None)
-        case "thinking":
-            return OmittedReasoningContent(signature=_text(block, "signature") or None)
-        case "redacted_thinking":
-            return RedactedReasoningContent(data=_text(block, "data"))
-        case _:
-            return None
 
 
 def _usage(used: JsonObject) -> Usage:
@@ -267,8 +229,3 @@ def _written(used: JsonObject) -> int | None:
 def _count(counts: JsonObject, name: str) -> int | None:
     value = counts.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
-def _text(fields: JsonObject, name: str) -> str:
-    value = fields.get(name)
-    return value if isinstance(value, str) else ""
