@@ -1,9 +1,9 @@
-# The words of the project. Needs Python 3.11 or newer and make; everything else is installed into .venv.
+# The commands of the project. They need Python 3.11 or newer and make, and install everything else into .venv.
 
 PYTHON ?= python3
 PORT ?=
 DATA ?=
-# Assigned, not defaulted: POSIX shells export ENV with a meaning of their own. `make synth ENV=prod` still wins.
+# Assigned, not defaulted: POSIX shells export ENV with another meaning. `make synth ENV=prod` still takes precedence.
 ENV := dev
 JOBS := 2
 
@@ -15,7 +15,7 @@ TYPED := shared/hibernaut functions infra
 .DEFAULT_GOAL := help
 .PHONY: help install dev run test check proof synth engines bench lock
 
-help:     ## list these words
+help:     ## list these commands
 	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 install: .venv/.local  ## install what the local server needs into .venv
 	@echo "Installed. Start it by: make run"
