@@ -4,13 +4,15 @@
     HIBERNAUT_DEFAULT_MODEL   handle of the model of agents that are created without one (default: the provider's, else hibernaut/demo)
     HIBERNAUT_DEFAULT_EMBEDDING    handle of what memory is embedded by, or none (default: hibernaut/minilm where it is installed)
     HIBERNAUT_EMBEDDING_DIMENSION  its dimension, where that is not known or shall be shorter
+    HIBERNAUT_OPENAI_API      responses or chat: the API of OPENAI_BASE_URL (default: responses for OpenAI's own address, else chat)
     HIBERNAUT_TOOL_TIMEOUT    seconds that one call of a custom tool may take (default: 60)
     HIBERNAUT_UPLOAD_LIMIT    megabytes of one uploaded file (default: 50); on AWS the API takes no more than some 4
     HIBERNAUT_TRACES          on, redacted or off: what is kept of model calls for a day (default: on at home, off on AWS)
     HIBERNAUT_PROMPT_CACHE    5m or 1h: how long Anthropic keeps the prefix of a prompt (default: 5m)
     HIBERNAUT_ALLOWED_HOSTS   host names that the API answers to beside 127.0.0.1, localhost and [::1], separated by commas
     HIBERNAUT_CORS_ORIGINS    foreign origins whose pages may call the API, separated by commas (default: none)
-    OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL   the providers
+    OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL   two providers; `adapters/model/dialects.py` names the
+                              variables of all others
 
 On AWS (set by the stack):
 
@@ -33,11 +35,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
+from hibernaut.adapters.model.dialects import DIALECTS
 from hibernaut.schemas.model_call import CacheLife
 from hibernaut.services.host import TraceMode
 
-PROVIDER_NAMES = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
+PROVIDER_NAMES = (
+    *("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+    *(name for dialect in DIALECTS for name in (dialect.key, dialect.address)),
+)
+"""The variables that configure providers: the key and the address of each."""
 APPLICATION = "hibernaut"
 """The name of the system's folders for this user's data and state."""
 DEFAULT_TOOL_TIMEOUT = 60.0
@@ -53,6 +61,9 @@ UPLOAD_LIMIT = 50 * MEGABYTE
 """Bytes of a file."""
 _HOST = re.compile(r"(?:[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
 """A Host header in lower case. There are no wildcards: each host and each origin is named."""
+
+
+OpenAIApi = Literal["responses", "chat"]
 
 
 class BadSetting(ValueError):
@@ -71,6 +82,7 @@ class EmbeddedSettings:
     user_key: Path | None = None
     resume: bool = False
     default_model: str | None = None
+    openai_api: OpenAIApi | None = None
     default_embedding: str | None = None
     embedding_dimension: int | None = None
     tool_timeout: float = DEFAULT_TOOL_TIMEOUT
@@ -89,6 +101,7 @@ class EmbeddedSettings:
             data=Path(variables["HIBERNAUT_DATA"]).expanduser() if variables.get("HIBERNAUT_DATA") else default_data(),
             user_key=_user_key(),
             default_model=variables.get("HIBERNAUT_DEFAULT_MODEL") or None,
+            openai_api=openai_api_in(variables),
             default_embedding=_embedding(variables),
             embedding_dimension=_dimension(variables),
             tool_timeout=_seconds(variables, "HIBERNAUT_TOOL_TIMEOUT", DEFAULT_TOOL_TIMEOUT),
@@ -116,6 +129,7 @@ class AwsSettings:
     parameters: str = ""
     longest_follow: float = LONGEST_FOLLOW
     default_model: str | None = None
+    openai_api: OpenAIApi | None = None
     default_embedding: str | None = None
     embedding_dimension: int | None = None
     tool_timeout: float = DEFAULT_TOOL_TIMEOUT
@@ -143,6 +157,7 @@ class AwsSettings:
             parameters=variables.get("HIBERNAUT_PARAMETERS", ""),
             longest_follow=_seconds(variables, "HIBERNAUT_LONGEST_FOLLOW", LONGEST_FOLLOW),
             default_model=variables.get("HIBERNAUT_DEFAULT_MODEL") or None,
+            openai_api=openai_api_in(variables),
             default_embedding=_embedding(variables),
             embedding_dimension=_dimension(variables),
             tool_timeout=_seconds(variables, "HIBERNAUT_TOOL_TIMEOUT", DEFAULT_TOOL_TIMEOUT),
@@ -202,6 +217,15 @@ def prompt_cache_in(variables: Mapping[str, str]) -> CacheLife:
             return life
         case text:
             raise BadSetting(f"HIBERNAUT_PROMPT_CACHE must be 5m or 1h, not {text!r}")
+
+
+def openai_api_in(variables: Mapping[str, str]) -> OpenAIApi | None:
+    """Which of OpenAI's APIs its models are asked by. Raises: BadSetting."""
+    match variables.get("HIBERNAUT_OPENAI_API") or None:
+        case None | "responses" | "chat" as api:
+            return api
+        case text:
+            raise BadSetting(f"HIBERNAUT_OPENAI_API must be responses or chat, not {text!r}")
 
 
 def _yes(variables: Mapping[str, str], name: str) -> bool:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
 from hibernaut.adapters.model.catalogue import Catalogue
 from hibernaut.adapters.model.default_model import PREFERRED
 from hibernaut.adapters.model.demo.demo import DemoModel
+from hibernaut.adapters.model.google.gemini import GeminiModel
+from hibernaut.adapters.model.openai import chat_completions
+from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
+from hibernaut.adapters.model.openai.responses import ResponsesModel
 from hibernaut.domain.models.embedding_models import description
+from hibernaut.domain.models.model_settings import CHEAP_MODELS
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.llm_config import LLMConfig
 from hibernaut.schemas.model_call import CacheLife, ModelRequest
@@ -158,12 +164,43 @@ def test_the_preferred_models_exist_and_are_not_about_to_end() -> None:
     from anthropic.types import model_param
     from openai.types.shared import chat_model
 
-    source = Path(chat_model.__file__).read_text(encoding="utf-8")
-    ending = set(re.findall(r'"([^"]+)"', source.partition("Deprecated values:")[2]))
-    assert ending, "the SDK tells which models end"
-    assert set(PREFERRED["openai"]) <= set(get_args(chat_model.ChatModel)) - ending
+    ending = ending_models()
+    own = {CHEAP_MODELS["openai"].partition("/")[2], *PREFERRED["openai"]}
+    assert own <= set(get_args(chat_model.ChatModel)) - ending.keys()
     exist = {name for part in get_args(model_param.ModelParam) for name in get_args(part)}
     assert set(PREFERRED["anthropic"]) <= exist - set(DEPRECATED_MODELS)
+
+
+def ending_models() -> dict[str, date]:
+    """OpenAI's models with the date of their end, as the locked SDK tells."""
+    from openai.types.shared import chat_model
+
+    source = Path(chat_model.__file__).read_text(encoding="utf-8").partition("Deprecated values:")[2]
+    ending = {}
+    for entry in re.split(
+        r"^- ", " ".join(source.splitlines()).replace("  - ", "\n- ").replace(' - "', '\n- "'), flags=re.MULTILINE
+    ):
+        if day := re.search(r"shutdown\s+date:\s+(\d{4}-\d\d-\d\d)", entry):
+            ending |= {name: date.fromisoformat(day[1]) for name in re.findall(r'"([^"]+)"', entry)}
+    return ending
+
+
+def test_the_sdk_tells_when_models_end() -> None:
+    ending = ending_models()
+    assert ending["gpt-5-mini"] == ending["o3"] == date(2026, 12, 11)
+    assert ending["gpt-4o"] == date(2027, 1, 14)
+
+
+def test_no_page_names_a_model_of_openai_that_ends() -> None:
+    root = Path(__file__).parents[3]
+    pages = [root / "README.md", *(root / "docs").glob("*.md")]
+    ending = ending_models()
+    named = {
+        (page.name, name)
+        for page in pages
+        for name in re.findall(r"`(?:openai/)?([a-z0-9.-]+)`", page.read_text(encoding="utf-8"))
+    }
+    assert not {each for each in named if each[1] in ending}
 
 
 def asks(catalogue: Catalogue, config: LLMConfig) -> None:
@@ -254,3 +291,52 @@ def test_the_prompt_cache_of_the_deployment_is_asked_for(life: CacheLife) -> Non
     )
     sent = catalogue.of(config).payload(ModelRequest(config=config, system="Be kind.", messages=[]))
     assert sent["cache_control"].get("ttl", "5m") == life
+
+
+def model_of(catalogue: Catalogue, handle: str) -> object:
+    """The adapter behind the one that removes secrets."""
+    return catalogue.of(catalogue.config(handle))._model  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("url", "api", "kind"),
+    [
+        (None, None, ResponsesModel),
+        ("https://api.openai.com/v1/", None, ResponsesModel),
+        (None, "chat", OpenAIModel),
+        ("http://127.0.0.1:9/v1", None, OpenAIModel),
+        ("http://127.0.0.1:9/v1", "responses", ResponsesModel),
+    ],
+)
+def test_openais_own_address_is_asked_by_responses_and_any_other_by_chat_completions(url: Any, api: Any, kind: type) -> None:
+    variables = {"OPENAI_API_KEY": "sk-own"} | ({"OPENAI_BASE_URL": url} if url else {})
+    catalogue = Catalogue(Kept(**variables), openai_api=api)
+    catalogue._providers["openai"].stale_at = float("inf")  # its list is not asked for
+    assert type(model_of(catalogue, "openai/m")) is kind
+
+
+def test_gemini_is_asked_by_its_own_wire_unless_its_address_speaks_openais() -> None:
+    for url, kind in (("http://127.0.0.1:9", GeminiModel), ("http://127.0.0.1:9/v1beta/openai", OpenAIModel)):
+        catalogue = Catalogue(Kept(GEMINI_API_KEY="sk-own", GEMINI_BASE_URL=url))
+        assert type(model_of(catalogue, "google_ai/m")) is kind
+
+
+def test_a_list_of_ten_thousand_models_is_read_once_and_named_in_part(server: ScriptedOpenAI) -> None:
+    server.models = [{"id": f"model-{number:05}"} for number in range(10_000)]
+    catalogue = Catalogue(over(server))
+    assert len(catalogue.list()) == 10_001
+    with pytest.raises(NotFound) as raised:
+        catalogue.config("openai/other")
+    assert raised.value.detail.endswith("and 9951 more: GET /v1/models/]")
+    assert len(raised.value.detail) < 2_000
+    assert len(server.listings) == 2
+
+
+def test_a_list_that_is_longer_than_any_real_one_is_not_read_to_its_end(
+    server: ScriptedOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat_completions, "LARGEST_LIST", 1000)
+    server.models = [{"id": f"model-{number:05}"} for number in range(100)]
+    catalogue = Catalogue(over(server))
+    assert [row.handle for row in catalogue.list()] == ["hibernaut/demo"]
+    assert catalogue.config("openai/taken-at-its-word").model == "taken-at-its-word"

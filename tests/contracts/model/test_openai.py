@@ -11,7 +11,7 @@ from hibernaut.adapters.model.context_windows import ContextWindows
 from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
 from hibernaut.ports.model import Delta, ModelRequest, ToolChoice
 from hibernaut.schemas.content import Base64Image, ImageContent, LettaImage, ReasoningContent, TextContent, UrlImage
-from hibernaut.schemas.errors import ModelOverloaded
+from hibernaut.schemas.errors import ModelBadRequest, ModelOverloaded
 from hibernaut.schemas.llm_config import JsonObjectResponseFormat, TextResponseFormat
 from tests.contracts.model.spoken import Spoken
 from tests.support.rows import MEMORY_INSERT, TEXT, Rows, called, gave, tool
@@ -53,7 +53,6 @@ def test_the_request_in_full(openai: Spoken) -> None:
                 },
             }
         ],
-        "tool_choice": "auto",
         "parallel_tool_calls": True,
         "temperature": 1.0,
         "user": "user-1",
@@ -67,22 +66,52 @@ def test_without_tools_nothing_is_said_of_tools(openai: Spoken) -> None:
 @pytest.mark.parametrize(
     ("choice", "sent"),
     [
-        (ToolChoice("auto"), "auto"),
+        (ToolChoice("auto"), None),
         (ToolChoice("required"), "required"),
         (ToolChoice("none"), "none"),
         (ToolChoice("named", "memory_insert"), {"type": "function", "function": {"name": "memory_insert"}}),
     ],
 )
 def test_the_choice_of_tools(openai: Spoken, choice: ToolChoice, sent: Any) -> None:
-    assert payload(openai, tools=(MEMORY_INSERT,), choice=choice)["tool_choice"] == sent
+    assert payload(openai, tools=(MEMORY_INSERT,), choice=choice).get("tool_choice") == sent
 
 
 @pytest.mark.parametrize("model", ["o3", "gpt-5-mini"])
 def test_a_reasoning_model_has_an_effort_and_a_developer_but_no_temperature(openai: Spoken, model: str) -> None:
     sent = payload(openai, model=model, config={"reasoning_effort": "low", "verbosity": "medium", "max_tokens": 9})
-    assert (sent["reasoning_effort"], sent["verbosity"], sent["max_completion_tokens"]) == ("low", "medium", 9)
+    assert (sent["reasoning_effort"], sent["max_completion_tokens"]) == ("low", 9)
+    assert sent.get("verbosity") == (None if model == "o3" else "medium")  # GPT-5 brought it
     assert sent["messages"][0]["role"] == "developer"
     assert "temperature" not in sent
+
+
+@pytest.mark.parametrize(
+    ("model", "wanted", "with_tools", "without"),
+    [
+        ("gpt-5.2", "low", "low", "low"),
+        ("gpt-5.4", "high", "none", "high"),  # itzcrazykns/vane#1173
+        ("gpt-5.5", None, "none", None),  # litellm#34569
+        ("gpt-5.6-sol", "xhigh", "none", "xhigh"),
+        ("gpt-5.6-sol", "minimal", "none", "none"),
+        ("gpt-6-sol", "low", "none", "low"),  # onyx-dot-app/onyx#15008
+        ("gpt-5", "minimal", "minimal", "minimal"),
+        ("o3", "minimal", "low", "low"),
+    ],
+)
+def test_tools_are_asked_for_with_the_effort_that_chat_completions_take(
+    openai: Spoken, model: str, wanted: Any, with_tools: Any, without: Any
+) -> None:
+    config = {"reasoning_effort": wanted}
+    assert payload(openai, model=model, config=config, tools=(MEMORY_INSERT,)).get("reasoning_effort") == with_tools
+    assert payload(openai, model=model, config=config).get("reasoning_effort") == without
+
+
+def test_a_model_that_takes_tools_by_responses_alone_is_refused_before_anything_is_sent(openai: Spoken) -> None:
+    asked = openai.request(Rows().user("hi"), model="gpt-6-astra", tools=(MEMORY_INSERT,))  # bolna-ai/bolna#1019
+    with pytest.raises(ModelBadRequest, match=r"openai: gpt-6-astra takes tools only .* HIBERNAUT_OPENAI_API=responses"):
+        openai.model.complete(asked)
+    assert openai.server.requests == []
+    assert payload(openai, model="gpt-6-astra", config={"reasoning_effort": "none"})["reasoning_effort"] == "low"
 
 
 def test_the_o_series_is_not_told_about_parallel_calls(openai: Spoken) -> None:

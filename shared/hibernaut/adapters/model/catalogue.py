@@ -1,8 +1,8 @@
 """The configured providers and their models: resolves handles `provider/model` and configurations (port `Models`).
 
-A provider is configured by its key or address among the secrets. A key is sent only to the address that is configured with it: a
-configuration with another address is called without a key. The lists of models are refreshed at most every five minutes; a
-provider that cannot be reached keeps its last list.
+A provider is configured by its key or address among the secrets, by the names of its dialect; any number of them live side by side. A key
+is sent only to the address that is configured with it: a configuration with another address is called without a key. The lists of
+models are refreshed at most every five minutes; a provider that cannot be reached keeps its last list.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from hibernaut.adapters.model.context_windows import ContextWindows, ProviderPlace
-from hibernaut.adapters.model.default_model import PREFERRED, default_model
+from hibernaut.adapters.model.default_model import default_model
 from hibernaut.adapters.model.demo.demo import PROVIDER as OWN
 from hibernaut.adapters.model.demo.demo import DemoModel
+from hibernaut.adapters.model.dialects import DIALECTS, GEMINI, OPENAI, Dialect
 from hibernaut.adapters.model.redacted import RedactedModel
 from hibernaut.domain.models.model_settings import config_of_description
 from hibernaut.domain.redaction import Redaction, bare_address
@@ -35,18 +36,21 @@ MOST_FOREIGN = 64
 # Inside the class, `list` is the port's method.
 _Models: TypeAlias = list[ModelDescription]
 _Embeddings: TypeAlias = list[EmbeddingModelDescription]
-_ANTHROPIC, _OPENAI = "anthropic", "openai"
+_ANTHROPIC = "anthropic"
+MOST_NAMED = 50
+"""Handles in an error's text."""
 
 
 @dataclass(slots=True)
 class _Provider:
-    """A configured provider. `kind` is its wire format, `url` its address without a password, `known` its last list, which is
-    refreshed at `stale_at`.
+    """A configured provider. `kind` is V1's endpoint type, `url` its address without a password, `known` its last list, which is
+    refreshed at `stale_at`. `official`: the address is the provider's own.
     """
 
     kind: str
     url: str
     model: Model
+    official: bool = False
     known: list[ModelDescription] = field(default_factory=list)
     known_embeddings: list[EmbeddingModelDescription] = field(default_factory=list)
     stale_at: float = float("-inf")
@@ -66,6 +70,7 @@ class Catalogue:
     """The providers of a deployment. `extra` are additional ones by name (a benchmark's, a test's); `default_model` is a handle.
 
     `embeddings` are the embedding models that exist without a provider's list; `default_embedding` is the handle of one of them.
+    `openai_api`: the API of the provider `openai`; by default Responses at OpenAI's own address, Chat Completions at any other.
     `prompt_cache`: how long providers keep the prefix of a prompt, where one can say so.
     `only_configured`: addresses that only a caller names are refused. A server with remote clients needs this, because such an
     address may be inside its network.
@@ -76,6 +81,7 @@ class Catalogue:
         secrets: Secrets,
         *,
         default_model: str | None = None,
+        openai_api: Literal["responses", "chat"] | None = None,
         embeddings: Sequence[EmbeddingModelDescription] = (),
         default_embedding: str | None = None,
         prompt_cache: CacheLife = "5m",
@@ -85,6 +91,7 @@ class Catalogue:
     ) -> None:
         self._windows = ContextWindows()
         self._default = default_model
+        self._openai_api = openai_api
         self._embeddings = tuple(embeddings)
         self._default_embedding = default_embedding
         self._prompt_cache = prompt_cache
@@ -94,30 +101,46 @@ class Catalogue:
         self._lock = threading.Lock()
         self._providers = {OWN: _Provider(OWN, "in this process", DemoModel())}
         self._providers |= {name: _Provider(name, "in this process", model) for name, model in extra.items()}
-        openai_key, openai_url = secrets.get("OPENAI_API_KEY"), secrets.get("OPENAI_BASE_URL")
-        anthropic_key, anthropic_url = secrets.get("ANTHROPIC_API_KEY"), secrets.get("ANTHROPIC_BASE_URL")
-        self._redaction = Redaction((openai_key, anthropic_key), (openai_url, anthropic_url))
-        if openai_key or openai_url:
-            self._add(_OPENAI, openai_key, openai_url)
-        if anthropic_key:
-            self._add(_ANTHROPIC, anthropic_key, anthropic_url)
+        found = [(dialect, secrets.get(dialect.key), secrets.get(dialect.address)) for dialect in DIALECTS]
+        key, url = secrets.get("ANTHROPIC_API_KEY"), secrets.get("ANTHROPIC_BASE_URL")
+        self._redaction = Redaction([key, *(each[1] for each in found)], [url, *(each[2] for each in found)])
+        for dialect, dialect_key, dialect_url in found:
+            if dialect_url or (dialect_key and dialect.url):
+                self._add(dialect, dialect_key, dialect_url)
+        if key:
+            self._add(None, key, url)
+        self._aliases = {alias: dialect.name for dialect in DIALECTS for alias in dialect.aliases}
 
-    def _add(self, kind: str, key: str | None, url: str | None) -> None:
+    def _add(self, dialect: Dialect | None, key: str | None, url: str | None) -> None:
+        """Add a provider; `dialect` None: Anthropic."""
         from hibernaut.adapters.model.anthropic import anthropic
-        from hibernaut.adapters.model.openai import chat_completions
 
-        official = chat_completions.OFFICIAL_URL if kind == _OPENAI else anthropic.OFFICIAL_URL
-        self._providers[kind] = _Provider(kind, bare_address((url or official).rstrip("/")), self._adapter(kind, key, url))
+        kind, name, own = (
+            (dialect.kind, dialect.name, dialect.url) if dialect else (_ANTHROPIC, _ANTHROPIC, anthropic.OFFICIAL_URL)
+        )
+        # What OPENAI_BASE_URL names is used as it stands.
+        address = dialect.at(url) if dialect and dialect is not OPENAI else (url or own)
+        address = (address or "").rstrip("/")
+        model = self._adapter(kind, key, address, dialect)
+        self._providers[name] = _Provider(kind, bare_address(address), model, official=address == own)
 
-    def _adapter(self, kind: str, key: str | None, url: str | None) -> Model:
+    def _adapter(self, kind: str, key: str | None, url: str, dialect: Dialect | None = None) -> Model:
         from hibernaut.adapters.model.anthropic.anthropic import AnthropicModel
+        from hibernaut.adapters.model.google.gemini import GeminiModel
         from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
+        from hibernaut.adapters.model.openai.responses import ResponsesModel
 
         adapter: Model
         if kind == _ANTHROPIC:
             adapter = AnthropicModel(api_key=key, base_url=url, windows=self._windows, cache_life=self._prompt_cache)
-        else:
+        elif dialect is GEMINI and not url.endswith("/openai"):
+            adapter = GeminiModel(api_key=key, base_url=url, windows=self._windows)
+        elif dialect is OPENAI and (self._openai_api or ("responses" if url == OPENAI.url else "chat")) == "responses":
+            adapter = ResponsesModel(api_key=key, base_url=url, windows=self._windows)
+        elif dialect is None or dialect is OPENAI:
             adapter = OpenAIModel(api_key=key, base_url=url, windows=self._windows)
+        else:
+            adapter = OpenAIModel(api_key=key, base_url=url, windows=self._windows, name=dialect.name, dialect=dialect)
         return RedactedModel(adapter, self._redaction)
 
     def of(self, config: LLMConfig) -> Model:
@@ -133,7 +156,7 @@ class Catalogue:
         if named is not None and (config.handle or not endpoint or address == named.url):
             return named.model
         for provider in self._providers.values():
-            if endpoint and (provider.kind, provider.url) == (_wire(config), address):
+            if endpoint and provider.url == address and (provider.kind == _ANTHROPIC) == _is_anthropic(config):
                 return provider.model
         if (
             not self._only_configured
@@ -141,8 +164,17 @@ class Catalogue:
             and config.model_endpoint_type != OWN
             and not _is_official(endpoint)
         ):
-            return self._at(_wire(config), endpoint)
-        raise NotFound(f"NOT_FOUND: no provider is configured for {config.handle or config.model}")
+            return self._at(_ANTHROPIC if _is_anthropic(config) else "openai", endpoint)
+        raise NotFound(
+            f"NOT_FOUND: no provider is configured for {config.handle or config.model}{self._hint(_provider_of(config))}"
+        )
+
+    def _hint(self, name: str) -> str:
+        """What configures a provider that is not configured; empty for an unknown one."""
+        dialect = next((each for each in DIALECTS if each.name == name), None)
+        if dialect is None or name in self._providers:
+            return f"; set {_ANTHROPIC.upper()}_API_KEY" if name == _ANTHROPIC and name not in self._providers else ""
+        return f"; set {dialect.key if dialect.url else dialect.address}"
 
     def _at(self, kind: str, endpoint: str) -> Model:
         """The adapter for an address that is not configured: without a key."""
@@ -162,17 +194,23 @@ class Catalogue:
         name, slash, model = handle.partition("/")
         if not slash or not name or not model:
             raise InvalidArgument("The model handle should be in the format provider/model-name")
+        name = self._aliases.get(name, name)
         provider = self._providers.get(name)
         if provider is not None:
             provider.refresh(self._now)
-            row = next((row for row in provider.known if row.handle == handle), None)
+            row = next((row for row in provider.known if row.handle == f"{name}/{model}"), None)
             if row is None and not provider.known:
                 row = ProviderPlace(name, provider.kind, provider.url).model(model, self._windows.of(model))
             if row is not None:
                 config = config_of_description(row)
                 return config.model_copy(update={"context_window": min(config.context_window, DEFAULT_WINDOW_CAP)})
-        handles = ", ".join(f"'{row.handle}'" for row in self.list())
-        raise NotFound(f"NOT_FOUND: Handle {handle} not found, must be one of [{handles}]")
+        raise NotFound(f"NOT_FOUND: Handle {handle} not found, must be one of [{self._named()}]{self._hint(name)}")
+
+    def _named(self) -> str:
+        """The first existing handles, and how many more there are."""
+        handles = [f"'{row.handle}'" for row in self.list()]
+        more = len(handles) - MOST_NAMED
+        return ", ".join(handles[:MOST_NAMED]) + (f" and {more} more: GET /v1/models/" if more > 0 else "")
 
     def list(self) -> _Models:
         """All models of all providers, the default first."""
@@ -188,9 +226,16 @@ class Catalogue:
         return sorted(rows, key=lambda row: row.handle != self.default_embedding_handle())
 
     def _refreshed(self) -> Iterator[_Provider]:
-        for provider in self._providers.values():
-            provider.refresh(self._now)
-            yield provider
+        """All providers with current lists. They are asked at once, so that several unreachable ones cost the time of one."""
+        stale = [provider for provider in self._providers.values() if self._now() >= provider.stale_at]
+        threads = [threading.Thread(target=each.refresh, args=(self._now,), daemon=True) for each in stale[1:]]
+        for thread in threads:
+            thread.start()
+        if stale:
+            stale[0].refresh(self._now)
+        for thread in threads:
+            thread.join()
+        yield from self._providers.values()
 
     def default_handle(self) -> str:
         """The configured handle; else the default model of the first provider with a key or an address; else the demo's.
@@ -199,18 +244,24 @@ class Catalogue:
         """
         if handle := self._default_handle():
             return handle
-        asked = ", ".join(where for name, where in self.providers().items() if name in PREFERRED)
+        asked = ", ".join(provider.url for provider in self._asked().values())
         raise InvalidArgument(
             f"There is no default model: {asked} lists none. Start that server, name a model, or set HIBERNAUT_DEFAULT_MODEL."
         )
 
+    def _asked(self) -> Mapping[str, _Provider]:
+        """The providers that need a key or an address, those with preferred models first."""
+        names = {"openai", _ANTHROPIC, *(dialect.name for dialect in DIALECTS)} & self._providers.keys()
+        order = {name: at for at, name in enumerate(("openai", _ANTHROPIC, *(dialect.name for dialect in DIALECTS[1:])))}
+        return {name: self._providers[name] for name in sorted(names, key=order.__getitem__)}
+
     def _default_handle(self) -> str | None:
-        asked = {name: provider for name, provider in self._providers.items() if name in PREFERRED}
+        asked = self._asked()
         if self._default or not asked:
             return self._default or DEFAULT_HANDLE
         for name, provider in asked.items():
             provider.refresh(self._now)
-            if model := default_model(name, provider.known, official=_is_official(provider.url)):
+            if model := default_model(name, provider.known, official=provider.official):
                 return f"{name}/{model}"
         return None
 
@@ -227,13 +278,13 @@ def _provider_of(config: LLMConfig) -> str:
     return config.provider_name or (config.handle or "").partition("/")[0] or config.model_endpoint_type
 
 
-def _wire(config: LLMConfig) -> str:
-    """The wire format of an endpoint type: Anthropic's own types use the Messages API, all others OpenAI's."""
-    return _ANTHROPIC if config.model_endpoint_type == _ANTHROPIC else _OPENAI
+def _is_anthropic(config: LLMConfig) -> bool:
+    """Whether the endpoint type uses Anthropic's Messages; all others use Chat Completions."""
+    return config.model_endpoint_type == _ANTHROPIC
 
 
 def _is_official(endpoint: str) -> bool:
+    """Whether the address is a provider's own, which nobody uses without a key."""
     from hibernaut.adapters.model.anthropic import anthropic
-    from hibernaut.adapters.model.openai import chat_completions
 
-    return endpoint in (chat_completions.OFFICIAL_URL, anthropic.OFFICIAL_URL, f"{anthropic.OFFICIAL_URL}/v1")
+    return endpoint in (*(dialect.url for dialect in DIALECTS), anthropic.OFFICIAL_URL, f"{anthropic.OFFICIAL_URL}/v1")

@@ -10,7 +10,7 @@ PREFERRED = {
     "openai": ("gpt-5.4-mini", "gpt-5.4", "gpt-5.2"),
     "anthropic": ("claude-sonnet-4-6", "claude-haiku-4-5"),
 }
-"""Preferred models by wire format, best first. Each of them serves every agent type with the calls that the adapters make:
+"""Preferred models by provider, best first. Each of them serves every agent type with the calls that the adapters make:
 OpenAI's accept function tools on Chat Completions with our reasoning effort, Anthropic's accept a forced tool choice. Newer
 models refuse one or the other.
 """
@@ -23,7 +23,7 @@ def default_model(kind: str, listed: Sequence[ModelDescription], *, official: bo
     the provider's own, whose preferred model is assumed to exist while there is no list. None: unknown.
     """
     names = [row.model for row in listed]
-    for name in PREFERRED[kind]:
+    for name in PREFERRED.get(kind, ()):
         if name in names or (official and not names):
             return name
     return names[0] if names else None

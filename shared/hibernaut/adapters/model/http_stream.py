@@ -53,9 +53,9 @@ class HttpAnswer:
         """The whole response as a JSON object. Raises: ModelConnection, ModelTimeout, InvalidModelResponse."""
         return _object(self.provider, self._whole())
 
-    def json(self) -> Json:
-        """The whole response as JSON of any kind. Raises: as `body`."""
-        return _parsed(self.provider, self._whole())
+    def json(self, most: int | None = None) -> Json:
+        """The whole response as JSON of any kind, up to `most` bytes. Raises: as `body`."""
+        return _parsed(self.provider, self._whole(most))
 
     def beginning(self, most: int) -> bytes:
         """The first `most` bytes of the response, or what arrives of them."""
@@ -86,12 +86,17 @@ class HttpAnswer:
             self._read_on()
         self.response.close()
 
-    def _whole(self) -> bytes:
+    def _whole(self, most: int | None = None) -> bytes:
         if "html" in self.response.headers.get("content-type", ""):
             raise InvalidModelResponse(
                 f"{self.provider}: the address answers with a web page instead of JSON; check the base URL (many end with /v1)"
             )
-        return b"".join(self._chunks())
+        read = bytearray()
+        for chunk in self._chunks():
+            read += chunk
+            if most is not None and len(read) > most:
+                raise InvalidModelResponse(f"{self.provider}: the answer is longer than {most:,} bytes")
+        return bytes(read)
 
     def _read_on(self) -> None:
         from httpx2 import DecodingError, TransportError

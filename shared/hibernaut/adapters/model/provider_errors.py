@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
-from hibernaut.schemas.base import Json
+from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import (
     ContextWindowExceeded,
     ModelAuthentication,
@@ -28,10 +28,14 @@ from hibernaut.schemas.model_call import Exchange
 _LONGEST_MESSAGE = 300
 _SECRET = re.compile(r"\b(?:sk|key|Bearer)[-_ ][\w*.\-]{6,}", re.IGNORECASE)
 _TOO_LONG = re.compile(
-    r"context[ _](?:length|window|size)|maximum context|prompt is too long|too many (?:input )?tokens|token limit|input is too long"
-    r"|reduce the length of",
+    r"context[ _](?:length|window|size|limit)|maximum context|(?:maximum|longer than the|exceeds? max(?:imum)?) (?:prompt|model) length"
+    r"|prompt (?:is|contains|exceeds|token count).*(?:too long|too large|max length|exceeds)|too many (?:input )?tokens|model token limit"
+    r"|input is too long|reduce the length of|token count .*(?:exceeds the maximum|only supports up to)"
+    r"|`inputs` (?:tokens \+|must have less)|too large for model|exceed_context",
     re.IGNORECASE,
 )
+"""How providers say that a prompt is too long. `tests/contracts/model/test_refusals.py` has the texts with their sources."""
+_PER_MINUTE = re.compile(r"tokens per (?:minute|min|day)\b|\b(?:TPM|TPD|ITPM)\b|rate[ _]limit", re.IGNORECASE)
 _NO_CREDIT = re.compile(
     r"insufficient[ _](?:quota|credits?|balance|funds)|credit balance|exceeded your current quota|out of credits", re.IGNORECASE
 )
@@ -72,13 +76,49 @@ def read_refusal(provider: str, status: int, body: Json, headers: Mapping[str, s
     """Parse the body of an error response: `{"error": {"message", "type", "code"}}` in all its variants, plain text, or
     nothing.
     """
-    error = body.get("error", body) if isinstance(body, dict) else body
+    error = _error(body)
     if isinstance(error, dict):
-        fields = {name: str(error.get(name) or "") for name in ("message", "type", "code")}
+        kind, code = (str(error.get(name) or "") for name in ("type", "code"))
+        message = _upstream(error) or _words(error.get("message") or error.get("detail"))
     else:
-        fields = {"message": error if isinstance(error, str) else "", "type": "", "code": ""}
-    after = retry_after(headers)
-    return Refusal(provider, status, fields["message"], fields["type"], fields["code"], after, _without_keys(body))
+        message, kind, code = error if isinstance(error, str) else "", "", ""
+    return Refusal(provider, status, message, kind, code, retry_after(headers), _without_keys(body))
+
+
+def _error(body: Json) -> Json:
+    """The error of a body. Gemini puts its body into an array."""
+    if isinstance(body, list) and body:
+        body = body[0]
+    return body.get("error", body) if isinstance(body, dict) else body
+
+
+def _words(message: Json) -> str:
+    """A message: a text, or the texts of an object or a list (Mistral's and FastAPI's validation)."""
+    match message:
+        case str():
+            return message
+        case list():
+            return "; ".join(words for each in message if (words := _words(each)))
+        case {"msg": str(words), **rest}:
+            place = rest.get("loc")
+            return f"{words} ({'.'.join(str(each) for each in place)})" if isinstance(place, list) else words
+        case dict():
+            return _words(message.get("detail") or message.get("message") or "")
+        case _:
+            return ""
+
+
+def _upstream(error: JsonObject) -> str:
+    """What the provider behind OpenRouter said, in `metadata.raw`: JSON or a text."""
+    metadata = error.get("metadata")
+    raw = metadata.get("raw") if isinstance(metadata, dict) else None
+    if not isinstance(raw, str):
+        return ""
+    try:
+        inner = _error(json.loads(raw))
+    except (ValueError, RecursionError):
+        return raw
+    return (_words(inner.get("message")) if isinstance(inner, dict) else "") or raw
 
 
 def model_error(refusal: Refusal) -> ModelError:
@@ -100,6 +140,8 @@ def _kind(refusal: Refusal) -> type[ModelError]:
     words = f"{refusal.code} {refusal.message}"
     if status == 402 or (400 <= status < 500 and (_NO_CREDIT.search(words))):
         return ModelCredits
+    if status == 413 and _PER_MINUTE.search(words):
+        return ModelRateLimit  # Groq refuses so what a minute's tokens do not suffice for
     if status == 413 or (status in (400, 422) and _TOO_LONG.search(words)):
         return ContextWindowExceeded
     fixed: dict[int, type[ModelError]] = {
@@ -120,7 +162,7 @@ def _kind(refusal: Refusal) -> type[ModelError]:
 def _status(refusal: Refusal) -> int:
     if refusal.status >= 400:
         return refusal.status
-    if refusal.code.isdecimal():
+    if refusal.code.isdecimal() and 400 <= int(refusal.code) < 600:
         return int(refusal.code)
     return _STATUS_OF_KIND.get(refusal.code) or _STATUS_OF_KIND.get(refusal.kind) or refusal.status
 

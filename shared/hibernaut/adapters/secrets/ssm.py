@@ -14,6 +14,8 @@ from hibernaut.ports.clock import Clock
 if TYPE_CHECKING:
     from mypy_boto3_ssm import SSMClient
 
+MOST_NAMES = 10
+"""Names in one request: SSM's limit."""
 KEEP_S = 300.0
 """The time to live of cached values in seconds: a new or changed key takes effect within five minutes, and a busy worker rarely
 calls SSM.
@@ -23,7 +25,7 @@ calls SSM.
 class SsmSecrets:
     """The parameters `<path>/<name>`. Values, and the absence of a value, are cached for `KEEP_S` seconds. Thread-safe.
 
-    `together`: names that are fetched in one request when one of them is needed, at most ten (SSM's limit).
+    `together`: names that are fetched with one another when one of them is needed.
     """
 
     def __init__(self, path: str, *, clock: Clock, together: Sequence[str] = (), client: SSMClient | None = None) -> None:
@@ -49,9 +51,11 @@ class SsmSecrets:
             return self._known[name][1]
 
     def _ask(self, names: Sequence[str]) -> None:
-        wanted = [f"{self._path}/{name}" for name in names]
-        answer = self._connected().get_parameters(Names=wanted, WithDecryption=True)
-        found = {parameter["Name"]: parameter["Value"] for parameter in answer["Parameters"]}
+        found: dict[str, str] = {}
+        for start in range(0, len(names), MOST_NAMES):
+            wanted = [f"{self._path}/{name}" for name in names[start : start + MOST_NAMES]]
+            answer = self._connected().get_parameters(Names=wanted, WithDecryption=True)
+            found |= {parameter["Name"]: parameter["Value"] for parameter in answer["Parameters"]}
         now = self._clock.monotonic()
         self._known.update({name: (now, found.get(f"{self._path}/{name}")) for name in names})
 

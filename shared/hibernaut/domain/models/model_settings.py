@@ -42,11 +42,12 @@ from hibernaut.schemas.model_settings import (
 SMALLEST_BUDGET = 1024
 CHEAP_MODELS = {
     "anthropic": "anthropic/claude-haiku-4-5",
-    "openai": "openai/gpt-5-mini",
+    "openai": "openai/gpt-5.4-mini",
     "google_ai": "google_ai/gemini-2.5-flash",
 }
+"""Handles of summarisers by provider. V1's is gpt-5-mini, which OpenAI shuts down on 2026-12-11 (openai/types/shared/chat_model.py)."""
 
-_OPENAI_REASONING = re.compile(r"^(o\d|gpt-5(?!.*-chat))")
+_OPENAI_REASONING = re.compile(r"^(o\d|gpt-(?:[5-9]|1\d)(?=$|[.-])(?!.*-chat))")
 _GEMINI_REASONING = re.compile(r"gemini-(2\.5|[3-9])")
 _GEMINI_FORCED = re.compile(r"gemini-(2\.5-pro|[3-9])")
 
@@ -68,7 +69,7 @@ _PLAIN = {
 
 
 def is_openai_reasoning(model: str) -> bool:
-    """Whether the model belongs to the o series or GPT-5 (except its chat variants): it accepts an effort and no temperature."""
+    """Whether the model belongs to the o series, or is GPT-5 or later (except chat variants): it accepts an effort and no temperature."""
     return bool(_OPENAI_REASONING.match(model))
 
 
@@ -204,7 +205,7 @@ def _with_native(config: LLMConfig, *, native: bool) -> LLMConfig:
         case "openai" if native:
             changes: JsonObject = {"enable_reasoner": True}
             changes["reasoning_effort"] = config.reasoning_effort or _openai_effort(config.model)
-            if config.model.startswith("gpt-5"):
+            if config.model.startswith("gpt-"):
                 changes["verbosity"] = config.verbosity or "medium"
             return config.model_copy(update=changes)
         case "google_ai" | "google_vertex" if _GEMINI_FORCED.search(config.model):
@@ -235,10 +236,17 @@ def _has_reasoning(config: LLMConfig) -> bool:
             return kind in ("zai", "openrouter", "baseten")
 
 
-def _openai_effort(model: str) -> Literal["none", "minimal", "medium"]:
-    if re.match(r"gpt-5\.[1-4]", model):
-        return "none"
-    return "minimal" if model.startswith("gpt-5") and "codex" not in model else "medium"
+def _openai_effort(model: str) -> Literal["none", "minimal", "low", "medium"]:
+    """The least effort of the general models, as V1 has it for those of its time; medium for Codex and the o series.
+
+    GPT-5.1 put `none` in the place of `minimal` (openai-agents-python#2089). Of GPT-6, some models take no `none`
+    (BerriAI/litellm-docs#1173).
+    """
+    if not model.startswith("gpt-") or "codex" in model:
+        return "medium"
+    if re.match(r"gpt-5(-|$)", model):
+        return "minimal"
+    return "none" if model.startswith("gpt-5.") else "low"
 
 
 def compaction_default(provider: str, handle: str) -> str:

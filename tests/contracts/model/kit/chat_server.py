@@ -41,6 +41,7 @@ class Traits:
     limit: str = "Rate limit reached for this model. Please try again in 7s."
     limit_status: int = 429
     keep_alive: bytes = b""
+    most_tools: int | None = None
     extra: Wire = field(default_factory=dict)
 
 
@@ -200,6 +201,6 @@ class ChatServer(KitServer, ScriptedOpenAI):
                 return refusal(message, status, code=code)
 
 
-def served(traits: Traits) -> Callable[[Provider], ChatServer]:
-    """Makes servers with these traits."""
-    return type("ChatServer", (ChatServer,), {"traits": traits})
+def served(traits: Traits, prefix: str = "/v1") -> Callable[[Provider], ChatServer]:
+    """Makes servers with these traits, with routes under this path."""
+    return type("ChatServer", (ChatServer,), {"traits": traits, "prefix": prefix, "most_tools": traits.most_tools})

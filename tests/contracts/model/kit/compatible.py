@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from hibernaut.adapters.model import dialects
+from hibernaut.adapters.model.dialects import Dialect
 from tests.contracts.model.kit.chat_rules import CHAT_RULES
 from tests.contracts.model.kit.chat_server import ChatServer, Traits, served
 from tests.contracts.model.kit.compatible_rules import (
@@ -20,22 +23,23 @@ from tests.contracts.model.kit.rules import Rule
 from tests.contracts.model.kit.server import KitServer, Provider
 
 
-def _openai_variables(address: str) -> Mapping[str, str]:
-    return {"OPENAI_API_KEY": "sk-kit", "OPENAI_BASE_URL": f"{address}/v1"}
-
-
 def _provider(
     name: str,
+    dialect: Dialect,
     model: str,
     traits: Traits,
     rules: Sequence[Rule] = (),
     *,
     server: Callable[[Provider], KitServer] | None = None,
+    prefix: str = "/v1",
     **fields: Any,
 ) -> Provider:
+    def variables(address: str) -> Mapping[str, str]:
+        return {dialect.key: "sk-kit", dialect.address: f"{address}{prefix}"}
+
     thinks = traits.thoughts is not None
-    made = server or served(traits)
-    return Provider(name, f"openai/{model}", made, (*rules, *CHAT_RULES), _openai_variables, thinks=thinks, **fields)
+    made = server or served(replace(traits, most_tools=dialect.most_tools), prefix)
+    return Provider(name, f"{dialect.name}/{model}", made, (*rules, *CHAT_RULES), variables, thinks=thinks, **fields)
 
 
 class BareListServer(ChatServer):
@@ -52,10 +56,15 @@ class BareListServer(ChatServer):
 
 
 DEEPSEEK = _provider(
-    "deepseek", "deepseek-v4-pro", Traits(thoughts="reasoning_content", keep_alive=b": keep-alive\n\n"), DEEPSEEK_RULES
+    "deepseek",
+    dialects.DEEPSEEK,
+    "deepseek-v4-pro",
+    Traits(thoughts="reasoning_content", keep_alive=b": keep-alive\n\n"),
+    DEEPSEEK_RULES,
 )
 KIMI = _provider(
     "kimi",
+    dialects.MOONSHOT,
     "kimi-k2.5",
     Traits(
         thoughts="reasoning_content",
@@ -67,6 +76,7 @@ KIMI = _provider(
 )
 MISTRAL = _provider(
     "mistral",
+    dialects.MISTRAL,
     "mistral-large-2512",
     Traits(
         errors="mistral",
@@ -77,6 +87,7 @@ MISTRAL = _provider(
 )
 GEMINI = _provider(
     "gemini-openai",
+    dialects.GEMINI,
     "gemini-3.6-flash",
     Traits(
         errors="array",
@@ -85,9 +96,11 @@ GEMINI = _provider(
         too_long="The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).",
     ),
     GEMINI_RULES,
+    prefix="/v1beta/openai",
 )
 GROQ = _provider(
     "groq",
+    dialects.GROQ,
     "openai/gpt-oss-120b",
     Traits(
         thoughts="reasoning",
@@ -99,9 +112,10 @@ GROQ = _provider(
     ),
     GROQ_RULES,
 )
-TOGETHER = _provider("together", "Qwen/Qwen3-235B-A22B", BareListServer.traits, server=BareListServer)
+TOGETHER = _provider("together", dialects.TOGETHER, "Qwen/Qwen3-235B-A22B", BareListServer.traits, server=BareListServer)
 OPENROUTER = _provider(
     "openrouter",
+    dialects.OPENROUTER,
     "google/gemini-3.6-flash",
     Traits(
         thoughts="reasoning_details",
@@ -111,9 +125,10 @@ OPENROUTER = _provider(
     ),
     OPENROUTER_RULES,
 )
-OLLAMA = _provider("ollama", "qwen3:32b", OllamaServer.traits, server=OllamaServer)
+OLLAMA = _provider("ollama", dialects.OLLAMA, "qwen3:32b", OllamaServer.traits, server=OllamaServer)
 VLLM = _provider(
     "vllm",
+    dialects.VLLM,
     "Qwen/Qwen3-32B",
     Traits(
         thoughts="<think>",
@@ -125,6 +140,7 @@ VLLM = _provider(
 )
 SGLANG = _provider(
     "sglang",
+    dialects.SGLANG,
     "Qwen/Qwen3-8B",
     Traits(
         thoughts="reasoning_content",
@@ -135,9 +151,12 @@ SGLANG = _provider(
         too_long="The input (40000 tokens) is longer than the model's context length (32768 tokens).",
     ),
 )
-LM_STUDIO = _provider("lmstudio", "qwen3-8b", Traits(thoughts="<think>", ids="empty", calls_whole=True, errors="plain"))
+LM_STUDIO = _provider(
+    "lmstudio", dialects.LM_STUDIO, "qwen3-8b", Traits(thoughts="<think>", ids="empty", calls_whole=True, errors="plain")
+)
 LLAMA_CPP = _provider(
     "llama.cpp",
+    dialects.LLAMA_CPP,
     "gpt-oss-20b",
     Traits(
         thoughts="reasoning_content",

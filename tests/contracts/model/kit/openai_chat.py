@@ -177,7 +177,7 @@ def _variables(address: str) -> Mapping[str, str]:
 OPENAI = Provider(
     "openai-chat",
     "openai/gpt-5.6-sol",
-    served(Traits()),
+    served(Traits(most_tools=MOST_TOOLS)),
     RULES,
     _variables,
     thinks=False,

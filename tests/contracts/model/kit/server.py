@@ -56,6 +56,8 @@ class KitServer(ScriptedServer):
 
     stops_thinking = False
     """Whether the provider's model can be told not to think."""
+    most_tools: int | None = None
+    """Tools of one request; more are refused."""
     window = 10_000_000
     """Tokens of a prompt that the server reads; a longer one is cut without an error."""
 

@@ -101,7 +101,7 @@ def test_thoughts_are_simulated_for_a_new_agent_and_not_for_a_changed_model(hous
 
 
 def test_the_providers_cheap_model_summarises(house: House) -> None:
-    assert chosen_compaction(None, chosen()).model == "openai/gpt-5-mini"
+    assert chosen_compaction(None, chosen()).model == "openai/gpt-5.4-mini"
     assert house.agent().compaction_settings == chosen_compaction(None, house.agent().llm_config)
 
 

@@ -1,4 +1,4 @@
-"""OpenAI's Chat Completions, and compatible servers (Ollama, vLLM, LM Studio, Groq, DeepSeek, xAI…)."""
+"""OpenAI's Chat Completions, and every server that speaks it: Ollama, vLLM, Groq, DeepSeek, … (`dialects`)."""
 
 from __future__ import annotations
 
@@ -6,38 +6,55 @@ import re
 from collections.abc import Callable
 
 from hibernaut.adapters.model.context_windows import ContextWindows, Limits, ProviderPlace
+from hibernaut.adapters.model.dialects import OPENAI, Dialect, dialect_at
 from hibernaut.adapters.model.openai import openai_messages, openai_replies
+from hibernaut.adapters.model.openai.openai_replies import ChatAsked
 from hibernaut.adapters.model.provider_client import ProviderCall, ProviderClient, fixed
 from hibernaut.adapters.model.provider_errors import refuses_streams
 from hibernaut.domain.models.embedding_models import description, known
 from hibernaut.domain.redaction import bare_address
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
-from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import ModelBadRequest, ModelError
 from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
 
 OFFICIAL_URL = "https://api.openai.com/v1"
 LIST_SECONDS = 5.0
+LARGEST_LIST = 32 * 1024 * 1024
+"""Bytes of a list of models. OpenRouter's, the longest in use, has two million."""
 
 _CHAT_NAMES = re.compile(r"^(gpt-|chatgpt-|o\d)")
 _OTHER_USES = re.compile(
     r"audio|babbage|dall-e|davinci|embed|image|instruct|moderation|realtime|rerank|search|sora|speech|transcribe|tts|whisper"
 )
+"""Names of OpenAI's own that are no chat models. On other servers such words are parts of chat models' names (`…-Instruct`)."""
+_NEVER_CHATS = re.compile(r"(?:^|[/_-])(?:whisper|tts|embed(?:ding)?|rerank(?:er)?)(?:[_.:-]|$)")
+"""Whole words that stand in no chat model's name."""
 _REPORTED_WINDOW = ("max_model_len", "context_window", "context_length", "max_context_length")
+_OTHER_KINDS = frozenset(
+    {"embedding", "embeddings", "image", "audio", "video", "rerank", "moderation", "transcribe", "tts", "vae"}
+)
+"""Values of `type` in a list that are no chat models (docs.together.ai/reference/models-1; lmstudio.ai/docs/developer/rest)."""
 
 
 class OpenAIModel:
     """One address that speaks Chat Completions. Without `base_url` it is OpenAI's own; without `api_key` the request has a
-    placeholder key.
+    placeholder key. `dialect` is that of the address unless it is named.
     """
 
     def __init__(
-        self, *, api_key: str | None, base_url: str | None = None, windows: ContextWindows, name: str = "openai"
+        self,
+        *,
+        api_key: str | None,
+        base_url: str | None = None,
+        windows: ContextWindows,
+        name: str = "openai",
+        dialect: Dialect | None = None,
     ) -> None:
         url = (base_url or OFFICIAL_URL).rstrip("/")
-        self._official = url == OFFICIAL_URL
+        self._dialect = dialect or dialect_at(url)
         self._windows = windows
-        self._place = ProviderPlace(name, "openai", bare_address(url))
+        self._place = ProviderPlace(name, self._dialect.kind if dialect else "openai", bare_address(url))
         self._client = ProviderClient(name, url, fixed({"Authorization": f"Bearer {api_key or 'none'}"}))
         self._whole_only: set[str] = set()
 
@@ -60,7 +77,9 @@ class OpenAIModel:
     def _complete(self, request: ModelRequest, on_delta: Callable[[Delta], None] | None, on_open: OnOpen | None) -> ModelReply:
         body = self.payload(request)
         if on_delta is not None:
-            body |= {"stream": True, "stream_options": {"include_usage": True}}
+            body["stream"] = True
+            if "stream_options" in self._dialect.takes:
+                body["stream_options"] = {"include_usage": True}
         with self._client.call() as call:
             if on_open is not None:
                 on_open(call.hang_up)
@@ -71,29 +90,23 @@ class OpenAIModel:
     ) -> ModelReply:
         with call.post("/chat/completions", body, seconds) as answer:
             request_id = answer.response.headers.get("x-request-id")
+            asked = ChatAsked(self._place.name, self._dialect, body)
             if on_delta is None or not answer.streams:
-                return openai_replies.whole(self._place.name, answer.body(), request_id, sent=body)
-            return openai_replies.streamed(self._place.name, answer.events(), on_delta, request_id, sent=body)
+                return openai_replies.whole(asked, answer.body(), request_id)
+            return openai_replies.streamed(asked, answer.events(), on_delta, request_id)
 
     def payload(self, request: ModelRequest) -> JsonObject:
-        return openai_messages.payload(request, official=self._official)
+        return openai_messages.payload(request, self._dialect, self._place.name)
 
     def models(self) -> list[ModelDescription]:
         """The chat models that the server lists; limits that it reports (vLLM, Groq, OpenRouter, LM Studio) take precedence."""
-        found = []
-        for row in self._listed():
-            model = row["id"]
-            if _OTHER_USES.search(model.lower()) or (self._official and not _CHAT_NAMES.match(model)):
-                continue
-            known = self._windows.of(model)
-            window = next(
-                (row[name] for name in _REPORTED_WINDOW if isinstance(row.get(name), int) and row[name] > 0), known.window
-            )
-            found.append(self._place.model(model, Limits(window, known.output)))
+        found = [self._row(row) for row in self._listed() if self._chats(row)]
         return sorted(found, key=lambda each: each.model)
 
     def embedding_models(self) -> list[EmbeddingModelDescription]:
-        """The listed embedding models whose dimension is known."""
+        """The listed embedding models whose dimension is known; of other providers with a key none, because the embedder has no key."""
+        if not self._dialect.local and self._place.name != OPENAI.name:
+            return []
         names = sorted(row["id"] for row in self._listed())
         place = self._place
         return [
@@ -102,11 +115,38 @@ class OpenAIModel:
             if (facts := known(name))
         ]
 
+    def _row(self, row: JsonObject) -> ModelDescription:
+        limits = self._windows.of(row["id"])
+        window = next((row[name] for name in _REPORTED_WINDOW if isinstance(row.get(name), int) and row[name] > 0), limits.window)
+        found = self._place.model(row["id"], Limits(window, limits.output))
+        return (
+            found if self._dialect.name == found.provider_type else found.model_copy(update={"provider_type": self._place.name})
+        )
+
+    def _chats(self, row: JsonObject) -> bool:
+        """Whether the row is a chat model: by OpenAI's names on its own list, by what the list says or is known on any other."""
+        name, kind = row["id"], row.get("type")
+        if self._dialect is OPENAI:
+            return _CHAT_NAMES.match(name) is not None and _OTHER_USES.search(name) is None
+        other = known(name) is not None or _NEVER_CHATS.search(name.lower()) is not None
+        return not other and not (isinstance(kind, str) and kind in _OTHER_KINDS)
+
     def _listed(self) -> list[JsonObject]:
+        if self._dialect.listing == "none":
+            return []
         try:
             with self._client.call() as call, call.get("/models", LIST_SECONDS) as answer:
-                body = answer.body()
+                body = answer.json(LARGEST_LIST)
         except ModelError:
             return []
-        rows: Json = body.get("data")
-        return [row for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)] if isinstance(rows, list) else []
+        rows = body.get("data") if isinstance(body, dict) else body
+        return (
+            [_named(row) for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)]
+            if isinstance(rows, list)
+            else []
+        )
+
+
+def _named(row: JsonObject) -> JsonObject:
+    """The row by the name that requests use: Gemini's list puts `models/` before it (ai.google.dev/gemini-api/docs/openai)."""
+    return row | {"id": row["id"].removeprefix("models/")}

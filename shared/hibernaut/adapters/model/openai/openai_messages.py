@@ -1,84 +1,154 @@
-"""Builds the request body of OpenAI's Chat Completions (run-time digest 11.3). Pure; knows no connection.
+"""Builds the request body of Chat Completions (run-time digest 11.3), for each server what its dialect takes. Pure; knows no connection.
 
-A model's reasoning is not sent back, because this wire format has no place for it.
+Reasoning goes back only in a provider's own items (`NativeReply`), to the model that they came from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import assert_never
 
+from hibernaut.adapters.model.dialects import Dialect
 from hibernaut.adapters.model.history import AssistantTurn, history, wire_id
-from hibernaut.adapters.model.strict_schemas import closed
+from hibernaut.adapters.model.openai.chat_tools import tools
+from hibernaut.adapters.model.openai.responses_models import model_options
 from hibernaut.domain.models.model_settings import is_openai_reasoning
-from hibernaut.ports.model import ModelRequest, ToolChoice, ToolSpec
+from hibernaut.ports.model import ModelRequest
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.content import Base64Image, ImageSource, LettaImage, Part, UrlImage
+from hibernaut.schemas.errors import ModelBadRequest
+from hibernaut.schemas.llm_config import LLMConfig
 from hibernaut.schemas.message import Message, ToolCall, ToolReturn
 
+NO_SIGNATURE = "skip_thought_signature_validator"
+"""What Gemini takes for the signature of calls that it did not make (ai.google.dev/gemini-api/docs/thought-signatures)."""
+_TOOLS_WITHOUT_EFFORT = re.compile(r"gpt-(?:5\.(?:[4-9]|\d\d)|[6-9]|\d\d)")
+"""Models that take function tools on Chat Completions only while they do not reason (litellm#34569, openai-openapi#541)."""
 
-def payload(request: ModelRequest, *, official: bool) -> JsonObject:
-    """The body of POST /chat/completions.
 
-    `official`: the server is OpenAI's own, which requires `max_completion_tokens`; most other servers know only `max_tokens`.
-    """
+def payload(request: ModelRequest, dialect: Dialect, provider: str) -> JsonObject:
+    """The body of POST /chat/completions. Raises: ModelBadRequest for what the provider does not take on this route."""
     config = request.config
-    reasons = is_openai_reasoning(config.model)
-    body: JsonObject = {"model": config.model, "messages": messages(request, developer=reasons)}
-    if tools := request.callable_tools:
-        body["tools"] = [_tool(tool) for tool in tools]
-        body["tool_choice"] = _choice(request.choice)
-        if not config.model.startswith(("o1", "o3", "o4")):  # the o series refuses the parameter
-            body["parallel_tool_calls"] = request.parallel_tool_calls
+    openais = dialect.effort == "openai" and is_openai_reasoning(config.model)
+    body: JsonObject = {"model": config.model, "messages": messages(request, dialect, provider)}
+    body |= tools(request, dialect, provider)
     if config.max_tokens is not None:
-        body["max_completion_tokens" if official or reasons else "max_tokens"] = config.max_tokens
-    if reasons:
-        body |= {"reasoning_effort": config.reasoning_effort} if config.reasoning_effort else {}
-        body |= {"verbosity": config.verbosity} if config.verbosity else {}
-    elif config.temperature is not None:
-        body["temperature"] = config.temperature
-    if config.frequency_penalty is not None:
+        body["max_completion_tokens" if openais else dialect.limit_name] = config.max_tokens
+    body |= _openai_reasoning(config, provider, tools="tools" in body) if openais else _sampling(config, dialect)
+    if config.frequency_penalty is not None and "frequency_penalty" in dialect.takes:
         body["frequency_penalty"] = config.frequency_penalty
-    if config.response_format is not None and config.response_format.type != "text":
-        body["response_format"] = config.response_format.model_dump()
-    if request.user:
+    body |= _format(config, dialect, provider)
+    if request.user and "user" in dialect.takes:
         body["user"] = request.user
+    if request.cache_key and "prompt_cache_key" in dialect.takes:
+        body["prompt_cache_key"] = request.cache_key
     return body
 
 
-def messages(request: ModelRequest, *, developer: bool) -> list[JsonObject]:
+def _openai_reasoning(config: LLMConfig, provider: str, *, tools: bool) -> JsonObject:
+    """What OpenAI's reasoning models take in place of a temperature."""
+    options = model_options(config.model)
+    effort = options.effort(config.reasoning_effort)
+    if tools and _TOOLS_WITHOUT_EFFORT.match(config.model):
+        if "none" not in options.efforts:
+            raise ModelBadRequest(
+                f"{provider}: {config.model} takes tools only through the Responses API; set HIBERNAUT_OPENAI_API=responses, "
+                "or choose another model"
+            )
+        effort = "none"
+    verbosity = config.verbosity if options.verbosity else None
+    return ({"reasoning_effort": effort} if effort else {}) | ({"verbosity": verbosity} if verbosity else {})
+
+
+def _sampling(config: LLMConfig, dialect: Dialect) -> JsonObject:
+    body: JsonObject = {}
+    if config.temperature is not None and "temperature" in dialect.takes:
+        body["temperature"] = config.temperature
+    if config.reasoning_effort and dialect.effort == "any":
+        body["reasoning_effort"] = config.reasoning_effort
+    if not config.enable_reasoner and dialect.switch:
+        body[dialect.switch] = {"type": "disabled"} if dialect.switch == "thinking" else {"enabled": False}
+    return body
+
+
+def _format(config: LLMConfig, dialect: Dialect, provider: str) -> JsonObject:
+    wanted = config.response_format
+    if wanted is None or wanted.type == "text":
+        return {}
+    if wanted.type not in dialect.takes:
+        raise ModelBadRequest(
+            f"{provider}: {dialect.title} takes no response_format {wanted.type!r}; leave it out or choose a model of another provider"
+        )
+    return {"response_format": wanted.model_dump()}
+
+
+def messages(request: ModelRequest, dialect: Dialect, provider: str) -> list[JsonObject]:
     """The system message and the log."""
+    developer = dialect.effort == "openai" and is_openai_reasoning(request.config.model)
     sent: list[JsonObject] = [{"role": "developer" if developer else "system", "content": request.system}]
     for each in history(request.messages):
         if isinstance(each, AssistantTurn):
-            sent += _spoken(each)
+            items = each.native("chat", provider, request.config.model) if dialect.thoughts else None
+            sent += _spoken(each, dialect) if items is None else [*items, *_returned(each, str)]
         else:
             sent.append({"role": "system" if each.role == "system" else "user", "content": _content(each)})
-    return sent
+    return sent if dialect.user_after_tool else _bridged(sent)
 
 
-def _spoken(turn: AssistantTurn) -> list[JsonObject]:
+def _bridged(sent: Sequence[JsonObject]) -> list[JsonObject]:
+    """The messages, with one of the assistant between a tool's and a user's."""
+    bridged: list[JsonObject] = []
+    for message in sent:
+        if bridged and bridged[-1]["role"] == "tool" and message["role"] in ("user", "system"):
+            bridged.append({"role": "assistant", "content": "I have read the result."})
+        bridged.append(message)
+    return bridged
+
+
+def _spoken(turn: AssistantTurn, dialect: Dialect) -> list[JsonObject]:
     said: JsonObject = {"role": "assistant", "content": _words(turn.rows)}
     if not turn.calls:
         return [said]
     said["content"] = said["content"] or None
+    if dialect.fills == "reasoning_content":
+        # One text for all calls makes DeepSeek repeat it (Lingtai-AI/lingtai-kernel#9).
+        names = ", ".join(call.function.name for call in turn.calls)
+        said["reasoning_content"] = said["content"] or f"The next step is {names} ({turn.calls[0].id})."
+    named = _nine if dialect.call_id_length else wire_id
     said["tool_calls"] = [
         {
-            "id": wire_id(call.id),
+            "id": named(call.id),
             "type": "function",
             "function": {"name": call.function.name, "arguments": call.function.arguments},
         }
         for call in turn.calls
     ]
+    if dialect.fills == "signature":
+        said["tool_calls"][0]["extra_content"] = {"google": {"thought_signature": NO_SIGNATURE}}
+    return [said, *_returned(turn, named)]
+
+
+def _returned(turn: AssistantTurn, named: Callable[[str], str]) -> list[JsonObject]:
+    """The returns of a turn's calls, then their images."""
     returns = turn.returns
     return [
-        said,
         *(
-            {"role": "tool", "tool_call_id": wire_id(call.id), "content": returns[call.id].func_response or ""}
+            {"role": "tool", "tool_call_id": named(call.id), "content": returns[call.id].func_response or ""}
             for call in turn.calls
         ),
         *(_shown(call, returns[call.id]) for call in turn.calls if returns[call.id].images),
     ]
+
+
+@lru_cache(maxsize=10_000)
+def _nine(call_id: str) -> str:
+    """A call's id as Mistral takes it: nine letters and digits."""
+    return (
+        call_id if re.fullmatch("[A-Za-z0-9]{9}", call_id) else hashlib.sha256(call_id.encode(errors="replace")).hexdigest()[:9]
+    )
 
 
 def _shown(call: ToolCall, returned: ToolReturn) -> JsonObject:
@@ -125,16 +195,3 @@ def _image(source: ImageSource) -> JsonObject:
             return {"type": "text", "text": f"[image {source.file_id} is not available]"}
         case _:
             assert_never(source)
-
-
-def _choice(choice: ToolChoice) -> str | JsonObject:
-    if choice.mode == "named":
-        return {"type": "function", "function": {"name": choice.name}}
-    return choice.mode
-
-
-def _tool(tool: ToolSpec) -> JsonObject:
-    function: JsonObject = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-    if tool.strict and (strict := closed(tool.parameters)) is not None:
-        function |= {"parameters": strict, "strict": True}
-    return {"type": "function", "function": function}

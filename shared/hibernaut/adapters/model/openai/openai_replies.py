@@ -1,7 +1,7 @@
 """Parses responses of a Chat Completions server, whole or streamed, into our replies. Validates all input.
 
-Compatible servers differ: reasoning is in `reasoning_content` or `reasoning`, arguments are text or an object, ids and indexes
-may be missing, usage may come with any chunk. Knows no connection.
+Compatible servers differ: reasoning is in `reasoning_content`, `reasoning` or the text; calls and usage come in many shapes
+(`chat_calls`, `chat_usage`). Knows no connection.
 """
 
 from __future__ import annotations
@@ -11,12 +11,17 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from hibernaut.adapters.model.dialects import Dialect
+from hibernaut.adapters.model.openai.chat_calls import ChatCalls, arguments_of
+from hibernaut.adapters.model.openai.chat_usage import usage_in, usage_of
+from hibernaut.adapters.model.openai.think_tags import ThinkTags
 from hibernaut.adapters.model.provider_errors import model_error, read_refusal
 from hibernaut.ports.model import Delta, ModelReply, ModelToolCall
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.content import ReasoningContent
 from hibernaut.schemas.errors import InvalidModelResponse, ModelConnection
 from hibernaut.schemas.model_call import Exchange, FinishReason
+from hibernaut.schemas.native import NativeReply
 from hibernaut.schemas.usage import Usage
 
 _FINISH: dict[str, FinishReason] = {
@@ -26,192 +31,241 @@ _FINISH: dict[str, FinishReason] = {
     "length": "length",
     "content_filter": "refusal",
 }
+_PIECES = ("text", "summary", "data", "signature")
+"""The members of a reasoning detail whose pieces are joined (openrouter.ai, reasoning tokens, streaming)."""
 
 
-@dataclass(slots=True)
-class _StreamedCall:
-    """A call as received so far."""
-
-    id: str = ""
-    name: str = ""
-    arguments: str = ""
-
-
-@dataclass(slots=True)
-class _OpenAIReply:
-    """The content received so far. `say` receives each piece."""
+@dataclass(frozen=True, slots=True)
+class ChatAsked:
+    """What was asked: the provider's name and dialect, and the body as sent."""
 
     provider: str
+    dialect: Dialect
+    sent: JsonObject
+
+    @property
+    def seed(self) -> str:
+        """A text that differs between any two requests of a conversation."""
+        return hashlib.sha256(json.dumps(self.sent.get("messages"), sort_keys=True).encode(errors="replace")).hexdigest()
+
+
+@dataclass(slots=True)
+class _ChatReply:
+    """The content received so far. `say` receives each piece. `raw` is the text with its tags, `members` are those that go back."""
+
+    asked: ChatAsked
     say: Callable[[Delta], None] | None = None
     text: str = ""
+    raw: str = ""
     reasoning: str = ""
     refused: bool = False
     finish: str | None = None
-    calls: list[_StreamedCall] = field(default_factory=list)
+    calls: ChatCalls = field(init=False)
+    tags: ThinkTags = field(init=False)
+    members: JsonObject = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
     model: str = ""
     answer_id: str = ""
     used: JsonObject | None = None
+
+    def __post_init__(self) -> None:
+        self.calls = ChatCalls(self.asked.seed)
+        self.tags = ThinkTags(off=not self.asked.dialect.think_tags)
 
     def tell(self, delta: Delta) -> None:
         if self.say is not None and delta.text:
             self.say(delta)
 
     def invalid(self, what: str) -> InvalidModelResponse:
-        return InvalidModelResponse(f"{self.provider}: {what}")
+        return InvalidModelResponse(f"{self.asked.provider}: {what}")
 
     @property
     def heard(self) -> bool:
         """Whether any part of the reply has arrived."""
-        return bool(self.text or self.reasoning or self.calls)
+        return bool(self.raw or self.reasoning or self.calls.calls)
 
     def take_head(self, body: JsonObject) -> None:
         """Read the parts that a whole response and each chunk share: an error inside a 200, the model, the usage."""
         if body.get("error"):
-            raise model_error(read_refusal(self.provider, 200, body, {}))
+            raise model_error(read_refusal(self.asked.provider, 200, body, {}))
         self.model = _text(body.get("model")) or self.model
         self.answer_id = _text(body.get("id")) or self.answer_id
-        if isinstance(used := body.get("usage"), dict):
-            self.usage, self.used = _usage(used), used
+        if (used := usage_in(body)) is not None:
+            self.usage, self.used = usage_of(used), used
 
-    def take_message(self, message: JsonObject) -> None:
+    def take_message(self, message: JsonObject, *, whole: bool) -> None:
         """Add a message or a delta of one."""
-        if thought := _text(message.get("reasoning_content")) or _text(message.get("reasoning")):
-            self.reasoning += thought
-            self.tell(Delta("reasoning", thought))
+        self._take_thoughts(message, whole=whole)
         if refusal := _text(message.get("refusal")):
             self.refused = True
-        if said := _content(message.get("content")) or refusal:
-            self.text += said
-            self.tell(Delta("text", said))
-        for place, item in enumerate(_list(message.get("tool_calls"))):
-            self._take_call(item, place)
+        thought, said = _content(message.get("content"))
+        self._think(thought)
+        self.raw += said or refusal
+        for kind, piece in self.tags.take(said or refusal):
+            self._think(piece) if kind == "reasoning" else self._speak(piece)
+        for item in _list(message.get("tool_calls")):
+            self._take_call(item, whole=whole)
 
-    def _take_call(self, item: Json, place: int) -> None:
+    def end(self) -> None:
+        """The message is complete."""
+        for kind, piece in self.tags.end():
+            self._think(piece) if kind == "reasoning" else self._speak(piece)
+
+    def _think(self, thought: str) -> None:
+        self.reasoning += thought
+        self.tell(Delta("reasoning", thought))
+
+    def _speak(self, said: str) -> None:
+        self.text += said
+        self.tell(Delta("text", said))
+
+    def _take_thoughts(self, message: JsonObject, *, whole: bool) -> None:
+        members, goes_back = self.members, self.asked.dialect.thoughts
+        name = next((name for name in ("reasoning_content", "reasoning") if _text(message.get(name))), None)
+        if name:
+            self._think(message[name])
+        for each in goes_back & {"reasoning_content", "reasoning"}:
+            if isinstance(piece := message.get(each), str):
+                members[each] = members.get(each, "") + piece
+        if "reasoning_details" in goes_back:
+            details, pieces = members.setdefault("reasoning_details", []), _list(message.get("reasoning_details"))
+            details.extend(pieces) if whole else _join(details, pieces)
+        if "extra_content" in goes_back and isinstance(extra := message.get("extra_content"), dict):
+            members["extra_content"] = members.get("extra_content", {}) | extra
+
+    def _take_call(self, item: Json, *, whole: bool) -> None:
         function = item.get("function") if isinstance(item, dict) else None
         if not isinstance(item, dict) or not isinstance(function, dict):
             raise self.invalid("a tool call without a function")
-        call_id, name = _text(item.get("id")), _text(function.get("name"))
-        index = item.get("index")
-        at = index if isinstance(index, int) and 0 <= index <= len(self.calls) else place
-        if at < len(self.calls) and call_id and self.calls[at].id not in ("", call_id):
-            at = len(self.calls)  # some servers give every call the index 0
-        if at >= len(self.calls):
-            at = len(self.calls)
-            self.calls.append(_StreamedCall())
-        call = self.calls[at]
-        call.id = call.id or call_id or self._made_id(at)
-        if name and not call.name:
+        at = self.calls.place(item, function, whole=whole)
+        call = self.calls.calls[at]
+        if isinstance(extra := item.get("extra_content"), dict):
+            call.extra = (call.extra or {}) | extra
+        if (name := _text(function.get("name"))) and not call.name:
             call.name = name
             self.tell(Delta("tool_name", name, at, call.id))
-        arguments = function.get("arguments")
-        piece = arguments if isinstance(arguments, str) else "" if arguments is None else json.dumps(arguments)
+        piece = arguments_of(function)
         call.arguments += piece
         self.tell(Delta("tool_arguments", piece, at, call.id))
 
-    def _made_id(self, at: int) -> str:
-        seed = f"{self.answer_id}/{at}/{len(self.text)}"
-        return f"call_{hashlib.sha256(seed.encode(errors='replace')).hexdigest()[:24]}"
-
     def body(self) -> JsonObject:
         """The pieces of a stream, put together as a server answers that is not asked for one."""
-        message: JsonObject = {"role": "assistant", "content": self.text or None}
-        if self.reasoning:
+        message: JsonObject = {"role": "assistant", "content": self.raw or None}
+        if self.reasoning and self.raw == self.text:
             message["reasoning_content"] = self.reasoning
-        if self.calls:
-            message["tool_calls"] = [
-                {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-                for call in self.calls
-            ]
+        message |= {name: value for name, value in self.members.items() if value}
+        if self.calls.calls:
+            message["tool_calls"] = [call.item() for call in self.calls.calls]
         choice = {"index": 0, "message": message, "finish_reason": self.finish}
         return {
             "id": self.answer_id, "object": "chat.completion", "model": self.model, "choices": [choice], "usage": self.used
         }  # fmt: skip
 
+    def native(self) -> NativeReply | None:
+        """The message as the server wants it back; None: our form is enough.
+
+        Plain reasoning goes back only with calls: between turns no server reads it.
+        """
+        thoughts, calls = self.asked.dialect.thoughts, self.calls.calls
+        members = {name: value for name, value in self.members.items() if value}
+        sealed = members.keys() & {"reasoning_details", "extra_content"} or any(call.extra for call in calls)
+        if not thoughts or not (sealed or (calls and (members or self.raw != self.text))):
+            return None
+        message: JsonObject = {"role": "assistant", "content": self.raw or None, **members}
+        if calls:
+            message["tool_calls"] = [call.item() for call in calls]
+        model = _text(self.asked.sent.get("model"))
+        return NativeReply(
+            wire="chat", provider=self.asked.provider, model=model, items=[message], calls=[call.id for call in calls]
+        )
+
     def reply(self, request_id: str | None, exchange: Exchange) -> ModelReply:
         """The whole. Raises: InvalidModelResponse where nothing was said, or a call has no name."""
-        if any(not call.name for call in self.calls):
+        calls = self.calls.calls
+        if any(not call.name for call in calls):
             raise self.invalid("a tool call without a name")
         finish = _FINISH.get(self.finish or "stop", "other")
-        if not self.text and not self.calls and finish in ("stop", "tool_calls", "other"):
+        if not self.text and not calls and finish in ("stop", "tool_calls", "other"):
             raise self.invalid("the reply is empty")
         if self.refused:
             finish = "refusal"
-        elif self.calls and finish in ("stop", "other"):
+        elif calls and finish in ("stop", "other"):
             finish = "tool_calls"
         return ModelReply(
             text=self.text,
             reasoning=(ReasoningContent(reasoning=self.reasoning),) if self.reasoning else (),
-            tool_calls=tuple(ModelToolCall(call.id, call.name, call.arguments) for call in self.calls),
+            tool_calls=tuple(ModelToolCall(call.id, call.name, call.arguments) for call in calls),
             finish_reason=finish,
             usage=self.usage,
             model=self.model,
             request_id=request_id or self.answer_id or None,
+            native=self.native(),
             exchange=exchange,
         )
 
 
-def whole(provider: str, body: JsonObject, request_id: str | None, *, sent: JsonObject) -> ModelReply:
-    """The reply in a body, the answer to what was `sent`. Raises: InvalidModelResponse; the error that the body tells of."""
-    gathered = _OpenAIReply(provider)
+def whole(asked: ChatAsked, body: JsonObject, request_id: str | None) -> ModelReply:
+    """The reply in a body. Raises: InvalidModelResponse; the error that the body tells of."""
+    gathered = _ChatReply(asked)
     gathered.take_head(body)
     choice = next(iter(_list(body.get("choices"))), None)
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
         raise gathered.invalid("the answer holds no message")
     gathered.finish = _text(choice.get("finish_reason")) or None
-    gathered.take_message(message)
-    return gathered.reply(request_id, Exchange(sent, body))
+    gathered.take_message(message, whole=True)
+    gathered.end()
+    return gathered.reply(request_id, Exchange(asked.sent, body))
 
 
-def streamed(
-    provider: str, chunks: Iterable[JsonObject], say: Callable[[Delta], None], request_id: str | None, *, sent: JsonObject
-) -> ModelReply:
+def streamed(asked: ChatAsked, chunks: Iterable[JsonObject], say: Callable[[Delta], None], request_id: str | None) -> ModelReply:
     """The reply that the chunks make up, each piece passed on as it comes. Raises: as `whole`; ModelConnection for a stream that ends
     before its reply does."""
-    gathered = _OpenAIReply(provider, say)
+    gathered = _ChatReply(asked, say)
     for chunk in chunks:
         gathered.take_head(chunk)
         for choice in _list(chunk.get("choices"))[:1]:
             if not isinstance(choice, dict):
                 raise gathered.invalid("a chunk holds no choice")
             if isinstance(delta := choice.get("delta"), dict):
-                gathered.take_message(delta)
+                gathered.take_message(delta, whole=False)
             gathered.finish = _text(choice.get("finish_reason")) or gathered.finish
+    gathered.end()
     if gathered.finish is None and gathered.heard:
-        raise ModelConnection(f"{provider}: the reply was cut off")
+        raise ModelConnection(f"{asked.provider}: the reply was cut off")
     if gathered.finish is None:
         raise gathered.invalid("the stream holds no reply")
-    return gathered.reply(request_id, Exchange(sent, gathered.body()))
+    return gathered.reply(request_id, Exchange(asked.sent, gathered.body()))
 
 
-def _usage(used: JsonObject) -> Usage:
-    prompt, completion = _count(used, "prompt_tokens") or 0, _count(used, "completion_tokens") or 0
-    of_prompt, of_completion = used.get("prompt_tokens_details"), used.get("completion_tokens_details")
-    cached = _count(of_prompt, "cached_tokens") if isinstance(of_prompt, dict) else _count(used, "prompt_cache_hit_tokens")
-    return Usage(
-        prompt_tokens=prompt,
-        completion_tokens=completion,
-        total_tokens=_count(used, "total_tokens") or prompt + completion,
-        cached_input_tokens=cached,
-        reasoning_tokens=_count(of_completion, "reasoning_tokens") if isinstance(of_completion, dict) else None,
-    )
-
-
-def _count(counts: JsonObject, name: str) -> int | None:
-    value = counts.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+def _join(details: list[Json], pieces: list[Json]) -> None:
+    """Add streamed pieces of reasoning details: those of one block, which have its index, are joined."""
+    for piece in pieces:
+        last = details[-1] if details else None
+        if not isinstance(piece, dict):
+            continue
+        index = piece.get("index")
+        if index is None or not isinstance(last, dict) or (last.get("type"), last.get("index")) != (piece.get("type"), index):
+            details.append(dict(piece))
+            continue
+        for name, value in piece.items():
+            if name in _PIECES and isinstance(value, str):
+                last[name] = _text(last.get(name)) + value
+            elif value is not None:
+                last[name] = value
 
 
 def _text(value: Json) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _content(value: Json) -> str:
-    """A text, or the joined texts of a list of parts."""
-    if isinstance(value, list):
-        return "".join(_text(part.get("text")) for part in value if isinstance(part, dict))
-    return _text(value)
+def _content(value: Json) -> tuple[str, str]:
+    """(reasoning, text) of a content: a text, or a list of parts, in which Mistral's thinking is a part of its own."""
+    if not isinstance(value, list):
+        return "", _text(value)
+    parts = [part for part in value if isinstance(part, dict)]
+    thought = "".join(_text(each.get("text")) for part in parts for each in _list(part.get("thinking")) if isinstance(each, dict))
+    return thought, "".join(_text(part.get("text")) for part in parts)
 
 
 def _list(value: Json) -> list[Json]:

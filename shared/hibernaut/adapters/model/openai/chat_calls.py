@@ -1,0 +1,89 @@
+"""Gathers the tool calls of a Chat Completions reply. Compatible servers number and name them in different ways.
+
+Calls are numbered from 0 or 1, all with 0, or not at all; ids are given once, always, empty, or never; arguments are pieces of text, a whole
+text or an object. Knows no connection.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+
+from hibernaut.schemas.base import Json, JsonObject
+
+
+@dataclass(slots=True)
+class ChatCall:
+    """A call as received so far. `extra` is its `extra_content`, which holds a signature; `said_id` is the id that the server gave."""
+
+    id: str
+    said_id: str = ""
+    name: str = ""
+    arguments: str = ""
+    extra: JsonObject | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether the arguments are a whole JSON object."""
+        try:
+            return isinstance(json.loads(self.arguments), dict)
+        except (ValueError, RecursionError):
+            return False
+
+    def item(self) -> JsonObject:
+        """The call as a message holds it."""
+        item: JsonObject = {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": self.arguments}}
+        return item | ({"extra_content": self.extra} if self.extra else {})
+
+
+@dataclass(slots=True)
+class ChatCalls:
+    """The calls in order. `seed` tells replies apart, for the ids of calls that have none."""
+
+    seed: str
+    calls: list[ChatCall] = field(default_factory=list)
+    _numbered: dict[int, int] = field(default_factory=dict)
+
+    def place(self, item: JsonObject, function: JsonObject, *, whole: bool) -> int:
+        """The position of the call that a piece belongs to; a new call is appended. `whole`: the piece is a call of its own."""
+        index, call_id = item.get("index"), item.get("id")
+        number = index if isinstance(index, int) and not isinstance(index, bool) else None
+        said_id = call_id if isinstance(call_id, str) else ""
+        at = None if whole else self._known(number, said_id, function)
+        if at is None:
+            at = len(self.calls)
+            self.calls.append(ChatCall(self._unique(said_id), said_id))
+            if number is not None:
+                self._numbered[number] = at
+        return at
+
+    def _known(self, number: int | None, said_id: str, function: JsonObject) -> int | None:
+        at = self._numbered.get(number) if number is not None else self._unnumbered(said_id, function)
+        if at is None:
+            return None
+        call = self.calls[at]
+        if said_id and call.said_id and said_id != call.said_id:
+            return None  # all calls have the number 0
+        if not said_id and function.get("name") and function.get("arguments") and call.complete:
+            return None  # all calls have the number 0 and no id
+        return at
+
+    def _unnumbered(self, said_id: str, function: JsonObject) -> int | None:
+        """A piece without a number continues the call of its id, or the last call, unless it names a function."""
+        if said_id:
+            return next((at for at, call in enumerate(self.calls) if call.said_id == said_id), None)
+        return len(self.calls) - 1 if self.calls and not function.get("name") else None
+
+    def _unique(self, said_id: str) -> str:
+        taken = {call.id for call in self.calls}
+        if said_id and said_id not in taken:
+            return said_id
+        seed = f"{self.seed}/{len(self.calls)}"
+        return f"call_{hashlib.sha256(seed.encode(errors='replace')).hexdigest()[:24]}"
+
+
+def arguments_of(function: JsonObject) -> str:
+    """The piece of the arguments that a function of a reply holds."""
+    arguments: Json = function.get("arguments")
+    return arguments if isinstance(arguments, str) else "" if arguments is None else json.dumps(arguments)
