@@ -100,7 +100,6 @@ def house(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides(), *, in
         models = models or Catalogue(
             secrets,
             default_model=settings.default_model,
-            openai_api=settings.openai_api,
             embeddings=offered.descriptions(),
             default_embedding=offered.default_handle(),
             prompt_cache=settings.prompt_cache,

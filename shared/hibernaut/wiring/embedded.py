@@ -105,7 +105,6 @@ class Embedded:
         self.models: Models = overrides.models or Catalogue(
             secrets,
             default_model=settings.default_model,
-            openai_api=settings.openai_api,
             embeddings=offered.descriptions(),
             default_embedding=offered.default_handle(),
             prompt_cache=settings.prompt_cache,

@@ -4,7 +4,6 @@
     HIBERNAUT_DEFAULT_MODEL   handle of the model of agents that are created without one (default: the provider's, else hibernaut/demo)
     HIBERNAUT_DEFAULT_EMBEDDING    handle of what memory is embedded by, or none (default: hibernaut/minilm where it is installed)
     HIBERNAUT_EMBEDDING_DIMENSION  its dimension, where that is not known or shall be shorter
-    HIBERNAUT_OPENAI_API      responses or chat: the API of OPENAI_BASE_URL (default: responses for OpenAI's own address, else chat)
     HIBERNAUT_TOOL_TIMEOUT    seconds that one call of a custom tool may take (default: 60)
     HIBERNAUT_UPLOAD_LIMIT    megabytes of one uploaded file (default: 50); on AWS the API takes no more than some 4
     HIBERNAUT_TRACES          on, redacted or off: what is kept of model calls for a day (default: on at home, off on AWS)
@@ -13,6 +12,7 @@
     HIBERNAUT_CORS_ORIGINS    foreign origins whose pages may call the API, separated by commas (default: none)
     OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL   two providers; `adapters/model/dialects.py` names the
                               variables of all others
+    OPENAI_WIRE               responses or chat: the API of OPENAI_BASE_URL (default: responses for OpenAI's own address, else chat)
 
 On AWS (set by the stack):
 
@@ -35,17 +35,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 from hibernaut.adapters.model.dialects import DIALECTS
 from hibernaut.schemas.model_call import CacheLife
 from hibernaut.services.host import TraceMode
 
 PROVIDER_NAMES = (
-    *("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+    *("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_WIRE"),
     *(name for dialect in DIALECTS for name in (dialect.key, dialect.address)),
 )
-"""The variables that configure providers: the key and the address of each."""
+"""The variables that configure providers: the key and the address of each, and the API by which OpenAI's models are asked."""
 APPLICATION = "hibernaut"
 """The name of the system's folders for this user's data and state."""
 DEFAULT_TOOL_TIMEOUT = 60.0
@@ -61,9 +60,6 @@ UPLOAD_LIMIT = 50 * MEGABYTE
 """Bytes of a file."""
 _HOST = re.compile(r"(?:[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
 """A Host header in lower case. There are no wildcards: each host and each origin is named."""
-
-
-OpenAIApi = Literal["responses", "chat"]
 
 
 class BadSetting(ValueError):
@@ -82,7 +78,6 @@ class EmbeddedSettings:
     user_key: Path | None = None
     resume: bool = False
     default_model: str | None = None
-    openai_api: OpenAIApi | None = None
     default_embedding: str | None = None
     embedding_dimension: int | None = None
     tool_timeout: float = DEFAULT_TOOL_TIMEOUT
@@ -101,7 +96,6 @@ class EmbeddedSettings:
             data=Path(variables["HIBERNAUT_DATA"]).expanduser() if variables.get("HIBERNAUT_DATA") else default_data(),
             user_key=_user_key(),
             default_model=variables.get("HIBERNAUT_DEFAULT_MODEL") or None,
-            openai_api=openai_api_in(variables),
             default_embedding=_embedding(variables),
             embedding_dimension=_dimension(variables),
             tool_timeout=_seconds(variables, "HIBERNAUT_TOOL_TIMEOUT", DEFAULT_TOOL_TIMEOUT),
@@ -110,7 +104,7 @@ class EmbeddedSettings:
             allowed_hosts=hosts_in(variables),
             cors_origins=origins_in(variables),
             upload_limit=_megabytes(variables, "HIBERNAUT_UPLOAD_LIMIT"),
-            providers={name: variables[name] for name in PROVIDER_NAMES if variables.get(name)},
+            providers=_providers(variables),
         )
 
 
@@ -129,7 +123,6 @@ class AwsSettings:
     parameters: str = ""
     longest_follow: float = LONGEST_FOLLOW
     default_model: str | None = None
-    openai_api: OpenAIApi | None = None
     default_embedding: str | None = None
     embedding_dimension: int | None = None
     tool_timeout: float = DEFAULT_TOOL_TIMEOUT
@@ -157,7 +150,6 @@ class AwsSettings:
             parameters=variables.get("HIBERNAUT_PARAMETERS", ""),
             longest_follow=_seconds(variables, "HIBERNAUT_LONGEST_FOLLOW", LONGEST_FOLLOW),
             default_model=variables.get("HIBERNAUT_DEFAULT_MODEL") or None,
-            openai_api=openai_api_in(variables),
             default_embedding=_embedding(variables),
             embedding_dimension=_dimension(variables),
             tool_timeout=_seconds(variables, "HIBERNAUT_TOOL_TIMEOUT", DEFAULT_TOOL_TIMEOUT),
@@ -219,13 +211,11 @@ def prompt_cache_in(variables: Mapping[str, str]) -> CacheLife:
             raise BadSetting(f"HIBERNAUT_PROMPT_CACHE must be 5m or 1h, not {text!r}")
 
 
-def openai_api_in(variables: Mapping[str, str]) -> OpenAIApi | None:
-    """Which of OpenAI's APIs its models are asked by. Raises: BadSetting."""
-    match variables.get("HIBERNAUT_OPENAI_API") or None:
-        case None | "responses" | "chat" as api:
-            return api
-        case text:
-            raise BadSetting(f"HIBERNAUT_OPENAI_API must be responses or chat, not {text!r}")
+def _providers(variables: Mapping[str, str]) -> Mapping[str, str]:
+    found = {name: variables[name] for name in PROVIDER_NAMES if variables.get(name)}
+    if found.get("OPENAI_WIRE", "chat") not in ("responses", "chat"):
+        raise BadSetting(f"OPENAI_WIRE must be responses or chat, not {found['OPENAI_WIRE']!r}")
+    return found
 
 
 def _yes(variables: Mapping[str, str], name: str) -> bool:

@@ -309,8 +309,8 @@ def model_of(catalogue: Catalogue, handle: str) -> object:
     ],
 )
 def test_openais_own_address_is_asked_by_responses_and_any_other_by_chat_completions(url: Any, api: Any, kind: type) -> None:
-    variables = {"OPENAI_API_KEY": "sk-own"} | ({"OPENAI_BASE_URL": url} if url else {})
-    catalogue = Catalogue(Kept(**variables), openai_api=api)
+    variables = {"OPENAI_API_KEY": "sk-own", "OPENAI_BASE_URL": url, "OPENAI_WIRE": api}
+    catalogue = Catalogue(Kept(**{name: value for name, value in variables.items() if value}))
     catalogue._providers["openai"].stale_at = float("inf")  # its list is not asked for
     assert type(model_of(catalogue, "openai/m")) is kind
 

@@ -108,7 +108,7 @@ def test_tools_are_asked_for_with_the_effort_that_chat_completions_take(
 
 def test_a_model_that_takes_tools_by_responses_alone_is_refused_before_anything_is_sent(openai: Spoken) -> None:
     asked = openai.request(Rows().user("hi"), model="gpt-6-astra", tools=(MEMORY_INSERT,))  # bolna-ai/bolna#1019
-    with pytest.raises(ModelBadRequest, match=r"openai: gpt-6-astra takes tools only .* HIBERNAUT_OPENAI_API=responses"):
+    with pytest.raises(ModelBadRequest, match=r"openai: gpt-6-astra takes tools only .* OPENAI_WIRE=responses"):
         openai.model.complete(asked)
     assert openai.server.requests == []
     assert payload(openai, model="gpt-6-astra", config={"reasoning_effort": "none"})["reasoning_effort"] == "low"

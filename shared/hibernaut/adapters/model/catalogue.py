@@ -1,7 +1,8 @@
 """The configured providers and their models: resolves handles `provider/model` and configurations (port `Models`).
 
 A provider is configured by its key or address among the secrets, by the names of its dialect; any number of them live side by side. A key
-is sent only to the address that is configured with it: a configuration with another address is called without a key. The lists of
+is sent only to the address that is configured with it: a configuration with another address is called without a key. OpenAI's models are
+asked by Responses at OpenAI's own address, by Chat Completions at any other, or by what `OPENAI_WIRE` names. The lists of
 models are refreshed at most every five minutes; a provider that cannot be reached keeps its last list.
 """
 
@@ -12,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from hibernaut.adapters.model.context_windows import ContextWindows, ProviderPlace
 from hibernaut.adapters.model.default_model import default_model
@@ -70,7 +71,6 @@ class Catalogue:
     """The providers of a deployment. `extra` are additional ones by name (a benchmark's, a test's); `default_model` is a handle.
 
     `embeddings` are the embedding models that exist without a provider's list; `default_embedding` is the handle of one of them.
-    `openai_api`: the API of the provider `openai`; by default Responses at OpenAI's own address, Chat Completions at any other.
     `prompt_cache`: how long providers keep the prefix of a prompt, where one can say so.
     `only_configured`: addresses that only a caller names are refused. A server with remote clients needs this, because such an
     address may be inside its network.
@@ -81,7 +81,6 @@ class Catalogue:
         secrets: Secrets,
         *,
         default_model: str | None = None,
-        openai_api: Literal["responses", "chat"] | None = None,
         embeddings: Sequence[EmbeddingModelDescription] = (),
         default_embedding: str | None = None,
         prompt_cache: CacheLife = "5m",
@@ -91,7 +90,7 @@ class Catalogue:
     ) -> None:
         self._windows = ContextWindows()
         self._default = default_model
-        self._openai_api = openai_api
+        self._openai_wire = secrets.get("OPENAI_WIRE")
         self._embeddings = tuple(embeddings)
         self._default_embedding = default_embedding
         self._prompt_cache = prompt_cache
@@ -135,7 +134,7 @@ class Catalogue:
             adapter = AnthropicModel(api_key=key, base_url=url, windows=self._windows, cache_life=self._prompt_cache)
         elif dialect is GEMINI and not url.endswith("/openai"):
             adapter = GeminiModel(api_key=key, base_url=url, windows=self._windows)
-        elif dialect is OPENAI and (self._openai_api or ("responses" if url == OPENAI.url else "chat")) == "responses":
+        elif dialect is OPENAI and (self._openai_wire or ("responses" if url == OPENAI.url else "chat")) == "responses":
             adapter = ResponsesModel(api_key=key, base_url=url, windows=self._windows)
         elif dialect is None or dialect is OPENAI:
             adapter = OpenAIModel(api_key=key, base_url=url, windows=self._windows)

@@ -14,21 +14,12 @@ KNOWN_FAILURES: dict[str, dict[str, int]] = {
         "warm_after_an_edit": 1,
     },
     "anthropic-claude-opus-5-5": {
-        "long_life": 5,
-        "fallback": 5,
-        "change_of_model": 5,
         "warm_after_an_edit": 13,
     },
     "anthropic-claude-sonnet-5": {
-        "long_life": 5,
-        "fallback": 5,
-        "change_of_model": 5,
         "warm_after_an_edit": 13,
     },
     "anthropic-claude-haiku-4-5": {
-        "long_life": 5,
-        "fallback": 5,
-        "change_of_model": 5,
         "warm_after_an_edit": 13,
     },
     "deepseek": {
@@ -54,7 +45,6 @@ KNOWN_FAILURES: dict[str, dict[str, int]] = {
     },
     "ollama": {
         "window": 8,
-        "warm_prefix": 13,
         "warm_after_an_edit": 13,
     },
     "vllm": {

@@ -55,7 +55,7 @@ def _openai_reasoning(config: LLMConfig, provider: str, *, tools: bool) -> JsonO
     if tools and _TOOLS_WITHOUT_EFFORT.match(config.model):
         if "none" not in options.efforts:
             raise ModelBadRequest(
-                f"{provider}: {config.model} takes tools only through the Responses API; set HIBERNAUT_OPENAI_API=responses, "
+                f"{provider}: {config.model} takes tools only through the Responses API; set OPENAI_WIRE=responses, "
                 "or choose another model"
             )
         effort = "none"
