@@ -11,6 +11,7 @@ import pytest
 
 from hibernaut.adapters.model.default_model import PREFERRED
 from hibernaut.adapters.model.demo.demo_script import INTRODUCTION
+from hibernaut.domain.models.model_settings import CHEAP_MODELS
 from tests.architecture.tree import ROOT
 
 NAME = re.compile(r"\b(?:gpt|claude|o\d)-[a-z0-9][a-z0-9.-]*[a-z0-9]\b")
@@ -57,6 +58,7 @@ def test_no_page_recommends_a_model_that_is_shut_down(text: str) -> None:
 
 
 def test_no_default_is_a_model_that_is_shut_down() -> None:
-    assert {name for names in PREFERRED.values() for name in names} & shut_down() == set()
+    chosen = {*CHEAP_MODELS.values(), *(name for names in PREFERRED.values() for name in names)}
+    assert {name.rpartition("/")[2] for name in chosen} & shut_down() == set()
     assert set(NAME.findall(INTRODUCTION)) & shut_down() == set()
     assert set(NAME.findall(INTRODUCTION)) <= set(PREFERRED["openai"])
