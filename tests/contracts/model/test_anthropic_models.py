@@ -125,6 +125,8 @@ def test_a_budget_leaves_room_in_the_limit_that_the_provider_tells(claude: Claud
 def test_only_older_models_need_a_header_to_think_between_calls(claude: Claude, model: str, betas: list[str]) -> None:
     claude.server.models = [listed("claude-haiku-4-5", "enabled", "disabled"), listed("claude-sonnet-5", "adaptive", "disabled")]
     assert claude.sent(model)[1] == betas
+    claude.server.models = []
+    assert Claude(claude.server).sent(model)[1] == []
 
 
 OFF = {"enable_reasoner": False}
@@ -281,10 +283,11 @@ def test_a_list_that_was_just_read_is_not_read_again_for_a_call(claude: Claude) 
     assert len(claude.server.listings) == 1
 
 
-def test_a_list_that_fails_leaves_what_was_known(claude: Claude) -> None:
+@pytest.mark.parametrize("says", [{"status": 500, "body": {}}, {"status": 200, "body": {"data": []}}])
+def test_a_list_that_fails_or_is_empty_leaves_what_was_known(claude: Claude, says: Any) -> None:
     claude.server.models = [listed("claude-next-9", "adaptive", efforts=("max",))]
     claude.model.models()
-    claude.server.listing_says = {"status": 500, "body": {}}
+    claude.server.listing_says = says
     assert claude.model.models() == []
     assert claude.sent("claude-next-9", config={"effort": "max"})[0]["output_config"] == {"effort": "max"}
 
