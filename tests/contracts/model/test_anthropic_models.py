@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from hibernaut.adapters.model.provider_client import ProviderClient, fixed
 from hibernaut.ports.model import ToolChoice
 from hibernaut.schemas.errors import ModelBadRequest
 from hibernaut.schemas.llm_config import JsonObjectResponseFormat, JsonSchemaResponseFormat
+from tests.contracts.model.claude_table import table
 from tests.contracts.model.spoken import KEY, Spoken
 from tests.support.provider_servers import ScriptedAnthropic
 from tests.support.rows import SEARCH, Rows, tool
@@ -309,3 +311,8 @@ def test_the_markers_say_how_long_the_prefix_is_kept(life: Any, marker: Any) -> 
     sent = adapter.payload(request)
     assert [sent["cache_control"], sent["system"][-1]["cache_control"], sent["tools"][-1]["cache_control"]] == [marker] * 3
     assert str(sent).count("cache_control") == 3
+
+
+def test_the_page_of_models_has_the_table_of_claude() -> None:
+    page = Path(__file__).parents[3] / "docs" / "models.md"
+    assert table() in page.read_text(encoding="utf-8")
