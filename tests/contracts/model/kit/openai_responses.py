@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from tests.contracts.model.kit.chat_server import BYTES_PER_TOKEN, refusal
+from tests.contracts.model.kit.openai_chat import MOST_TOOLS
 from tests.contracts.model.kit.plays import ModelSpeech, Speak, Think, ToolUse
 from tests.contracts.model.kit.responses_rules import MODELS, RESPONSES_RULES, effort_of, items_of
 from tests.contracts.model.kit.rules import ErrorResponse, ServerMemory
@@ -16,6 +17,8 @@ from tests.support.responses_server import ScriptedResponses
 
 class ResponsesServer(KitServer, ScriptedResponses):
     """The wire. A model thinks unless its effort is `none`, and its thoughts are sealed if that is asked for."""
+
+    most_tools = MOST_TOOLS
 
     def answer(self, asked: Recorded) -> Wire:
         if asked.body.get("model") == "gpt-6.2-astra":
@@ -79,6 +82,13 @@ class ResponsesServer(KitServer, ScriptedResponses):
             case "rate_limit":
                 said = refusal("Rate limit reached for this model. Please try again in 7s.", 429, code="rate_limit_exceeded")
                 return ErrorResponse(said.status, said.body, {"retry-after": "7"})
+            case "wrong_key":
+                return refusal("Incorrect API key provided.", 401, code="invalid_api_key")
+            case "no_credit":
+                text = "You exceeded your current quota, please check your plan and billing details."
+                return refusal(text, 429, code="insufficient_quota")
+            case "gone":
+                return refusal(f"The model `{self.provider.model}` does not exist.", 404, code="model_not_found")
             case _:
                 return refusal("The server is overloaded. Please try again later.", 503, code="server_error")
 

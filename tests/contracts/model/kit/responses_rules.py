@@ -234,8 +234,8 @@ def json_is_asked_for(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
 
 
 EFFORT_SOURCES = (
-    "opencode#26268, celeste-python#368 (up to 5.5); letta-code#3877 (5.6); inspect_ai#5254 (6 Astra); help.openai.com/articles/20001600"
-    " (6 Luna); home-generative-agent v3.46.0-beta.1 (6.1 Sol); developers.openai.com/api/docs/guides/latest-model/gpt-6.2-astra"
+    "anomalyco/opencode#26268, withceleste/celeste-python#368 (up to 5.5); livekit/agents#7169 (5.6); UKGovernmentBEIS/inspect_ai#5254 (6 Astra); help.openai.com/articles/20001600"
+    " (6 Luna); goruck/home-generative-agent v3.46.0-beta.1 (6.1 Sol); developers.openai.com/api/docs/guides/latest-model/gpt-6.2-astra"
 )
 _SOURCES: tuple[tuple[Check, str], ...] = (
     (known_model, "openai/types/shared/responses_model.py"),
@@ -244,10 +244,10 @@ _SOURCES: tuple[tuple[Check, str], ...] = (
         efforts_of_the_model,
         EFFORT_SOURCES,
     ),
-    (no_sampling_while_reasoning, "developers.openai.com/api/docs/guides/deployment-checklist; litellm#39631"),
-    (encrypted_content_of_reasoning_models, "OpenHands/software-agent-sdk#1208; pydantic-ai#3332"),
+    (no_sampling_while_reasoning, "developers.openai.com/api/docs/guides/deployment-checklist; BerriAI/litellm#39631"),
+    (encrypted_content_of_reasoning_models, "OpenHands/software-agent-sdk#1208; pydantic/pydantic-ai#3332"),
     (at_least_16_tokens, "earendil-works/pi#6265"),
-    (keys_are_short, "everruns#1875; openai/types/responses/response_create_params.py (safety_identifier)"),
+    (keys_are_short, "everruns/everruns#1875; openai/types/responses/response_create_params.py (safety_identifier)"),
     (call_ids_are_short, "can1357/oh-my-pi#457"),
     (at_most_128_tools, "anomalyco/opencode#4909"),
     (
@@ -258,10 +258,10 @@ _SOURCES: tuple[tuple[Check, str], ...] = (
         chosen_tools_exist,
         "openai/types/responses/tool_choice_allowed_param.py; developers.openai.com/api/docs/guides/function-calling",
     ),
-    (item_ids_are_stored, "langchain#38372; openclaw#84904; vercel/ai#7543; anomalyco/opencode#7724"),
-    (encrypted_content_is_its_items, "openclaw#90425; dotnet/extensions#7629; openai/codex#8145"),
+    (item_ids_are_stored, "langchain-ai/langchain#38372; openclaw/openclaw#84904; vercel/ai#7543; anomalyco/opencode#7724"),
+    (encrypted_content_is_its_items, "openclaw/openclaw#90425; dotnet/extensions#7629; openai/codex#8145"),
     (reasoning_is_followed_by_its_item, "continuedev/continue#8933; vercel/ai#7099"),
-    (each_call_has_its_output, "CLIProxyAPI#2368; continuedev/continue#10092"),
+    (each_call_has_its_output, "router-for-me/CLIProxyAPI#2368; continuedev/continue#10092"),
     (call_ids_are_unique, "openai/types/responses/response_function_tool_call_param.py (call_id: the unique ID)"),
     (images_are_addresses, "openai/types/responses/response_input_image_param.py"),
     (json_is_asked_for, "developers.openai.com/api/docs/guides/structured-outputs (JSON mode)"),

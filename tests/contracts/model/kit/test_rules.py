@@ -5,25 +5,34 @@ from __future__ import annotations
 import pytest
 
 from tests.contracts.model.kit.anthropic_models import BINDING_BETA
-from tests.contracts.model.kit.bad_requests import BAD_REQUESTS, OPUS, Change, taken
+from tests.contracts.model.kit.bad_requests import BAD_REQUESTS, OPUS, Case, Change, taken
+from tests.contracts.model.kit.bad_responses import BAD_RESPONSES, taken_by_responses
+from tests.contracts.model.kit.openai_responses import PROVIDERS as RESPONSES
 from tests.contracts.model.kit.rules import first_broken
 from tests.contracts.model.kit.server import Provider
 from tests.contracts.model.kit.test_kit import PROVIDERS
 
+BAD = (*BAD_REQUESTS, *BAD_RESPONSES)
+
+
+def good(provider: Provider) -> Case:
+    """A request that the provider takes."""
+    return taken_by_responses(provider) if provider in RESPONSES else taken(provider)
+
 
 @pytest.mark.parametrize("provider", PROVIDERS, ids=lambda each: each.name)
 def test_a_good_request_breaks_no_rule(provider: Provider) -> None:
-    case = taken(provider)
+    case = good(provider)
     assert first_broken(provider.rules, case.asked, case.memory) is None
 
 
 @pytest.mark.parametrize(
     ("provider", "name", "change"),
-    BAD_REQUESTS,
-    ids=[f"{provider.name}-{name}-{number}" for number, (provider, name, _) in enumerate(BAD_REQUESTS)],
+    BAD,
+    ids=[f"{provider.name}-{name}-{number}" for number, (provider, name, _) in enumerate(BAD)],
 )
 def test_a_bad_request_breaks_its_rule(provider: Provider, name: str, change: Change) -> None:
-    case = taken(provider)
+    case = good(provider)
     change(case)
     broken = first_broken(provider.rules, case.asked, case.memory)
     assert broken is not None
@@ -32,7 +41,8 @@ def test_a_bad_request_breaks_its_rule(provider: Provider, name: str, change: Ch
 
 def test_every_rule_has_a_bad_request() -> None:
     rules = {rule.name for provider in PROVIDERS for rule in provider.rules}
-    assert rules == {name for _, name, _ in BAD_REQUESTS}
+    assert rules == {name for _, name, _ in BAD}
+    assert {rule.name for provider in RESPONSES for rule in provider.rules} == {name for _, name, _ in BAD_RESPONSES}
 
 
 def test_blocks_that_are_bound_elsewhere_are_dropped_if_that_is_asked_for() -> None:

@@ -20,11 +20,11 @@ from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescrip
 logger = logging.getLogger(__name__)
 
 _REFUSED = {
-    # Summaries are for verified organisations (openai-cookbook#2271).
+    # Summaries are for verified organisations (openai/openai-cookbook#2271).
     "summary": re.compile(r"reasoning[ ._]summar", re.IGNORECASE),
-    # "Unsupported value: 'minimal' is not supported with the 'gpt-5.1' model." (openai-agents-python#2089)
+    # "Unsupported value: 'minimal' is not supported with the 'gpt-5.1' model." (openai/openai-agents-python#2089)
     "effort": re.compile(r"reasoning[._]effort|value: '(?:none|minimal|low|medium|high|xhigh|max)'", re.IGNORECASE),
-    # "Unsupported parameter: 'temperature' is not supported with this model." (litellm#39631)
+    # "Unsupported parameter: 'temperature' is not supported with this model." (BerriAI/litellm#39631)
     "sampling": re.compile(r"'(?:temperature|top_logprobs|logprobs)'|output_text\.logprobs", re.IGNORECASE),
     # "Unsupported parameter: 'text.verbosity' is not supported with this model."
     "verbosity": re.compile(r"verbosity", re.IGNORECASE),

@@ -129,7 +129,7 @@ def as_native(items: Sequence[ResponseItem], *, provider: str, model: str) -> Na
     """The items as they go back; None where our own form says the same.
 
     Reasoning goes back by its id with its encrypted content, which belongs to this id. Reasoning without it, and the ids of all other
-    items, would be looked up among stored responses and refused (langchain#38372, opencode#7724). Reasoning must be followed by the item
+    items, would be looked up among stored responses and refused (langchain-ai/langchain#38372, anomalyco/opencode#7724). Reasoning must be followed by the item
     that it led to, so that reasoning at the end of an unfinished reply stays away. So does a reply with a call that was cut off.
     """
     if any(each.kind == "function_call" and not _sound(json_text(each.item, "arguments")) for each in items):

@@ -24,12 +24,12 @@ from hibernaut.schemas.llm_config import JsonSchemaResponseFormat, LLMConfig, Re
 from hibernaut.schemas.message import Message, ToolReturn
 
 LEAST_OUTPUT = 16
-"""Fewer `max_output_tokens` are refused (pi#6265)."""
+"""Fewer `max_output_tokens` are refused (earendil-works/pi#6265)."""
 LONGEST_CACHE_KEY, LONGEST_USER = 64, 128
-"""Characters of `prompt_cache_key` (everruns#1875) and of `safety_identifier` (types/responses/response_create_params.py)."""
+"""Characters of `prompt_cache_key` (everruns/everruns#1875) and of `safety_identifier` (types/responses/response_create_params.py)."""
 MOST_LOGPROBS = 20
 MOST_TOOLS = 128
-"""More are refused (opencode#4909)."""
+"""More are refused (anomalyco/opencode#4909)."""
 _DETAILS = ("low", "high", "auto", "original")
 
 
@@ -141,7 +141,7 @@ def _tool(tool: ToolSpec) -> JsonObject:
 
 
 def _flat(turn: AssistantTurn) -> list[JsonObject]:
-    """A turn in our form, without item ids: those of a reply that is not stored are refused (langchain#38372, opencode#7724)."""
+    """A turn in our form, without item ids: those of a reply that is not stored are refused (langchain-ai/langchain#38372, anomalyco/opencode#7724)."""
     said = _said(turn.rows)
     sent: list[JsonObject] = [{"type": "message", "role": "assistant", "content": said}] if said else []
     sent += [

@@ -46,7 +46,7 @@ def _efforts(weakest: str, strongest: str, *, without: Sequence[str] = ()) -> tu
 
 
 def _since_5_1(strongest: str) -> tuple[str, ...]:
-    """GPT-5.1 put `none` in the place of `minimal` (openai-agents-python#2089)."""
+    """GPT-5.1 put `none` in the place of `minimal` (openai/openai-agents-python#2089)."""
     return _efforts("none", strongest, without=("minimal",))
 
 
@@ -55,29 +55,29 @@ _NEWER = ModelOptions(_efforts("low", "high"))
 _TABLE: tuple[tuple[re.Pattern[str], ModelOptions], ...] = tuple(
     (re.compile(pattern), options)
     for pattern, options in (
-        # Not a reasoning model, and no encrypted reasoning (pydantic-ai#3332).
+        # Not a reasoning model, and no encrypted reasoning (pydantic/pydantic-ai#3332).
         (r"gpt-5-chat", _PLAIN),
-        # The chat variants take one effort (opencode#26268, from the API's own refusals).
+        # The chat variants take one effort (anomalyco/opencode#26268, from the API's own refusals).
         (r"gpt-5\.\d-chat", ModelOptions(("medium",))),
         # learn.microsoft.com, ReasoningEffort: before 5.1 no `none`; `parallel_tool_calls` as on Chat Completions.
         (r"o\d", ModelOptions(_efforts("low", "high"), parallel=False)),
         (r"gpt-oss", ModelOptions(_efforts("low", "high"))),
         # "defaults to (and only supports) high" (learn.microsoft.com, ReasoningEffort).
         (r"gpt-5-pro", ModelOptions(("high",), verbosity=True)),
-        # celeste-python#368, opencode#26268; of later Pro models no source says more.
+        # withceleste/celeste-python#368, anomalyco/opencode#26268; of later Pro models no source says more.
         (r"gpt-5\.\d-pro", ModelOptions(_efforts("medium", "xhigh"), verbosity=True)),
-        # opencode#26268; `xhigh` since 5.1-codex-max (learn.microsoft.com, ReasoningEffort).
+        # anomalyco/opencode#26268; `xhigh` since 5.1-codex-max (learn.microsoft.com, ReasoningEffort).
         (r"gpt-5(\.1)?-codex(?!-max)", _NEWER),
         (r"gpt-5\.\d-codex", ModelOptions(_efforts("low", "xhigh"))),
-        # celeste-python#368, opencode#26268.
+        # withceleste/celeste-python#368, anomalyco/opencode#26268.
         (r"gpt-5\.1", ModelOptions(_since_5_1("high"), verbosity=True)),
         (r"gpt-5\.[2-5]", ModelOptions(_since_5_1("xhigh"), verbosity=True)),
-        # opencode#36141, letta-code#3877: "none, low, medium, high, xhigh, and max".
+        # anomalyco/opencode#36141, livekit/agents#7169.
         (r"gpt-5\.\d", ModelOptions(_since_5_1("max"), verbosity=True)),
         (r"gpt-5", ModelOptions(_efforts("minimal", "high"), verbosity=True)),
         # help.openai.com/articles/20001600 (Luna), apidog.com/blog/gpt-6-1-terra-api, openrouter.ai model-migrations/gpt-6.
         (r"gpt-6-(sol|luna)|gpt-6\.1-terra", ModelOptions(_since_5_1("max"), verbosity=True)),
-        # `none` is refused: inspect_ai#5254 (Astra), home-generative-agent v3.46.0-beta.1 (6.1 Sol), guides/latest-model (6.2).
+        # `none` is refused: UKGovernmentBEIS/inspect_ai#5254 (Astra), goruck/home-generative-agent v3.46.0-beta.1 (6.1 Sol), guides/latest-model (6.2).
         (r"gpt-6", ModelOptions(_efforts("low", "max"), verbosity=True)),
         (r"(chat)?gpt-[34]", _PLAIN),
         (r"(chat)?gpt-|chat-latest", _NEWER),
