@@ -48,7 +48,6 @@ KNOWN_FAILURES: dict[str, dict[str, int]] = {
         "warm_after_an_edit": 5,
     },
     "ollama": {
-        "window": 8,
         "warm_after_an_edit": 13,
     },
     "vllm": {

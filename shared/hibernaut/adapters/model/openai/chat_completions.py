@@ -8,6 +8,7 @@ from collections.abc import Callable
 from hibernaut.adapters.model.context_windows import ContextWindows, Limits, ProviderPlace
 from hibernaut.adapters.model.dialects import OPENAI, Dialect, dialect_at
 from hibernaut.adapters.model.openai import openai_messages, openai_replies
+from hibernaut.adapters.model.openai.ollama_list import ollama_rows, warn_of_windows
 from hibernaut.adapters.model.openai.openai_replies import ChatAsked
 from hibernaut.adapters.model.provider_client import ProviderCall, ProviderClient, fixed
 from hibernaut.adapters.model.provider_errors import refuses_streams
@@ -55,8 +56,11 @@ class OpenAIModel:
         self._dialect = dialect or dialect_at(url)
         self._windows = windows
         self._place = ProviderPlace(name, self._dialect.kind if dialect else "openai", bare_address(url))
-        self._client = ProviderClient(name, url, fixed({"Authorization": f"Bearer {api_key or 'none'}"}))
+        headers = fixed({"Authorization": f"Bearer {api_key or 'none'}"})
+        self._client = ProviderClient(name, url, headers)
+        self._root = ProviderClient(name, url.removesuffix(self._dialect.path), headers)
         self._whole_only: set[str] = set()
+        self._warned = False
 
     def complete(
         self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None, on_open: OnOpen | None = None
@@ -134,6 +138,8 @@ class OpenAIModel:
     def _listed(self) -> list[JsonObject]:
         if self._dialect.listing == "none":
             return []
+        if self._dialect.listing == "tags":
+            return self._ollamas()
         try:
             with self._client.call() as call, call.get("/models", LIST_SECONDS) as answer:
                 body = answer.json(LARGEST_LIST)
@@ -145,6 +151,16 @@ class OpenAIModel:
             if isinstance(rows, list)
             else []
         )
+
+    def _ollamas(self) -> list[JsonObject]:
+        """Ollama's models. What limits their windows is logged once."""
+        try:
+            with self._root.call() as call:
+                rows = ollama_rows(call)
+        except ModelError:
+            return []
+        self._warned = self._warned or warn_of_windows(self._place.name, rows)
+        return rows
 
 
 def _named(row: JsonObject) -> JsonObject:
