@@ -12,17 +12,22 @@ from hibernaut.adapters.secrets.environment import EnvironmentSecrets
 from hibernaut.domain.redaction import MARK, SHORTEST, Redaction, bare_address
 from hibernaut.ports.model import ModelRequest
 from hibernaut.schemas.errors import ModelBadRequest
+from tests.support.provider_http import ScriptedServer
 from tests.support.provider_servers import ScriptedOpenAI
+from tests.support.responses_server import ScriptedResponses
 from tests.support.rows import Rows
 
 KEY, PASSWORD = "pk_live_9f8e7d6c", "hush/hush!"
 secret = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=SHORTEST, max_size=20)
 
 
-def test_an_error_that_repeats_the_key_or_the_addresss_password_does_not_show_them() -> None:
-    with ScriptedOpenAI(models=[{"id": "gpt-9"}]) as server:
+@pytest.mark.parametrize(("wire", "scripted"), [("chat", ScriptedOpenAI), ("responses", ScriptedResponses)])
+def test_an_error_that_repeats_the_key_or_the_addresss_password_does_not_show_them(
+    wire: str, scripted: type[ScriptedServer]
+) -> None:
+    with scripted(models=[{"id": "gpt-9"}]) as server:
         url = server.url.replace("://", "://ann:hush%2Fhush%21@")
-        catalogue = Catalogue(EnvironmentSecrets({"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": url}))
+        catalogue = Catalogue(EnvironmentSecrets({"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": url, "OPENAI_WIRE": wire}))
         config = catalogue.config("openai/gpt-9")
         message = f"Incorrect: {KEY} at {url} ({PASSWORD})"
         server.says(status=400, body={"error": {"message": message}})

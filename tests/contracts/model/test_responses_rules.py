@@ -55,7 +55,7 @@ def server() -> Iterator[ResponsesServer]:
         yield made
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=STEPS, choices=st.lists(CHOICES, min_size=5, max_size=5), pictured=st.booleans())
 def test_no_request_breaks_a_rule(server: ResponsesServer, steps: list[Any], choices: list[Any], pictured: bool) -> None:
     """A conversation whose model, effort and tools change at any step, streamed or not, and whose calls return images or text."""
