@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from tests.contracts.model.kit.plays import ModelSpeech, Speak, Think, ToolUse
@@ -23,13 +23,16 @@ BYTES_PER_TOKEN = 4
 class Traits:
     """How a server's replies look where servers differ.
 
-    `thoughts`: the member that holds the model's thoughts, `<think>` in the text, or None where there are none. `index`: the number of the
-    first streamed call. `ids`: whether calls have an id, an empty one or none. `calls_whole`: a call comes in one piece. `usage`: where
-    it stands. `errors`: the form of an error's body. `call_id`: makes the id of the nth call. `signs`: each step's first call is signed.
+    `thoughts`: the member that holds the model's thoughts, `<think>` in the text, or None where there are none. `index`: the number of
+    the first streamed call (pipecat-ai/pipecat#4987: 1 behind LiteLLM), None where there are no numbers (sgl-project/sglang#5661);
+    `counts` False: all have the same (ollama/ollama#15457). `ids`: whether calls have an id, an empty one or none
+    (continuedev/continue#13225). `calls_whole`: a call comes in one piece. `usage`: where it stands. `errors`: the form of an error's
+    body. `call_id`: makes the id of the nth call. `signs`: each step's first call is signed.
     """
 
     thoughts: Literal["reasoning_content", "reasoning", "reasoning_details", "<think>"] | None = None
     index: int | None = 0
+    counts: bool = True
     ids: Literal["given", "empty", "none"] = "given"
     calls_whole: bool = False
     usage: Literal["last", "x_groq", "choice", "top"] = "last"
@@ -42,7 +45,6 @@ class Traits:
     limit_status: int = 429
     keep_alive: bytes = b""
     most_tools: int | None = None
-    extra: Wire = field(default_factory=dict)
 
 
 def refusal(message: str, status: int = 400, *, code: Any = None, param: Any = None) -> ErrorResponse:
@@ -145,7 +147,8 @@ class ChatServer(KitServer, ScriptedOpenAI):
         return bool(wanted.get("include_usage")) or self.traits.errors == "mistral"
 
     def _call_deltas(self, number: int, call: Wire) -> Iterator[bytes]:
-        place = {} if self.traits.index is None else {"index": number + self.traits.index}
+        begin, counts = self.traits.index, self.traits.counts
+        place = {} if begin is None else {"index": begin + (number if counts else 0)}
         if self.traits.calls_whole:
             yield self._delta({"tool_calls": [call | place]})
             return
