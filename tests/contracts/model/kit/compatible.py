@@ -18,6 +18,7 @@ from tests.contracts.model.kit.compatible_rules import (
     MISTRAL_RULES,
     OPENROUTER_RULES,
 )
+from tests.contracts.model.kit.gemini_native import LIMIT
 from tests.contracts.model.kit.ollama import OllamaServer
 from tests.contracts.model.kit.rules import Rule
 from tests.contracts.model.kit.server import KitServer, Provider
@@ -93,6 +94,7 @@ GEMINI = _provider(
         errors="array",
         signs=True,
         calls_whole=True,
+        limit=LIMIT,
         too_long="The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).",
     ),
     GEMINI_RULES,

@@ -15,6 +15,13 @@ from tests.support.gemini_server import GeminiServer, RuleBroken
 from tests.support.provider_http import Recorded, Wire
 
 BYTES_PER_TOKEN = 4
+LIMIT = (
+    "You exceeded your current quota, please check your plan and billing details. For more information on this error, head to: "
+    "https://ai.google.dev/gemini-api/docs/rate-limits. Please retry in 7.00289993s."
+)
+"""The text of a limit per minute, which reads as if the account were empty (google-gemini/gemini-cli#8437, #8883)."""
+RETRY: Wire = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "7s"}
+"""The wait, which is told here and in the text, not in a header."""
 SOURCE = "ai.google.dev/gemini-api/docs (function-calling, thought-signatures, thinking) and ai.google.dev/api/generate-content"
 
 
@@ -23,9 +30,9 @@ def model_of(asked: Recorded) -> str:
     return asked.path.rpartition("/")[2].partition(":")[0]
 
 
-def refusal(asked: Recorded, message: str, status: int = 400, kind: str = "INVALID_ARGUMENT") -> ErrorResponse:
+def refusal(asked: Recorded, message: str, status: int = 400, kind: str = "INVALID_ARGUMENT", **more: Any) -> ErrorResponse:
     """Google's form; an array where a stream was asked for."""
-    error = {"error": {"code": status, "message": message, "status": kind}}
+    error = {"error": {"code": status, "message": message, "status": kind} | more}
     return ErrorResponse(status, [error] if ":stream" in asked.path else error)
 
 
@@ -89,12 +96,12 @@ class NativeGeminiServer(KitServer, GeminiServer):
             case "too_long":
                 return refusal(asked, "The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).")
             case "rate_limit":
-                said = refusal(asked, "You exceeded your current quota. Please retry in 7s.", 429, "RESOURCE_EXHAUSTED")
-                return ErrorResponse(said.status, said.body, {"retry-after": "7"})
+                return refusal(asked, LIMIT, 429, "RESOURCE_EXHAUSTED", details=[RETRY])
             case "wrong_key":
                 return refusal(asked, "API key not valid. Please pass a valid API key.")
             case "no_credit":
-                return refusal(asked, "Your prepayment credits are depleted.", 429, "RESOURCE_EXHAUSTED")
+                text = "Gemini API free tier is not available in your country. Please enable billing on your project."
+                return refusal(asked, text, 400, "FAILED_PRECONDITION")
             case "gone":
                 return refusal(asked, f"models/{self.provider.model} is not found for API version v1beta.", 404, "NOT_FOUND")
             case _:

@@ -15,7 +15,7 @@ KNOWN_FAILURES: dict[str, dict[str, int]] = {
     "openai-responses-gpt-6-astra": {"warm_after_an_edit": 13},
     "openai-responses-gpt-6.2-astra": {"warm_after_an_edit": 13},
     "openai-chat": {
-        "warm_after_an_edit": 1,
+        "warm_after_an_edit": 13,
     },
     "anthropic-claude-opus-5-5": {
         "warm_after_an_edit": 13,
@@ -26,17 +26,22 @@ KNOWN_FAILURES: dict[str, dict[str, int]] = {
     "anthropic-claude-haiku-4-5": {
         "warm_after_an_edit": 13,
     },
+    "gemini": {
+        "rate_limit": 9,
+        "warm_after_an_edit": 13,
+    },
     "deepseek": {
-        "warm_after_an_edit": 5,
+        "warm_after_an_edit": 13,
     },
     "kimi": {
-        "warm_after_an_edit": 5,
+        "warm_after_an_edit": 13,
     },
     "mistral": {
-        "warm_after_an_edit": 12,
+        "warm_after_an_edit": 13,
     },
     "gemini-openai": {
-        "warm_after_an_edit": 5,
+        "rate_limit": 9,
+        "warm_after_an_edit": 13,
     },
     "groq": {
         "warm_after_an_edit": 13,
@@ -45,19 +50,19 @@ KNOWN_FAILURES: dict[str, dict[str, int]] = {
         "warm_after_an_edit": 13,
     },
     "openrouter": {
-        "warm_after_an_edit": 5,
+        "warm_after_an_edit": 13,
     },
     "ollama": {
         "warm_after_an_edit": 13,
     },
     "vllm": {
-        "warm_after_an_edit": 10,
+        "warm_after_an_edit": 13,
     },
     "sglang": {
         "warm_after_an_edit": 13,
     },
     "lmstudio": {
-        "warm_after_an_edit": 10,
+        "warm_after_an_edit": 13,
     },
     "llama.cpp": {
         "warm_after_an_edit": 13,

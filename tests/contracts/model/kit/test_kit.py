@@ -7,14 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.contracts.model.kit import anthropic_messages, compatible, openai_chat, openai_responses
+from tests.contracts.model.kit import anthropic_messages, compatible, gemini_native, openai_chat, openai_responses
 from tests.contracts.model.kit.engine import Engine
 from tests.contracts.model.kit.known_failures import KNOWN_FAILURES
 from tests.contracts.model.kit.scenarios import NEEDS, SCENARIOS
 from tests.contracts.model.kit.server import Provider
 from tests.contracts.model.kit.stage import Stage
 
-PROVIDERS = (*openai_chat.PROVIDERS, *openai_responses.PROVIDERS, *anthropic_messages.PROVIDERS, *compatible.PROVIDERS)
+PROVIDERS = (
+    *openai_responses.PROVIDERS,
+    *openai_chat.PROVIDERS,
+    *anthropic_messages.PROVIDERS,
+    *gemini_native.PROVIDERS,
+    *compatible.PROVIDERS,
+)
 NAMES = {each.__name__ for each in SCENARIOS}
 
 
