@@ -23,9 +23,10 @@ from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.schemas.file import FileStatus, StoredFile
 from hibernaut.schemas.ids import DEFAULT_TENANT
-from hibernaut.services.search.hybrid_search import HybridSearch, SearchScope
-from hibernaut.services.search.search_sources import NoEmbedders, SearchSources
-from hibernaut.store.stores import Stores, stores_over
+from hibernaut.services.search.hybrid_search import SearchScope
+from hibernaut.services.search.search_sources import NoEmbedders
+from hibernaut.store.stores import Stores
+from hibernaut.wiring.run_engine import SearchEngines
 
 SIZE = 10_000_000
 SECONDS_OF_EMBEDDING = 30.0
@@ -41,21 +42,21 @@ class Beside:
     def __init__(self, data: Path) -> None:
         self.table = SqliteTable(data / "hibernaut.db")
         self.index = SqliteMemoryIndex(data / "index.db")
-        self.stores: Stores = stores_over(self.table, DiskBlobs(data / "blobs"), SystemClock(), indexed=True)
-        self.search = HybridSearch(self.stores, self.index, SearchSources(self.stores, NoEmbedders()))
+        self.stores = Stores(self.table, DiskBlobs(data / "blobs"), SystemClock(), indexed=True).of(DEFAULT_TENANT)
+        self.search = SearchEngines(self.index, NoEmbedders()).search(self.stores)
 
     def file(self, file_id: str) -> StoredFile:
-        file = self.stores.files.get(DEFAULT_TENANT, file_id)
+        file = self.stores.files.get(file_id)
         assert file is not None
         return file
 
     def finds(self, folder_id: str, word: str) -> bool:
         """Whether a search has the word and has looked at everything that is stored."""
-        searched = self.search.passages(DEFAULT_TENANT, SearchScope("file", (folder_id,)), word, mode="fts")
+        searched = self.search.passages(SearchScope("file", (folder_id,)), word, mode="fts")
         return bool(searched.hits) and not searched.incomplete and word in searched.hits[0].record.text
 
     def knows_all_words(self) -> bool:
-        return not self.stores.unindexed.new(DEFAULT_TENANT, "file", 1)
+        return not self.stores.unindexed.new("file", 1)
 
 
 def main() -> None:

@@ -23,11 +23,11 @@ from hibernaut.ports.embedder import Vector
 from hibernaut.schemas.ids import DEFAULT_TENANT
 from hibernaut.schemas.llm_config import EmbeddingConfig
 from hibernaut.schemas.passage import Archive, Passage
-from hibernaut.services.search.hybrid_search import HybridSearch, SearchScope
+from hibernaut.services.search.hybrid_search import SearchScope
 from hibernaut.services.search.index_poll_worker import IndexPollWorker
-from hibernaut.services.search.indexing import Indexing
-from hibernaut.services.search.search_sources import SearchSources
-from hibernaut.store.stores import stores_over
+from hibernaut.store.stores import Stores
+from hibernaut.wiring.index_feed import indexing_of
+from hibernaut.wiring.run_engine import SearchEngines
 
 ARCHIVE = "archive-00000000-0000-4000-8000-000000000001"
 CONFIG = EmbeddingConfig(embedding_endpoint_type="test", embedding_model="drawn", embedding_dim=384)
@@ -66,14 +66,12 @@ class Memory:
     def __init__(self, folder: Path) -> None:
         self.table = SqliteTable(folder / "table.db")
         self.index = SqliteMemoryIndex(folder / "index.db")
-        self.stores = stores_over(self.table, DiskBlobs(folder / "blobs"), SystemClock(), indexed=True)
-        sources = SearchSources(self.stores, Drawn())
-        self.search = HybridSearch(self.stores, self.index, sources)
-        self.pump = IndexPollWorker(
-            self.stores.unindexed, Indexing(self.table, self.stores, self.index, sources), [DEFAULT_TENANT]
-        )
+        all_stores = Stores(self.table, DiskBlobs(folder / "blobs"), SystemClock(), indexed=True)
+        self.stores = all_stores.of(DEFAULT_TENANT)
+        self.search = SearchEngines(self.index, Drawn()).search(self.stores)
+        self.pump = IndexPollWorker(all_stores.outbox, indexing_of(all_stores, self.index, Drawn()), [DEFAULT_TENANT])
         archive = Archive(id=ARCHIVE, name="bench", embedding_config=CONFIG, created_at=START)
-        self.stores.writer.write(*self.stores.passages.make(DEFAULT_TENANT, archive))
+        self.stores.writer.write(*self.stores.passages.make(archive))
         self.drawn = random.Random(1)
         self.count = 0
 
@@ -86,7 +84,7 @@ class Memory:
             passages.append(
                 Passage(id=name, text=self.text(60), archive_id=ARCHIVE, created_at=START + timedelta(seconds=self.count))
             )
-        self.stores.writer.write(*self.stores.passages.add(DEFAULT_TENANT, ARCHIVE, passages))
+        self.stores.writer.write(*self.stores.passages.add(ARCHIVE, passages))
 
     def grow(self, to: int) -> None:
         while self.count < to:
@@ -97,7 +95,7 @@ class Memory:
         return " ".join(self.drawn.choices(WORDS, k=words))
 
     def look(self) -> None:
-        if len(self.search.passages(DEFAULT_TENANT, SearchScope("passage", (ARCHIVE,)), self.text(6), limit=10).hits) != 10:
+        if len(self.search.passages(SearchScope("passage", (ARCHIVE,)), self.text(6), limit=10).hits) != 10:
             raise SystemExit("a search found less than it had to")
 
     def close(self) -> None:

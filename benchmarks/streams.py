@@ -111,20 +111,21 @@ def long_run(found: list[str]) -> Callable[[Path], None]:
     def prepare(data: Path) -> None:
         from hibernaut.schemas.agent import CreateAgentRequest
         from hibernaut.schemas.events import DeltaEvent
+        from hibernaut.schemas.ids import DEFAULT_TENANT
         from hibernaut.schemas.send import LettaStreamingRequest
         from hibernaut.schemas.stop import StopReason
         from hibernaut.services.runs.sending import SendRequest
-        from hibernaut.wiring.api_services import services_over
+        from hibernaut.wiring.api_services import services_of
         from hibernaut.wiring.embedded import Embedded
         from hibernaut.wiring.settings import EmbeddedSettings
 
-        tenant = "default"
         with Embedded(EmbeddedSettings(data=data)) as house:
-            services = services_over(house.stores, house.host, house.models, house.chain)
-            agent = services.agents.creation.create(tenant, CreateAgentRequest())
+            stores = house.stores.of(DEFAULT_TENANT)
+            services = services_of(house.stores, house.host, house.models, house.engines).of(DEFAULT_TENANT)
+            agent = services.agents.creation.create(CreateAgentRequest())
             body = LettaStreamingRequest(input="hello", stream_tokens=True)
             run_id = services.sending.accept(
-                tenant, SendRequest(agent.id, body, "send_message_streaming", "long", background=True)
+                SendRequest(agent.id, body, "send_message_streaming", "long", background=True)
             ).run_id
             at = house.host.clock.now()
             message_id = house.host.ids.new("message")
@@ -132,8 +133,8 @@ def long_run(found: list[str]) -> Callable[[Path], None]:
                 piece = DeltaEvent(
                     message_type="assistant_message", message_id=message_id, step_id="", index=0, text=f" word {number}", at=at
                 )
-                house.stores.writer.write(house.stores.runs.put_events(tenant, run_id, number, [piece], at))
-            services.endings.end(tenant, run_id, StopReason.CANCELLED)
+                stores.writer.write(stores.runs.put_events(run_id, number, [piece], at))
+            services.endings.end(run_id, StopReason.CANCELLED)
             found.append(run_id)
 
     return prepare

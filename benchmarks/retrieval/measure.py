@@ -22,9 +22,9 @@ from hibernaut.schemas.passage import Archive, Passage
 from hibernaut.schemas.search import SearchMode
 from hibernaut.services.search.hybrid_search import HybridSearch, SearchScope
 from hibernaut.services.search.index_poll_worker import IndexPollWorker
-from hibernaut.services.search.indexing import Indexing
-from hibernaut.services.search.search_sources import SearchSources
-from hibernaut.store.stores import Stores, stores_over
+from hibernaut.store.stores import Stores, TenantStores
+from hibernaut.wiring.index_feed import indexing_of
+from hibernaut.wiring.run_engine import SearchEngines
 
 ARCHIVE = "archive-00000000-0000-4000-8000-000000000001"
 DEEPEST = 10
@@ -55,7 +55,7 @@ class Remembering:
 class Archived:
     """Texts as passages of an archive."""
 
-    stores: Stores
+    stores: TenantStores
     search: HybridSearch
     without_index: HybridSearch
     table: SqliteTable
@@ -80,29 +80,28 @@ class Archived:
 
     def _places(self, search: HybridSearch, question: Question, mode: SearchMode, limit: int) -> list[int]:
         where = SearchScope("passage", (ARCHIVE,))
-        return [
-            _number(hit.record.id) for hit in search.passages(DEFAULT_TENANT, where, question.text, mode=mode, limit=limit).hits
-        ]
+        return [_number(hit.record.id) for hit in search.passages(where, question.text, mode=mode, limit=limit).hits]
 
 
 def archived(folder: Path, index: MemoryIndex, embedders: Embedders, texts: Sequence[str], *, waiting: int = 0) -> Archived:
     """One of so many texts (`waiting`; 0: none) waits for the index."""
     table, clock = SqliteTable(folder / "table.db"), SystemClock()
-    stores = stores_over(table, DiskBlobs(folder / "blobs"), clock, indexed=True)
-    sources = SearchSources(stores, embedders)
+    all_stores = Stores(table, DiskBlobs(folder / "blobs"), clock, indexed=True)
+    stores = all_stores.of(DEFAULT_TENANT)
     archive = Archive(id=ARCHIVE, name="corpus", embedding_config=embedders.default(), created_at=START)
-    stores.writer.write(*stores.passages.make(DEFAULT_TENANT, archive))
+    stores.writer.write(*stores.passages.make(archive))
     late = [number for number in range(len(texts)) if waiting and number % waiting == 0]
     _write(stores, texts, [number for number in range(len(texts)) if number not in set(late)])
-    IndexPollWorker(stores.unindexed, Indexing(table, stores, index, sources), [DEFAULT_TENANT]).drain()
+    IndexPollWorker(all_stores.outbox, indexing_of(all_stores, index, embedders), [DEFAULT_TENANT]).drain()
     _write(stores, texts, late)
-    return Archived(stores, HybridSearch(stores, index, sources), HybridSearch(stores, None, sources), table)
+    with_index, without = SearchEngines(index, embedders), SearchEngines(None, embedders)
+    return Archived(stores, with_index.search(stores), without.search(stores), table)
 
 
-def _write(stores: Stores, texts: Sequence[str], numbers: Sequence[int]) -> None:
+def _write(stores: TenantStores, texts: Sequence[str], numbers: Sequence[int]) -> None:
     for number in numbers:
         passage = Passage(id=_name(number), text=texts[number], archive_id=ARCHIVE, created_at=START + timedelta(minutes=number))
-        stores.writer.write(*stores.passages.add(DEFAULT_TENANT, ARCHIVE, [passage]))
+        stores.writer.write(*stores.passages.add(ARCHIVE, [passage]))
 
 
 def _name(number: int) -> str:

@@ -7,20 +7,20 @@ from functions.log import log
 from hibernaut.schemas.base import JsonObject
 from hibernaut.services.steps.step_lease import AdvanceResult
 from hibernaut.wiring import aws
-from hibernaut.wiring.run_engine import RunEngine
+from hibernaut.wiring.run_engine import RunEngines
 
 
-def handler(event: JsonObject, context: LambdaContext, chain: RunEngine | None = None) -> Receipt:
+def handler(event: JsonObject, context: LambdaContext, engines: RunEngines | None = None) -> Receipt:
     """Raises: Retryable, StepFailed."""
     beat = Heartbeat.model_validate(event)
-    chain = chain or aws.chain()  # what cannot be built is the deployment's fault, not the step's
+    engines = engines or aws.engines()  # what cannot be built is the deployment's fault, not the step's
     with faults_named(beat.run_id):
+        chain = engines.of(beat.tenant)
         if beat.deny:
-            denied_by = chain.approvals.deny_overdue(beat.tenant, beat.run_id)
+            denied_by = chain.approvals.deny_overdue(beat.run_id)
             log().info("approval overdue", extra={"run_id": beat.run_id, "denied_by": denied_by})
             return receipt_of(beat, AdvanceResult("finished", 0))
         advanced = chain.turns.advance(
-            beat.tenant,
             beat.run_id,
             time_left=lambda: context.get_remaining_time_in_millis() / 1000,
             drop=beat.drop,

@@ -7,18 +7,18 @@ from functions.log import log
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.stop import StopReason
-from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.wiring import aws
+from hibernaut.wiring.run_engine import RunEngines
 
 
-def handler(event: JsonObject, context: LambdaContext, endings: RunTermination | None = None) -> JsonObject:
+def handler(event: JsonObject, context: LambdaContext, engines: RunEngines | None = None) -> JsonObject:
     """A run that has ended, or that there is not, is left alone. Raises: Retryable, StepFailed."""
     beat = Heartbeat.model_validate(event)
     fields = {"run_id": beat.run_id, "error": beat.error, "request_id": context.aws_request_id}
-    endings = endings or aws.endings()
+    engines = engines or aws.engines()
     with faults_named(beat.run_id):
         try:
-            endings.end(beat.tenant, beat.run_id, StopReason.ERROR)
+            engines.of(beat.tenant).endings.end(beat.run_id, StopReason.ERROR)
         except NotFound:
             log().warning("no such run to close", extra=fields)
         else:

@@ -44,7 +44,8 @@ def _told(records: list[JsonObject], feed: IndexFeed, context: LambdaContext) ->
 
 def _built(tenant: str, feed: IndexFeed) -> JsonObject:
     """Whether an index that is built anew knows everything again, and how many pointers stand, those of new things among them."""
-    return {"whole": feed.reindexing.end(tenant), "left": feed.reindexing.left(tenant)}
+    building = feed.reindexing.of(tenant)
+    return {"whole": building.end(), "left": building.left()}
 
 
 def _counted(taken: IndexedBatch) -> JsonObject:

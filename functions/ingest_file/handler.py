@@ -9,14 +9,15 @@ from functions.events import LambdaContext
 from functions.log import log
 from hibernaut.schemas.base import JsonObject
 from hibernaut.services.files.ingestion import Ingestion
+from hibernaut.services.per_tenant import PerTenant
 from hibernaut.store import keys
 from hibernaut.wiring import aws
 
 
-def handler(event: JsonObject, context: LambdaContext, ingestion: Ingestion | None = None) -> JsonObject:
+def handler(event: JsonObject, context: LambdaContext, ingestion: PerTenant[Ingestion] | None = None) -> JsonObject:
     """Raises: whatever keeps the file from being read now; Lambda calls again, and the sweep takes it up after that."""
     tenant, file_id = _named(event)
-    (ingestion or aws.ingestion()).process(tenant, file_id)
+    (ingestion or aws.ingestion()).of(tenant).process(file_id)
     log().info("file read", extra={"file_id": file_id, "request_id": context.aws_request_id})
     return {"tenant": tenant, "file_id": file_id}
 

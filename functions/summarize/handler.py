@@ -5,16 +5,17 @@ from __future__ import annotations
 from functions.events import Heartbeat, LambdaContext, Receipt, faults_named, receipt_of
 from functions.log import log
 from hibernaut.schemas.base import JsonObject
-from hibernaut.services.turns.compaction import Compaction
 from hibernaut.wiring import aws
+from hibernaut.wiring.run_engine import RunEngines
 
 
-def handler(event: JsonObject, context: LambdaContext, compactions: Compaction | None = None) -> Receipt:
+def handler(event: JsonObject, context: LambdaContext, engines: RunEngines | None = None) -> Receipt:
     """Raises: Retryable, StepFailed."""
     beat = Heartbeat.model_validate(event)
-    compactions = compactions or aws.compactions()
+    engines = engines or aws.engines()
     with faults_named(beat.run_id):
-        advanced = compactions.compact(beat.tenant, beat.run_id, time_left=lambda: context.get_remaining_time_in_millis() / 1000)
+        compactions = engines.of(beat.tenant).compactions
+        advanced = compactions.compact(beat.run_id, time_left=lambda: context.get_remaining_time_in_millis() / 1000)
     fields = {"run_id": beat.run_id, "next": advanced.next, "request_id": context.aws_request_id}
     log().info("window compacted", extra=fields)
     return receipt_of(beat, advanced)

@@ -21,7 +21,7 @@ def handler(event: JsonObject, context: LambdaContext, sweep: Sweep | None = Non
         fields: JsonObject = {"started": swept.started, "closed": swept.closed, "scheduled_at": event.get("at")}
     else:
         run = Heartbeat.model_validate_json(failed["input"])
-        swept = sweep.take_up_one(run.tenant, run.run_id, after=takings(failed["name"]))
+        swept = sweep.of(run.tenant).take_up_one(run.run_id, after=takings(failed["name"]))
         fields = {"started": swept.started, "closed": swept.closed, "run_id": run.run_id, "status": failed["status"]}
     log().info("runs swept", extra={**fields, "request_id": context.aws_request_id})
     return {"started": swept.started, "closed": swept.closed}

@@ -22,8 +22,9 @@ from hibernaut.schemas.passage import CreateArchive
 from hibernaut.schemas.run import RunOptions, StoredRun
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.schemas.tool import ToolCreate
+from hibernaut.services.per_tenant import PerTenant
 from hibernaut.store.runs import RunState
-from hibernaut.wiring.api_services import services_over
+from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides
 from hibernaut.wiring.settings import EmbeddedSettings
 
@@ -38,6 +39,7 @@ class Records:
     """`ids` fill the places in routes: `{agent_id}`, and `$agent` for a cursor in the middle of a list."""
 
     embedded: Embedded
+    all_services: PerTenant[Services]
     services: Services
     ids: dict[str, str]
 
@@ -47,22 +49,22 @@ class Records:
 
     def forget(self) -> None:
         """What a warm process keeps of windows, as if it had just begun."""
-        self.embedded.stores.window_ids._kept._things.clear()
+        self.embedded.stores._window_ids._things.clear()
 
     def fill(self, size: int) -> None:
         """`size` of everything; the first agent has all conversations and runs, the first block and folder all agents."""
-        services, stores = self.services, self.embedded.stores
-        agent_id = services.agents.creation.create(TENANT, CreateAgentRequest(name="first")).id
-        agent = stores.agents.get(TENANT, agent_id)
-        head = stores.conversations.head(TENANT, agent_id)
-        block = services.blocks.create(TENANT, CreateBlock(label="human", value="Ann"))
-        tool = services.tools.save(TENANT, ToolCreate(source_code=SOURCE))
-        folder = services.folders.create(TENANT, CreateFolder(name="first"))
-        archive = services.archives.create(TENANT, CreateArchive(name="first"))
-        thread = services.conversations.openings.create(TENANT, agent_id, CreateConversation())
-        record = stores.conversation_records.get(TENANT, thread.id)
-        thread_head = stores.conversations.head(TENANT, thread.id)
-        stored_archive = stores.archives.get(TENANT, archive.id)
+        services, stores = self.services, self.embedded.stores.of(TENANT)
+        agent_id = services.agents.creation.create(CreateAgentRequest(name="first")).id
+        agent = stores.agents.get(agent_id)
+        head = stores.conversations.head(agent_id)
+        block = services.blocks.create(CreateBlock(label="human", value="Ann"))
+        tool = services.tools.save(ToolCreate(source_code=SOURCE))
+        folder = services.folders.create(CreateFolder(name="first"))
+        archive = services.archives.create(CreateArchive(name="first"))
+        thread = services.conversations.openings.create(agent_id, CreateConversation())
+        record = stores.conversation_records.get(thread.id)
+        thread_head = stores.conversations.head(thread.id)
+        stored_archive = stores.archives.get(archive.id)
         assert agent is not None
         assert head is not None
         assert record is not None
@@ -75,20 +77,18 @@ class Records:
             for name in made:
                 made[name].append(ids[name])
             changes += [
-                *stores.agents.create(TENANT, copied(agent, ids["agent"], self._now(), name=f"agent {number}"), "t"),
-                stores.conversations.create_head(
-                    TENANT, head.model_copy(update={"id": ids["agent"], "agent_id": ids["agent"]}), "t"
-                ),
-                *stores.blocks.create(TENANT, copied(block, ids["block"], self._now()), "t"),
-                *stores.tools.create(TENANT, copied(tool, ids["tool"], self._now(), name=f"knock_{number}"), "t"),
-                *stores.folders.create(TENANT, copied(folder, ids["folder"], self._now(), name=f"folder {number}"), "t"),
-                *stores.passages.make(TENANT, copied(stored_archive, ids["archive"], self._now(), name=f"archive {number}")),
-                *stores.conversation_records.create(TENANT, copied(record, ids["conversation"], self._now()), "t")[:2],
+                *stores.agents.create(copied(agent, ids["agent"], self._now(), name=f"agent {number}"), "t"),
+                stores.conversations.create_head(head.model_copy(update={"id": ids["agent"], "agent_id": ids["agent"]}), "t"),
+                *stores.blocks.create(copied(block, ids["block"], self._now()), "t"),
+                *stores.tools.create(copied(tool, ids["tool"], self._now(), name=f"knock_{number}"), "t"),
+                *stores.folders.create(copied(folder, ids["folder"], self._now(), name=f"folder {number}"), "t"),
+                *stores.passages.make(copied(stored_archive, ids["archive"], self._now(), name=f"archive {number}")),
+                *stores.conversation_records.create(copied(record, ids["conversation"], self._now()), "t")[:2],
                 *self._log(thread_head, ids["conversation"]),
-                stores.blocks.attach(TENANT, block.id, ids["agent"]),
-                stores.folders.attach(TENANT, folder.id, ids["agent"]),
-                *stores.archives.attach(TENANT, archive.id, ids["agent"], self._now()),
-                *stores.runs.create(TENANT, RunState(self._run(ids["run"], agent_id)), None),
+                stores.blocks.attach(block.id, ids["agent"]),
+                stores.folders.attach(folder.id, ids["agent"]),
+                *stores.archives.attach(archive.id, ids["agent"], self._now()),
+                *stores.runs.create(RunState(self._run(ids["run"], agent_id)), None),
             ]
             if len(changes) > AT_ONCE - 25:
                 stores.writer.write(*changes)
@@ -121,8 +121,8 @@ class Records:
         text = [TextContent(text="Hello")]
         row = Message(id=self._new("message"), role="user", content=text, agent_id=head.agent_id, created_at=self._now())
         after = head.model_copy(update={"id": conversation, "last_message": row.id, "newest": [row.id]})
-        store = self.embedded.stores.conversations
-        return [store.create_head(TENANT, after, "t"), store.put_message(TENANT, conversation, row)]
+        store = self.embedded.stores.of(TENANT).conversations
+        return [store.create_head(after, "t"), store.put_message(conversation, row)]
 
     def _run(self, run_id: str, agent_id: str) -> StoredRun:
         options = RunOptions(max_steps=1)
@@ -155,7 +155,8 @@ def records_in(folder: Path, size: int, wrap: Callable[[Table], Table]) -> Itera
     """`wrap` stands between the house and its table."""
     embedded = Embedded(EmbeddedSettings(data=folder), EmbeddedOverrides(table=wrap))
     try:
-        records = Records(embedded, services_over(embedded.stores, embedded.host, embedded.models, embedded.chain), {})
+        all_services = services_of(embedded.stores, embedded.host, embedded.models, embedded.engines)
+        records = Records(embedded, all_services, all_services.of(TENANT), {})
         records.fill(size)
         yield records
     finally:

@@ -86,7 +86,7 @@ def face(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         return meters[-1]
 
     with records_in(tmp_path_factory.mktemp("data"), request.param, metered) as records:
-        app = create_app(records.services)
+        app = create_app(records.all_services)
         with TestClient(app, base_url="http://localhost") as client:
             yield request.param, Face(client, meters[0], records)
 

@@ -28,7 +28,8 @@ from hibernaut.rest.app import create_app
 from hibernaut.rest.async_bridge import USUAL_WAITS, WaitSettings
 from hibernaut.schemas.ids import DEFAULT_TENANT
 from hibernaut.store.search_outbox import SearchOutbox
-from hibernaut.wiring.api_services import services_over
+from hibernaut.store.tenant_table import TenantTable
+from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.support.provider_servers import ScriptedOpenAI
@@ -74,8 +75,8 @@ class Served:
     feed: Callable[[], None] = lambda: None
 
     def wait_until_indexed(self) -> None:
-        unindexed, deadline = SearchOutbox(self.table), time.monotonic() + PATIENCE
-        while left := unindexed.waiting(DEFAULT_TENANT):
+        unindexed, deadline = SearchOutbox(TenantTable(self.table, DEFAULT_TENANT)), time.monotonic() + PATIENCE
+        while left := unindexed.waiting():
             assert time.monotonic() < deadline, f"{left} pointers still stand"
             threading.Event().wait(0.02)
 
@@ -94,7 +95,7 @@ def serving_embedded(
     keys = {"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": provider.url}
     settings = EmbeddedSettings(data=data, default_model=DEMO, providers=keys, default_embedding=embedding)
     with Embedded(settings) as house, ExitStack() as running:
-        app = create_app(services_over(house.stores, house.host, house.models, house.chain), waits=waits)
+        app = create_app(services_of(house.stores, house.host, house.models, house.engines), waits=waits)
         listener = listening("127.0.0.1", 0)
         server = LocalServer(app, listener)
         thread = threading.Thread(target=server.serve, daemon=True)

@@ -20,7 +20,7 @@ from letta_client import (
 from hibernaut.rest.dependencies import Services
 from hibernaut.schemas.folder import CreateFolder
 from hibernaut.services.files.files import Upload
-from hibernaut.wiring.api_services import services_over
+from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.compat.conftest import Make
@@ -236,16 +236,16 @@ def test_a_folder_knows_its_agents_and_its_pieces(client: Letta, http: httpx.Cli
 @pytest.mark.manifest("folders.upload.resumed")
 def test_a_file_that_was_not_read_is_taken_up_by_the_next_start(tmp_path: Path) -> None:
     def face(house: Embedded) -> Services:
-        return services_over(house.stores, house.host, house.models, house.chain)
+        return services_of(house.stores, house.host, house.models, house.engines).of("default")
 
     settings = EmbeddedSettings(data=tmp_path, default_embedding="none")
     house = Embedded(settings)
     house.ingest.close()  # nothing is read in the background
-    folder = face(house).folders.create("default", CreateFolder(name="resumed"))
+    folder = face(house).folders.create(CreateFolder(name="resumed"))
     upload = Upload(io.BytesIO(POEM.encode()), "poem.md", "text/markdown")
-    sent = face(house).files.upload("default", folder.id, upload, "suffix").file
+    sent = face(house).files.upload(folder.id, upload, "suffix").file
     house.close()
     with Embedded(settings) as again:
         files = face(again).files
-        file = until_read(lambda: files.retrieve("default", folder.id, sent.id, content=True))
+        file = until_read(lambda: files.retrieve(folder.id, sent.id, content=True))
         assert (file.processing_status, file.content) == ("completed", POEM)

@@ -10,6 +10,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 
 from functions.ingest_file.handler import handler
 from hibernaut.adapters.ingest.lambda_function import LambdaIngest
+from hibernaut.services.per_tenant import PerTenant
 from tests.functions.conftest import sample
 from tests.support.run_tool import LambdaContext
 
@@ -29,13 +30,13 @@ class Client:
 
 
 class Noting:
-    """Ingestion that notes what it is to read."""
+    """Ingestion of a tenant that notes what it is to read."""
 
-    def __init__(self) -> None:
-        self.seen: list[tuple[str, str]] = []
+    def __init__(self, tenant: str, seen: list[tuple[str, str]]) -> None:
+        self.tenant, self.seen = tenant, seen
 
-    def process(self, tenant: str, file_id: str) -> None:
-        self.seen.append((tenant, file_id))
+    def process(self, file_id: str) -> None:
+        self.seen.append((self.tenant, file_id))
 
 
 class Context(LambdaContext):
@@ -65,8 +66,8 @@ def test_who_cannot_be_told_leaves_the_file_to_the_sweep(error: Exception) -> No
 
 @pytest.mark.parametrize("name", ["taken_by_the_api", "object_created"])
 def test_either_way_of_telling_names_the_same_file(name: str) -> None:
-    ingestion = Noting()
+    seen: list[tuple[str, str]] = []
     event = sample("ingest_file", name)
-    reply = handler(event, Context(), ingestion)  # type: ignore[arg-type]
-    assert ingestion.seen == [("default", "file-0199f2c2-3d40-4000-8e6f-7a8b9cadbe00")]
-    assert reply == {"tenant": "default", "file_id": ingestion.seen[0][1]}
+    reply = handler(event, Context(), PerTenant(lambda tenant: Noting(tenant, seen)))  # type: ignore[arg-type,return-value]
+    assert seen == [("default", "file-0199f2c2-3d40-4000-8e6f-7a8b9cadbe00")]
+    assert reply == {"tenant": "default", "file_id": seen[0][1]}

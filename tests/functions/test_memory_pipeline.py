@@ -16,6 +16,7 @@ from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.resources import client
 from hibernaut.ports.memory_index import IndexAsleep
 from hibernaut.schemas.base import JsonObject
+from hibernaut.services.per_tenant import PerTenant
 from hibernaut.wiring import aws as wiring
 from hibernaut.wiring.memory_index import index_of
 from hibernaut.wiring.settings import AwsSettings
@@ -260,10 +261,13 @@ def test_other_blobs_of_the_bucket_are_told_nobody(memory: Memory) -> None:
     seen: list[JsonObject] = []
 
     class Noting:
-        def process(self, tenant: str, file_id: str) -> None:
-            seen.append({"tenant": tenant, "file_id": file_id})
+        def __init__(self, tenant: str) -> None:
+            self.tenant = tenant
 
-    memory.aws.lambdas.deps["ingest_file"] = Noting()
+        def process(self, file_id: str) -> None:
+            seen.append({"tenant": self.tenant, "file_id": file_id})
+
+    memory.aws.lambdas.deps["ingest_file"] = PerTenant(Noting)
     try:
         for key in ("files/default/file-1", "uploads/default/file-2", "texts/default/file-3/000000"):
             client("s3").put_object(Bucket=memory.aws.stack.outputs["BucketName"], Key=key, Body=b"x")

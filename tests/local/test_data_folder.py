@@ -17,7 +17,6 @@ import httpx
 import pytest
 
 from hibernaut.adapters.blobs.disk import DiskBlobs
-from hibernaut.schemas.ids import DEFAULT_TENANT
 from hibernaut.wiring.data_folder import DataFolder, DataFolderUnusable
 from hibernaut.wiring.embedded import Embedded
 from hibernaut.wiring.settings import EmbeddedSettings
@@ -186,7 +185,7 @@ def test_a_copied_folder_runs_nothing_by_itself_until_it_is_told_to(tmp_path: Pa
         key = Path(os.environ["HOME"]) / ".local" / "state" / "hibernaut" / "user-key"
         with closing(Embedded(EmbeddedSettings(copy, user_key=key))) as house:
             assert house.start().held == 1
-            state = house.stores.runs.get(DEFAULT_TENANT, sent)
+            state = house.stores.of("default").runs.get(sent)
             assert state is not None
             assert (state.sweeps, state.run.status) == (0, "running")
         with serving(copy, **keys) as (process, url, printed):

@@ -17,7 +17,7 @@ from hibernaut.local.server import LocalServer, address, listening
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from hibernaut.rest.app import create_app
 from hibernaut.rest.lanes import TOOL_RUNS
-from hibernaut.wiring.api_services import services_over
+from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.local.test_command import ended, serving
@@ -53,7 +53,7 @@ def runner() -> Iterator[HeldRunner]:
 @pytest.fixture
 def url(tmp_path: Path, runner: HeldRunner) -> Iterator[str]:
     with Embedded(EmbeddedSettings(tmp_path), EmbeddedOverrides(runner=runner)) as house:
-        app = create_app(services_over(house.stores, house.host, house.models, house.chain))
+        app = create_app(services_of(house.stores, house.host, house.models, house.engines))
         listener = listening("127.0.0.1", 0)
         server = LocalServer(app, listener)
         thread = threading.Thread(target=server.serve, daemon=True)

@@ -16,7 +16,7 @@ from hibernaut.ports.table import OutcomeUnknown
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from hibernaut.ports.workflow import RunRef
 from hibernaut.schemas.stop import RunStatus
-from tests.proof.clients import TENANT, Client, Notes, Say
+from tests.proof.clients import Client, Notes, Say
 from tests.proof.faults import Died, Points, WatchedBlobs
 from tests.proof.stories import STILL_THERE, TOOLS, Story
 from tests.proof.verdict import Finding, Shown, answered, runs, shown, verdict
@@ -65,7 +65,7 @@ class WorldDesk:
         self.stores, self.sending, self.endings = world.stores, world.chain.sending, world.chain.endings
 
     def start(self, run_id: str) -> None:
-        self.sending.start(TENANT, run_id)
+        self.sending.start(run_id)
 
     def drive(self) -> None:
         self.world.workflow.drive()
@@ -75,7 +75,7 @@ class WorldDesk:
             self.world.sweep()
         for _ in range(4):
             self.world.clock.sleep(LATER)
-            self.world.chain.sweep.run()
+            self.world.engines.sweep.run()
             self.world.workflow.drive()
 
 

@@ -17,7 +17,7 @@ from hibernaut.schemas.send import ApprovalCreate, ClientTool, LettaRequest, Let
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.runs.sending import Sending, SendRequest
 from hibernaut.services.turns.run_termination import RunTermination
-from hibernaut.store.stores import Stores
+from hibernaut.store.stores import TenantStores
 
 TENANT = "default"
 
@@ -25,7 +25,7 @@ TENANT = "default"
 class Desk(Protocol):
     """A house as its clients reach it."""
 
-    stores: Stores
+    stores: TenantStores
     sending: Sending
     endings: RunTermination
 
@@ -75,7 +75,6 @@ class Client:
     agent_id: str
     notes: Notes
     desk: Desk
-    tenant: str = TENANT
 
     def does(self, acts: Sequence[Act]) -> None:
         """The acts that have not been answered."""
@@ -105,7 +104,7 @@ class Client:
         request = SendRequest(
             self.agent_id, said, "send_message_streaming" if said.streaming else "send_message", digest, retry=retry
         )
-        accepted = self.desk.sending.accept(self.tenant, request)
+        accepted = self.desk.sending.accept(request)
         self.notes.answers[name] = accepted.run_id
         self.notes.keep()
         if not accepted.attached and not accepted.waits:
@@ -116,7 +115,7 @@ class Client:
         return self.notes.answers.get(name) or None
 
     def owner(self) -> str | None:
-        head = self.desk.stores.conversations.head(self.tenant, self.agent_id)
+        head = self.desk.stores.conversations.head(self.agent_id)
         return head.owner if head else None
 
 
@@ -192,13 +191,13 @@ class Answer:
         client.desk.drive()
 
     def _pending(self, client: Client) -> str | None:
-        head = client.desk.stores.conversations.head(client.tenant, client.agent_id)
+        head = client.desk.stores.conversations.head(client.agent_id)
         return head.pending if head else None
 
     def _body(self, client: Client) -> LettaRequest:
         pending = self._pending(client)
         assert pending is not None, "nothing waits for an answer"
-        kept = client.desk.stores.approvals.get(client.tenant, pending)
+        kept = client.desk.stores.approvals.get(pending)
         assert kept is not None
         items: list[ApprovalItem] = []
         for number, call in enumerate(kept.record.held):
@@ -225,7 +224,7 @@ class Withdraw:
     def done(self, client: Client) -> None:
         run_id = client.run_of("hello")
         assert run_id is not None
-        client.desk.endings.end(client.tenant, run_id, StopReason.CANCELLED)
+        client.desk.endings.end(run_id, StopReason.CANCELLED)
         client.notes.answers[self.name] = ""
         client.notes.keep()
         client.desk.drive()

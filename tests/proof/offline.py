@@ -20,6 +20,7 @@ from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.stop import RunStatus
+from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.runs.sending import AcceptedRequest, SendRequest
 from hibernaut.wiring import aws as wiring
 from hibernaut.wiring.settings import AwsSettings
@@ -30,7 +31,7 @@ from tests.proof.stories import STILL_THERE, TOOLS, Story
 from tests.proof.verdict import answered, runs, shown, verdict
 from tests.support.scripted_model import ScriptedModels, ScriptedRunner, nothing
 from tests.support.tables import CountingTable
-from tests.support.world import Data, World
+from tests.support.world import TENANT, Data, World
 
 SWEEPS = 4
 
@@ -84,7 +85,8 @@ class Deployment:
         self.models = ScriptedModels(self._says, at=self._point)
         self.runner = ScriptedRunner(self._does, at=self._point)
         self.outside = self.house()
-        self.stores, self.endings, self.sending = self.outside.stores, self.outside.chain.endings, Gateway(aws)
+        self.stores, self.sending = self.outside.stores.of(TENANT), Gateway(aws)
+        self.endings = self.outside.engines.of(TENANT).endings
         aws.lambdas.deps |= dict.fromkeys(("api", "stream"), wiring.app_of(self.outside))
         self.environments = itertools.cycle([self.house(in_execution=True), self.house(in_execution=True)])
         settings = AwsSettings.from_environment()
@@ -148,13 +150,13 @@ class Deployment:
 
     def replaces_environments(self) -> None:
         """Another one of two takes the place of the one that died; it has seen nothing of the step."""
-        chain = next(self.environments).chain
+        engines = next(self.environments).engines
         self.aws.lambdas.deps |= {
-            "advance_turn": chain,
-            "summarize": chain.compactions,
-            "request_approval": chain.approvals,
-            "close_run": chain.endings,
-            "sweep_runs": self.outside.chain.sweep,
+            "advance_turn": engines,
+            "summarize": engines,
+            "request_approval": PerTenant(lambda tenant: engines.of(tenant).approvals),
+            "close_run": engines,
+            "sweep_runs": self.outside.engines.sweep,
         }
 
     def looking(self) -> World:

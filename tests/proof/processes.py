@@ -156,15 +156,15 @@ class HomeDesk:
 
     def __init__(self, house: embedded.Embedded, place: Place) -> None:
         self.house, self.place, self._started = house, place, deque[str]()
-        self.stores, self.endings = house.stores, house.chain.endings
-        self.sending = house.chain.sending
+        engine = house.engines.of(TENANT)
+        self.stores, self.endings, self.sending = house.stores.of(TENANT), engine.endings, engine.sending
 
     def start(self, run_id: str) -> None:
         self._started.append(run_id)
 
     def drive(self) -> None:
         while self._started:
-            self.sending.start(TENANT, self._started.popleft(), inline=True)
+            self.sending.start(self._started.popleft(), inline=True)
         self.settle()
 
     def settle(self) -> None:
@@ -213,8 +213,8 @@ class LambdaDesk:
 
     def __init__(self, house: aws.House, place: Place) -> None:
         self.house, self.place = house, place
-        self.stores, self.endings = house.stores, house.chain.endings
-        self.sending = house.chain.sending
+        engine = house.engines.of(TENANT)
+        self.stores, self.endings, self.sending = house.stores.of(TENANT), engine.endings, engine.sending
 
     def start(self, run_id: str) -> None:
         """The state machine takes it from here."""
@@ -234,14 +234,14 @@ def heartbeats(house: aws.House, run_id: str) -> None:
     until = time.monotonic() + 20 * LEASE_MS / 1000
     while (follows := beat(house, event)) in ("advance", "busy"):
         if follows == "busy" and time.monotonic() > until:
-            close_run.handler({**event, "error": "States.Timeout"}, Context(), house.chain.endings)
+            close_run.handler({**event, "error": "States.Timeout"}, Context(), house.engines)
             return
 
 
 def beat(house: aws.House, event: JsonObject) -> str:
-    follows = advance_turn.handler(event, Context(), house.chain)["next"]
+    follows = advance_turn.handler(event, Context(), house.engines)["next"]
     if follows == "compact":
-        return summarize.handler(event, Context(), house.chain.compactions)["next"]
+        return summarize.handler(event, Context(), house.engines)["next"]
     return follows
 
 

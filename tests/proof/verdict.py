@@ -12,7 +12,6 @@ from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.tool_calls.tool_execution import INTERRUPTED
 from hibernaut.store import keys
 from hibernaut.store.runs import RunState
-from tests.proof.clients import TENANT
 from tests.support.settled import check_settled
 from tests.support.world import World
 
@@ -29,11 +28,11 @@ class Finding(NamedTuple):
 
 def shown(world: World, agent_id: str) -> Shown:
     """What somebody who follows every run of the agent has seen by now."""
-    return {state.run.id: world.stores.runs.events(TENANT, state.run.id, 0, world.clock.now()) for state in runs(world, agent_id)}
+    return {state.run.id: world.stores.runs.events(state.run.id, 0, world.clock.now()) for state in runs(world, agent_id)}
 
 
 def runs(world: World, agent_id: str) -> list[RunState]:
-    rows = world.stores.runs.walk(TENANT, [agent_id])
+    rows = world.stores.runs.walk([agent_id])
     return [world.run(keys.last_part(str(row["sk"]))) for row in rows]
 
 

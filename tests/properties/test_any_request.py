@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from hibernaut.local.logs import Fields
 from hibernaut.local.server import LocalServer, address, listening
 from hibernaut.rest.app import create_app
-from hibernaut.wiring.api_services import services_over
+from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.support.any_request import MARK, Operation, Requests, Sent, inputs, operations
@@ -136,7 +136,7 @@ def kept_lines() -> Iterator[list[str]]:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with kept_lines() as lines, Embedded(EmbeddedSettings(tmp_path_factory.mktemp("data"))) as house:
-        app = create_app(services_over(house.stores, house.host, house.models, house.chain))
+        app = create_app(services_of(house.stores, house.host, house.models, house.engines))
         listener = listening("127.0.0.1", 0)
         local = LocalServer(app, listener)
         thread = threading.Thread(target=local.serve, daemon=True)

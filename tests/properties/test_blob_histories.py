@@ -35,7 +35,7 @@ from hibernaut.store.blob_collector import GRACE, ROUND
 from hibernaut.store.codec import Codec
 from hibernaut.store.files import LeasedFile
 from hibernaut.store.runs import RunState, running
-from hibernaut.store.stores import Stores, stores_over
+from hibernaut.store.stores import Stores
 from tests.support.blobs import CountingBlobs, MemoryBlobs
 from tests.support.clocks import ManualClock
 from tests.support.tables import CountingTable
@@ -85,9 +85,10 @@ class History(RuleBasedStateMachine):
         self.items: set[Key] = set()
         self.files: dict[str, StoredFile] = {}
         self.slow: list[tuple[datetime, list[Change]]] = []
-        table = CountingTable(self.engine, lambda _, kind: self.called(kind))
+        counted = CountingTable(self.engine, lambda _, kind: self.called(kind))
         blobs = CountingBlobs(self.kept, self.called)
-        self.stores: Stores = stores_over(table, blobs, self.clock)
+        self.all_stores = Stores(counted, blobs, self.clock)
+        self.stores = self.all_stores.of(TENANT)
 
     def teardown(self) -> None:
         try:
@@ -124,22 +125,22 @@ class History(RuleBasedStateMachine):
         tool_id = f"tool-0000000{which}-0000-4000-8000-000000000000"
 
         def act() -> None:
-            before = self.stores.tools.get(TENANT, tool_id)
+            before = self.stores.tools.get(tool_id)
             tool = StoredTool(id=tool_id, name=f"t{which}", source_code="x" * size)
             if before is None:
-                self.write(*self.stores.tools.create(TENANT, tool, "t"))
+                self.write(*self.stores.tools.create(tool, "t"))
             else:
                 after = before.model_copy(update={"source_code": "x" * size})
-                self.write(*self.stores.tools.change(TENANT, before, after, "t"))
+                self.write(*self.stores.tools.change(before, after, "t"))
 
         self.act(dies, act)
 
     @rule(which=st.integers(0, 1), dies=CRASHES)
     def delete_tool(self, which: int, dies: int) -> None:
         def act() -> None:
-            tool = self.stores.tools.get(TENANT, f"tool-0000000{which}-0000-4000-8000-000000000000")
+            tool = self.stores.tools.get(f"tool-0000000{which}-0000-4000-8000-000000000000")
             if tool is not None:
-                self.write(*self.stores.tools.delete(TENANT, tool))
+                self.write(*self.stores.tools.delete(tool))
 
         self.act(dies, act)
 
@@ -147,7 +148,7 @@ class History(RuleBasedStateMachine):
     def begin_to_write_slowly(self, size: int) -> None:
         """The blob is there, and its item will be, a while later."""
         archive = StoredArchive(id=self.ids.new("archive"), name="a", description="x" * size, created_at=self.clock.now())
-        self.slow.append((self.clock.now(), self.stores.passages.make(TENANT, archive)))
+        self.slow.append((self.clock.now(), self.stores.passages.make(archive)))
 
     @rule()
     def end_writing_slowly(self) -> None:
@@ -158,15 +159,15 @@ class History(RuleBasedStateMachine):
     @rule(size=SIZES, dies=CRASHES, to_close=st.booleans())
     def change_archive(self, size: int, dies: int, to_close: bool) -> None:
         def act() -> None:
-            for archive_id in self.stores.passages.archives(TENANT):
-                before = self.stores.archives.get(TENANT, archive_id)
+            for archive_id in self.stores.passages.archives():
+                before = self.stores.archives.get(archive_id)
                 if before is None:
                     continue
                 if to_close:
-                    self.write(*self.stores.archives.close(TENANT, before, self.clock.now()))
+                    self.write(*self.stores.archives.close(before, self.clock.now()))
                 else:
                     after = before.model_copy(update={"description": "y" * size})
-                    self.write(*self.stores.archives.change(TENANT, before, after, "t"))
+                    self.write(*self.stores.archives.change(before, after, "t"))
 
         self.act(dies, act)
 
@@ -175,14 +176,14 @@ class History(RuleBasedStateMachine):
     @rule(size=SIZES, dies=CRASHES)
     def write_head(self, size: int, dies: int) -> None:
         def act() -> None:
-            before = self.stores.conversations.head(TENANT, AGENT)
+            before = self.stores.conversations.head(AGENT)
             window = Window(pinned=["x" * size])
             if before is None:
                 head = Head(id=AGENT, agent_id=AGENT, window=window, version=1, created_at=self.clock.now())
-                self.write(self.stores.conversations.create_head(TENANT, head, "t"))
+                self.write(self.stores.conversations.create_head(head, "t"))
             else:
                 after = before.model_copy(update={"window": window, "version": before.version + 1})
-                self.write(self.stores.conversations.change_head(TENANT, before, after, "t"))
+                self.write(self.stores.conversations.change_head(before, after, "t"))
 
         self.act(dies, act)
 
@@ -192,7 +193,7 @@ class History(RuleBasedStateMachine):
         row = Message(
             id=row_id, role="system", content=[TextContent(text="x" * size)], agent_id=AGENT, created_at=self.clock.now()
         )
-        self.act(dies, lambda: self.write(self.stores.conversations.put_message(TENANT, AGENT, row, rewrite=rewrite)))
+        self.act(dies, lambda: self.write(self.stores.conversations.put_message(AGENT, row, rewrite=rewrite)))
 
     @rule(size=SIZES, dies=CRASHES, which=st.integers(0, 1))
     def write_run(self, size: int, dies: int, which: int) -> None:
@@ -200,7 +201,7 @@ class History(RuleBasedStateMachine):
         run_id = f"run-0000000{which}-0000-4000-8000-000000000000"
 
         def act() -> None:
-            before = self.stores.runs.get(TENANT, run_id)
+            before = self.stores.runs.get(run_id)
             if before is None:
                 run = StoredRun(
                     id=run_id,
@@ -210,10 +211,10 @@ class History(RuleBasedStateMachine):
                     options=RunOptions(max_steps=1),
                     metadata={"x": "x" * size},
                 )
-                self.write(*self.stores.runs.create(TENANT, RunState(run), None))
+                self.write(*self.stores.runs.create(RunState(run), None))
             else:
                 run = before.run.model_copy(update={"metadata": {"y": "y" * size}})
-                self.write(self.stores.runs.change(TENANT, replace(before, run=run), running(before.attempt), None))
+                self.write(self.stores.runs.change(replace(before, run=run), running(before.attempt), None))
 
         self.act(dies, act)
 
@@ -223,31 +224,31 @@ class History(RuleBasedStateMachine):
         run_id = f"run-0000000{which}-0000-4000-8000-000000000000"
 
         def act() -> None:
-            state = self.stores.runs.get(TENANT, run_id)
+            state = self.stores.runs.get(run_id)
             if state is None:
                 return
             now = self.clock.now()
             claim = Claim(call_id=self.ids.token(), name="x" * size, holder="h", deadline=now)
-            self.write(self.stores.runs.put_claim(TENANT, state, claim, "c", now))
-            self.write(self.stores.runs.finish_claim(TENANT, state, claim.model_copy(update={"name": "y" * size}), "c"))
+            self.write(self.stores.runs.put_claim(state, claim, "c", now))
+            self.write(self.stores.runs.finish_claim(state, claim.model_copy(update={"name": "y" * size}), "c"))
             events = [DoneEvent() for _ in range(size // 10)]
-            self.write(self.stores.runs.put_events(TENANT, run_id, len(self.items), events, now))
+            self.write(self.stores.runs.put_events(run_id, len(self.items), events, now))
 
         self.act(dies, act)
 
     @rule(dies=CRASHES, which=st.integers(0, 1))
     def delete_run(self, dies: int, which: int) -> None:
         def act() -> None:
-            state = self.stores.runs.get(TENANT, f"run-0000000{which}-0000-4000-8000-000000000000")
+            state = self.stores.runs.get(f"run-0000000{which}-0000-4000-8000-000000000000")
             if state is not None:
-                self.stores.deletion.run(TENANT, state.run)
+                self.stores.deletion.run(state.run)
 
         self.act(dies, act)
 
     @rule(dies=CRASHES)
     def delete_the_agent(self, dies: int) -> None:
         """What lies under its id; the head that stands there goes with it."""
-        self.act(dies, lambda: self.stores.deletion.agent(TENANT, AGENT))
+        self.act(dies, lambda: self.stores.deletion.agent(AGENT))
 
     # files
 
@@ -265,15 +266,15 @@ class History(RuleBasedStateMachine):
                 created_at=now,
                 updated_at=now,
             )
-            self.stores.files.put_bytes(TENANT, file.id, b"bytes")
+            self.stores.files.put_bytes(file.id, b"bytes")
             self.files[file.id] = file
-            self.write(self.stores.files.create(TENANT, file, 0, "t")[0])
+            self.write(self.stores.files.create(file, 0, "t")[0])
             for number in range(parts):
-                self.stores.files.put_text(TENANT, file.id, number, "text")
+                self.stores.files.put_text(file.id, number, "text")
             texts = [] if fails else [TextPart(first_line=1, characters=4)] * parts
             status = FileStatus.ERROR if fails else FileStatus.COMPLETED
             done = file.model_copy(update={"parts": texts, "readable": not fails, "status": status})
-            self.write(self.stores.files.work(TENANT, LeasedFile(done, "", "", 0), "")[0])
+            self.write(self.stores.files.work(LeasedFile(done, "", "", 0), "")[0])
 
         self.act(dies, act)
 
@@ -281,10 +282,10 @@ class History(RuleBasedStateMachine):
     def delete_the_newest_file(self, dies: int) -> None:
         def act() -> None:
             file_id = max(self.files, default="")
-            file = self.stores.files.get(TENANT, file_id) if file_id else None
+            file = self.stores.files.get(file_id) if file_id else None
             if file is not None:
-                self.write(self.stores.files.delete(TENANT, file)[0])
-                self.stores.files.forget_blobs(TENANT, file)
+                self.write(self.stores.files.delete(file)[0])
+                self.stores.files.forget_blobs(file)
 
         self.act(dies, act)
 
@@ -300,7 +301,7 @@ class History(RuleBasedStateMachine):
 
     @rule(dies=CRASHES)
     def collect(self, dies: int) -> None:
-        self.act(dies, lambda: self.stores.blob_collector.collect() and None)
+        self.act(dies, lambda: self.all_stores.blob_collector.collect() and None)
 
     @invariant()
     def nothing_that_is_named_is_missing(self) -> None:
@@ -311,14 +312,14 @@ class History(RuleBasedStateMachine):
         """A round that begins when nobody can be writing any more leaves the blobs that are named, and no others."""
         self.slow.clear()
         for file_id in self.files:
-            file = self.stores.files.get(TENANT, file_id)
+            file = self.stores.files.get(file_id)
             if file is not None and file.status not in ENDED:  # whoever takes it up after a dead worker ends it
                 failed = file.model_copy(update={"status": FileStatus.ERROR})
-                self.write(self.stores.files.work(TENANT, LeasedFile(failed, "", "", 0), "")[0])
+                self.write(self.stores.files.work(LeasedFile(failed, "", "", 0), "")[0])
         for _ in range(2):
             self.clock.time += max(GRACE, ROUND) + timedelta(days=1)
             for _ in range(len(self.listed()) // blob_collector.PAGE + 2):
-                self.stores.blob_collector.collect()
+                self.all_stores.blob_collector.collect()
         assert {entry.key for entry in self.listed()} == self.named()
 
     def listed(self) -> Sequence[BlobEntry]:

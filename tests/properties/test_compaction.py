@@ -21,7 +21,7 @@ from hibernaut.schemas.llm_config import LLMConfig
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.model_settings import CompactionMode, CompactionSettings
 from hibernaut.services.host import Host
-from hibernaut.services.models.model_retry import CancellationWatch
+from hibernaut.services.models.model_retry import CancellationWatch, ModelRetry
 from hibernaut.services.models.summarizer import Summarizer, SummaryBudget, SummarySubject
 from hibernaut.services.turns.window_reduction import CompactionInput, CompactionResult, WindowReduction
 from tests.support.clocks import ManualClock
@@ -77,7 +77,8 @@ def smaller(answers: Callable[[], Answer]) -> WindowReduction:
         return answer
 
     host = a_host()
-    return WindowReduction(host, Summarizer(ScriptedModels(script, context_window=LIMIT), host))
+    models = ScriptedModels(script, context_window=LIMIT)
+    return WindowReduction(host, Summarizer(models, host, ModelRetry(models, host)))
 
 
 def unwatched() -> SummaryBudget:

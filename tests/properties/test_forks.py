@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from hibernaut.schemas.conversation_record import CreateConversation
 from hibernaut.services.logs.conversation_pages import ConversationPages
 from hibernaut.store.logs import IdRange
-from hibernaut.store.window_ids import WindowIds
+from hibernaut.store.window_ids import WindowIds, id_cache
 from tests.support.conversations import append, choose, compact, conversations_of, row, talk, window_of
 from tests.support.scripted_model import says
 from tests.support.world import TENANT, World, data_in
@@ -93,7 +93,7 @@ class Forks(RuleBasedStateMachine):
     @precondition(lambda self: len(self.copies) < MOST)
     @rule()
     def begins_another(self) -> None:
-        made = self.conversations.openings.create(TENANT, self.agent, CreateConversation())
+        made = self.conversations.openings.create(self.agent, CreateConversation())
         self._known(made.id, [])
 
     @precondition(lambda self: len(self.copies) < MOST)
@@ -102,7 +102,7 @@ class Forks(RuleBasedStateMachine):
         conversation = self._one(which)
         shared = self.copies[conversation].window[1:]
         at = None if place is None or not shared else shared[place % len(shared)]
-        made = self.conversations.openings.fork(TENANT, conversation, message_id=at)
+        made = self.conversations.openings.fork(conversation, message_id=at)
         head = self.world.head(made.id)
         wanted = shared if at is None else shared[: shared.index(at) + 1]
         if wanted and self._calls(conversation, wanted[-1]):
@@ -120,7 +120,7 @@ class Forks(RuleBasedStateMachine):
         self.is_forked(newest, None)
 
     def _calls(self, conversation: str, message_id: str) -> bool:
-        found = self.world.stores.conversations.message(TENANT, conversation, message_id)
+        found = self.world.stores.conversations.message(conversation, message_id)
         assert found is not None
         return bool(found.tool_calls)
 
@@ -128,7 +128,7 @@ class Forks(RuleBasedStateMachine):
     @rule(which=WHICH)
     def is_deleted(self, which: int) -> None:
         conversation = list(self.copies)[1 + which % (len(self.copies) - 1)]
-        self.conversations.delete(TENANT, conversation)
+        self.conversations.delete(conversation)
         self.seen.add(conversation)
         del self.copies[conversation]
 
@@ -142,25 +142,25 @@ class Forks(RuleBasedStateMachine):
         within = whole[whole.index(after) + 1 if after else 0 : whole.index(before) if before else len(whole)]
         wanted = within[-limit:] if descending else within[:limit]
         pages = ConversationPages(self.world.stores.conversations)
-        found = pages.page(TENANT, conversation, IdRange(after, before), limit=limit, descending=descending)
+        found = pages.page(conversation, IdRange(after, before), limit=limit, descending=descending)
         assert [one.id for one in found] == wanted
 
     @invariant()
     def logs_and_windows_are_those_of_copies(self) -> None:
-        ids = WindowIds(self.world.stores.conversations)
+        ids = WindowIds(self.world.stores.conversations, id_cache().of(TENANT))
         for conversation, copy in self.copies.items():
             head = self.world.head(conversation)
             assert [one.id for one in self.world.log(conversation)] == copy.log
             assert window_of(self.world, conversation) == copy.window, "to a worker that was there"
             assert window_of(self.world, conversation, fresh=True) == copy.window
-            assert self.world.stores.window_ids.of(TENANT, head) == ids.of(TENANT, head) == copy.window
+            assert self.world.stores.window_ids.of(head) == ids.of(head) == copy.window
 
     @invariant()
     def rows_are_left_as_long_as_somebody_needs_them(self) -> None:
         """And not longer: a dead log holds what living ones share of it."""
         living = {message_id for copy in self.copies.values() for message_id in copy.log}
         for conversation in self.seen:
-            left = self.world.stores.conversations.logs.rows(TENANT, conversation, [], IdRange())
+            left = self.world.stores.conversations.logs.rows(conversation, [], IdRange())
             assert {one.id for one in left} <= living
 
     @rule(which=WHICH, low=st.integers(-1, 20), high=st.integers(-1, 20), limit=st.integers(0, 9), descending=st.booleans())
@@ -168,12 +168,10 @@ class Forks(RuleBasedStateMachine):
         conversation = self._one(which)
         log = self.copies[conversation].log
         after, before = (log[place % len(log)] if place >= 0 else None for place in (low, high))
-        found = self.world.stores.conversations.page(
-            TENANT, conversation, after=after, before=before, limit=limit, descending=descending
-        )
+        found = self.world.stores.conversations.page(conversation, after=after, before=before, limit=limit, descending=descending)
         between = [one for one in log if (after is None or one > after) and (before is None or one < before)]
         assert [one.id for one in found] == (between[::-1] if descending else between)[:limit]
-        whole = self.world.stores.agent_logs.page(TENANT, self.agent, IdRange(after, before), limit=limit, descending=descending)
+        whole = self.world.stores.agent_logs.page(self.agent, IdRange(after, before), limit=limit, descending=descending)
         every = sorted({one for copy in self.copies.values() for one in copy.log})
         between = [one for one in every if (after is None or one > after) and (before is None or one < before)]
         assert [one.id for one in whole] == (between[::-1] if descending else between)[:limit]
@@ -182,16 +180,16 @@ class Forks(RuleBasedStateMachine):
     def is_asked_for_single_rows(self, which: int, other: int) -> None:
         mine, theirs = self.copies[self._one(which)].log, self.copies[self._one(other)].log
         asked = list(dict.fromkeys([*mine, *theirs]))
-        found = self.world.stores.conversations.messages(TENANT, self._one(which), asked)
+        found = self.world.stores.conversations.messages(self._one(which), asked)
         assert [one.id for one in found] == mine
         last = theirs[-1]
-        assert self.world.stores.agent_logs.message(TENANT, self.agent, last) is not None
+        assert self.world.stores.agent_logs.message(self.agent, last) is not None
 
     def teardown(self) -> None:
         if not hasattr(self, "world"):
             return
         for conversation in list(self.copies)[1:]:
-            self.conversations.delete(TENANT, conversation)
+            self.conversations.delete(conversation)
             self.seen.add(conversation)
         for conversation in self.seen:
             pk = f"{TENANT}#CONV#{conversation}"

@@ -17,10 +17,9 @@ from hibernaut.domain.search.index_documents import said
 from hibernaut.ports.memory_index import MemoryIndex
 from hibernaut.schemas.search import SearchMode
 from hibernaut.schemas.searches import AgentMessageSearch, MessageSearch
-from hibernaut.services.search.hybrid_search import HybridSearch
-from hibernaut.services.search.indexing import Indexing
 from hibernaut.services.search.search_api import SearchApi
-from hibernaut.services.search.search_sources import SearchSources
+from hibernaut.wiring.index_feed import indexing_of
+from hibernaut.wiring.run_engine import SearchEngines
 from tests.properties.test_forks import MOST, WHICH, Forks
 from tests.support.conversations import talk
 from tests.support.hashing_embedder import OneEmbedder
@@ -48,10 +47,8 @@ class Searched(Forks):
 
     def opens(self) -> None:
         super().opens()
-        stores = self.world.stores
         self.index = SqliteMemoryIndex(Path(self.folder.name) / "index.db")
-        self.sources = SearchSources(stores, OneEmbedder())
-        self.indexing = Indexing(self.world.data.table, stores, self.index, self.sources)
+        self.indexing = indexing_of(self.world.all_stores, self.index, OneEmbedder()).of(TENANT)
         talk(self.world, self.world.make_agent())
 
     def goes_on(self, name: str, *given: Any) -> None:
@@ -68,20 +65,20 @@ class Searched(Forks):
         self.is_forked(which, None)
 
     def some_is_indexed(self, which: set[int] | None = None) -> None:
-        pointers = self.world.stores.unindexed.everywhere(TENANT, ALL)
+        pointers = self.world.stores.unindexed.everywhere(ALL)
         keys = [pointer.key for place, pointer in enumerate(pointers) if which is None or place in which]
         items = self.world.data.table.get_many(keys)
         self.indexing.take((key, items.get(key)) for key in keys)
 
     def searches(self, index: MemoryIndex | None) -> SearchApi:
-        return SearchApi(self.world.stores, HybridSearch(self.world.stores, index, self.sources))
+        return SearchApi(self.world.stores, SearchEngines(index, OneEmbedder()).search(self.world.stores))
 
     def agrees(self, conversation: str, index: MemoryIndex | None, mode: SearchMode) -> None:
-        shown = [row.id for row in self.world.stores.conversations.page(TENANT, conversation) if said(row) is not None]
+        shown = [row.id for row in self.world.stores.conversations.page(conversation) if said(row) is not None]
         named = "default" if conversation == self.agent else conversation
         asked = {"query": "said", "conversation_id": named, "search_mode": mode, "limit": ALL}
         searches = self.searches(index)
-        hits, told = searches.messages(TENANT, MessageSearch.model_construct(**asked, agent_id=self.agent))
+        hits, told = searches.messages(MessageSearch.model_construct(**asked, agent_id=self.agent))
         found = sorted(hit.message_id for hit in hits)
         if mode == "vector" and told == "incomplete":
             assert set(found) < set(shown), "more was said lately than a search embeds"
@@ -89,20 +86,20 @@ class Searched(Forks):
         assert found == shown
         assert told == (None if index else "words-only")
         if conversation != self.agent:
-            rows, _ = searches.agents_messages(TENANT, AgentMessageSearch.model_construct(**asked))
+            rows, _ = searches.agents_messages(AgentMessageSearch.model_construct(**asked))
             assert sorted(str(row.message["id"]) for row in rows) == shown, "whoever's it is"
 
     def finds_nothing_in_the_dead(self) -> None:
         """Also where a living fork keeps rows of it."""
         for dead in self.seen:
             asked = MessageSearch.model_construct(query="said", conversation_id=dead)
-            assert self.searches(self.index).messages(TENANT, asked)[0] == []
+            assert self.searches(self.index).messages(asked)[0] == []
 
     def finds_what_was_said_in_own_conversations(self) -> None:
-        agents = [str(row["sk"]) for row in self.world.stores.agents.rows(TENANT)]
+        agents = [str(row["sk"]) for row in self.world.stores.agents.rows()]
         shown = [row.id for agent in agents for row in self.world.log(agent) if said(row) is not None]
         asked = MessageSearch.model_construct(query="said", conversation_id="default", limit=ALL)
-        hits, _ = self.searches(self.index).messages(TENANT, asked)
+        hits, _ = self.searches(self.index).messages(asked)
         assert sorted(hit.message_id for hit in hits) == sorted(shown)
 
     def closes(self) -> None:
@@ -122,7 +119,7 @@ def test_a_search_in_a_conversation_finds_what_its_list_shows(story: list[tuple[
     forks.finds_nothing_in_the_dead()
     forks.finds_what_was_said_in_own_conversations()
     forks.some_is_indexed()
-    assert forks.world.stores.unindexed.waiting(TENANT) == 0
+    assert forks.world.stores.unindexed.waiting() == 0
     for conversation in forks.copies:
         for mode in MODES:
             forks.agrees(conversation, forks.index, mode)

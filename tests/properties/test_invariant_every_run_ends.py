@@ -20,7 +20,7 @@ from hibernaut.services.steps.model_step import LONGEST_CALL
 from tests.support.scripted_model import Script, calls, in_turn, nothing, says
 from tests.support.settled import check_settled
 from tests.support.tables import PassesOn
-from tests.support.world import TENANT, Inline, World, data_in
+from tests.support.world import Inline, World, data_in
 
 RING = calls(("ring", {"x": "1"}))
 
@@ -46,7 +46,7 @@ class Loses(Inline):
 def sweeps(world: World, seconds: float = 61.0) -> None:
     """A minute passes, and the sweep comes."""
     world.clock.sleep(seconds)
-    world.chain.sweep.run()
+    world.engines.sweep.run()
     world.workflow.drive()
 
 
@@ -199,7 +199,7 @@ def test_a_row_that_our_code_always_fails_on_ends_the_run_with_an_error_at_once(
         return tables[-1]
 
     world = World(plain.data, holder="host:2", wrap=wrap)
-    world.sending.start(TENANT, run_id)
+    world.sending.start(run_id)
     world.workflow.drive()
     assert [plain.run(one).run.stop_reason for one in (run_id, behind)] == [StopReason.ERROR] * 2
     assert (plain.head(agent_id).owner, plain.head(agent_id).waiting) == (None, 0)

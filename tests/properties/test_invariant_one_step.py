@@ -14,7 +14,7 @@ from hibernaut.schemas.events import MessageEvent
 from hibernaut.store import keys
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.tables import CountingTable
-from tests.support.world import TENANT, World, data_in
+from tests.support.world import World, data_in
 
 INSERT = ("memory_insert", {"label": "human", "new_string": "Oslo"})
 KEEP = ("archival_memory_insert", {"content": "tea"})
@@ -43,15 +43,15 @@ def test_at_every_moment_a_step_is_there_whole_or_not_at_all(asked: Sequence[Seq
 def check_whole(world: World, agent_id: str) -> int:
     """What every part tells of the steps is the same; how many there are."""
     log = world.log(agent_id)
-    state = next(world.run(keys.last_part(str(row["sk"]))) for row in world.stores.runs.walk(TENANT, [agent_id]))
+    state = next(world.run(keys.last_part(str(row["sk"]))) for row in world.stores.runs.walk([agent_id]))
     replied = [row for row in log if row.role == "assistant"]
     answers = [answer for row in log for answer in row.tool_returns if answer.status == "success"]
-    steps = world.stores.steps.of_run(TENANT, state.run.id)
+    steps = world.stores.steps.of_run(state.run.id)
     assert len(replied) == state.run.steps == len(steps)
     assert {row.step_id for row in replied} == {step.id for step in steps}
     remembered = sum(answer.tool_call_id.endswith("-memory_insert") for answer in answers)
     assert world.block(agent_id, "human").value.count("Oslo") == remembered
-    events = [event for _, event in world.stores.runs.events(TENANT, state.run.id, 0, world.clock.now())]
+    events = [event for _, event in world.stores.runs.events(state.run.id, 0, world.clock.now())]
     shown = {event.message_id for event in events if isinstance(event, MessageEvent)}
     assert shown == {row.id for row in log if row.step_id is not None}
     assert state.ended == (len(events) > 0 and state.last_seq == len(events))

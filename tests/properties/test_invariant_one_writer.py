@@ -16,7 +16,7 @@ from hibernaut.schemas.tool_rule import RequiresApprovalToolRule
 from tests.protocol.staged import answers
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.settled import check_settled
-from tests.support.world import TENANT, World, data_in
+from tests.support.world import World, data_in
 
 Deed = Literal["queue", "reject", "interrupt", "plain", "step", "cancel", "approve", "deny"]
 DEEDS = st.lists(
@@ -44,7 +44,7 @@ class Talk:
         elif deed == "step" and head.owner is not None:
             self.world.advance(head.owner)
         elif deed == "cancel" and (head.owner or head.pending):
-            self.world.chain.endings.end(TENANT, head.owner or head.pending or "", StopReason.CANCELLED)
+            self.world.chain.endings.end(head.owner or head.pending or "", StopReason.CANCELLED)
         elif deed in ("approve", "deny") and head.pending is not None:
             answers(self.world, self.agent_id, approve=deed == "approve")
 

@@ -52,7 +52,7 @@ def struck(house: House, kind: str, at: int) -> None:
     points = Points(at, strikes)
     world = house.opened(points, holder=f"host:{at}", alone=False)
     with suppress(Died):
-        world.chain.sweep.run()
+        world.engines.sweep.run()
         world.workflow.drive()
     house.data.clock.sleep(1000)
 

@@ -76,7 +76,7 @@ def test_a_late_worker_brings_nothing_back_and_takes_nothing_away(
         assert texts - {ANOTHER_WEEK} == {"a letter from Oslo"}, late
         others_index(memory)
         assert memory.agree(), late
-        assert memory.reindexing().end(TENANT)
+        assert memory.reindexing().of(TENANT).end()
         memory.delete(kind, kept)  # type: ignore[arg-type]
         others_index(memory)
     raise AssertionError("it never got to its end")

@@ -135,7 +135,7 @@ class Indexers:
                     self.release(self.drawn.randrange(len(self.held)))
                 case "empties" if self.empties:
                     self.memory.reindexing().begin([TENANT], lambda _seen: None)
-                    self.memory.reindexing().end(TENANT)
+                    self.memory.reindexing().of(TENANT).end()
         while self.held:
             self.release(0)
 
@@ -206,7 +206,7 @@ def test_every_search_sees_every_earlier_write_whatever_becomes_of_the_indexers(
     assert sum(life.result() for life in lives) > 0
     assert memory.worker().drain()
     assert memory.agree()
-    assert memory.reindexing().end(TENANT) or empties
+    assert memory.reindexing().of(TENANT).end() or empties
     for client in clients[2:4]:
         client.sees_all = False
         client.look("memory", limit=ALL)

@@ -13,6 +13,7 @@ from hibernaut.domain.wire.listing import Page, page
 from hibernaut.ports.table import Item, Put
 from hibernaut.schemas.errors import NotFound
 from hibernaut.store.row_lists import RowList
+from hibernaut.store.tenant_table import TenantTable
 from tests.support.tables import PassesOn
 
 PREFIX = "ROW#"
@@ -66,9 +67,9 @@ def filled(table: SqliteTable, pk: str, whole: Sequence[bool]) -> None:
     ),
 )
 def test_a_page_is_that_of_the_whole_list(table: SqliteTable, whole: list[bool], odd: bool, asked: Page) -> None:
-    pk = f"T#{hash((tuple(whole), odd)) & 0xFFFFFFFFFFFF}"
+    pk = f"t#{hash((tuple(whole), odd)) & 0xFFFFFFFFFFFF}"
     filled(table, pk, whole)
-    rows = RowList(table, pk, PREFIX, mark="name")
+    rows = RowList(TenantTable(table, "t"), pk, PREFIX, mark="name")
 
     def select(found: Sequence[Item]) -> Sequence[Item]:
         return [row for row in found if not odd or number_of(row) % 2]
@@ -88,16 +89,16 @@ def test_a_page_is_that_of_the_whole_list(table: SqliteTable, whole: list[bool],
     "asked", [Page(limit=5), Page(limit=5, descending=True), Page(limit=5, before="20"), Page(limit=5, after="07")]
 )
 def test_a_full_page_reads_what_it_shows(table: SqliteTable, asked: Page) -> None:
-    filled(table, "T#full", [True] * MOST)
+    filled(table, "t#full", [True] * MOST)
     reads = Reads(table)
-    assert len(RowList(reads, "T#full", PREFIX).page(asked)) == 5
+    assert len(RowList(TenantTable(reads, "t"), "t#full", PREFIX).page(asked)) == 5
     assert reads.items == 5
 
 
 def test_a_filtered_list_is_read_in_bounded_pages_until_the_page_is_full(table: SqliteTable) -> None:
-    filled(table, "T#filtered", [True] * MOST)
+    filled(table, "t#filtered", [True] * MOST)
     reads = Reads(table)
-    rows = RowList(reads, "T#filtered", PREFIX)
+    rows = RowList(TenantTable(reads, "t"), "t#filtered", PREFIX)
     assert [
         rows.id_of(row) for row in rows.page(Page(limit=2), lambda found: [one for one in found if number_of(one) % 4 == 3])
     ] == [

@@ -20,7 +20,7 @@ from hibernaut.schemas.stop import StopReason
 from tests.support.scripted_model import calls, nothing, says
 from tests.support.settled import check_settled, check_valid
 from tests.support.tables import CountingTable
-from tests.support.world import TENANT, World, data_in
+from tests.support.world import World, data_in
 
 INSERT = ("memory_insert", {"label": "human", "new_string": "Oslo", "request_heartbeat": True})
 RING = ("ring", {"x": "twice", "request_heartbeat": True})
@@ -56,9 +56,9 @@ class Lives(RuleBasedStateMachine):
         data = data_in(Path(self.folder.name), script, context_window=room)
         self.world = World(data)
         first = self.world.make_agent(kind=kind, blocks={"human": "Ann"}, tools=("memory_insert", "ring", "send_message"))
-        agent = self.world.stores.agents.get(TENANT, first)
+        agent = self.world.stores.agents.get(first)
         assert agent is not None
-        shared = self.world.chain.prompts.blocks_of(TENANT, agent)
+        shared = self.world.chain.prompts.blocks_of(agent)
         self.agents = [first, self.world.make_agent(kind=kind, blocks=shared, tools=("memory_insert", "send_message"))]
 
     @rule(
@@ -107,7 +107,7 @@ class Lives(RuleBasedStateMachine):
     @precondition(lambda self: self.world.data.sent)
     @rule(data=st.data())
     def somebody_cancels(self, data: st.DataObject) -> None:
-        self.world.chain.endings.end(TENANT, data.draw(st.sampled_from(sorted(self.world.data.sent))), StopReason.CANCELLED)
+        self.world.chain.endings.end(data.draw(st.sampled_from(sorted(self.world.data.sent))), StopReason.CANCELLED)
 
     @rule(seconds=st.sampled_from([1, 100, 2000]))
     def time_passes(self, seconds: int) -> None:
@@ -115,7 +115,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule()
     def the_sweep_runs(self) -> None:
-        self.world.chain.sweep.run()
+        self.world.engines.sweep.run()
         self.world.workflow.drive()
 
     @rule(text=st.sampled_from(["Ann", "Bob"]))
@@ -123,7 +123,7 @@ class Lives(RuleBasedStateMachine):
         before = self.world.block(self.agents[0], "human")
         after = before.model_copy(update={"value": text})
         token = self.world.ids.token()
-        self.world.stores.writer.write(*self.world.stores.blocks.change(TENANT, before, after, token), token=token)
+        self.world.stores.writer.write(*self.world.stores.blocks.change(before, after, token), token=token)
 
     @rule(alone=st.booleans())
     def another_process_takes_the_place_of_this_one(self, alone: bool) -> None:
@@ -135,8 +135,8 @@ class Lives(RuleBasedStateMachine):
     @invariant()
     def a_warm_worker_sees_what_a_cold_one_sees(self) -> None:
         for agent_id in getattr(self, "agents", ()):
-            warm = self.world.stores.conversations.load(TENANT, agent_id)
-            cold = World(self.world.data).stores.conversations.load(TENANT, agent_id)
+            warm = self.world.stores.conversations.load(agent_id)
+            cold = World(self.world.data).stores.conversations.load(agent_id)
             assert warm is not None
             assert cold is not None
             assert (warm.head, [*map(uncounted, warm.messages)]) == (cold.head, [*map(uncounted, cold.messages)])
@@ -147,7 +147,7 @@ class Lives(RuleBasedStateMachine):
         last = World(self.world.data, holder="host:last", alone=False)
         for _ in range(6):
             last.clock.sleep(1000)
-            last.chain.sweep.run()
+            last.engines.sweep.run()
             last.workflow.drive()
         check_settled(last, *self.agents)
         self.folder.cleanup()

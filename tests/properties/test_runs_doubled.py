@@ -17,13 +17,13 @@ from tests.proof.stories import STORIES, TOOLS, Story
 from tests.proof.verdict import verdict
 from tests.support.held import Worker
 from tests.support.scripted_model import nothing
-from tests.support.world import TENANT, World, data_in
+from tests.support.world import World, data_in
 
 BY_NAME = {story.name: story for story in STORIES}
 
 
 def everything(world: World) -> None:
-    world.chain.sweep.run()
+    world.engines.sweep.run()
     world.workflow.drive()
 
 
@@ -89,4 +89,4 @@ def test_a_run_that_is_advanced_again_after_it_ended_stays_as_it_is(tmp_path: Pa
     log, head, asked = world.log(agent_id), world.head(agent_id), len(data.models.requests)
     assert [world.advance(run_id), world.reborn().advance(run_id)] == ["finished", "finished"]
     assert (world.log(agent_id), world.head(agent_id), len(data.models.requests)) == (log, head, asked)
-    assert world.stores.runs.events(TENANT, run_id, 0, world.clock.now())[-1][0] == world.run(run_id).last_seq
+    assert world.stores.runs.events(run_id, 0, world.clock.now())[-1][0] == world.run(run_id).last_seq

@@ -18,7 +18,7 @@ from hibernaut.services.logs.run_log import PING, RunLog
 from tests.properties.test_runs_streamed import BROKEN, CUT
 from tests.support.replies import ANSWERS, TOOLS
 from tests.support.scripted_model import Streamed, in_turn, says
-from tests.support.world import TENANT, World, data_in
+from tests.support.world import World, data_in
 
 TYPES = st.none() | st.lists(
     st.sampled_from(["assistant_message", "reasoning_message", "tool_call_message", "tool_return_message"]), max_size=3
@@ -62,10 +62,10 @@ def test_any_prefix_resumed_anywhere_bears_the_same_numbers_without_gaps(
             include_return_message_types=types,
         ).run_id
         world.sweep()
-        whole = lines(world.following.log(TENANT, run_id))
+        whole = lines(world.following.log(run_id))
         assert [number for number, _ in whole] == list(range(PING + 1, PING + 1 + len(whole)))
         assert all(bears(text) in (None, number) for number, text in whole)
         for seen in range(len(whole) + PING + 1):
-            log = world.following.resumed(TENANT, run_id, seen)
+            log = world.following.resumed(run_id, seen)
             assert log.shown_seq == max(seen, PING)
             assert lines(log) == [line for line in whole if line[0] > seen]

@@ -14,7 +14,7 @@ from hibernaut.services.runs.sending import AcceptedRequest, SendRequest
 from hibernaut.store import keys
 from tests.support.scripted_model import Script, calls
 from tests.support.tables import CountingTable
-from tests.support.world import TENANT, Inline, World, data_in
+from tests.support.world import Inline, World, data_in
 
 INSERT = calls(("memory_insert", {"label": "human", "new_string": "Oslo"}))
 RING = calls(("ring", {"x": "twice"}))
@@ -56,12 +56,12 @@ def settles(world: World) -> None:
     """Everything that is open is taken up until nothing moves."""
     for _ in range(3):
         other = takes_over(world)
-        other.chain.sweep.run()
+        other.engines.sweep.run()
         other.workflow.drive()
 
 
 def run_ids(world: World, agent_id: str) -> list[str]:
-    return [keys.last_part(str(row["sk"])) for row in world.stores.runs.walk(TENANT, [agent_id])]
+    return [keys.last_part(str(row["sk"])) for row in world.stores.runs.walk([agent_id])]
 
 
 def returns(world: World, agent_id: str) -> list[str]:
@@ -73,12 +73,12 @@ def answers(world: World, agent_id: str, *, approve: bool = True, text: str = ""
     """Every call that waits is approved or denied; `text` is a further message."""
     asking = world.head(agent_id).pending
     assert asking is not None
-    state = world.stores.approvals.get(TENANT, asking)
+    state = world.stores.approvals.get(asking)
     assert state is not None
     items: list[ApprovalItem] = [ApprovalReturn(tool_call_id=call.id, approve=approve, reason=None) for call in state.record.held]
     further = [MessageCreate(role="user", content=text)] if text else []
     body = LettaRequest(messages=[ApprovalCreate(approvals=items), *further])
-    return world.chain.sending.accept(TENANT, SendRequest(agent_id, body, "send_message", world.ids.token()))
+    return world.chain.sending.accept(SendRequest(agent_id, body, "send_message", world.ids.token()))
 
 
 class NotedWaits(Inline):

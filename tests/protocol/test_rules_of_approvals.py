@@ -34,7 +34,7 @@ def test_rule_approval_holds_the_queue(tmp_path: Path) -> None:
     head = world.head(agent_id)
     check_valid(world.log(agent_id), waits=True)
     assert (head.owner, head.waiting) == (None, 1)
-    world.sending.start(TENANT, answers(world, agent_id).run_id)
+    world.sending.start(answers(world, agent_id).run_id)
     world.workflow.drive()
     assert [row.text() for row in world.log(agent_id) if row.role == "user"] == ["hello", "me too"]
     check_settled(world, agent_id)
@@ -46,7 +46,7 @@ def test_rule_answer_keeps_its_input(tmp_path: Path) -> None:
     run_id = answers(world, agent_id, text="and hurry").run_id
     check_valid(world.log(agent_id), waits=True)
     assert [row.text() for row in world.run(run_id).run.input] == ["and hurry"]
-    world.sending.start(TENANT, run_id)
+    world.sending.start(run_id)
     world.workflow.drive()
     rows = [row.role for row in world.log(agent_id)]
     assert rows[-3:] == ["tool", "user", "assistant"]
@@ -57,7 +57,7 @@ def test_rule_end_resolves_open_calls(tmp_path: Path) -> None:
     """The run of an answer is cancelled before its first step: the approved calls have their returns all the same."""
     world, agent_id, _ = asked(tmp_path)
     run_id = answers(world, agent_id, text="and hurry").run_id
-    world.chain.endings.end(TENANT, run_id, StopReason.CANCELLED)
+    world.chain.endings.end(run_id, StopReason.CANCELLED)
     assert world.runner.effects == []
     assert len(returns(world, agent_id)) == 1
     check_settled(world, agent_id)
@@ -69,7 +69,7 @@ def test_rule_pending_approval_is_swept(tmp_path: Path) -> None:
     world, agent_id, _ = asked(tmp_path, approval_deadline=3600)
     world.clock.sleep(3500)
     settles_nothing = World(world.data, holder="host:2", alone=False)
-    settles_nothing.chain.sweep.run()
+    settles_nothing.engines.sweep.run()
     assert world.head(agent_id).pending is not None
     settles(world)
     assert world.head(agent_id).pending is None
@@ -79,9 +79,9 @@ def test_rule_pending_approval_is_swept(tmp_path: Path) -> None:
 def test_rule_token_is_read_after_consuming(tmp_path: Path) -> None:
     """The workflow's wait gets its name when the answer is about to consume what it waits for."""
     plain, agent_id, run_id = asked(tmp_path)
-    world = meanwhile(plain, lambda: plain.chain.approvals.wait(TENANT, run_id, "the wait"), lambda: True)
+    world = meanwhile(plain, lambda: plain.chain.approvals.wait(run_id, "the wait"), lambda: True)
     waits = NotedWaits()
-    noting = World(plain.data, workflow=waits, wrap=lambda _: world.stores.writer._table)
+    noting = World(plain.data, workflow=waits, wrap=lambda _: world.all_stores._table)
     answers(noting, agent_id)
     assert waits.ended == ["the wait"]
 
@@ -106,5 +106,5 @@ def test_a_wait_that_comes_after_the_answer_is_ended_by_whoever_names_it(tmp_pat
     world, agent_id, run_id = asked(tmp_path)
     answers(world, agent_id)
     waits = NotedWaits()
-    World(world.data, workflow=waits).chain.approvals.wait(TENANT, run_id, "late")
+    World(world.data, workflow=waits).chain.approvals.wait(run_id, "late")
     assert waits.ended == ["late"]

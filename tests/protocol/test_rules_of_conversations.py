@@ -13,17 +13,17 @@ from hibernaut.services.tool_calls.tool_execution import INTERRUPTED
 from tests.protocol.staged import RING, Died, meanwhile, opened, returns, run_ids, settles
 from tests.support.scripted_model import in_turn, says
 from tests.support.settled import check_settled
-from tests.support.world import TENANT, World
+from tests.support.world import World
 
 
 def stray(world: World, run_id: str, seq: int) -> None:
     """An event of somebody else, such as a dead attempt's delta."""
     event = UsageEvent(usage=LettaUsageStatistics())
-    world.stores.writer.write(world.stores.runs.put_events(TENANT, run_id, seq, [event], world.clock.now()))
+    world.stores.writer.write(world.stores.runs.put_events(run_id, seq, [event], world.clock.now()))
 
 
 def numbers(world: World, run_id: str, after: int = 0) -> list[int]:
-    return [one.seq for one in world.following.events(TENANT, run_id, after)]
+    return [one.seq for one in world.following.events(run_id, after)]
 
 
 def test_rule_end_sees_the_journal(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_rule_end_sees_the_journal(tmp_path: Path) -> None:
             plain.advance(run_id)
 
     canceller = meanwhile(plain, rings, lambda: True)
-    canceller.chain.endings.end(TENANT, run_id, StopReason.CANCELLED)
+    canceller.chain.endings.end(run_id, StopReason.CANCELLED)
     assert len(plain.runner.effects) == 1
     assert [INTERRUPTED in text for text in returns(plain, agent_id)] == [True]
     check_settled(plain, agent_id)
@@ -84,9 +84,9 @@ def test_rule_committed_events_are_put_if_absent(tmp_path: Path) -> None:
     world, agent_id = opened(tmp_path, in_turn(RING, says("done")))
     run_id = world.accept(agent_id, "hello").run_id
     stray(world, run_id, 1)
-    before = world.stores.runs.events(TENANT, run_id, 0, world.clock.now())
+    before = world.stores.runs.events(run_id, 0, world.clock.now())
     world.reborn().sweep()
-    after = world.stores.runs.events(TENANT, run_id, 0, world.clock.now())
+    after = world.stores.runs.events(run_id, 0, world.clock.now())
     assert after[:1] == before
     assert [seq for seq, _ in after] == list(range(1, world.run(run_id).last_seq + 1))
     check_settled(world, agent_id)
@@ -100,7 +100,7 @@ def test_rule_run_knows_its_last_seq(tmp_path: Path) -> None:
     stray(world, run_id, last + 1)
     assert numbers(world, run_id)[-1] == last
     assert numbers(world, run_id, last) == []
-    log = world.following.log(TENANT, run_id)
+    log = world.following.log(run_id)
     assert [one.seq for one in log.look()][-1] == last
     assert log.look() == []
     assert log.done

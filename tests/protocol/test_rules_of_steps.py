@@ -15,7 +15,7 @@ from tests.protocol.staged import INSERT, RING, Died, meanwhile, opened, returns
 from tests.support.scripted_model import echo, in_turn, says
 from tests.support.settled import check_settled
 from tests.support.tables import LosesResponses, PassesOn
-from tests.support.world import TENANT, World
+from tests.support.world import World
 
 
 def dies(job: ToolJob) -> ToolOutcome:
@@ -72,7 +72,7 @@ def test_rule_claim_only_while_running(tmp_path: Path) -> None:
     """The run is cancelled when its reply is journaled and its tool is about to be called."""
     plain, agent_id = opened(tmp_path, in_turn(RING, says("done")))
     run_id = plain.accept(agent_id, "hello").run_id
-    cancels = lambda: plain.chain.endings.end(TENANT, run_id, StopReason.CANCELLED)  # noqa: E731
+    cancels = lambda: plain.chain.endings.end(run_id, StopReason.CANCELLED)  # noqa: E731
     world = meanwhile(plain, cancels, lambda: plain.run(run_id).journal != "")
     world.advance(run_id)
     assert world.runner.effects == []
@@ -105,7 +105,7 @@ def test_rule_blocks_have_versions(tmp_path: Path) -> None:
     def edits() -> None:
         before = plain.block(agent_id, "human")
         after = before.model_copy(update={"value": "Bob"})
-        plain.stores.writer.write(*plain.stores.blocks.change(TENANT, before, after, "theirs"), token="theirs")
+        plain.stores.writer.write(*plain.stores.blocks.change(before, after, "theirs"), token="theirs")
 
     world = meanwhile(plain, edits, lambda: plain.run(run_id).journal != "")
     world.advance(run_id)
@@ -134,7 +134,7 @@ class MovesBehindTheHead(PassesOn):
 def test_rule_head_and_tail_must_agree(tmp_path: Path) -> None:
     plain, agent_id = opened(tmp_path, in_turn(says("done")))
     torn = World(plain.data, wrap=lambda table: MovesBehindTheHead(table, lambda: plain.send(agent_id, "hello")))
-    loaded = torn.stores.conversations.load(TENANT, agent_id)
+    loaded = torn.stores.conversations.load(agent_id)
     assert loaded is not None
     assert loaded.messages[-1].id == loaded.head.last_message
     assert len(loaded.messages) == loaded.head.messages == 3

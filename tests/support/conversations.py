@@ -15,7 +15,7 @@ from hibernaut.services.conversations.conversations import Conversations
 from hibernaut.services.records import Records, records_over
 from hibernaut.services.runs.sending import SendRequest
 from hibernaut.store.conversations import explicit_window
-from tests.support.world import TENANT, World
+from tests.support.world import World
 
 
 def records_of(world: World) -> Records:
@@ -38,10 +38,10 @@ def begin_in(world: World, agent_id: str, conversation: str, text: str, **option
     """Accept and start a message to a conversation; the run's id. Nothing is driven yet."""
     body = LettaRequest.model_validate({"input": text, **options})
     request = SendRequest(agent_id, body, "send_conversation_message", world.ids.token(), conversation_id=conversation)
-    accepted = world.sending.accept(TENANT, request)
+    accepted = world.sending.accept(request)
     world.data.sent[accepted.run_id] = [text]
     if not accepted.waits:
-        world.sending.start(TENANT, accepted.run_id)
+        world.sending.start(accepted.run_id)
     return accepted.run_id
 
 
@@ -58,7 +58,7 @@ def append(world: World, conversation: str, rows: Sequence[Message], narrowed: W
         }
     )
     store = world.stores.conversations
-    world.stores.writer.write(store.change_head(TENANT, head, after, "t"), *store.put_rows(TENANT, head, rows), token="t")
+    world.stores.writer.write(store.change_head(head, after, "t"), *store.put_rows(head, rows), token="t")
 
 
 def row(world: World, conversation: str, role: Role, *, after: str | None = None, **fields: object) -> Message:
@@ -91,7 +91,7 @@ def talk(world: World, conversation: str, *, calls: bool = False, returned: bool
 
 def compact(world: World, conversation: str, keep: int) -> str:
     """A summary in the place of all but the newest `keep` rows of the window; its id."""
-    loaded = world.stores.conversations.load(TENANT, conversation)
+    loaded = world.stores.conversations.load(conversation)
     assert loaded is not None
     summary = row(world, conversation, "summary")
     messages = loaded.messages
@@ -105,13 +105,13 @@ def choose(world: World, conversation: str, message_ids: Sequence[str]) -> None:
     head = world.head(conversation)
     chosen = explicit_window([head.window.pinned[0], *message_ids], head)
     after = head.model_copy(update={"version": head.version + 1, "window": chosen})
-    world.stores.writer.write(world.stores.conversations.change_head(TENANT, head, after, "t"), token="t")
+    world.stores.writer.write(world.stores.conversations.change_head(head, after, "t"), token="t")
 
 
 def window_of(world: World, conversation: str, *, fresh: bool = False) -> list[str]:
     """The ids in context, as a load finds them; `fresh`: by a worker that has not seen the conversation before."""
     if fresh:
-        world.stores.conversations.forget(TENANT, conversation)
-    loaded = world.stores.conversations.load(TENANT, conversation)
+        world.stores.conversations.forget(conversation)
+    loaded = world.stores.conversations.load(conversation)
     assert loaded is not None
     return [one.id for one in loaded.messages]

@@ -17,7 +17,8 @@ from hibernaut.schemas.message import Message
 from hibernaut.schemas.run import RunOptions, StoredRun
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.store.runs import RunState
-from hibernaut.wiring.api_services import services_over
+from hibernaut.store.stores import TenantStores
+from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.support.tables import CountingTable
@@ -41,23 +42,27 @@ class House:
     budget: int = 0
     calls: int = 0
 
+    @property
+    def stores(self) -> TenantStores:
+        return self.embedded.stores.of(TENANT)
+
     def agent(self) -> str:
-        return self.services.agents.creation.create(TENANT, CreateAgentRequest(initial_message_sequence=SAID)).id
+        return self.services.agents.creation.create(CreateAgentRequest(initial_message_sequence=SAID)).id
 
     def conversation(self, agent_id: str) -> str:
-        made = self.services.conversations.openings.create(TENANT, agent_id, CreateConversation())
+        made = self.services.conversations.openings.create(agent_id, CreateConversation())
         self.say(agent_id, made.id)
         return made.id
 
     def fork(self, agent_id: str, source: str) -> str:
-        made = self.services.conversations.openings.fork(TENANT, source)
+        made = self.services.conversations.openings.fork(source)
         self.say(agent_id, made.id)
         return made.id
 
     def say(self, agent_id: str, conversation: str) -> None:
         """Some rows more in a log."""
-        store, host = self.embedded.stores.conversations, self.embedded.host
-        head = store.head(TENANT, conversation)
+        store, host = self.stores.conversations, self.embedded.host
+        head = store.head(conversation)
         assert head is not None
         rows, last = list[Message](), head.last_message
         for _ in range(4):
@@ -67,8 +72,8 @@ class House:
         after = head.model_copy(
             update={"version": head.version + 1, "last_message": last, "newest": [last], "messages": head.messages + 4}
         )
-        changes = [store.change_head(TENANT, head, after, "t"), *store.put_rows(TENANT, head, rows)]
-        self.embedded.stores.writer.write(*changes, token="t")
+        changes = [store.change_head(head, after, "t"), *store.put_rows(head, rows)]
+        self.stores.writer.write(*changes, token="t")
 
     def left(self, identifier: str) -> set[str]:
         """The partitions in which something bears the id, but the pointers for the index."""
@@ -99,7 +104,7 @@ class House:
 
     def runs(self, agent_id: str, batches: Sequence[int]) -> None:
         """Runs that have ended, each with so many batches of events."""
-        stores, host = self.embedded.stores, self.embedded.host
+        stores, host = self.stores, self.embedded.host
         for number in batches:
             now = host.clock.now()
             run = StoredRun(
@@ -109,9 +114,9 @@ class House:
                 created_at=now,
                 options=RunOptions(max_steps=1),
             )
-            stores.writer.write(*stores.runs.create(TENANT, RunState(run), None))
+            stores.writer.write(*stores.runs.create(RunState(run), None))
             for seq in range(1, number + 1):
-                stores.writer.write(stores.runs.put_events(TENANT, run.id, seq, [DoneEvent()], now))
+                stores.writer.write(stores.runs.put_events(run.id, seq, [DoneEvent()], now))
 
 
 @contextmanager
@@ -122,6 +127,6 @@ def house_in(folder: Path) -> Iterator[House]:
         return CountingTable(table, lambda number, kind: made[0].count(number, kind) if made else None)
 
     embedded = Embedded(EmbeddedSettings(data=folder), EmbeddedOverrides(table=wrapped))
-    made.append(House(embedded, services_over(embedded.stores, embedded.host, embedded.models, embedded.chain)))
+    made.append(House(embedded, services_of(embedded.stores, embedded.host, embedded.models, embedded.engines).of(TENANT)))
     yield made[0]
     embedded.close()

@@ -6,12 +6,13 @@ from dataclasses import fields
 from typing import Any
 
 from hibernaut.rest.dependencies import Services
+from hibernaut.services.per_tenant import PerTenant
 
 
 class _Nothing:
     """Stands where a use case would; any use is an AttributeError."""
 
 
-def no_services() -> Services:
+def no_services() -> PerTenant[Services]:
     nothing: Any = _Nothing()
-    return Services(**{field.name: nothing for field in fields(Services)})
+    return PerTenant(lambda _tenant: Services(**{field.name: nothing for field in fields(Services)}))

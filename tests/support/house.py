@@ -10,8 +10,9 @@ from pathlib import Path
 from hibernaut.ports.table import Change, Table
 from hibernaut.rest.dependencies import Services
 from hibernaut.schemas.agent import CreateAgentRequest, StoredAgent
-from hibernaut.store.stores import Stores
-from hibernaut.wiring.api_services import services_over
+from hibernaut.services.per_tenant import PerTenant
+from hibernaut.store.stores import TenantStores
+from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.support.tables import PassesOn
@@ -23,17 +24,18 @@ TENANT = "default"
 class House:
     """`table` is what the stores write to: the wrapped one, where it was wrapped."""
 
+    all_services: PerTenant[Services]
     services: Services
-    stores: Stores
+    stores: TenantStores
     table: Table
 
     def agent(self, **fields: object) -> StoredAgent:
         """Make an agent."""
-        return self.services.agents.creation.create(TENANT, CreateAgentRequest.model_validate(fields))
+        return self.services.agents.creation.create(CreateAgentRequest.model_validate(fields))
 
     def stored(self, agent_id: str) -> StoredAgent:
         """The agent as it stands in the table."""
-        agent = self.stores.agents.get(TENANT, agent_id)
+        agent = self.stores.agents.get(agent_id)
         assert agent is not None
         return agent
 
@@ -57,8 +59,7 @@ def house_in(folder: Path, table: Callable[[Table], Table] | None = None) -> Ite
     """`table` wraps the table, as doubles do."""
     embedded = Embedded(EmbeddedSettings(data=folder), EmbeddedOverrides(table=table))
     try:
-        yield House(
-            services_over(embedded.stores, embedded.host, embedded.models, embedded.chain), embedded.stores, embedded.table
-        )
+        made = services_of(embedded.stores, embedded.host, embedded.models, embedded.engines)
+        yield House(made, made.of(TENANT), embedded.stores.of(TENANT), embedded.table)
     finally:
         embedded.close()

@@ -21,11 +21,11 @@ from hibernaut.schemas.llm_config import EmbeddingConfig
 from hibernaut.schemas.passage import Archive, Passage
 from hibernaut.services.search.hybrid_search import HybridSearch, SearchResult, SearchScope
 from hibernaut.services.search.index_poll_worker import LOOK, IndexPollWorker
-from hibernaut.services.search.indexing import Indexing
 from hibernaut.services.search.reindexing import Reindexing
-from hibernaut.services.search.search_sources import SearchSources
 from hibernaut.store import keys
-from hibernaut.store.stores import Stores, stores_over
+from hibernaut.store.stores import Stores, TenantStores
+from hibernaut.wiring.index_feed import indexing_of
+from hibernaut.wiring.run_engine import SearchEngines
 from tests.support.blobs import MemoryBlobs
 from tests.support.clocks import ManualClock
 from tests.support.hashing_embedder import HashingEmbedder, OneEmbedder
@@ -67,7 +67,8 @@ class Hooked:
 class Memories:
     table: SqliteTable
     index: SqliteMemoryIndex
-    stores: Stores
+    all_stores: Stores
+    stores: TenantStores
     search: HybridSearch
     clock: ManualClock
     embedding: EmbeddingConfig
@@ -79,38 +80,37 @@ class Memories:
         """One transaction."""
         passages = [self._passage(kind, text) for text in texts]
         if kind == "passage":
-            self.stores.writer.write(*self.stores.passages.add(TENANT, ARCHIVE, passages))
+            self.stores.writer.write(*self.stores.passages.add(ARCHIVE, passages))
         else:
-            self.stores.writer.write(*self.stores.files.pieces(TENANT, self._file(), passages))
+            self.stores.writer.write(*self.stores.files.pieces(self._file(), passages))
         return [passage.id for passage in passages]
 
     def delete(self, kind: Kind, *ids: str) -> None:
         if kind == "passage":
-            return self.stores.writer.write(*self.stores.passages.remove(TENANT, ARCHIVE, ids))
+            return self.stores.writer.write(*self.stores.passages.remove(ARCHIVE, ids))
         from hibernaut.ports.table import Delete
 
         gone = [Delete(keys.piece(TENANT, FILE, one)) for one in ids]
-        pointer = self.stores.unindexed.pointer(TENANT, FOLDER, "file", ids, within=FILE, gone=True)
+        pointer = self.stores.unindexed.pointer(FOLDER, "file", ids, within=FILE, gone=True)
         return self.stores.writer.write(*gone, *pointer)
 
     def found(self, kind: Kind, query: str, *, limit: int = 10) -> SearchResult[Passage]:
         where = SearchScope(kind, (ARCHIVE if kind == "passage" else FOLDER,))
-        return self.search.passages(TENANT, where, query, limit=limit)
+        return self.search.passages(where, query, limit=limit)
 
     def worker(
         self, hook: Hook = lambda _call: None, storing: Callable[[], bool] = lambda: False, *, look: float = LOOK
     ) -> IndexPollWorker:
         """A worker of the index as a process has it: everything of its own but the files."""
         table, index, embedder = Hooked(self.table, hook), Hooked(self.index, hook), Hooked(HashingEmbedder(), hook)
-        stores = stores_over(table, MemoryBlobs(self.clock), self.clock, indexed=True)
-        sources = SearchSources(stores, OneEmbedder(embedder))  # type: ignore[arg-type]
-        indexing = Indexing(table, stores, index, sources)  # type: ignore[arg-type]
-        made = IndexPollWorker(stores.unindexed, indexing, [TENANT], storing=storing, look=look)
-        self.stores.unindexed.told = stores.unindexed.told  # what is written beside it is handed to it
+        stores = Stores(table, MemoryBlobs(self.clock), self.clock, indexed=True)  # type: ignore[arg-type]
+        indexing = indexing_of(stores, index, OneEmbedder(embedder))  # type: ignore[arg-type]
+        made = IndexPollWorker(stores.outbox, indexing, [TENANT], storing=storing, look=look)
+        self.all_stores.outbox.told = stores.outbox.told  # what is written beside it is handed to it
         return made
 
     def reindexing(self) -> Reindexing:
-        return Reindexing(self.stores, self.index)
+        return Reindexing(self.all_stores, self.index)
 
     def held(self) -> set[tuple[str, int, bool]]:
         """Everything that the index holds: names, versions, and whether there is a vector."""
@@ -118,8 +118,8 @@ class Memories:
 
     def stored(self) -> set[str]:
         """The names of everything that the table holds."""
-        passages = {f"{ARCHIVE}/{one}" for one in self.stores.passages.ids(TENANT, ARCHIVE)}
-        return passages | {f"{FILE}/{one}" for one in self.stores.passages.piece_ids(TENANT, FILE)}
+        passages = {f"{ARCHIVE}/{one}" for one in self.stores.passages.ids(ARCHIVE)}
+        return passages | {f"{FILE}/{one}" for one in self.stores.passages.piece_ids(FILE)}
 
     def agree(self) -> bool:
         return self.held() == {(name, 2, True) for name in self.stored()}
@@ -155,9 +155,9 @@ class Memories:
         now = self.clock.now()
         archive = Archive(id=ARCHIVE, name="notes", embedding_config=self.embedding, created_at=now)
         folder = StoredFolder(id=FOLDER, name="papers", embedding_config=self.embedding, created_at=now, updated_at=now)
-        self.stores.writer.write(*self.stores.passages.make(TENANT, archive))
-        self.stores.writer.write(*self.stores.folders.create(TENANT, folder, "folder"))
-        self.stores.writer.write(*self.stores.files.create(TENANT, self._file(), 0, "file"))
+        self.stores.writer.write(*self.stores.passages.make(archive))
+        self.stores.writer.write(*self.stores.folders.create(folder, "folder"))
+        self.stores.writer.write(*self.stores.files.create(self._file(), 0, "file"))
 
 
 def memories(folder: Path) -> Memories:
@@ -165,10 +165,11 @@ def memories(folder: Path) -> Memories:
     clock = ManualClock()
     table = SqliteTable(folder / "table.db", now=lambda: clock.now().timestamp())
     index = SqliteMemoryIndex(folder / "index.db", now=lambda: clock.now().timestamp())
-    stores = stores_over(table, MemoryBlobs(), clock, indexed=True)
+    all_stores = Stores(table, MemoryBlobs(), clock, indexed=True)
+    stores = all_stores.of(TENANT)
     embedders = OneEmbedder()
     embedding = embedders.default()
     assert embedding is not None
-    made = Memories(table, index, stores, HybridSearch(stores, index, SearchSources(stores, embedders)), clock, embedding)
+    made = Memories(table, index, all_stores, stores, SearchEngines(index, embedders).search(stores), clock, embedding)
     made.prepare()
     return made

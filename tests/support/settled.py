@@ -9,7 +9,7 @@ from hibernaut.schemas.events import DoneEvent, MessageEvent
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.store import keys
-from tests.support.world import TENANT, World
+from tests.support.world import World
 
 
 def check_valid(log: Sequence[Message], *, waits: bool = False) -> None:
@@ -41,19 +41,19 @@ def check_settled(world: World, *agent_ids: str) -> None:
         check_valid(log, waits=head.pending is not None)
         check_events(world, agent_id)
         assert (head.owner, head.waiting) == (None, 0), "somebody still owns or waits"
-        assert world.stores.conversations.queue(TENANT, agent_id) == []
+        assert world.stores.conversations.queue(agent_id) == []
         assert (head.last_message, head.messages) == (log[-1].id, len(log))
         writers = [run_id for run_id, _ in groupby(row.run_id for row in log) if run_id is not None]
         assert len(writers) == len(set(writers)), "runs are interleaved"
     for shard in keys.shards():
-        assert world.stores.runs.due(shard, None) == [], "a run that has ended is due"
+        assert world.all_stores.due.past(shard, None) == [], "a run that has ended is due"
 
 
 def check_events(world: World, agent_id: str) -> None:
     """Each of the agent's runs has ended, with its input in the log once and a gapless event log whose last event is `done`."""
     log = world.log(agent_id)
     rows = {row.id for row in log}
-    for listed in world.stores.runs.walk(TENANT, [agent_id]):
+    for listed in world.stores.runs.walk([agent_id]):
         state = world.run(keys.last_part(str(listed["sk"])))
         run = state.run
         said = [row.text() for row in log if row.run_id == run.id and row.role == "user" and row.step_id is None]
@@ -65,7 +65,7 @@ def check_events(world: World, agent_id: str) -> None:
         assert run.stop_reason is not None
         assert listed["status"] == run.status
         assert not kept or run.status is RunStatus.CANCELLED
-        events = world.stores.runs.events(TENANT, run.id, 0, world.clock.now())
+        events = world.stores.runs.events(run.id, 0, world.clock.now())
         assert [seq for seq, _ in events] == list(range(1, state.last_seq + 1)), f"{run.id}: {events} up to {state.last_seq}"
         assert [seq for seq, event in events if isinstance(event, DoneEvent)] == [state.last_seq]
         assert all(event.message_id in rows for _, event in events if isinstance(event, MessageEvent))

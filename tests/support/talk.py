@@ -14,7 +14,7 @@ from hibernaut.schemas.stop import RunStatus
 from hibernaut.schemas.usage import Usage
 from tests.support.scripted_model import Streamed, says
 from tests.support.settled import check_settled, check_valid
-from tests.support.world import TENANT, World, data_in
+from tests.support.world import World, data_in
 
 LONG = "a sentence about Oslo, tea and rain. " * 20
 WINDOW = 3000
@@ -75,16 +75,16 @@ class Talk:
 
     def set(self, **fields: object) -> None:
         stores = self.world.stores
-        before = stores.agents.get(TENANT, self.agent)
+        before = stores.agents.get(self.agent)
         assert before is not None
         after = before.model_copy(update=fields)
-        stores.writer.write(*stores.agents.change(TENANT, before, after, "t"), token="t")
+        stores.writer.write(*stores.agents.change(before, after, "t"), token="t")
 
     def head(self) -> Head:
         return self.world.head(self.agent)
 
     def in_window(self) -> list[Message]:
-        found = self.world.stores.conversations.load(TENANT, self.agent)
+        found = self.world.stores.conversations.load(self.agent)
         assert found is not None
         return list(found.messages)
 

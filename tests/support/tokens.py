@@ -7,7 +7,7 @@ import threading
 from hibernaut.schemas.events import DeltaEvent, RunEvent
 from hibernaut.schemas.send import LettaStreamingRequest, MessageCreate
 from hibernaut.services.runs.sending import SendRequest
-from tests.support.world import TENANT, World
+from tests.support.world import World
 
 PATIENCE = 20.0
 """Seconds after which something that should have happened will not."""
@@ -16,10 +16,10 @@ PATIENCE = 20.0
 def begun(world: World, agent_id: str, text: str = "hello") -> str:
     """Accept and start a request for a stream of tokens; the run's id. Nothing is driven yet."""
     body = LettaStreamingRequest(messages=[MessageCreate(role="user", content=text)], streaming=True, stream_tokens=True)
-    accepted = world.sending.accept(TENANT, SendRequest(agent_id, body, "send_message_streaming", world.ids.token()))
+    accepted = world.sending.accept(SendRequest(agent_id, body, "send_message_streaming", world.ids.token()))
     world.data.sent[accepted.run_id] = [text]
     if not accepted.waits:
-        world.sending.start(TENANT, accepted.run_id)
+        world.sending.start(accepted.run_id)
     return accepted.run_id
 
 
@@ -32,7 +32,7 @@ def streamed(world: World, agent_id: str, text: str = "hello") -> str:
 
 def events(world: World, run_id: str) -> list[RunEvent]:
     """The log as it stands; its numbers have no gap."""
-    numbered = world.stores.runs.events(TENANT, run_id, 0, world.clock.now())
+    numbered = world.stores.runs.events(run_id, 0, world.clock.now())
     assert [seq for seq, _ in numbered] == list(range(1, len(numbered) + 1))
     return [event for _, event in numbered]
 

@@ -34,8 +34,8 @@ from hibernaut.services.prompt.system_messages import system_row
 from hibernaut.services.runs.sending import AcceptedRequest, SendRequest
 from hibernaut.services.tool_calls.tool_execution import ToolLimits
 from hibernaut.store.runs import RunState
-from hibernaut.store.stores import stores_over
-from hibernaut.wiring.run_engine import run_engine_over
+from hibernaut.store.stores import Stores
+from hibernaut.wiring.run_engine import RunEngines
 from tests.support.blobs import MemoryBlobs
 from tests.support.clocks import ManualClock
 from tests.support.scripted_model import Script, ScriptedModels, ScriptedRunner
@@ -129,14 +129,15 @@ class World:
         self.ids = TimeOrderedIds(data.clock)
         self.workflow = workflow or Inline()
         self.host = Host(data.clock, self.ids, self.workflow, ProcessSignal(), holder, alone, look=look, web=web, traces=traces)
-        self.stores = stores_over(wrap(data.table), data.blobs, data.clock, indexed=indexed)
-        self.chain = run_engine_over(self.stores, self.host, data.models, data.runner, ToolLimits())
+        self.all_stores = Stores(wrap(data.table), data.blobs, data.clock, indexed=indexed)
+        self.engines = RunEngines(self.all_stores, self.host, data.models, data.runner, ToolLimits())
+        self.stores, self.chain = self.all_stores.of(TENANT), self.engines.of(TENANT)
         self.sending = self.chain.sending
         self.following = RunFollower(self.stores, self.host)
-        self.workflow.advance = lambda run: self.chain.turns.advance(run.tenant, run.run_id).next
-        self.workflow.compact = lambda run: self.chain.compactions.compact(run.tenant, run.run_id).next
-        self.workflow.drop = lambda run: self.chain.turns.advance(run.tenant, run.run_id, drop=True).next
-        self.workflow.close = lambda run: self.chain.endings.end(run.tenant, run.run_id, StopReason.ERROR)
+        self.workflow.advance = lambda run: self.engines.of(run.tenant).turns.advance(run.run_id).next
+        self.workflow.compact = lambda run: self.engines.of(run.tenant).compactions.compact(run.run_id).next
+        self.workflow.drop = lambda run: self.engines.of(run.tenant).turns.advance(run.run_id, drop=True).next
+        self.workflow.close = lambda run: self.engines.of(run.tenant).endings.end(run.run_id, StopReason.ERROR)
 
     # making
 
@@ -152,7 +153,7 @@ class World:
         now, token = self.clock.now(), self.ids.token()
         made = [] if not isinstance(blocks, Mapping) else [self._block(label, value) for label, value in blocks.items()]
         attached = made if isinstance(blocks, Mapping) else list(blocks)
-        known = self.stores.tools.by_name(TENANT, tools)
+        known = self.stores.tools.by_name(tools)
         custom = [self._tool(name) for name in tools if name not in known]
         by_name = {tool.name: tool.id for tool in (*known.values(), *custom)}
         agent = StoredAgent(
@@ -170,12 +171,12 @@ class World:
         head, system = self._opened(agent, attached)
         stores = self.stores
         stores.writer.write(
-            *stores.agents.create(TENANT, agent, token),
-            *(change for block in made for change in stores.blocks.create(TENANT, block, token)),
-            *(stores.blocks.attach(TENANT, block.id, agent.id) for block in attached),
-            *(change for tool in custom for change in stores.tools.create(TENANT, tool, token)),
-            stores.conversations.create_head(TENANT, head, token),
-            stores.conversations.put_message(TENANT, agent.id, system),
+            *stores.agents.create(agent, token),
+            *(change for block in made for change in stores.blocks.create(block, token)),
+            *(stores.blocks.attach(block.id, agent.id) for block in attached),
+            *(change for tool in custom for change in stores.tools.create(tool, token)),
+            stores.conversations.create_head(head, token),
+            stores.conversations.put_message(agent.id, system),
             token=token,
         )
         return agent.id
@@ -192,7 +193,7 @@ class World:
             messages=1,
             created_at=agent.created_at,
         )
-        compiled = self.chain.prompts.compiled(TENANT, agent, head, blocks=blocks)
+        compiled = self.chain.prompts.compiled(agent, head, blocks=blocks)
         row = system_row(system_id, agent, compiled.text, compiled.source.compiled_at)
         return head.model_copy(update={"compiled": compiled.source}), row
 
@@ -216,7 +217,7 @@ class World:
         messages = [MessageCreate(role="user", content=text, otid=otid) for text, otid in zip(texts, given, strict=False)]
         body = LettaRequest(messages=messages, **options)  # type: ignore[arg-type]
         request = SendRequest(agent_id, body, "send_message", digest or self.ids.token(), retry=retry)
-        accepted = self.sending.accept(TENANT, request)
+        accepted = self.sending.accept(request)
         if not accepted.attached:
             self.data.sent[accepted.run_id] = list(texts)
         return accepted
@@ -225,7 +226,7 @@ class World:
         """Accept and start a request; the run's id. Nothing is driven yet."""
         accepted = self.accept(agent_id, *texts, **options)  # type: ignore[arg-type]
         if not accepted.attached and not accepted.waits:
-            self.sending.start(TENANT, accepted.run_id)
+            self.sending.start(accepted.run_id)
         return accepted.run_id
 
     def send(self, agent_id: str, *texts: str, **options: object) -> str:
@@ -247,18 +248,18 @@ class World:
         said = {"type": "approval", "approvals": list(items), "otid": otid, **(body or {})}
         messages = [said, *({"role": "user", "content": text} for text in texts)]
         asked = LettaRequest.model_validate({"messages": messages, **options})
-        accepted = self.sending.accept(TENANT, SendRequest(agent_id, asked, "send_message", self.ids.token()))
+        accepted = self.sending.accept(SendRequest(agent_id, asked, "send_message", self.ids.token()))
         if not accepted.attached:
             self.data.sent[accepted.run_id] = list(texts)
-            self.sending.start(TENANT, accepted.run_id)
+            self.sending.start(accepted.run_id)
         return accepted
 
     def advance(self, run_id: str) -> str:
-        return self.chain.turns.advance(TENANT, run_id).next
+        return self.chain.turns.advance(run_id).next
 
     def sweep(self) -> None:
         """What a house does when it starts: take up everything that is open."""
-        self.chain.sweep.run(everything=True)
+        self.engines.sweep.run(everything=True)
         self.workflow.drive()
 
     def reborn(self, *, holder: str = "host:2", alone: bool = True) -> World:
@@ -268,24 +269,24 @@ class World:
     # looking
 
     def log(self, agent_id: str) -> list[Message]:
-        return self.stores.conversations.page(TENANT, agent_id)
+        return self.stores.conversations.page(agent_id)
 
     def head(self, agent_id: str) -> Head:
-        head = self.stores.conversations.head(TENANT, agent_id)
+        head = self.stores.conversations.head(agent_id)
         assert head is not None
         return head
 
     def run(self, run_id: str) -> RunState:
-        state = self.stores.runs.get(TENANT, run_id)
+        state = self.stores.runs.get(run_id)
         assert state is not None
         return state
 
     def block(self, agent_id: str, label: str) -> StoredBlock:
-        agent = self.stores.agents.get(TENANT, agent_id)
+        agent = self.stores.agents.get(agent_id)
         assert agent is not None
-        return next(block for block in self.chain.prompts.blocks_of(TENANT, agent) if block.label == label)
+        return next(block for block in self.chain.prompts.blocks_of(agent) if block.label == label)
 
     def response(self, run_id: str) -> LettaResponse:
-        found = self.following.response(TENANT, run_id)
+        found = self.following.response(run_id)
         assert found is not None, "the run has not ended"
         return found

@@ -14,7 +14,7 @@ import pytest
 from hibernaut.local.logs import Fields
 from hibernaut.local.server import LocalServer, address, listening
 from hibernaut.rest.app import create_app
-from hibernaut.wiring.api_services import services_over
+from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.support.provider_servers import ScriptedOpenAI
@@ -48,7 +48,7 @@ def provider() -> Iterator[ScriptedOpenAI]:
 def http(tmp_path: Path, provider: ScriptedOpenAI) -> Iterator[httpx.Client]:
     settings = EmbeddedSettings(tmp_path, providers={"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": provider.url})
     with Embedded(settings) as house:
-        app = create_app(services_over(house.stores, house.host, house.models, house.chain))
+        app = create_app(services_of(house.stores, house.host, house.models, house.engines))
         ready, listener = threading.Event(), listening("127.0.0.1", 0)
         server = LocalServer(app, listener, ready=ready.set)
         thread = threading.Thread(target=server.serve)

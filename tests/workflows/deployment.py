@@ -13,6 +13,7 @@ from hibernaut.local.aws_offline.gateway_events import GatewayRequest
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
+from hibernaut.services.per_tenant import PerTenant
 from hibernaut.wiring import aws as wiring
 from hibernaut.wiring.settings import AwsSettings
 from tests.support.scripted_model import ScriptedModels, ScriptedRunner, calls, nothing, says
@@ -60,13 +61,13 @@ class Deployment:
 
     def serve(self) -> None:
         """Every function is built anew from its house."""
-        inside, outside = self.inside.chain, self.outside.chain
+        inside, outside = self.inside.engines, self.outside.engines
         self.aws.lambdas.deps |= dict.fromkeys(("api", "stream"), wiring.app_of(self.outside))
         self.aws.lambdas.deps |= {
             "advance_turn": inside,
-            "summarize": inside.compactions,
-            "request_approval": inside.approvals,
-            "close_run": inside.endings,
+            "summarize": inside,
+            "request_approval": PerTenant(lambda tenant: inside.of(tenant).approvals),
+            "close_run": inside,
             "sweep_runs": outside.sweep,
         }
 

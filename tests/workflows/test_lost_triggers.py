@@ -16,7 +16,7 @@ from hibernaut.ports.workflow import RunRef
 from hibernaut.schemas.usage import Usage
 from hibernaut.services.steps.step_lease import AdvanceResult
 from hibernaut.services.turns.approvals import ApprovalAnswers
-from hibernaut.wiring.run_engine import RunEngine
+from hibernaut.wiring.run_engine import RunEngines
 from tests.workflows.deployment import Deployment, knocks_once
 
 GUARDED = [{"type": "requires_approval", "tool_name": "knock"}]
@@ -25,10 +25,13 @@ GUARDED = [{"type": "requires_approval", "tool_name": "knock"}]
 class FailingTurns:
     """Raises for the first so many steps; all else is the real chain's."""
 
-    def __init__(self, chain: RunEngine, failures: int) -> None:
+    def __init__(self, engines: RunEngines, failures: int) -> None:
         self.turns = self
-        self.approvals = chain.approvals
-        self._turns, self._failures = chain.turns, failures
+        self._engines, self._failures = engines, failures
+
+    def of(self, tenant: str) -> FailingTurns:
+        self.approvals, self._turns = self._engines.of(tenant).approvals, self._engines.of(tenant).turns
+        return self
 
     def advance(self, *asked: Any, **how: Any) -> AdvanceResult:
         if self._failures:
@@ -51,14 +54,17 @@ class LateApprovals:
         self._approvals = approvals
         self.go_on = threading.Event()
 
-    def wait(self, tenant: str, run_id: str, token: str) -> None:
+    def of(self, _tenant: str) -> LateApprovals:
+        return self
+
+    def wait(self, run_id: str, token: str) -> None:
         assert self.go_on.wait(20)
-        self._approvals.wait(tenant, run_id, token)
+        self._approvals.wait(run_id, token)
 
 
 def lose_the_closing(here: Deployment) -> None:
     """The next step fails, and so does the closing of its run: the execution has failed."""
-    here.aws.lambdas.deps |= {"advance_turn": FailingTurns(here.inside.chain, 1), "close_run": Broken()}
+    here.aws.lambdas.deps |= {"advance_turn": FailingTurns(here.inside.engines, 1), "close_run": Broken()}
 
 
 def test_a_run_whose_workflow_never_started_is_started_by_the_sweep(offline: OfflineAws) -> None:
@@ -225,11 +231,10 @@ def test_a_wait_whose_end_is_lost_denies_nothing_at_its_deadline(offline: Offlin
     here = Deployment(offline)
     agent, asking, call = asked(here, approval_deadline=2000)
     offline.wait_for_all()
-    token = here.inside.stores.approvals.get("default", asking)
+    stores = here.inside.stores.of("default")
+    token = stores.approvals.get(asking)
     assert token is not None
-    here.inside.stores.writer.write(
-        here.inside.stores.approvals.keep_token("default", asking, "of a wait that is not there"), token="lost"
-    )
+    stores.writer.write(stores.approvals.keep_token(asking, "of a wait that is not there"), token="lost")
     assert answer(here, agent, call, approve=True)[0] == 200
     assert offline.wait_for_run(asking) == "SUCCEEDED"
     assert (here.knocks, denial(here, agent)) == (["front"], "")
@@ -239,7 +244,7 @@ def test_a_wait_whose_end_is_lost_denies_nothing_at_its_deadline(offline: Offlin
 
 def test_an_answer_that_is_quicker_than_the_wait_leaves_nothing_waiting(offline: OfflineAws) -> None:
     here = Deployment(offline)
-    late = LateApprovals(here.inside.chain.approvals)
+    late = LateApprovals(here.inside.engines.of("default").approvals)
     offline.lambdas.deps["request_approval"] = late
     agent, asking, call = asked(here)
     assert answer(here, agent, call, approve=True)[0] == 200

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, NoReturn, cast
+from typing import NamedTuple, NoReturn, Self, cast
 
 import pytest
 
@@ -24,7 +24,17 @@ RUN = RunRef("default", "run-00000000-0000-4000-8000-000000000001")
 Answer = Next | AdvanceResult | Exception | Callable[[], Next]
 
 
-class ScriptedTurns:
+class OfTenant:
+    """A double of what is built for a tenant: it stands for all, and notes which one was asked for."""
+
+    tenant = ""
+
+    def of(self, tenant: str) -> Self:
+        self.tenant = tenant
+        return self
+
+
+class ScriptedTurns(OfTenant):
     """Answers each step as it was told to."""
 
     def __init__(self, answers: Sequence[Answer]) -> None:
@@ -34,8 +44,8 @@ class ScriptedTurns:
         self.dropped: list[bool] = []
         self.took_over: list[bool] = []
 
-    def advance(self, tenant: str, run_id: str, *, time_left: Callable[[], float], drop: bool, takes_over: bool) -> AdvanceResult:
-        self.calls.append((tenant, run_id))
+    def advance(self, run_id: str, *, time_left: Callable[[], float], drop: bool, takes_over: bool) -> AdvanceResult:
+        self.calls.append((self.tenant, run_id))
         self.seconds.append(time_left())
         self.dropped.append(drop)
         self.took_over.append(takes_over)
@@ -47,7 +57,7 @@ class ScriptedTurns:
         return AdvanceResult(answer() if callable(answer) else answer, len(self.calls))
 
 
-class ScriptedCompactions:
+class ScriptedCompactions(OfTenant):
     """Answers each call as it was told to, the last answer again and again."""
 
     def __init__(self, *answers: AdvanceResult | Exception | Callable[[], NoReturn]) -> None:
@@ -55,8 +65,12 @@ class ScriptedCompactions:
         self.calls: list[tuple[str, str]] = []
         self.seconds: list[float] = []
 
-    def compact(self, tenant: str, run_id: str, *, time_left: Callable[[], float]) -> AdvanceResult:
-        self.calls.append((tenant, run_id))
+    @property
+    def compactions(self) -> ScriptedCompactions:
+        return self
+
+    def compact(self, run_id: str, *, time_left: Callable[[], float]) -> AdvanceResult:
+        self.calls.append((self.tenant, run_id))
         self.seconds.append(time_left())
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Exception):
@@ -64,7 +78,7 @@ class ScriptedCompactions:
         return answer if isinstance(answer, AdvanceResult) else answer()
 
 
-class NotedApprovals:
+class NotedApprovals(OfTenant):
     """Keeps the names of waits as they come, and the denials."""
 
     def __init__(self, *errors: Exception, answered: Callable[[str], None] | None = None) -> None:
@@ -73,16 +87,16 @@ class NotedApprovals:
         self.tokens: list[str] = []
         self.denied: list[tuple[str, str]] = []
 
-    def wait(self, tenant: str, run_id: str, token: str) -> None:
-        assert (tenant, run_id) == RUN
+    def wait(self, run_id: str, token: str) -> None:
+        assert (self.tenant, run_id) == RUN
         if self.errors:
             raise self.errors.pop(0)
         self.tokens.append(token)
         if self.answered is not None:
             self.answered(token)
 
-    def deny_overdue(self, tenant: str, run_id: str) -> str | None:
-        self.denied.append((tenant, run_id))
+    def deny_overdue(self, run_id: str) -> str | None:
+        self.denied.append((self.tenant, run_id))
         return None
 
 
@@ -92,16 +106,25 @@ class Steps(NamedTuple):
     turns: ScriptedTurns
     approvals: NotedApprovals
 
+    def of(self, tenant: str) -> Steps:
+        return Steps(self.turns.of(tenant), self.approvals.of(tenant))
 
-class NotedEndings:
+
+class NotedEndings(OfTenant):
+    """Keeps the ends of runs as they come."""
+
     def __init__(self, *errors: Exception) -> None:
         self.errors = list(errors)
         self.ended: list[tuple[str, str, StopReason]] = []
 
-    def end(self, tenant: str, run_id: str, reason: StopReason) -> None:
+    @property
+    def endings(self) -> NotedEndings:
+        return self
+
+    def end(self, run_id: str, reason: StopReason) -> None:
         if self.errors:
             raise self.errors.pop(0)
-        self.ended.append((tenant, run_id, reason))
+        self.ended.append((self.tenant, run_id, reason))
 
 
 def driven(offline: OfflineAws, *answers: Answer, endings: NotedEndings | None = None) -> tuple[str, ScriptedTurns, NotedEndings]:

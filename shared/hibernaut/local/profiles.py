@@ -65,7 +65,7 @@ def serve(options: Dev) -> None:
 def _embedded(options: Dev, settings: EmbeddedSettings) -> None:
     from hibernaut.rest.app import create_app
     from hibernaut.rest.origin_policy import OriginPolicy
-    from hibernaut.wiring.api_services import services_over
+    from hibernaut.wiring.api_services import services_of
     from hibernaut.wiring.embedded import Embedded
 
     listener = _listening(options)
@@ -74,7 +74,7 @@ def _embedded(options: Dev, settings: EmbeddedSettings) -> None:
     except DataFolderUnusable as error:
         raise CannotServe(str(error)) from error
     limit = settings.upload_limit
-    services = services_over(house.stores, house.host, house.models, house.chain, upload_limit=limit)
+    services = services_of(house.stores, house.host, house.models, house.engines, upload_limit=limit)
     policy = OriginPolicy((own_host(options.host, listener), *settings.allowed_hosts), settings.cors_origins)
     app = create_app(services, upload_limit=limit, policy=policy)
 

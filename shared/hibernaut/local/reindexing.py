@@ -92,8 +92,8 @@ def _opened(settings: EmbeddedSettings) -> Iterator[_Open]:
 def _watched(folder: _Open, settings: EmbeddedSettings, report: ProgressReport) -> bool:
     """Whether the index is complete; False if the process that fed it has ended."""
     dwindling = Dwindling(report, STILL)
-    while not all([folder.reindexing.end(tenant) for tenant in TENANTS]):
-        dwindling.left(sum(folder.reindexing.left(tenant) for tenant in TENANTS))
+    while not all([folder.reindexing.of(tenant).end() for tenant in TENANTS]):
+        dwindling.left(sum(folder.reindexing.of(tenant).left() for tenant in TENANTS))
         if folder.served and not is_open(settings.data):
             return False
         time.sleep(LOOK)

@@ -6,6 +6,7 @@ Knows which routers there are; must not know which engines stand behind the serv
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI, Request
 from fastapi.middleware.cors import CORSMiddleware
@@ -47,6 +48,9 @@ from hibernaut.rest.routers import (
     tools,
 )
 
+if TYPE_CHECKING:
+    from hibernaut.services.per_tenant import PerTenant
+
 ROUTERS = (
     health,
     empty_lists,
@@ -80,14 +84,14 @@ DESCRIPTION = "Stateful LLM agents with self-editing memory, behind the Letta V1
 
 
 def create_app(
-    services: Services,
+    services: PerTenant[Services],
     *,
     body_limit: int = DEFAULT_BODY_LIMIT,
     upload_limit: int | None = None,
     policy: OriginPolicy = LOOPBACK_ONLY,
     waits: WaitSettings = USUAL_WAITS,
 ) -> FastAPI:
-    """The app over these services. `body_limit` in bytes, `upload_limit` that of a file (None: the same).
+    """The app over the services of each tenant. `body_limit` in bytes, `upload_limit` that of a file (None: the same).
 
     `policy` says which host names the app answers to, and which foreign pages may call it. `waits` says how long followers of runs wait.
     """

@@ -164,12 +164,12 @@ async def follow(
                 await alarm.wait(max(0.0, min(following.patience(looks - 1), left)))
 
 
-async def response(following: RunFollower, lanes: Lanes, tenant: str, run_id: str) -> LettaResponse:
+async def response(following: RunFollower, lanes: Lanes, run_id: str) -> LettaResponse:
     """The whole reply of a run, as soon as it has ended. Raises: NotFound, ServerStops, and the error that the run failed with."""
 
     async def look() -> LettaResponse | None:
         with suppress(Contended):
-            return await lanes.look(partial(following.response, tenant, run_id))
+            return await lanes.look(partial(following.response, run_id))
         return None
 
     looks = 0

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from hibernaut.services.memory.blocks import Blocks
     from hibernaut.services.memory.passages import Passages
     from hibernaut.services.models.model_list import ModelList
+    from hibernaut.services.per_tenant import PerTenant
     from hibernaut.services.prompt.system_messages import SystemMessages
     from hibernaut.services.runs.cancellation import Cancellation
     from hibernaut.services.runs.direct_calls import DirectCalls
@@ -89,11 +90,6 @@ class Caller:
     reads_secrets: bool = False
 
 
-async def services(request: Request) -> Services:
-    found: Services = request.app.state.services
-    return found
-
-
 async def lanes(request: Request) -> Lanes:
     found: Lanes = request.app.state.lanes
     return found
@@ -102,8 +98,7 @@ async def lanes(request: Request) -> Lanes:
 async def caller(request: Request) -> Caller:
     """The tenant comes from the key alone; without configured keys there is one tenant, and any Authorization is accepted.
 
-    The header `user_id` must be well formed, and an unknown user is the default one (digest 1.2). Raises: InvalidArgument.
-    """
+    The header `user_id` must be well formed, and an unknown user is the default one (digest 1.2). Raises: InvalidArgument."""
     user = request.headers.get("user_id")
     if user is not None and not is_id(user, "user"):
         raise InvalidArgument(f"INVALID_ARGUMENT: Invalid user ID format: {user}. Expected format: 'user-<uuid4>'")
@@ -128,6 +123,14 @@ def is_1_0_client(request: Request) -> bool:
     return "x-stainless-package-version" in request.headers or agent is None or _STABLE_CLIENT.match(agent) is not None
 
 
-TheServices = Annotated[Services, Depends(services)]
 TheLanes = Annotated[Lanes, Depends(lanes)]
 TheCaller = Annotated[Caller, Depends(caller)]
+
+
+async def services(request: Request, caller: TheCaller) -> Services:
+    """The use cases of the caller's tenant: the one place of `rest` that names a tenant."""
+    found: PerTenant[Services] = request.app.state.services
+    return found.of(caller.tenant)
+
+
+TheServices = Annotated[Services, Depends(services)]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 
 from fastapi import Response
@@ -36,14 +35,6 @@ PAUSE = 0.05
 """Seconds between two looks for a message that has not arrived yet."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunPlace:
-    """Where a run is found."""
-
-    tenant: str
-    run_id: str
-
-
 Shape = Callable[[str, LettaResponse], BaseModel]
 """What a reply of a run (by its id) is shown as."""
 
@@ -52,32 +43,32 @@ def _as_it_is(_run_id: str, whole: LettaResponse) -> BaseModel:
     return whole
 
 
-async def whole(services: Services, lanes: Lanes, tenant: str, asked: SendRequest, shape: Shape = _as_it_is) -> Response:
+async def whole(services: Services, lanes: Lanes, asked: SendRequest, shape: Shape = _as_it_is) -> Response:
     """The whole reply in its `shape`, when the run has ended. Raises: why the request is refused, and how the run failed."""
     lanes.admit(TURNS)  # Before anything is accepted: a run that is must not wait for a thread that is not there.
-    accepted = await lanes.take(partial(services.sending.accept, tenant, asked))
+    accepted = await lanes.take(partial(services.sending.accept, asked))
     drive = None
     if not accepted.attached and not accepted.waits:
-        drive = partial(services.sending.start, tenant, accepted.run_id, inline=True)
-    return await _answer(services.following, lanes, RunPlace(tenant, accepted.run_id), drive, shape)
+        drive = partial(services.sending.start, accepted.run_id, inline=True)
+    return await _answer(services.following, lanes, accepted.run_id, drive, shape)
 
 
-async def streamed(services: Services, lanes: Lanes, tenant: str, asked: SendRequest, *, pings: bool) -> Response:
+async def streamed(services: Services, lanes: Lanes, asked: SendRequest, *, pings: bool) -> Response:
     """The run as server-sent events. Raises: why the request is refused, but a pending approval is told by the stream."""
     try:
-        log = await lanes.take(lambda: services.following.log(tenant, begin(services, tenant, asked)))
+        log = await lanes.take(lambda: services.following.log(begin(services, asked)))
     except ApprovalPending as error:
         return refusal(error, pings=pings)
     return streaming(services.following, lanes, log, pings=pings)
 
 
-async def resumed(services: Services, lanes: Lanes, tenant: str, run_id: str, body: RetrieveStreamRequest) -> Response:
+async def resumed(services: Services, lanes: Lanes, run_id: str, body: RetrieveStreamRequest) -> Response:
     """What an uninterrupted client got after the event that this one has seen last. Raises: InvalidArgument, NotFound, LogExpired."""
-    log = await lanes.look(partial(services.following.resumed, tenant, run_id, body.starting_after))
+    log = await lanes.look(partial(services.following.resumed, run_id, body.starting_after))
     return streaming(services.following, lanes, log, pings=bool(body.include_pings))
 
 
-async def run_for(services: Services, lanes: Lanes, tenant: str, conversation: str, body: RetrieveStreamRequest) -> str:
+async def run_for(services: Services, lanes: Lanes, conversation: str, body: RetrieveStreamRequest) -> str:
     """The run that the caller wants to follow. A message that he names may still be on its way.
 
     Raises: InvalidArgument, NotFound.
@@ -85,33 +76,33 @@ async def run_for(services: Services, lanes: Lanes, tenant: str, conversation: s
     clock = asyncio.get_running_loop().time
     until = clock() + lanes.waits.arriving
     if body.run_id is None and body.otid is not None:
-        known = partial(services.following.known, tenant, conversation, body.otid)
+        known = partial(services.following.known, conversation, body.otid)
         while not await lanes.look(known) and clock() < until:  # noqa: ASYNC110 - it is written elsewhere, maybe by another process
             await asyncio.sleep(PAUSE)
-    found = partial(services.following.run_for, tenant, conversation, run_id=body.run_id, otid=body.otid)
+    found = partial(services.following.run_for, conversation, run_id=body.run_id, otid=body.otid)
     return await lanes.look(found)
 
 
-def begin(services: Services, tenant: str, asked: SendRequest) -> str:
+def begin(services: Services, asked: SendRequest) -> str:
     """The id of the request's run, which is under way then. One that was there already, or waits, is driven by somebody else."""
-    accepted = services.sending.accept(tenant, asked)
+    accepted = services.sending.accept(asked)
     if not accepted.attached and not accepted.waits:
-        services.sending.start(tenant, accepted.run_id)
+        services.sending.start(accepted.run_id)
     return accepted.run_id
 
 
-async def _answer(services: RunFollower, lanes: Lanes, run: RunPlace, drive: Callable[[], None] | None, shape: Shape) -> Response:
+async def _answer(services: RunFollower, lanes: Lanes, run_id: str, drive: Callable[[], None] | None, shape: Shape) -> Response:
     def driven(drive: Callable[[], None]) -> LettaResponse | None:
         drive()
         with suppress(Contended):  # the table is busy; the reply stays there
-            return services.response(run.tenant, run.run_id)
+            return services.response(run_id)
         return None
 
     async def ended() -> LettaResponse:
         # The thread that has driven the run to its end reads the reply too: another hand-over would cost more than the read.
         if drive is not None and (found := await lanes.work(partial(driven, drive))) is not None:
             return found
-        return await async_bridge.response(services, lanes, run.tenant, run.run_id)
+        return await async_bridge.response(services, lanes, run_id)
 
     ending = asyncio.ensure_future(ended())
     try:
@@ -120,8 +111,8 @@ async def _answer(services: RunFollower, lanes: Lanes, run: RunPlace, drive: Cal
         ending.cancel()
         raise
     if ending.done():
-        return reply(shape(run.run_id, ending.result()))
-    told = partial(_told, services, run, shape)
+        return reply(shape(run_id, ending.result()))
+    told = partial(_told, services, run_id, shape)
     return StreamingResponse(_held_open(lanes, ending, told), media_type=JSON)
 
 
@@ -138,10 +129,10 @@ async def _held_open(lanes: Lanes, ending: asyncio.Future[LettaResponse], told: 
             ending.exception()  # looked at, so that nobody is told that it was not: the run's own record says how it ended
 
 
-def _told(services: RunFollower, run: RunPlace, shape: Shape) -> bytes:
+def _told(services: RunFollower, run_id: str, shape: Shape) -> bytes:
     try:
-        outcome = services.outcome(run.tenant, run.run_id)
+        outcome = services.outcome(run_id)
     except (HibernautError, TableError):
         stop = LettaStopReason(stop_reason=StopReason.ERROR)
-        outcome = LettaResponse(messages=[], stop_reason=stop, usage=LettaUsageStatistics(run_ids=[run.run_id]))
-    return bytes(reply(shape(run.run_id, outcome)).body)
+        outcome = LettaResponse(messages=[], stop_reason=stop, usage=LettaUsageStatistics(run_ids=[run_id]))
+    return bytes(reply(shape(run_id, outcome)).body)

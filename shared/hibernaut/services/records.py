@@ -28,7 +28,7 @@ from hibernaut.store.conversations import ConversationStore
 from hibernaut.store.deletion import Deletion
 from hibernaut.store.files import FileStore
 from hibernaut.store.folders import FolderStore
-from hibernaut.store.stores import Stores
+from hibernaut.store.stores import TenantStores
 from hibernaut.store.tools import ToolStore
 from hibernaut.store.window_ids import WindowIds
 from hibernaut.store.writer import Writer
@@ -44,6 +44,7 @@ T = TypeVar("T")
 class Records:
     """The stores that use cases of records share, with retries of optimistic changes."""
 
+    tenant: str
     agents: AgentStore
     blocks: BlockStore
     tools: ToolStore
@@ -59,56 +60,56 @@ class Records:
     clock: Clock
     ids: Ids
 
-    def agent(self, tenant: str, agent_id: str) -> StoredAgent:
+    def agent(self, agent_id: str) -> StoredAgent:
         """Raises: NotFound."""
-        agent = self.agents.get(tenant, agent_id)
+        agent = self.agents.get(agent_id)
         if agent is None:
             raise NotFound(f"Agent with ID {agent_id} not found")
         return agent
 
-    def head(self, tenant: str, agent_id: str) -> Head:
+    def head(self, agent_id: str) -> Head:
         """The head of the agent's default conversation. Raises: NotFound."""
-        head = self.conversations.head(tenant, agent_id)
+        head = self.conversations.head(agent_id)
         if head is None:
             raise NotFound(f"Agent with ID {agent_id} not found")
         return head
 
-    def conversation(self, tenant: str, conversation_id: str) -> StoredConversation:
+    def conversation(self, conversation_id: str) -> StoredConversation:
         """Raises: NotFound."""
-        record = self.conversation_records.get(tenant, conversation_id)
+        record = self.conversation_records.get(conversation_id)
         if record is None:
             raise no_conversation(conversation_id)
         return record
 
-    def block(self, tenant: str, block_id: str) -> StoredBlock:
+    def block(self, block_id: str) -> StoredBlock:
         """Raises: NotFound."""
-        block = self.blocks.get(tenant, block_id) if is_id(block_id, "block") else None
+        block = self.blocks.get(block_id) if is_id(block_id, "block") else None
         if block is None:
             raise NotFound(f"Block with id '{block_id}' not found")
         return block
 
-    def tool(self, tenant: str, tool_id: str) -> StoredTool:
+    def tool(self, tool_id: str) -> StoredTool:
         """Raises: NotFound."""
-        tool = self.tools.get(tenant, tool_id) if is_id(tool_id, "tool") else None
+        tool = self.tools.get(tool_id) if is_id(tool_id, "tool") else None
         if tool is None:
             raise NotFound(f"Tool with id {tool_id} not found.")
         return tool
 
-    def folder(self, tenant: str, folder_id: str) -> StoredFolder:
+    def folder(self, folder_id: str) -> StoredFolder:
         """Raises: NotFound."""
-        folder = self.folders.get(tenant, folder_id) if is_id(folder_id, "source") else None
+        folder = self.folders.get(folder_id) if is_id(folder_id, "source") else None
         if folder is None:
             raise NotFound(f"Source not found with id='['{folder_id}']'")
         return folder
 
-    def blocks_of(self, tenant: str, agent: StoredAgent) -> list[StoredBlock]:
+    def blocks_of(self, agent: StoredAgent) -> list[StoredBlock]:
         """The agent's blocks in the order of attachment."""
-        found = self.blocks.get_many(tenant, agent.block_ids)
+        found = self.blocks.get_many(agent.block_ids)
         return [found[block_id] for block_id in agent.block_ids if block_id in found]
 
-    def tools_of(self, tenant: str, agent: StoredAgent) -> list[StoredTool]:
+    def tools_of(self, agent: StoredAgent) -> list[StoredTool]:
         """The agent's tools in the order of attachment."""
-        found = self.tools.get_many(tenant, agent.tool_ids)
+        found = self.tools.get_many(agent.tool_ids)
         return [found[tool_id] for tool_id in agent.tool_ids if tool_id in found]
 
     def until_settled(self, attempt: Callable[[], T]) -> T:
@@ -121,7 +122,7 @@ class Records:
         raise Conflict("CONFLICT: The record keeps being changed by other requests; try again.")
 
     def change_agent(
-        self, tenant: str, agent_id: str, decide: Callable[[StoredAgent], tuple[StoredAgent, Sequence[Change]]], user: str | None
+        self, agent_id: str, decide: Callable[[StoredAgent], tuple[StoredAgent, Sequence[Change]]], user: str | None
     ) -> StoredAgent:
         """Change one agent. `decide` gets it as it stands and answers what it becomes, and what changes beside it.
 
@@ -129,14 +130,14 @@ class Records:
         """
 
         def attempt() -> StoredAgent:
-            before = self.agent(tenant, agent_id)
+            before = self.agent(agent_id)
             after, beside = decide(before)
             if after is before and not beside:
                 return before
             touched = {"updated_at": self.clock.now(), "last_updated_by_id": user or before.last_updated_by_id}
             after = after.model_copy(update=touched)
             token = self.ids.token()
-            self.write(beside, self.agents.change(tenant, before, after, token), token)
+            self.write(beside, self.agents.change(before, after, token), token)
             return after.model_copy(update={"version": before.version + 1})
 
         return self.until_settled(attempt)
@@ -160,9 +161,10 @@ def no_archive(archive_id: str) -> NotFound:
     return NotFound(f"Archive not found with id='['{archive_id}']'")
 
 
-def records_over(stores: Stores, clock: Clock, ids: Ids) -> Records:
-    """The records of a table."""
+def records_over(stores: TenantStores, clock: Clock, ids: Ids) -> Records:
+    """The records of a tenant."""
     return Records(
+        tenant=stores.tenant,
         agents=stores.agents,
         blocks=stores.blocks,
         tools=stores.tools,

@@ -20,29 +20,27 @@ class AgentLogs:
         self._logs = conversations.logs
         self._records = records
 
-    def page(
-        self, tenant: str, agent_id: str, span: IdRange, *, limit: int | None = None, descending: bool = False
-    ) -> list[Message]:
+    def page(self, agent_id: str, span: IdRange, *, limit: int | None = None, descending: bool = False) -> list[Message]:
         """Rows with after < id < before, in the order of ids, the newest first if `descending`."""
-        others = self._records.ids(tenant, agent_id)
+        others = self._records.ids(agent_id)
         if not others:
-            return self._logs.rows(tenant, agent_id, [], span, limit=limit, descending=descending)
-        heads = sorted(self._conversations.heads(tenant, [agent_id, *others]).values(), key=_newest, reverse=True)
+            return self._logs.rows(agent_id, [], span, limit=limit, descending=descending)
+        heads = sorted(self._conversations.heads([agent_id, *others]).values(), key=_newest, reverse=True)
         found: dict[str, Message] = {}
         for head in heads:
             if descending and limit is not None and _complete(found, limit, head):
                 break
-            rows = self._logs.rows(tenant, head.id, head.segments, span, limit=limit, descending=descending)
+            rows = self._logs.rows(head.id, head.segments, span, limit=limit, descending=descending)
             found |= {row.id: row for row in rows}
         return [found[row_id] for row_id in sorted(found, reverse=descending)[:limit]]
 
-    def message(self, tenant: str, agent_id: str, message_id: str) -> Message | None:
+    def message(self, agent_id: str, message_id: str) -> Message | None:
         """A row of any of the agent's logs."""
-        found = self._logs.first(tenant, [agent_id], message_id)
-        if found is None and (others := self._records.ids(tenant, agent_id)):
-            heads = self._conversations.heads(tenant, others).values()
+        found = self._logs.first([agent_id], message_id)
+        if found is None and (others := self._records.ids(agent_id)):
+            heads = self._conversations.heads(others).values()
             shared = {part.conversation for head in heads for part in head.segments}
-            found = self._logs.first(tenant, [*others, *sorted(shared)], message_id)
+            found = self._logs.first([*others, *sorted(shared)], message_id)
         return found
 
 

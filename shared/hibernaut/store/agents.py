@@ -9,13 +9,14 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 
-from hibernaut.ports.table import ABSENT, Change, Delete, Item, Put, Table, Update, Value, eq
+from hibernaut.ports.table import ABSENT, Change, Delete, Item, Put, Update, Value, eq
 from hibernaut.schemas.agent import StoredAgent
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.stop import StopReason
 from hibernaut.store import keys
 from hibernaut.store.codec import Codec, freed
 from hibernaut.store.row_lists import RowList
+from hibernaut.store.tenant_table import TenantTable
 
 _OF_THE_ROW = {"last_run_completion": None, "last_run_duration_ms": None, "last_stop_reason": None}
 
@@ -23,16 +24,17 @@ _OF_THE_ROW = {"last_run_completion": None, "last_run_duration_ms": None, "last_
 class AgentStore:
     """Agents and their list rows."""
 
-    def __init__(self, table: Table, codec: Codec) -> None:
+    def __init__(self, table: TenantTable, codec: Codec) -> None:
         self._table = table
+        self._tenant = table.tenant
         self._codec = codec
 
-    def get(self, tenant: str, agent_id: str) -> StoredAgent | None:
-        item = self._table.get(keys.agent(tenant, agent_id))
+    def get(self, agent_id: str) -> StoredAgent | None:
+        item = self._table.get(keys.agent(self._tenant, agent_id))
         return self.read(item) if item else None
 
-    def get_many(self, tenant: str, agent_ids: Sequence[str]) -> dict[str, StoredAgent]:
-        found = self._table.get_many([keys.agent(tenant, agent_id) for agent_id in agent_ids])
+    def get_many(self, agent_ids: Sequence[str]) -> dict[str, StoredAgent]:
+        found = self._table.get_many([keys.agent(self._tenant, agent_id) for agent_id in agent_ids])
         agents = [self.read(item) for item in found.values()]
         return {agent.id: agent for agent in agents}
 
@@ -41,20 +43,20 @@ class AgentStore:
         agent.version = int(item["version"])
         return agent
 
-    def create(self, tenant: str, agent: StoredAgent, token: str) -> list[Change]:
+    def create(self, agent: StoredAgent, token: str) -> list[Change]:
         """The changes that bring an agent and its list row into being."""
-        key, row = keys.agent(tenant, agent.id), keys.agent_row(tenant, agent.id)
+        key, row = keys.agent(self._tenant, agent.id), keys.agent_row(self._tenant, agent.id)
         return [
             Put(self._codec.item(key, agent, version=agent.version, wt=token, private=True), ABSENT),
             Put({"pk": row.pk, "sk": row.sk, **_listed(agent), **({CONCEALED: True} if agent.hidden else {})}),
         ]
 
-    def change(self, tenant: str, before: StoredAgent, after: StoredAgent, token: str) -> list[Change]:
+    def change(self, before: StoredAgent, after: StoredAgent, token: str) -> list[Change]:
         """The change from what was read to `after`, on the condition that it is still so; with the list row where it shows the difference.
 
         Where `after` holds `last_run_*` or `last_stop_reason`, they go to the list row.
         """
-        key = keys.agent(tenant, after.id)
+        key = keys.agent(self._tenant, after.id)
         kept = after.model_copy(update={**_OF_THE_ROW, "version": before.version + 1})
         changed: dict[str, Value] = {**self._codec.body(key, kept), "version": kept.version, "wt": token, "private": True}
         changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version), frees=freed(key, before))]
@@ -65,43 +67,43 @@ class AgentStore:
         if "hidden" in row and after.hidden:
             row[CONCEALED] = True
         shown = (CONCEALED,) if "hidden" in row and not after.hidden else ()
-        return [*changes, Update(keys.agent_row(tenant, after.id), set=row, remove=shown)]
+        return [*changes, Update(keys.agent_row(self._tenant, after.id), set=row, remove=shown)]
 
-    def run_ended(self, tenant: str, agent_id: str, at: datetime, duration_ms: int, stop_reason: StopReason | None) -> Update:
+    def run_ended(self, agent_id: str, at: datetime, duration_ms: int, stop_reason: StopReason | None) -> Update:
         """The change of the list row at a run's end. A row that is gone already becomes one without a name, which no list shows."""
         row: dict[str, Value] = {
             "last_run_completion": wire_time(at),
             "last_run_duration_ms": duration_ms,
             "last_stop_reason": stop_reason.value if stop_reason else "",
         }
-        return Update(keys.agent_row(tenant, agent_id), set=row)
+        return Update(keys.agent_row(self._tenant, agent_id), set=row)
 
-    def listed(self, tenant: str) -> RowList:
+    def listed(self) -> RowList:
         """The list rows of all agents."""
-        return RowList(self._table, keys.agent_row(tenant, "agent").pk, mark="name")
+        return RowList(self._table, keys.agent_row(self._tenant, "agent").pk, mark="name")
 
-    def count(self, tenant: str, *, hidden: bool) -> int:
+    def count(self, *, hidden: bool) -> int:
         """How many agents there are, with or without those that are hidden. The engine counts."""
-        every = self.listed(tenant).count()
-        row = keys.agent_row(tenant, "agent")
+        every = self.listed().count()
+        row = keys.agent_row(self._tenant, "agent")
         return every if hidden else every - self._table.count(row.pk, having=CONCEALED)
 
-    def rows(self, tenant: str) -> list[Item]:
+    def rows(self) -> list[Item]:
         """The list rows of all agents, oldest first."""
-        return self.listed(tenant).all()
+        return self.listed().all()
 
-    def row(self, tenant: str, agent_id: str) -> Item | None:
-        return self._table.get(keys.agent_row(tenant, agent_id))
+    def row(self, agent_id: str) -> Item | None:
+        return self._table.get(keys.agent_row(self._tenant, agent_id))
 
-    def rows_of(self, tenant: str, agent_ids: Sequence[str]) -> dict[str, Item]:
+    def rows_of(self, agent_ids: Sequence[str]) -> dict[str, Item]:
         """The list rows of these agents, by id."""
-        found = self._table.get_many([keys.agent_row(tenant, agent_id) for agent_id in agent_ids])
+        found = self._table.get_many([keys.agent_row(self._tenant, agent_id) for agent_id in agent_ids])
         return {key.sk: row for key, row in found.items()}
 
-    def delete(self, tenant: str, agent: StoredAgent) -> list[Change]:
+    def delete(self, agent: StoredAgent) -> list[Change]:
         """The changes that end an agent, on the condition that it is as it was read."""
-        key = keys.agent(tenant, agent.id)
-        return [Delete(key, eq(version=agent.version), freed(key, agent)), Delete(keys.agent_row(tenant, agent.id))]
+        key = keys.agent(self._tenant, agent.id)
+        return [Delete(key, eq(version=agent.version), freed(key, agent)), Delete(keys.agent_row(self._tenant, agent.id))]
 
 
 CONCEALED = "concealed"

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hibernaut.ports.table import ABSENT, Item, Op, Put, Table, Term, Update, Value
+from hibernaut.ports.table import ABSENT, Item, Op, Put, Term, Update, Value
 from hibernaut.schemas.approval import PendingApproval
 from hibernaut.store import keys
 from hibernaut.store.codec import Codec, freed
+from hibernaut.store.tenant_table import TenantTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,38 +25,39 @@ class ApprovalState:
 class ApprovalStore:
     """Pending approvals."""
 
-    def __init__(self, table: Table, codec: Codec) -> None:
+    def __init__(self, table: TenantTable, codec: Codec) -> None:
         self._table = table
+        self._tenant = table.tenant
         self._codec = codec
 
-    def get(self, tenant: str, run_id: str) -> ApprovalState | None:
-        item = self._table.get(keys.approval(tenant, run_id))
+    def get(self, run_id: str) -> ApprovalState | None:
+        item = self._table.get(keys.approval(self._tenant, run_id))
         return self._read(item) if item else None
 
-    def get_many(self, tenant: str, run_ids: list[str]) -> dict[str, PendingApproval]:
+    def get_many(self, run_ids: list[str]) -> dict[str, PendingApproval]:
         """By the id of the run that asked."""
-        found = self._table.get_many([keys.approval(tenant, run_id) for run_id in run_ids])
+        found = self._table.get_many([keys.approval(self._tenant, run_id) for run_id in run_ids])
         records = [self._read(item).record for item in found.values()]
         return {record.run_id: record for record in records}
 
     def _read(self, item: Item) -> ApprovalState:
         return ApprovalState(self._codec.record(PendingApproval, item), str(item["task_token"]))
 
-    def create(self, tenant: str, record: PendingApproval) -> Put:
+    def create(self, record: PendingApproval) -> Put:
         """The change that asks; with a deadline the record stands in the index DUE."""
-        key = keys.approval(tenant, record.run_id)
+        key = keys.approval(self._tenant, record.run_id)
         due = keys.due(record.run_id, int(record.deadline.timestamp() * 1000)) if record.deadline else {}
         return Put(self._codec.item(key, record, consumed="", task_token="", **due), ABSENT)
 
-    def consume(self, tenant: str, record: PendingApproval, token: str) -> Update:
+    def consume(self, record: PendingApproval, token: str) -> Update:
         """The change by which `record.consumed_by` takes it; of two only one can."""
-        key = keys.approval(tenant, record.run_id)
+        key = keys.approval(self._tenant, record.run_id)
         changed: dict[str, Value] = {**self._codec.body(key, record), "consumed": record.consumed_by or "", "wt": token}
         return Update(key, set=changed, remove=("due_pk", "due_sk"), when=_OPEN, frees=freed(key, record))
 
-    def keep_token(self, tenant: str, run_id: str, task_token: str) -> Update:
+    def keep_token(self, run_id: str, task_token: str) -> Update:
         """The change that names the workflow's wait, on the condition that there is something to wait for."""
-        return Update(keys.approval(tenant, run_id), set={"task_token": task_token, "wt": task_token[-36:]}, when=_OPEN)
+        return Update(keys.approval(self._tenant, run_id), set={"task_token": task_token, "wt": task_token[-36:]}, when=_OPEN)
 
 
 _OPEN = (Term("consumed", Op.EQ, ""),)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from hibernaut.ports.table import PRESENT, Change, Check, Delete, Item, Key, Op, Put, Table, Term, Update, eq
+from hibernaut.ports.table import PRESENT, Change, Check, Delete, Item, Key, Op, Put, Term, Update, eq
 from hibernaut.schemas.agent import StoredAgent
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.passage import Passage, StoredArchive, default_archive_id
@@ -22,6 +22,7 @@ from hibernaut.store import keys
 from hibernaut.store.codec import Codec, freed
 from hibernaut.store.passages import OPEN, PassageStore
 from hibernaut.store.row_lists import RowList
+from hibernaut.store.tenant_table import TenantTable
 
 CLOSED = "closed"
 REMEMBERED = timedelta(days=7)
@@ -39,21 +40,22 @@ class ArchiveTotals:
 class ArchiveStore:
     """Archives, their links and totals."""
 
-    def __init__(self, table: Table, codec: Codec, passages: PassageStore) -> None:
+    def __init__(self, table: TenantTable, codec: Codec, passages: PassageStore) -> None:
         self._table = table
+        self._tenant = table.tenant
         self._codec = codec
         self._passages = passages
 
-    def get(self, tenant: str, archive_id: str) -> StoredArchive | None:
-        return self.get_many(tenant, [archive_id]).get(archive_id)
+    def get(self, archive_id: str) -> StoredArchive | None:
+        return self.get_many([archive_id]).get(archive_id)
 
-    def get_many(self, tenant: str, archive_ids: Sequence[str]) -> dict[str, StoredArchive]:
+    def get_many(self, archive_ids: Sequence[str]) -> dict[str, StoredArchive]:
         """Those that are there and open."""
-        found = self._open(tenant, archive_ids)
+        found = self._open(archive_ids)
         return {archive_id: self._read(item) for archive_id, item in found.items()}
 
-    def _open(self, tenant: str, archive_ids: Sequence[str]) -> dict[str, Item]:
-        places = {archive_id: keys.archive(tenant, archive_id) for archive_id in archive_ids}
+    def _open(self, archive_ids: Sequence[str]) -> dict[str, Item]:
+        places = {archive_id: keys.archive(self._tenant, archive_id) for archive_id in archive_ids}
         found = self._table.get_many(list(places.values()))
         items = {archive_id: found[key] for archive_id, key in places.items() if key in found}
         return {archive_id: item for archive_id, item in items.items() if item["state"] == OPEN}
@@ -63,13 +65,13 @@ class ArchiveStore:
         archive.version = int(item["version"])
         return archive
 
-    def rows(self, tenant: str) -> list[Item]:
+    def rows(self) -> list[Item]:
         """The list rows of all archives, oldest first."""
-        return self._table.query(keys.archive_row(tenant, "archive").pk)
+        return self._table.query(keys.archive_row(self._tenant, "archive").pk)
 
-    def change(self, tenant: str, before: StoredArchive, after: StoredArchive, token: str) -> list[Change]:
+    def change(self, before: StoredArchive, after: StoredArchive, token: str) -> list[Change]:
         """The change from what was read to `after`, on the condition that it is still so."""
-        key, row = keys.archive(tenant, after.id), keys.archive_row(tenant, after.id)
+        key, row = keys.archive(self._tenant, after.id), keys.archive_row(self._tenant, after.id)
         changed = {**self._codec.body(key, after), "version": before.version + 1, "wt": token}
         return [
             Update(key, set=changed, when=eq(version=before.version, state=OPEN), frees=freed(key, before)),
@@ -78,118 +80,121 @@ class ArchiveStore:
 
     # what lies in them
 
-    def put(self, tenant: str, archive_id: str, passages: Sequence[Passage], token: str) -> list[Change]:
+    def put(self, archive_id: str, passages: Sequence[Passage], token: str) -> list[Change]:
         """The changes that add passages to an open archive: one for each, one for each of their tags, and two more."""
-        touch = self._touch(tenant, archive_id, len(passages), token)
-        return [touch, *self._passages.add(tenant, archive_id, passages), *self._tagged(tenant, archive_id, tags_of(passages), 1)]
+        touch = self._touch(archive_id, len(passages), token)
+        return [touch, *self._passages.add(archive_id, passages), *self._tagged(archive_id, tags_of(passages), 1)]
 
-    def take(self, tenant: str, archive_id: str, item: Item, token: str) -> list[Change]:
+    def take(self, archive_id: str, item: Item, token: str) -> list[Change]:
         """The changes that take a passage (its item) out of an open archive. It must be there."""
         passage_id, tags = keys.last_part(str(item["sk"])), Counter(json.loads(str(item["tags"])))
-        touch = self._touch(tenant, archive_id, -1, token)
-        return [touch, *self._passages.remove(tenant, archive_id, [passage_id]), *self._tagged(tenant, archive_id, tags, -1)]
+        touch = self._touch(archive_id, -1, token)
+        return [touch, *self._passages.remove(archive_id, [passage_id]), *self._tagged(archive_id, tags, -1)]
 
-    def _touch(self, tenant: str, archive_id: str, more: int, token: str) -> Update:
+    def _touch(self, archive_id: str, more: int, token: str) -> Update:
         """Written a second time it fails on its own mark."""
         fresh = (Term("state", Op.EQ, OPEN), Term("stamp", Op.NE, token))
-        return Update(keys.archive(tenant, archive_id), set={"stamp": token, "wt": token}, add={"count": more}, when=fresh)
+        return Update(keys.archive(self._tenant, archive_id), set={"stamp": token, "wt": token}, add={"count": more}, when=fresh)
 
-    def _tagged(self, tenant: str, archive_id: str, tags: Counter[str], by: int) -> list[Change]:
-        return [Update(keys.archive_tag(tenant, archive_id, tag), add={"count": by * times}) for tag, times in tags.items()]
+    def _tagged(self, archive_id: str, tags: Counter[str], by: int) -> list[Change]:
+        return [Update(keys.archive_tag(self._tenant, archive_id, tag), add={"count": by * times}) for tag, times in tags.items()]
 
     # deleting
 
-    def close(self, tenant: str, archive: StoredArchive, at: datetime) -> list[Change]:
+    def close(self, archive: StoredArchive, at: datetime) -> list[Change]:
         """The changes that end an archive: it is not shown any more, nothing gets into it, and what was written about it is gone."""
-        key, ttl = keys.archive(tenant, archive.id), int((at + REMEMBERED).timestamp())
+        key, ttl = keys.archive(self._tenant, archive.id), int((at + REMEMBERED).timestamp())
         bare = archive.model_copy(update={"name": "", "description": None, "metadata": None})
         body = self._codec.body(key, bare)
         closed = Update(key, set={"state": CLOSED, "ttl": ttl, **body}, when=eq(state=OPEN), frees=freed(key, archive))
-        return [closed, Delete(keys.archive_row(tenant, archive.id))]
+        return [closed, Delete(keys.archive_row(self._tenant, archive.id))]
 
-    def left(self, tenant: str, archive_id: str) -> bool:
+    def left(self, archive_id: str) -> bool:
         """Whether links, tags or passages of a closed archive are still there."""
-        key = keys.archive(tenant, archive_id)
+        key = keys.archive(self._tenant, archive_id)
         return any(item["sk"] != key.sk for item in self._table.query(key.pk, limit=2, names=("sk",)))
 
-    def tags(self, tenant: str, archive_id: str, limit: int | None = None) -> list[Item]:
+    def tags(self, archive_id: str, limit: int | None = None) -> list[Item]:
         """How often each tag is or was borne in an archive."""
-        return self._table.query(keys.archive_tag(tenant, archive_id, "").pk, prefix="TAG#", limit=limit)
+        return self._table.query(keys.archive_tag(self._tenant, archive_id, "").pk, prefix="TAG#", limit=limit)
 
     def forget_tags(self, tags: Sequence[Item]) -> list[Change]:
         return [Delete(Key(str(item["pk"]), str(item["sk"]))) for item in tags]
 
     # links
 
-    def of_agent(self, tenant: str, agent_id: str) -> list[str]:
+    def of_agent(self, agent_id: str) -> list[str]:
         """The ids of what is attached to the agent, in the order of attachment. Those of deleted archives may be among them."""
-        return attached(self._table.query(keys.agent(tenant, agent_id).pk, prefix="ARCH#"))
+        return attached(self._table.query(keys.agent(self._tenant, agent_id).pk, prefix="ARCH#"))
 
-    def open_of_agent(self, tenant: str, agent_id: str) -> list[StoredArchive]:
+    def open_of_agent(self, agent_id: str) -> list[StoredArchive]:
         """The archives that are attached to the agent, in the order of attachment."""
-        ids = self.of_agent(tenant, agent_id)
-        found = self.get_many(tenant, ids) if ids else {}
+        ids = self.of_agent(agent_id)
+        found = self.get_many(ids) if ids else {}
         return [found[archive_id] for archive_id in ids if archive_id in found]
 
-    def agents_of(self, tenant: str, archive_id: str) -> list[str]:
+    def agents_of(self, archive_id: str) -> list[str]:
         """The ids of the agents that the archive is attached to, oldest first."""
-        links = self._table.query(keys.archive(tenant, archive_id).pk, prefix="AGENT#")
+        links = self._table.query(keys.archive(self._tenant, archive_id).pk, prefix="AGENT#")
         return [keys.last_part(str(link["sk"])) for link in links]
 
-    def links(self, tenant: str, archive_id: str) -> RowList:
+    def links(self, archive_id: str) -> RowList:
         """The agents that the archive is attached to."""
-        return RowList(self._table, keys.archive(tenant, archive_id).pk, "AGENT#")
+        return RowList(self._table, keys.archive(self._tenant, archive_id).pk, "AGENT#")
 
-    def attach(self, tenant: str, archive_id: str, agent_id: str, at: datetime) -> list[Change]:
+    def attach(self, archive_id: str, agent_id: str, at: datetime) -> list[Change]:
         """The link, both ways."""
-        ours, theirs = keys.agent_archive(tenant, agent_id, archive_id), keys.archive_agent(tenant, archive_id, agent_id)
+        ours, theirs = (
+            keys.agent_archive(self._tenant, agent_id, archive_id),
+            keys.archive_agent(self._tenant, archive_id, agent_id),
+        )
         return [Put({"pk": ours.pk, "sk": ours.sk, "at": wire_time(at)}), Put({"pk": theirs.pk, "sk": theirs.sk})]
 
-    def there(self, tenant: str, archive_id: str, agent_id: str) -> list[Change]:
+    def there(self, archive_id: str, agent_id: str) -> list[Change]:
         """The conditions for attaching: both exist."""
         return [
-            Check(keys.archive(tenant, archive_id), eq(state=OPEN)),
-            Check(keys.agent(tenant, agent_id), PRESENT),
+            Check(keys.archive(self._tenant, archive_id), eq(state=OPEN)),
+            Check(keys.agent(self._tenant, agent_id), PRESENT),
         ]
 
-    def detach(self, tenant: str, archive_id: str, agent_id: str) -> list[Change]:
+    def detach(self, archive_id: str, agent_id: str) -> list[Change]:
         return [
-            Delete(keys.agent_archive(tenant, agent_id, archive_id)),
-            Delete(keys.archive_agent(tenant, archive_id, agent_id)),
+            Delete(keys.agent_archive(self._tenant, agent_id, archive_id)),
+            Delete(keys.archive_agent(self._tenant, archive_id, agent_id)),
         ]
 
     # what agents know of their archives
 
-    def stamp(self, tenant: str, ids: Sequence[str]) -> str:
+    def stamp(self, ids: Sequence[str]) -> str:
         """Changes whenever a passage comes into one of these archives or goes, or an archive does. "" where there is none."""
-        found = self._open(tenant, ids) if ids else {}
+        found = self._open(ids) if ids else {}
         return " ".join(f"{archive_id}:{found[archive_id]['stamp']}" for archive_id in ids if archive_id in found)
 
-    def counted(self, tenant: str, agent_id: str) -> ArchiveTotals:
+    def counted(self, agent_id: str) -> ArchiveTotals:
         """How many passages the agent's archives hold together, and all their tags."""
-        ids = self.of_agent(tenant, agent_id)
-        found = self._open(tenant, ids) if ids else {}
-        borne = [row for archive_id in found for row in self.tags(tenant, archive_id) if int(row["count"]) > 0]
+        ids = self.of_agent(agent_id)
+        found = self._open(ids) if ids else {}
+        borne = [row for archive_id in found for row in self.tags(archive_id) if int(row["count"]) > 0]
         tags = {str(row["sk"]).removeprefix("TAG#") for row in borne}
         return ArchiveTotals(sum(int(item["count"]) for item in found.values()), tuple(sorted(tags)))
 
-    def insert(self, tenant: str, agent: StoredAgent, passages: Sequence[Passage], token: str) -> list[Change]:
+    def insert(self, agent: StoredAgent, passages: Sequence[Passage], token: str) -> list[Change]:
         """The changes that add passages to the first of the agent's archives; to one of its own, made now, where it has none."""
-        attached = self.open_of_agent(tenant, agent.id)
+        attached = self.open_of_agent(agent.id)
         if attached:
-            return self.put(tenant, attached[0].id, [in_archive(passage, attached[0]) for passage in passages], token)
-        archive = self._own(tenant, agent, passages[0])
+            return self.put(attached[0].id, [in_archive(passage, attached[0]) for passage in passages], token)
+        archive = self._own(agent, passages[0])
         return [
-            *self._passages.make(tenant, archive, token, count=len(passages)),
-            *self.attach(tenant, archive.id, agent.id, archive.created_at),
-            *self._passages.add(tenant, archive.id, [in_archive(passage, archive) for passage in passages]),
-            *self._tagged(tenant, archive.id, tags_of(passages), 1),
+            *self._passages.make(archive, token, count=len(passages)),
+            *self.attach(archive.id, agent.id, archive.created_at),
+            *self._passages.add(archive.id, [in_archive(passage, archive) for passage in passages]),
+            *self._tagged(archive.id, tags_of(passages), 1),
         ]
 
-    def _own(self, tenant: str, agent: StoredAgent, first: Passage) -> StoredArchive:
+    def _own(self, agent: StoredAgent, first: Passage) -> StoredArchive:
         """An agent's first own archive bears its uuid; a later one, where that was detached or deleted, the first passage's."""
         own = default_archive_id(agent.id)
-        taken = self._table.get(keys.archive(tenant, own)) is not None
+        taken = self._table.get(keys.archive(self._tenant, own)) is not None
         return StoredArchive(
             id=f"archive-{first.id[-36:]}" if taken else own,
             name=f"{agent.name}'s Archive",

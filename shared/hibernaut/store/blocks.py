@@ -10,27 +10,29 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Delete, Item, Put, Table, Update, Value, eq
+from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Delete, Item, Put, Update, Value, eq
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.block import StoredBlock
 from hibernaut.store import keys
 from hibernaut.store.codec import Codec, freed
 from hibernaut.store.row_lists import RowList
+from hibernaut.store.tenant_table import TenantTable
 
 
 class BlockStore:
     """Blocks and their links."""
 
-    def __init__(self, table: Table, codec: Codec) -> None:
+    def __init__(self, table: TenantTable, codec: Codec) -> None:
         self._table = table
+        self._tenant = table.tenant
         self._codec = codec
 
-    def get(self, tenant: str, block_id: str) -> StoredBlock | None:
-        item = self._table.get(keys.block(tenant, block_id))
+    def get(self, block_id: str) -> StoredBlock | None:
+        item = self._table.get(keys.block(self._tenant, block_id))
         return self.read(item) if item else None
 
-    def get_many(self, tenant: str, block_ids: Sequence[str]) -> dict[str, StoredBlock]:
-        found = self._table.get_many([keys.block(tenant, block_id) for block_id in block_ids])
+    def get_many(self, block_ids: Sequence[str]) -> dict[str, StoredBlock]:
+        found = self._table.get_many([keys.block(self._tenant, block_id) for block_id in block_ids])
         blocks = [self.read(item) for item in found.values()]
         return {block.id: block for block in blocks}
 
@@ -39,58 +41,58 @@ class BlockStore:
         block.version = int(item["version"])
         return block
 
-    def create(self, tenant: str, block: StoredBlock, token: str) -> list[Change]:
+    def create(self, block: StoredBlock, token: str) -> list[Change]:
         """The changes that bring a block and its list row into being."""
-        key, row = keys.block(tenant, block.id), keys.block_row(tenant, block.id)
+        key, row = keys.block(self._tenant, block.id), keys.block_row(self._tenant, block.id)
         return [
             Put(self._codec.item(key, block, version=block.version, wt=token), ABSENT),
             Put({"pk": row.pk, "sk": row.sk, **_listed(block)}),
         ]
 
-    def change(self, tenant: str, before: StoredBlock, after: StoredBlock, token: str) -> list[Change]:
+    def change(self, before: StoredBlock, after: StoredBlock, token: str) -> list[Change]:
         """The change from what was read to `after`, on the condition that it is still so; with the list row where it shows the difference."""
-        key = keys.block(tenant, after.id)
+        key = keys.block(self._tenant, after.id)
         kept = after.model_copy(update={"version": before.version + 1})
         changed: dict[str, Value] = {**self._codec.body(key, kept), "version": kept.version, "wt": token}
         changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version), frees=freed(key, before))]
         old = _listed(before)
         row = {name: value for name, value in _listed(after).items() if old[name] != value}
-        return [*changes, Update(keys.block_row(tenant, after.id), set=row)] if row else changes
+        return [*changes, Update(keys.block_row(self._tenant, after.id), set=row)] if row else changes
 
-    def delete(self, tenant: str, block: StoredBlock) -> list[Change]:
+    def delete(self, block: StoredBlock) -> list[Change]:
         """The changes that end a block. Its links and the places where agents name it are for the caller to clear."""
-        key = keys.block(tenant, block.id)
-        return [Delete(key, PRESENT, freed(key, block)), Delete(keys.block_row(tenant, block.id))]
+        key = keys.block(self._tenant, block.id)
+        return [Delete(key, PRESENT, freed(key, block)), Delete(keys.block_row(self._tenant, block.id))]
 
-    def there(self, tenant: str, block_id: str) -> Check:
+    def there(self, block_id: str) -> Check:
         """The condition that the block exists: for whoever attaches it."""
-        return Check(keys.block(tenant, block_id), PRESENT)
+        return Check(keys.block(self._tenant, block_id), PRESENT)
 
-    def attach(self, tenant: str, block_id: str, agent_id: str) -> Put:
+    def attach(self, block_id: str, agent_id: str) -> Put:
         """The link row. The agent's own list of blocks is a change of the agent."""
-        key = keys.block_agent(tenant, block_id, agent_id)
+        key = keys.block_agent(self._tenant, block_id, agent_id)
         return Put({"pk": key.pk, "sk": key.sk})
 
-    def detach(self, tenant: str, block_id: str, agent_id: str) -> Delete:
-        return Delete(keys.block_agent(tenant, block_id, agent_id))
+    def detach(self, block_id: str, agent_id: str) -> Delete:
+        return Delete(keys.block_agent(self._tenant, block_id, agent_id))
 
-    def agents_of(self, tenant: str, block_id: str) -> list[str]:
+    def agents_of(self, block_id: str) -> list[str]:
         """The ids of the agents that the block is attached to, oldest first."""
-        links = self._table.query(keys.block_agent(tenant, block_id, "").pk, prefix=f"{block_id}#")
+        links = self._table.query(keys.block_agent(self._tenant, block_id, "").pk, prefix=f"{block_id}#")
         return [keys.last_part(str(link["sk"])) for link in links]
 
-    def links(self, tenant: str, block_id: str) -> RowList:
+    def links(self, block_id: str) -> RowList:
         """The agents that the block is attached to."""
-        return RowList(self._table, keys.block_agent(tenant, block_id, "").pk, f"{block_id}#")
+        return RowList(self._table, keys.block_agent(self._tenant, block_id, "").pk, f"{block_id}#")
 
-    def counts(self, tenant: str) -> Mapping[str, int]:
+    def counts(self) -> Mapping[str, int]:
         """To how many agents each block is attached; 0 for those that are not named."""
-        links = self._table.query(keys.block_agent(tenant, "block", "").pk)
+        links = self._table.query(keys.block_agent(self._tenant, "block", "").pk)
         return Counter(str(link["sk"]).split("#", 1)[0] for link in links)
 
-    def listed(self, tenant: str) -> RowList:
+    def listed(self) -> RowList:
         """The list rows of all blocks."""
-        return RowList(self._table, keys.block_row(tenant, "block").pk)
+        return RowList(self._table, keys.block_row(self._tenant, "block").pk)
 
 
 def _listed(block: StoredBlock) -> dict[str, Value]:

@@ -21,6 +21,7 @@ from hibernaut.ports.blobs import Blobs
 from hibernaut.ports.table import Item, Key, Table, Value
 from hibernaut.schemas.stored import Stored
 from hibernaut.store import keys
+from hibernaut.store.tenant_table import TenantBlobs, TenantTable
 
 Record = TypeVar("Record", bound=BaseModel)
 VERSION = 1
@@ -31,7 +32,7 @@ INLINE_BYTES = 64_000
 class Codec:
     """Converts records to items and back."""
 
-    def __init__(self, blobs: Blobs, table: Table | None = None) -> None:
+    def __init__(self, blobs: Blobs | TenantBlobs, table: Table | TenantTable | None = None) -> None:
         """`table`: where items are looked up anew whose blob went while they were read."""
         self._blobs = blobs
         self._table = table

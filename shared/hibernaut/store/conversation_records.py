@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
-from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Delete, Item, Put, Table, Update, Value, eq
+from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Delete, Item, Put, Update, Value, eq
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.conversation_record import StoredConversation
 from hibernaut.schemas.run import Run
@@ -16,6 +16,7 @@ from hibernaut.store import keys, lists
 from hibernaut.store.codec import Codec, freed
 from hibernaut.store.logs import IdRange
 from hibernaut.store.row_lists import RowList
+from hibernaut.store.tenant_table import TenantTable
 
 NOUN = "CONVS"
 
@@ -23,15 +24,16 @@ NOUN = "CONVS"
 class ConversationRecordStore:
     """The records of conversations and their list rows."""
 
-    def __init__(self, table: Table, codec: Codec) -> None:
+    def __init__(self, table: TenantTable, codec: Codec) -> None:
         self._table = table
+        self._tenant = table.tenant
         self._codec = codec
 
-    def get(self, tenant: str, conversation_id: str) -> StoredConversation | None:
-        return self.get_many(tenant, [conversation_id]).get(conversation_id)
+    def get(self, conversation_id: str) -> StoredConversation | None:
+        return self.get_many([conversation_id]).get(conversation_id)
 
-    def get_many(self, tenant: str, conversation_ids: Sequence[str]) -> dict[str, StoredConversation]:
-        found = self._table.get_many([keys.conversation(tenant, one) for one in conversation_ids])
+    def get_many(self, conversation_ids: Sequence[str]) -> dict[str, StoredConversation]:
+        found = self._table.get_many([keys.conversation(self._tenant, one) for one in conversation_ids])
         records = [self.read(item) for item in found.values()]
         return {record.id: record for record in records}
 
@@ -40,18 +42,17 @@ class ConversationRecordStore:
         record.version = int(item["version"])
         return record
 
-    def create(self, tenant: str, record: StoredConversation, token: str) -> list[Change]:
+    def create(self, record: StoredConversation, token: str) -> list[Change]:
         """The changes that bring a record and its list row into being, on the condition that the agent exists."""
-        key, row = keys.conversation(tenant, record.id), keys.conversation_row(tenant, record.agent_id, record.id)
+        key, row = keys.conversation(self._tenant, record.id), keys.conversation_row(self._tenant, record.agent_id, record.id)
         return [
             Put(self._codec.item(key, record, version=record.version, wt=token), ABSENT),
-            Put({"pk": row.pk, "sk": row.sk, **keys.listed(tenant, NOUN, record.id), **_listed(record)}),
-            Check(keys.agent(tenant, record.agent_id), PRESENT),
+            Put({"pk": row.pk, "sk": row.sk, **keys.listed(self._tenant, NOUN, record.id), **_listed(record)}),
+            Check(keys.agent(self._tenant, record.agent_id), PRESENT),
         ]
 
     def change(
         self,
-        tenant: str,
         before: StoredConversation,
         after: StoredConversation,
         token: str,
@@ -62,51 +63,51 @@ class ConversationRecordStore:
 
         `last_message_at` holds the time to be set there, if it is to be set.
         """
-        key = keys.conversation(tenant, after.id)
+        key = keys.conversation(self._tenant, after.id)
         kept = after.model_copy(update={"version": before.version + 1})
         changed: dict[str, Value] = {**self._codec.body(key, kept), "version": kept.version, "wt": token}
         changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version), frees=freed(key, before))]
         row = {name: value for name, value in _listed(after).items() if _listed(before)[name] != value}
         for at in last_message_at:
             row["last_message_at"] = wire_time(at) if at else ""
-        return [*changes, Update(keys.conversation_row(tenant, after.agent_id, after.id), set=row)] if row else changes
+        return [*changes, Update(keys.conversation_row(self._tenant, after.agent_id, after.id), set=row)] if row else changes
 
-    def delete(self, tenant: str, record: StoredConversation) -> list[Change]:
+    def delete(self, record: StoredConversation) -> list[Change]:
         """The changes that end a record, on the condition that it is as it was read."""
-        key = keys.conversation(tenant, record.id)
+        key = keys.conversation(self._tenant, record.id)
         return [
             Delete(key, eq(version=record.version), freed(key, record)),
-            Delete(keys.conversation_row(tenant, record.agent_id, record.id)),
+            Delete(keys.conversation_row(self._tenant, record.agent_id, record.id)),
         ]
 
-    def ids(self, tenant: str, agent_id: str) -> list[str]:
+    def ids(self, agent_id: str) -> list[str]:
         """The conversations of an agent beside its own one, oldest first."""
-        found = self._table.query(keys.agent(tenant, agent_id).pk, prefix="CONV#", names=("created_at",))
+        found = self._table.query(keys.agent(self._tenant, agent_id).pk, prefix="CONV#", names=("created_at",))
         return [keys.last_part(str(row["sk"])) for row in found if "created_at" in row]
 
-    def pages(self, tenant: str, agent_id: str, size: int) -> Iterator[list[str]]:
+    def pages(self, agent_id: str, size: int) -> Iterator[list[str]]:
         """The same, read page by page: for whoever deletes them."""
-        pk, after = keys.agent(tenant, agent_id).pk, ""
+        pk, after = keys.agent(self._tenant, agent_id).pk, ""
         while found := self._table.query(pk, prefix="CONV#", after=after or None, limit=size, names=("created_at",)):
             yield [keys.last_part(str(row["sk"])) for row in found if "created_at" in row]
             after = str(found[-1]["sk"])
 
-    def listed(self, tenant: str, agent_id: str) -> RowList:
+    def listed(self, agent_id: str) -> RowList:
         """The list rows of an agent's conversations beside its own one."""
-        return RowList(self._table, keys.agent(tenant, agent_id).pk, "CONV#", mark="created_at")
+        return RowList(self._table, keys.agent(self._tenant, agent_id).pk, "CONV#", mark="created_at")
 
-    def walked(self, tenant: str, span: IdRange, *, chunk: int, descending: bool = False) -> Iterator[Item]:
+    def walked(self, span: IdRange, *, chunk: int, descending: bool = False) -> Iterator[Item]:
         """The list rows of all agents' conversations in the order of their ids, through the index, which may lag."""
-        found = lists.walked(self._table, tenant, NOUN, span, chunk=chunk, descending=descending)
+        found = lists.walked(self._table, NOUN, span, chunk=chunk, descending=descending)
         return (row for row in found if "created_at" in row)
 
-    def is_listed(self, tenant: str, conversation_id: str) -> bool:
+    def is_listed(self, conversation_id: str) -> bool:
         """Whether the index of all agents' conversations has it."""
-        return lists.find(self._table, tenant, NOUN, conversation_id) is not None
+        return lists.find(self._table, NOUN, conversation_id) is not None
 
-    def row(self, tenant: str, record: StoredConversation) -> Item:
+    def row(self, record: StoredConversation) -> Item:
         """A record's list row; empty where it is not in sight yet."""
-        return self._table.get(keys.conversation_row(tenant, record.agent_id, record.id)) or {}
+        return self._table.get(keys.conversation_row(self._tenant, record.agent_id, record.id)) or {}
 
 
 def message_sent(tenant: str, run: Run, at: datetime) -> list[Change]:

@@ -9,15 +9,16 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from hibernaut.ports.table import ABSENT, PRESENT, Check, Condition, Delete, Item, Op, Put, Table, Term, Update, Value
+from hibernaut.ports.table import ABSENT, PRESENT, Check, Condition, Delete, Item, Op, Put, Term, Update, Value
 from hibernaut.schemas.conversation import Head, Segment, Window
 from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.message import Message
 from hibernaut.store import keys
 from hibernaut.store.codec import INLINE_BYTES, Codec, freed
 from hibernaut.store.logs import IdRange, LogReader, is_said
-from hibernaut.store.lru_cache import LruCache
+from hibernaut.store.lru_cache import LruCache, TenantCache
 from hibernaut.store.search_outbox import SearchOutbox
+from hibernaut.store.tenant_table import TenantTable
 
 MAX_READS = 20
 """How often a load reads again before it gives up on head and tail agreeing."""
@@ -44,20 +45,22 @@ class LoadedConversation:
 class ConversationStore:
     """Heads, logs and windows of conversations."""
 
-    def __init__(self, table: Table, codec: Codec, unindexed: SearchOutbox) -> None:
+    def __init__(self, table: TenantTable, codec: Codec, unindexed: SearchOutbox, kept: TenantCache[LoadedConversation]) -> None:
+        """`kept`: the windows that the process keeps of the tenant's conversations."""
         self._unindexed = unindexed
         self._table = table
+        self._tenant = table.tenant
         self._codec = codec
         self.logs = LogReader(table, codec)
-        self._kept: LruCache[LoadedConversation] = LruCache(KEPT_BYTES, _size)
-        self._also_forget: list[Callable[[str, str], None]] = []
+        self._kept = kept
+        self._also_forget: list[Callable[[str], None]] = []
 
-    def head(self, tenant: str, conversation: str) -> Head | None:
-        item = self._table.get(keys.head(tenant, conversation))
+    def head(self, conversation: str) -> Head | None:
+        item = self._table.get(keys.head(self._tenant, conversation))
         return self.read_head(item) if item else None
 
-    def heads(self, tenant: str, conversations: Sequence[str]) -> dict[str, Head]:
-        found = self._table.get_many([keys.head(tenant, conversation) for conversation in conversations])
+    def heads(self, conversations: Sequence[str]) -> dict[str, Head]:
+        found = self._table.get_many([keys.head(self._tenant, conversation) for conversation in conversations])
         heads = [self.read_head(item) for item in found.values()]
         return {head.id: head for head in heads}
 
@@ -76,35 +79,35 @@ class ConversationStore:
         head.calls_open = {"yes": True, "no": False}.get(str(item.get("calls_open", "")))
         return head
 
-    def load(self, tenant: str, conversation: str, head: Head | None = None) -> LoadedConversation | None:
+    def load(self, conversation: str, head: Head | None = None) -> LoadedConversation | None:
         """Head and window of one moment: read again until the head and the tail agree (architecture 3, reads).
 
         `head` is one that was just read or written; a head that is read replaces it where the tail disagrees.
         """
         for tried in range(MAX_READS):
-            head = head if head is not None and tried == 0 else self.head(tenant, conversation)
+            head = head if head is not None and tried == 0 else self.head(conversation)
             if head is None:
                 return None
             # A system message that was chosen by hand may be another than the head's: in the end it counts as it stands.
-            loaded = self._picture(tenant, head, any_prompt=tried == MAX_READS - 1)
+            loaded = self._picture(head, any_prompt=tried == MAX_READS - 1)
             if loaded is not None:
-                self.keep(tenant, loaded)
+                self.keep(loaded)
                 return loaded
         raise Conflict(f"The log of conversation {conversation} does not settle; try again.")
 
-    def _picture(self, tenant: str, head: Head, *, any_prompt: bool = False) -> LoadedConversation | None:
-        kept = self._kept.get(tenant, head.id)
+    def _picture(self, head: Head, *, any_prompt: bool = False) -> LoadedConversation | None:
+        kept = self._kept.get(head.id)
         if kept is not None and kept.head.version == head.version:
             return replace(kept, head=head)
         known: tuple[Message, ...] = ()
         if kept is not None and kept.head.window == head.window and kept.head.version < head.version:
             known = kept.messages[len(head.window.pinned) :]
         after = known[-1].id if known else head.window.cut
-        tail = self.logs.rows(tenant, head.id, head.segments, IdRange(after))
+        tail = self.logs.rows(head.id, head.segments, IdRange(after))
         newest = tail[-1].id if tail else after
         if head.last_message != newest or not {row for row in head.newest if row > (after or "")} <= {row.id for row in tail}:
             return None
-        pinned = self._pinned(tenant, head)
+        pinned = self._pinned(head)
         if pinned is None or not (any_prompt or _belongs(head, pinned)):
             return None
         excluded = set(head.window.pinned)
@@ -114,36 +117,35 @@ class ConversationStore:
             size = _size(kept) + _bytes_of(pinned) + _bytes_of(fresh) - _bytes_of(kept.messages[: len(head.window.pinned)])
         return LoadedConversation(head, (*pinned, *known, *fresh), size)
 
-    def _pinned(self, tenant: str, head: Head) -> list[Message] | None:
-        found = self.logs.messages(tenant, head.id, head.window.pinned, lambda: head.segments)
+    def _pinned(self, head: Head) -> list[Message] | None:
+        found = self.logs.messages(head.id, head.window.pinned, lambda: head.segments)
         return found if len(found) == len(head.window.pinned) else None
 
-    def segments(self, tenant: str, conversation: str) -> list[Segment]:
+    def segments(self, conversation: str) -> list[Segment]:
         """The parts of other logs that a conversation's log begins with; an agent's own conversation is no fork."""
-        head = self.head(tenant, conversation) if conversation.startswith(_FORKABLE) else None
+        head = self.head(conversation) if conversation.startswith(_FORKABLE) else None
         return head.segments if head else []
 
-    def keep(self, tenant: str, loaded: LoadedConversation) -> None:
+    def keep(self, loaded: LoadedConversation) -> None:
         """Remember a picture for the next load; the head's version decides whether it still holds."""
-        self._kept.keep(tenant, loaded.head.id, loaded if loaded.size is not None else replace(loaded, size=_size(loaded)))
+        self._kept.keep(loaded.head.id, loaded if loaded.size is not None else replace(loaded, size=_size(loaded)))
 
-    def appended(self, tenant: str, before: Head, after: Head, rows: Sequence[Message], system: Message | None = None) -> None:
+    def appended(self, before: Head, after: Head, rows: Sequence[Message], system: Message | None = None) -> None:
         """One transaction appended these rows to the log of `before`, and rewrote its system message where `system` says so.
 
         A window that is kept of `before` is kept with them; one of another version, or of another window, is left as it is.
         """
-        kept = self._kept.get(tenant, before.id)
+        kept = self._kept.get(before.id)
         if kept is None or kept.head.version != before.version or kept.head.window != after.window:
             return
         known = (system, *kept.messages[1:]) if system else kept.messages
         said = [row for row in rows if is_said(row)]
         size = _size(kept) + _bytes_of(said) + (_bytes_of([system]) - _bytes_of(kept.messages[:1]) if system else 0)
         head = after.model_copy(update={"version": before.version + 1})
-        self.keep(tenant, LoadedConversation(head, (*known, *said), size))
+        self.keep(LoadedConversation(head, (*known, *said), size))
 
     def page(
         self,
-        tenant: str,
         conversation: str,
         *,
         after: str | None = None,
@@ -152,49 +154,45 @@ class ConversationStore:
         descending: bool = False,
     ) -> list[Message]:
         """Rows of the log by id, both bounds exclusive, in the order asked for."""
-        segments = self.segments(tenant, conversation)
-        return self.logs.rows(tenant, conversation, segments, IdRange(after, before), limit=limit, descending=descending)
+        segments = self.segments(conversation)
+        return self.logs.rows(conversation, segments, IdRange(after, before), limit=limit, descending=descending)
 
-    def messages(self, tenant: str, conversation: str, message_ids: Sequence[str]) -> list[Message]:
+    def messages(self, conversation: str, message_ids: Sequence[str]) -> list[Message]:
         """The rows of the log that exist among these, in the order asked for."""
-        return self.logs.messages(tenant, conversation, message_ids, lambda: self.segments(tenant, conversation))
+        return self.logs.messages(conversation, message_ids, lambda: self.segments(conversation))
 
-    def message(self, tenant: str, conversation: str, message_id: str) -> Message | None:
-        found = self.messages(tenant, conversation, [message_id])
+    def message(self, conversation: str, message_id: str) -> Message | None:
+        found = self.messages(conversation, [message_id])
         return found[0] if found else None
 
-    def put_rows(self, tenant: str, head: Head, rows: Sequence[Message]) -> list[Put]:
+    def put_rows(self, head: Head, rows: Sequence[Message]) -> list[Put]:
         """The changes that write new rows of a log, and let searches find them at once. However many, they fit into one transaction."""
         share = ROWS_BYTES // max(1, len(rows))
-        puts = [self.put_message(tenant, head.id, row, inline=share) for row in rows]
-        return [*puts, *self._unindexed.rows(tenant, head.agent_id, head.id, rows)]
+        puts = [self.put_message(head.id, row, inline=share) for row in rows]
+        return [*puts, *self._unindexed.rows(head.agent_id, head.id, rows)]
 
-    def pointed(self, tenant: str, head: Head, rows: Sequence[Message]) -> list[Put]:
+    def pointed(self, head: Head, rows: Sequence[Message]) -> list[Put]:
         """The changes that let searches find rows which are written before their head."""
         starts = range(0, len(rows), POINTED_AT_ONCE)
-        return [
-            put for at in starts for put in self._unindexed.rows(tenant, head.agent_id, head.id, rows[at : at + POINTED_AT_ONCE])
-        ]
+        return [put for at in starts for put in self._unindexed.rows(head.agent_id, head.id, rows[at : at + POINTED_AT_ONCE])]
 
-    def put_message(
-        self, tenant: str, conversation: str, row: Message, *, rewrite: bool = False, inline: int = INLINE_BYTES
-    ) -> Put:
+    def put_message(self, conversation: str, row: Message, *, rewrite: bool = False, inline: int = INLINE_BYTES) -> Put:
         """The change that writes a row. A new row must not exist; a rewritten one (the system message) must."""
-        key = keys.message(tenant, conversation, row.id)
-        item = self._codec.item(key, row, inline, **keys.listed(tenant, "MSGS", row.id), role=row.role)
+        key = keys.message(self._tenant, conversation, row.id)
+        item = self._codec.item(key, row, inline, **keys.listed(self._tenant, "MSGS", row.id), role=row.role)
         if not rewrite:
             return Put(item, ABSENT)
         # A row is not read with its blob's name: there are too many of them. Only one whose new body is large is worth a look.
         before = self._table.get(key) if item["blob"] else None
         return Put(item, PRESENT, str(before["blob"]) if before else "")
 
-    def create_head(self, tenant: str, head: Head, token: str) -> Put:
-        key = keys.head(tenant, head.id)
+    def create_head(self, head: Head, token: str) -> Put:
+        key = keys.head(self._tenant, head.id)
         return Put(self._codec.item(key, head, **_state(head), wt=token), ABSENT)
 
-    def change_head(self, tenant: str, before: Head, after: Head, token: str, *terms: Term) -> Update:
+    def change_head(self, before: Head, after: Head, token: str, *terms: Term) -> Update:
         """The change from one head to the next, on the condition that owner, version and queue are what was read."""
-        key = keys.head(tenant, after.id)
+        key = keys.head(self._tenant, after.id)
         when: Condition = (
             Term("owner", Op.EQ, before.owner or ""),
             Term("version", Op.EQ, before.version),
@@ -210,41 +208,46 @@ class ConversationStore:
             frees = freed(key, before)
         return Update(key, set=changed, add={"waiting": waiting} if waiting else {}, when=when, frees=frees)
 
-    def there(self, tenant: str, conversation: str) -> Check:
+    def there(self, conversation: str) -> Check:
         """The condition that the conversation exists: for whoever shares its log."""
-        return Check(keys.head(tenant, conversation), PRESENT)
+        return Check(keys.head(self._tenant, conversation), PRESENT)
 
-    def share(self, tenant: str, source: str, fork: str) -> Put:
+    def share(self, source: str, fork: str) -> Put:
         """The mark on a log that a fork refers to its rows."""
-        key = keys.fork(tenant, source, fork)
+        key = keys.fork(self._tenant, source, fork)
         return Put({"pk": key.pk, "sk": key.sk})
 
-    def unshare(self, tenant: str, source: str, fork: str) -> Delete:
-        return Delete(keys.fork(tenant, source, fork))
+    def unshare(self, source: str, fork: str) -> Delete:
+        return Delete(keys.fork(self._tenant, source, fork))
 
-    def forks(self, tenant: str, source: str) -> list[Head]:
+    def forks(self, source: str) -> list[Head]:
         """The living forks that refer to rows of a log. Raises: Conflict where one is marked and never comes into sight."""
         for _ in range(MAX_READS):
-            marks = self._table.query(keys.head(tenant, source).pk, prefix="FORK#")
-            found = self.heads(tenant, [keys.last_part(str(mark["sk"])) for mark in marks])
+            marks = self._table.query(keys.head(self._tenant, source).pk, prefix="FORK#")
+            found = self.heads([keys.last_part(str(mark["sk"])) for mark in marks])
             if len(found) == len(marks):
                 return list(found.values())
         raise Conflict(f"The forks of conversation {source} do not settle; try again.")
 
-    def queue(self, tenant: str, conversation: str) -> list[str]:
+    def queue(self, conversation: str) -> list[str]:
         """The ids of the runs that wait, the first come first."""
-        items = self._table.query(keys.head(tenant, conversation).pk, prefix="QUEUE#")
+        items = self._table.query(keys.head(self._tenant, conversation).pk, prefix="QUEUE#")
         return [keys.last_part(str(item["sk"])) for item in items]
 
-    def forget(self, tenant: str, conversation: str) -> None:
+    def forget(self, conversation: str) -> None:
         """Keep nothing of a conversation that is gone; nor do those who keep something beside (`also_forget`)."""
-        self._kept.forget(tenant, conversation)
+        self._kept.forget(conversation)
         for forget in self._also_forget:
-            forget(tenant, conversation)
+            forget(conversation)
 
-    def also_forget(self, forget: Callable[[str, str], None]) -> None:
+    def also_forget(self, forget: Callable[[str], None]) -> None:
         """Call this for each conversation that is gone."""
         self._also_forget.append(forget)
+
+
+def window_cache() -> LruCache[LoadedConversation]:
+    """The windows that a process keeps, of all tenants."""
+    return LruCache(KEPT_BYTES, _size)
 
 
 def _state(head: Head) -> dict[str, Value]:

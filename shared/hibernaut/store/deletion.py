@@ -17,14 +17,14 @@ from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple
 
-from hibernaut.ports.blobs import Blobs
-from hibernaut.ports.table import MAX_CHANGES, PRESENT, Change, ConditionFailed, Delete, Item, Key, Put, Table, Update, Value, eq
+from hibernaut.ports.table import MAX_CHANGES, PRESENT, Change, ConditionFailed, Delete, Item, Key, Put, Update, Value, eq
 from hibernaut.schemas.conversation import Head, Segment
 from hibernaut.schemas.run import Run
 from hibernaut.store import keys
 from hibernaut.store.codec import freed
 from hibernaut.store.logs import LogReader
 from hibernaut.store.search_outbox import SEARCHED_ROLES, SearchOutbox
+from hibernaut.store.tenant_table import TenantBlobs, TenantTable
 from hibernaut.store.writer import Writer
 
 TAKEN_UP_MS = 300_000
@@ -52,88 +52,87 @@ class DeletionTombstone(NamedTuple):
 class Deletion:
     """Removes what a deleted agent or conversation leaves."""
 
-    def __init__(self, table: Table, blobs: Blobs, writer: Writer, unindexed: SearchOutbox, logs: LogReader) -> None:
+    def __init__(self, table: TenantTable, blobs: TenantBlobs, writer: Writer, unindexed: SearchOutbox, logs: LogReader) -> None:
         self._table = table
+        self._tenant = table.tenant
         self._blobs = blobs
         self._writer = writer
         self._unindexed = unindexed
         self._logs = logs
 
-    def head(self, tenant: str, head: Head) -> Delete:
+    def head(self, head: Head) -> Delete:
         """The change that ends a conversation, on the condition that no run owns it or waits, and nothing was said meanwhile."""
         free = eq(owner="", pending="", waiting=0, version=head.version)
-        key = keys.head(tenant, head.id)
+        key = keys.head(self._tenant, head.id)
         return Delete(key, free, freed(key, head))
 
-    def message(self, tenant: str, conversation: str, message_id: str) -> Delete:
+    def message(self, conversation: str, message_id: str) -> Delete:
         """The change that takes one row out of a log: the system message that another one replaces."""
-        key = keys.message(tenant, conversation, message_id)
+        key = keys.message(self._tenant, conversation, message_id)
         item = self._table.get(key)
         return Delete(key, frees=str(item["blob"]) if item else "")
 
-    def log(self, tenant: str, agent_id: str, conversation: str) -> None:
+    def log(self, agent_id: str, conversation: str) -> None:
         """Everything of a conversation that has ended and that no fork refers to."""
-        for page in self._pages(keys.head(tenant, conversation).pk, MAX_CHANGES - 1, ("blob", "role")):
-            self._delete(page, self._forgotten(tenant, agent_id, conversation, page))
+        for page in self._pages(keys.head(self._tenant, conversation).pk, MAX_CHANGES - 1, ("blob", "role")):
+            self._delete(page, self._forgotten(agent_id, conversation, page))
 
-    def shared_log(
-        self, tenant: str, identifier: str, tombstone: DeletionTombstone, conversation: str, segments: Sequence[Segment]
-    ) -> None:
+    def shared_log(self, identifier: str, tombstone: DeletionTombstone, conversation: str, segments: Sequence[Segment]) -> None:
         """Everything of a conversation that has ended, but the rows of `segments`, which living forks refer to, and the forks' marks.
 
         `tombstone` is that of `identifier`, which remembers how far this came.
         """
         after = tombstone.after if tombstone.log == conversation else ""
-        for page in self._pages(keys.head(tenant, conversation).pk, MAX_CHANGES - 2, ("blob", "role"), after):
+        for page in self._pages(keys.head(self._tenant, conversation).pk, MAX_CHANGES - 2, ("blob", "role"), after):
             kept = self._logs.shared(segments, page)
             gone = [item for item in page if not _is_referred(str(item["sk"]), kept)]
-            reached = _reached(tenant, identifier, conversation, str(page[-1]["sk"]))
-            self._delete(gone, [*self._forgotten(tenant, tombstone.agent_id, conversation, gone), reached])
+            reached = _reached(self._tenant, identifier, conversation, str(page[-1]["sk"]))
+            self._delete(gone, [*self._forgotten(tombstone.agent_id, conversation, gone), reached])
 
-    def reach(self, tenant: str, identifier: str, conversation: str) -> None:
+    def reach(self, identifier: str, conversation: str) -> None:
         """The logs before this one are done; nothing happens where another worker is done with all."""
         with suppress(ConditionFailed):
-            self._writer.write(_reached(tenant, identifier, conversation, ""))
+            self._writer.write(_reached(self._tenant, identifier, conversation, ""))
 
-    def agent(self, tenant: str, agent_id: str) -> None:
+    def agent(self, agent_id: str) -> None:
         """Everything under an agent's id: first the runs that its rows lead to, then its log, then what else lies there."""
-        own = keys.agent(tenant, agent_id).pk
+        own = keys.agent(self._tenant, agent_id).pk
         for rows in self._pages(own, RUNS_AT_ONCE, ("sk",), prefix="RUN#"):
-            self._runs(tenant, rows)
-        self.log(tenant, agent_id, agent_id)
+            self._runs(rows)
+        self.log(agent_id, agent_id)
         for page in self._pages(own, MAX_CHANGES, ("blob",)):
             self._delete(page)
 
-    def _runs(self, tenant: str, rows: Sequence[Item]) -> None:
+    def _runs(self, rows: Sequence[Item]) -> None:
         """The runs of some list rows: each row goes with or after the last part of its run."""
         waiting: list[Item] = []
         for row in rows:
-            for page in self._pages(keys.run(tenant, keys.last_part(str(row["sk"]))).pk, MAX_CHANGES, ("blob",)):
+            for page in self._pages(keys.run(self._tenant, keys.last_part(str(row["sk"]))).pk, MAX_CHANGES, ("blob",)):
                 waiting = self._delete_full([*waiting, *page])
             waiting = self._delete_full([*waiting, row])
         self._delete(waiting)
 
-    def tombstone(self, tenant: str, identifier: str, left: DeletionTombstone, now: datetime) -> Put:
+    def tombstone(self, identifier: str, left: DeletionTombstone, now: datetime) -> Put:
         """The change that goes with the end of an agent or a conversation."""
-        key, due_ms = keys.gone(tenant, identifier), int(now.timestamp() * 1000) + TAKEN_UP_MS
+        key, due_ms = keys.gone(self._tenant, identifier), int(now.timestamp() * 1000) + TAKEN_UP_MS
         named: dict[str, Value] = {"agent": left.agent_id, "logs": " ".join(left.logs), "log": left.log, "after": left.after}
         return Put({"pk": key.pk, "sk": key.sk, **named, **keys.due(identifier, due_ms)})
 
-    def left(self, tenant: str, identifier: str) -> DeletionTombstone | None:
+    def left(self, identifier: str) -> DeletionTombstone | None:
         """What may be left of an agent or a conversation that is gone; None: nothing."""
-        item = self._table.get(keys.gone(tenant, identifier))
+        item = self._table.get(keys.gone(self._tenant, identifier))
         if item is None:
             return None
         logs = tuple(str(item["logs"]).split())
         return DeletionTombstone(str(item["agent"]), logs, str(item.get("log", "")), str(item.get("after", "")))
 
-    def done(self, tenant: str, identifier: str) -> None:
+    def done(self, identifier: str) -> None:
         """Nothing is left."""
-        self._writer.write(Delete(keys.gone(tenant, identifier)))
+        self._writer.write(Delete(keys.gone(self._tenant, identifier)))
 
-    def run(self, tenant: str, run: Run) -> None:
+    def run(self, run: Run) -> None:
         """A run that has ended, with all its parts and its row in the lists; what it said stays in the log."""
-        key, row = keys.run(tenant, run.id), keys.run_row(tenant, run.agent_id, run.id)
+        key, row = keys.run(self._tenant, run.id), keys.run_row(self._tenant, run.agent_id, run.id)
         own: list[Item] = []
         for page in self._pages(key.pk, MAX_CHANGES, ("blob",)):
             own += [item for item in page if item["sk"] == key.sk]
@@ -148,10 +147,10 @@ class Deletion:
                 return
             after = str(page[-1]["sk"])
 
-    def _forgotten(self, tenant: str, agent_id: str, conversation: str, rows: Sequence[Item]) -> list[Put]:
+    def _forgotten(self, agent_id: str, conversation: str, rows: Sequence[Item]) -> list[Put]:
         """The pointer by which the index forgets rows of a log."""
         ids = [keys.last_part(str(item["sk"])) for item in rows if item.get("role") in SEARCHED_ROLES]
-        return self._unindexed.pointer(tenant, agent_id, "message", ids, within=conversation, gone=True)
+        return self._unindexed.pointer(agent_id, "message", ids, within=conversation, gone=True)
 
     def _delete_full(self, items: list[Item]) -> list[Item]:
         """Delete as many as fill a transaction; what is left waits for more."""

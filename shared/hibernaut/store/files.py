@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hibernaut.ports.blobs import Blobs
 from hibernaut.ports.table import (
     ABSENT,
     MAX_CHANGES,
@@ -20,7 +19,6 @@ from hibernaut.ports.table import (
     Item,
     Key,
     Put,
-    Table,
     Update,
     Value,
     eq,
@@ -31,6 +29,7 @@ from hibernaut.schemas.passage import Passage
 from hibernaut.store import keys
 from hibernaut.store.codec import Codec, freed
 from hibernaut.store.search_outbox import SearchOutbox
+from hibernaut.store.tenant_table import TenantBlobs, TenantTable
 from hibernaut.store.writer import Writer
 
 TRIES = 10
@@ -65,27 +64,28 @@ class LeasedFile:
 class FileStore:
     """Files, their pieces and bytes."""
 
-    def __init__(self, table: Table, codec: Codec, blobs: Blobs, unindexed: SearchOutbox, writer: Writer) -> None:
+    def __init__(self, table: TenantTable, codec: Codec, blobs: TenantBlobs, unindexed: SearchOutbox, writer: Writer) -> None:
         self._table = table
+        self._tenant = table.tenant
         self._writer = writer
         self._codec = codec
         self._blobs = blobs
         self._unindexed = unindexed
 
-    def get(self, tenant: str, file_id: str) -> StoredFile | None:
-        taken = self.taken(tenant, file_id)
+    def get(self, file_id: str) -> StoredFile | None:
+        taken = self.taken(file_id)
         return _as_it_is(taken.file) if taken else None
 
-    def taken(self, tenant: str, file_id: str) -> LeasedFile | None:
-        item = self._table.get(keys.file(tenant, file_id))
+    def taken(self, file_id: str) -> LeasedFile | None:
+        item = self._table.get(keys.file(self._tenant, file_id))
         if item is None or "v" not in item:
             return None
         return LeasedFile(self._read(item), str(item["take"]), str(item["holder"]), int(item["lease"]))
 
-    def get_many(self, tenant: str, file_ids: Sequence[str]) -> dict[str, StoredFile]:
+    def get_many(self, file_ids: Sequence[str]) -> dict[str, StoredFile]:
         if not file_ids:
             return {}
-        found = self._table.get_many([keys.file(tenant, file_id) for file_id in file_ids])
+        found = self._table.get_many([keys.file(self._tenant, file_id) for file_id in file_ids])
         files = [_as_it_is(self._read(item)) for item in found.values()]
         return {file.id: file for file in files}
 
@@ -94,30 +94,30 @@ class FileStore:
         file.embedded = int(item.get("embedded", 0))
         return file
 
-    def by_name(self, tenant: str, folder_id: str, name: str) -> str | None:
+    def by_name(self, folder_id: str, name: str) -> str | None:
         """The id of the file with this name in a folder."""
-        item = self._table.get(keys.folder_file_name(tenant, folder_id, name))
+        item = self._table.get(keys.folder_file_name(self._tenant, folder_id, name))
         return str(item["file"]) if item else None
 
-    def names(self, tenant: str, folder_id: str) -> set[str]:
+    def names(self, folder_id: str) -> set[str]:
         """The names of all files of a folder."""
-        rows = self._table.query(keys.folder(tenant, folder_id).pk, prefix="NAME#", names=("sk",))
+        rows = self._table.query(keys.folder(self._tenant, folder_id).pk, prefix="NAME#", names=("sk",))
         return {str(row["sk"]).removeprefix("NAME#") for row in rows}
 
-    def rows(self, tenant: str, folder_id: str) -> list[FileRow]:
+    def rows(self, folder_id: str) -> list[FileRow]:
         """The files of a folder, oldest first."""
-        return [_row(folder_id, item) for item in self._table.query(keys.folder(tenant, folder_id).pk, prefix="FILE#")]
+        return [_row(folder_id, item) for item in self._table.query(keys.folder(self._tenant, folder_id).pk, prefix="FILE#")]
 
-    def rows_of(self, tenant: str, folder_ids: Sequence[str], file_id: str) -> list[FileRow]:
+    def rows_of(self, folder_ids: Sequence[str], file_id: str) -> list[FileRow]:
         """The row of a file in those of the folders that have it."""
-        found = self._table.get_many([keys.folder_file(tenant, folder_id, file_id) for folder_id in folder_ids])
+        found = self._table.get_many([keys.folder_file(self._tenant, folder_id, file_id) for folder_id in folder_ids])
         return [_row(key.pk.rsplit("#", 1)[1], item) for key, item in found.items()]
 
-    def create(self, tenant: str, file: StoredFile, due_ms: int, token: str) -> list[Change]:
+    def create(self, file: StoredFile, due_ms: int, token: str) -> list[Change]:
         """The changes that bring a file into being, to be read at `due_ms` at the latest; the last fails where its name is taken."""
-        key = keys.file(tenant, file.id)
-        row = keys.folder_file(tenant, file.folder_id, file.id)
-        name = keys.folder_file_name(tenant, file.folder_id, file.name)
+        key = keys.file(self._tenant, file.id)
+        row = keys.folder_file(self._tenant, file.folder_id, file.id)
+        name = keys.folder_file_name(self._tenant, file.folder_id, file.name)
         attributes: dict[str, Value] = {"embedded": 0, "take": "", "holder": "", "lease": 0, "wt": token}
         return [
             Put({**self._codec.item(key, file, **attributes), **keys.due(file.id, due_ms)}, ABSENT),
@@ -125,17 +125,17 @@ class FileStore:
             Put({"pk": name.pk, "sk": name.sk, "file": file.id}, ABSENT),
         ]
 
-    def take(self, tenant: str, before: LeasedFile, after: LeasedFile) -> Update:
+    def take(self, before: LeasedFile, after: LeasedFile) -> Update:
         """The change by which a worker takes the file, on the condition that nobody did since it was read."""
-        return self._change(tenant, after, before.token)
+        return self._change(after, before.token)
 
-    def work(self, tenant: str, after: LeasedFile, token: str) -> list[Change]:
+    def work(self, after: LeasedFile, token: str) -> list[Change]:
         """The changes of one that has taken the file by `token`; a file that has ended is not due any more, and nobody's."""
-        row = Update(keys.folder_file(tenant, after.file.folder_id, after.file.id), set=_listed(after.file), when=PRESENT)
-        return [self._change(tenant, after, token), row]
+        row = Update(keys.folder_file(self._tenant, after.file.folder_id, after.file.id), set=_listed(after.file), when=PRESENT)
+        return [self._change(after, token), row]
 
-    def _change(self, tenant: str, after: LeasedFile, token: str) -> Update:
-        key = keys.file(tenant, after.file.id)
+    def _change(self, after: LeasedFile, token: str) -> Update:
+        key = keys.file(self._tenant, after.file.id)
         ended = after.file.status in ENDED
         changed: dict[str, Value] = {**self._codec.body(key, after.file), "take": after.token, "holder": after.holder}
         changed |= {"lease": after.lease, "wt": after.token}
@@ -144,14 +144,14 @@ class FileStore:
             key, set=changed, remove=("due_pk", "due_sk") if ended else (), when=eq(take=token), frees=freed(key, after.file)
         )
 
-    def counted(self, tenant: str, file_id: str, number: int) -> Update:
+    def counted(self, file_id: str, number: int) -> Update:
         """The change that counts pieces which are embedded, beside the one that takes their pointer away. Fails where the file is gone."""
-        return Update(keys.file(tenant, file_id), add={"embedded": number}, when=PRESENT)
+        return Update(keys.file(self._tenant, file_id), add={"embedded": number}, when=PRESENT)
 
-    def complete(self, tenant: str, file_id: str, *, whatever: bool = False) -> None:
+    def complete(self, file_id: str, *, whatever: bool = False) -> None:
         """End a file whose pieces are all stored and embedded; `whatever` was counted. Raises: TableError."""
         for _ in range(TRIES):
-            before = self.taken(tenant, file_id)
+            before = self.taken(file_id)
             if before is None or before.file.status is not FileStatus.EMBEDDING:
                 return
             if not whatever and before.file.embedded < (before.file.total or 0):
@@ -159,57 +159,60 @@ class FileStore:
             done = before.file.model_copy(update={"status": FileStatus.COMPLETED, "embedded": before.file.total or 0})
             token = f"{before.token}.done"
             try:
-                self._writer.write(*self.work(tenant, LeasedFile(done, token, "", 0), before.token), token=token)
+                self._writer.write(*self.work(LeasedFile(done, token, "", 0), before.token), token=token)
                 return
             except ConditionFailed:
                 continue
 
-    def pieces(self, tenant: str, file: StoredFile, passages: Sequence[Passage]) -> list[Change]:
+    def pieces(self, file: StoredFile, passages: Sequence[Passage]) -> list[Change]:
         """The changes that store pieces of a file, and the pointer that leads the index to them."""
         puts: list[Change] = [
-            Put(self._codec.item(keys.piece(tenant, file.id, passage.id), passage, tags="[]")) for passage in passages
+            Put(self._codec.item(keys.piece(self._tenant, file.id, passage.id), passage, tags="[]")) for passage in passages
         ]
         ids = [passage.id for passage in passages]
-        return [*puts, *self._unindexed.pointer(tenant, file.folder_id, "file", ids, within=file.id)]
+        return [*puts, *self._unindexed.pointer(file.folder_id, "file", ids, within=file.id)]
 
-    def unindexed(self, tenant: str, file: StoredFile) -> bool:
+    def unindexed(self, file: StoredFile) -> bool:
         """Whether the index still has something of the file to learn."""
-        pointers = self._table.query(keys.unindexed(tenant, file.folder_id, "", "").pk, names=("sk", "within"))
+        pointers = self._table.query(keys.unindexed(self._tenant, file.folder_id, "", "").pk, names=("sk", "within"))
         return any(one["within"] == file.id and not str(one["sk"]).startswith(("GONE#", "AGAIN#")) for one in pointers)
 
-    def fence(self, tenant: str, file_id: str) -> Update:
+    def fence(self, file_id: str) -> Update:
         """The change after which no worker can write to the file any more."""
         return Update(
-            keys.file(tenant, file_id), set={"take": GONE, "wt": GONE, "lease": 0}, remove=("due_pk", "due_sk"), when=PRESENT
+            keys.file(self._tenant, file_id),
+            set={"take": GONE, "wt": GONE, "lease": 0},
+            remove=("due_pk", "due_sk"),
+            when=PRESENT,
         )
 
-    def forget_pieces(self, tenant: str, file: StoredFile) -> Iterator[list[Change]]:
+    def forget_pieces(self, file: StoredFile) -> Iterator[list[Change]]:
         """The transactions that take the pieces away, each with the pointer by which the index forgets them. The caller writes one before
         he asks for the next: then what of its pieces lay in blobs goes, too."""
         most = MAX_CHANGES - 1
-        while page := self._table.query(keys.file(tenant, file.id).pk, prefix="PASSAGE#", limit=most, names=("sk", "blob")):
+        while page := self._table.query(keys.file(self._tenant, file.id).pk, prefix="PASSAGE#", limit=most, names=("sk", "blob")):
             gone = [Key(str(item["pk"]), str(item["sk"])) for item in page]
             ids = [keys.last_part(key.sk) for key in gone]
             yield [
                 *(Delete(key) for key in gone),
-                *self._unindexed.pointer(tenant, file.folder_id, "file", ids, within=file.id, gone=True),
+                *self._unindexed.pointer(file.folder_id, "file", ids, within=file.id, gone=True),
             ]
             for item in page:
                 if blob := str(item["blob"]):
                     self._blobs.delete(blob)
 
-    def delete(self, tenant: str, file: StoredFile) -> list[Change]:
+    def delete(self, file: StoredFile) -> list[Change]:
         """The changes that end a file whose pieces are gone."""
-        key = keys.file(tenant, file.id)
+        key = keys.file(self._tenant, file.id)
         return [
             Delete(key, frees=freed(key, file)),
-            Delete(keys.folder_file(tenant, file.folder_id, file.id)),
-            Delete(keys.folder_file_name(tenant, file.folder_id, file.name), eq(file=file.id)),
+            Delete(keys.folder_file(self._tenant, file.folder_id, file.id)),
+            Delete(keys.folder_file_name(self._tenant, file.folder_id, file.name), eq(file=file.id)),
         ]
 
-    def desk(self, tenant: str, agent_id: str) -> Desk:
+    def desk(self, agent_id: str) -> Desk:
         """What an agent has open."""
-        item = self._table.get(keys.desk(tenant, agent_id))
+        item = self._table.get(keys.desk(self._tenant, agent_id))
         return Desk() if item is None else self._desk(item)
 
     def _desk(self, item: Item) -> Desk:
@@ -217,43 +220,47 @@ class FileStore:
         desk.version = int(item["version"])
         return desk
 
-    def desks(self, tenant: str, agent_ids: Sequence[str]) -> dict[str, Desk]:
+    def desks(self, agent_ids: Sequence[str]) -> dict[str, Desk]:
         """What those of the agents have open that have a desk."""
-        wanted = {keys.desk(tenant, agent_id): agent_id for agent_id in agent_ids}
+        wanted = {keys.desk(self._tenant, agent_id): agent_id for agent_id in agent_ids}
         return {wanted[key]: self._desk(item) for key, item in self._table.get_many(list(wanted)).items()}
 
-    def put_desk(self, tenant: str, agent_id: str, before: Desk, after: Desk, token: str) -> Put:
+    def put_desk(self, agent_id: str, before: Desk, after: Desk, token: str) -> Put:
         """The change of a desk, on the condition that it is as it was read."""
         kept = after.model_copy(update={"version": before.version + 1})
-        key = keys.desk(tenant, agent_id)
+        key = keys.desk(self._tenant, agent_id)
         item = self._codec.item(key, kept, version=kept.version, wt=token)
         return Put(item, eq(version=before.version) if before.version else ABSENT, freed(key, before))
 
-    def put_bytes(self, tenant: str, file_id: str, data: bytes) -> None:
+    def put_bytes(self, file_id: str, data: bytes) -> None:
         """Raises: OSError."""
-        self._blobs.put(keys.file_blob(tenant, file_id), data)
+        self._blobs.put(keys.file_blob(self._tenant, file_id), data)
 
-    def bytes_of(self, tenant: str, file_id: str) -> bytes:
+    def bytes_of(self, file_id: str) -> bytes:
         """As they were sent, to the API or to the bucket. Raises: KeyError where there are none, OSError."""
         try:
-            return self._blobs.get(keys.file_blob(tenant, file_id))
+            return self._blobs.get(keys.file_blob(self._tenant, file_id))
         except KeyError:
-            return self._blobs.get(keys.upload_blob(tenant, file_id))
+            return self._blobs.get(keys.upload_blob(self._tenant, file_id))
 
-    def put_text(self, tenant: str, file_id: str, part: int, text: str) -> None:
+    def upload_blob(self, file_id: str) -> str:
+        """The key of the blob in which whoever uploads to the bucket puts the bytes."""
+        return keys.upload_blob(self._tenant, file_id)
+
+    def put_text(self, file_id: str, part: int, text: str) -> None:
         """Raises: OSError."""
-        self._blobs.put(keys.text_blob(tenant, file_id, part), text.encode())
+        self._blobs.put(keys.text_blob(self._tenant, file_id, part), text.encode())
 
-    def text_of(self, tenant: str, file_id: str, part: int) -> str:
+    def text_of(self, file_id: str, part: int) -> str:
         """Raises: KeyError where there is none, OSError."""
-        return self._blobs.get(keys.text_blob(tenant, file_id, part)).decode()
+        return self._blobs.get(keys.text_blob(self._tenant, file_id, part)).decode()
 
-    def forget_blobs(self, tenant: str, file: StoredFile) -> None:
+    def forget_blobs(self, file: StoredFile) -> None:
         """Raises: OSError."""
         for blob in (keys.file_blob, keys.upload_blob):
-            self._blobs.delete(blob(tenant, file.id))
+            self._blobs.delete(blob(self._tenant, file.id))
         for part in range(len(file.parts)):
-            self._blobs.delete(keys.text_blob(tenant, file.id, part))
+            self._blobs.delete(keys.text_blob(self._tenant, file.id, part))
 
 
 def _as_it_is(file: StoredFile) -> StoredFile:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.table import Item, Key, Table, Update, eq
+from hibernaut.ports.table import Item, Key, Update, eq
 from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.store import keys
 from hibernaut.store.conversations import ConversationStore
+from hibernaut.store.tenant_table import TenantTable
 from hibernaut.store.transactions import IdempotencyMark
 
 BODY_LIFE = 15 * 60
@@ -40,13 +41,14 @@ class KnownRequest:
 class IdempotencyStore:
     """Marks that recognise a request which was accepted before."""
 
-    def __init__(self, table: Table, clock: Clock, conversations: ConversationStore) -> None:
+    def __init__(self, table: TenantTable, clock: Clock, conversations: ConversationStore) -> None:
         self._table = table
+        self._tenant = table.tenant
         self._clock = clock
         self._conversations = conversations
 
     def look(
-        self, tenant: str, conversation: str, digest: str, otids: Sequence[str | None], retry: int, *, anew: bool = False
+        self, conversation: str, digest: str, otids: Sequence[str | None], retry: int, *, anew: bool = False
     ) -> tuple[Head | None, KnownRequest]:
         """The conversation's head, and whether this request was accepted before, in one read.
 
@@ -55,9 +57,9 @@ class IdempotencyStore:
         """
         now = self._clock.now().timestamp()
         given = [otid for otid in dict.fromkeys(otids) if otid]
-        places: dict[str, Key] = {otid: keys.otid(tenant, conversation, otid) for otid in given}
-        print_key = keys.fingerprint(tenant, conversation, digest)
-        head_key = keys.head(tenant, conversation)
+        places: dict[str, Key] = {otid: keys.otid(self._tenant, conversation, otid) for otid in given}
+        print_key = keys.fingerprint(self._tenant, conversation, digest)
+        head_key = keys.head(self._tenant, conversation)
         found = self._table.get_many([head_key, *places.values(), print_key])
         if head_key not in found:
             return None, KnownRequest(None)
@@ -80,9 +82,9 @@ class IdempotencyStore:
         marks.append(IdempotencyMark("fingerprint", digest, BODY_LIFE, retry == 0, _ttl(earlier)))
         return head, KnownRequest(None, tuple(marks))
 
-    def run_of(self, tenant: str, conversation: str, otid: str) -> str | None:
+    def run_of(self, conversation: str, otid: str) -> str | None:
         """The run that took the message with this otid, as long as that is remembered."""
-        item = self._table.get(keys.otid(tenant, conversation, otid))
+        item = self._table.get(keys.otid(self._tenant, conversation, otid))
         return None if item is None or _over(item, self._clock.now().timestamp()) else str(item["run"])
 
 

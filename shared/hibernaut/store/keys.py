@@ -248,6 +248,11 @@ def trace(tenant: str, run_id: str, step_id: str) -> str:
     return body_blob(step(tenant, run_id, step_id), "trace", ephemeral=True)
 
 
+def blob_prefixes(tenant: str) -> tuple[str, ...]:
+    """What the keys of all blobs of a tenant begin with. The last is that of bodies which the first versions wrote."""
+    return tuple(f"{kind}{checked(tenant)}/" for kind in (RECORDS, EPHEMERAL, FILES, UPLOADS, TEXTS, ""))
+
+
 def blob_owner(blob: str) -> Key | None:
     """The item that names a blob, if any does: of a body its own, of a file's bytes and texts the file. None: the key is none of ours."""
     prefixed = blob.startswith((RECORDS, EPHEMERAL, FILES, UPLOADS, TEXTS))

@@ -9,14 +9,14 @@ import heapq
 from collections.abc import Iterator
 from itertools import islice
 
-from hibernaut.ports.table import Index, Item, Key, Table
+from hibernaut.ports.table import Index, Item, Key
 from hibernaut.store import keys
 from hibernaut.store.logs import IdRange
+from hibernaut.store.tenant_table import TenantTable
 
 
 def merged(
-    table: Table,
-    tenant: str,
+    table: TenantTable,
     noun: str,
     *,
     limit: int,
@@ -29,7 +29,7 @@ def merged(
         [
             (str(item["list_sk"]), Key(str(item["pk"]), str(item["sk"])))
             for item in table.query(
-                keys.list_partition(tenant, noun, shard),
+                keys.list_partition(table.tenant, noun, shard),
                 index=Index.LISTS,
                 after=after,
                 before=before,
@@ -42,13 +42,13 @@ def merged(
     return [key for _, key in islice(heapq.merge(*shards, reverse=descending), limit)]
 
 
-def walked(table: Table, tenant: str, noun: str, span: IdRange, *, chunk: int, descending: bool = False) -> Iterator[Item]:
+def walked(table: TenantTable, noun: str, span: IdRange, *, chunk: int, descending: bool = False) -> Iterator[Item]:
     """The items of the entries in a span, in the order of their ids, read chunk by chunk as far as they are asked for.
 
     What is gone already and still in the index is passed over.
     """
     while True:
-        found = merged(table, tenant, noun, limit=chunk, after=span.after, before=span.before, descending=descending)
+        found = merged(table, noun, limit=chunk, after=span.after, before=span.before, descending=descending)
         items = table.get_many(found)
         yield from (items[key] for key in found if key in items)
         if len(found) < chunk:
@@ -57,9 +57,9 @@ def walked(table: Table, tenant: str, noun: str, span: IdRange, *, chunk: int, d
         span = IdRange(span.after, last) if descending else IdRange(last, span.before)
 
 
-def find(table: Table, tenant: str, noun: str, identifier: str) -> Key | None:
+def find(table: TenantTable, noun: str, identifier: str) -> Key | None:
     """Where the entry with this id stands."""
-    pk = keys.list_partition(tenant, noun, keys.shard_of(identifier))
+    pk = keys.list_partition(table.tenant, noun, keys.shard_of(identifier))
     found = table.query(pk, index=Index.LISTS, prefix=identifier, limit=1)
     if not found or found[0]["list_sk"] != identifier:
         return None

@@ -12,11 +12,12 @@ from itertools import islice
 from typing import NamedTuple
 
 from hibernaut.domain.turn.forks import home
-from hibernaut.ports.table import Item, Key, Table
+from hibernaut.ports.table import Item, Key
 from hibernaut.schemas.conversation import Segment
 from hibernaut.schemas.message import Message
 from hibernaut.store import keys
 from hibernaut.store.codec import Codec
+from hibernaut.store.tenant_table import TenantTable
 
 CHUNK = 200
 """Rows of a shared part that are read at once where nobody says how many are wanted."""
@@ -32,13 +33,13 @@ class IdRange(NamedTuple):
 class LogReader:
     """Reads log rows across the segments of a fork."""
 
-    def __init__(self, table: Table, codec: Codec) -> None:
+    def __init__(self, table: TenantTable, codec: Codec) -> None:
         self._table = table
+        self._tenant = table.tenant
         self._codec = codec
 
     def rows(
         self,
-        tenant: str,
         conversation: str,
         segments: Sequence[Segment],
         span: IdRange,
@@ -48,11 +49,11 @@ class LogReader:
     ) -> list[Message]:
         """In the order of ids, the newest first if `descending`."""
         if not segments:
-            return [self._row(item) for item in self._query(tenant, conversation, span, limit=limit, descending=descending)]
-        sources: list[Iterator[Message]] = [map(self._row, self._walk(tenant, conversation, span, limit, descending))]
+            return [self._row(item) for item in self._query(conversation, span, limit=limit, descending=descending)]
+        sources: list[Iterator[Message]] = [map(self._row, self._walk(conversation, span, limit, descending))]
         for one in segments:
-            sources.append(self._shared(tenant, one, span, limit, descending))
-            sources.append(map(self._row, self._also(tenant, one, span, descending)))
+            sources.append(self._shared(one, span, limit, descending))
+            sources.append(map(self._row, self._also(one, span, descending)))
         return list(islice(heapq.merge(*sources, key=_id, reverse=descending), limit))
 
     def shared(self, segments: Sequence[Segment], items: Sequence[Item]) -> set[str]:
@@ -66,57 +67,54 @@ class LogReader:
         read = self._table.get_many(places) if places else {}
         return pinned | (within - {row.id for row in map(self._row, read.values()) if not is_said(row)})
 
-    def _shared(self, tenant: str, one: Segment, span: IdRange, limit: int | None, descending: bool) -> Iterator[Message]:
+    def _shared(self, one: Segment, span: IdRange, limit: int | None, descending: bool) -> Iterator[Message]:
         """The rows of a segment's range that were said in it."""
         if not one.upto:
             return
         also = set(one.also)
-        for item in self._walk(tenant, one.conversation, _within(one, span), limit, descending):
+        for item in self._walk(one.conversation, _within(one, span), limit, descending):
             row = self._row(item)
             if is_said(row) and row.id not in also:
                 yield row
 
-    def roles(self, tenant: str, conversation: str, segments: Sequence[Segment], after: str | None) -> list[tuple[str, str]]:
+    def roles(self, conversation: str, segments: Sequence[Segment], after: str | None) -> list[tuple[str, str]]:
         """Ids and roles of the rows after an id, in order; of shared parts also what is left out of the log: prompts and summaries."""
         span = IdRange(after)
-        own = self._query(tenant, conversation, span, names=("role",))
+        own = self._query(conversation, span, names=("role",))
         if not segments:
             return list(map(_role, own))
         found = [own]
         for one in segments:
             if one.upto > (after or ""):
-                found.append(self._query(tenant, one.conversation, _within(one, span), names=("role",)))
-            found.append(list(self._also(tenant, one, span)))
+                found.append(self._query(one.conversation, _within(one, span), names=("role",)))
+            found.append(list(self._also(one, span)))
         return sorted({_role(item) for items in found for item in items})
 
-    def messages(
-        self, tenant: str, conversation: str, message_ids: Sequence[str], segments: Callable[[], Sequence[Segment]]
-    ) -> list[Message]:
+    def messages(self, conversation: str, message_ids: Sequence[str], segments: Callable[[], Sequence[Segment]]) -> list[Message]:
         """The rows that exist among these, in the order asked for. `segments` is asked only where one is not the conversation's own."""
-        found = self._table.get_many([keys.message(tenant, conversation, message_id) for message_id in message_ids])
+        found = self._table.get_many([keys.message(self._tenant, conversation, message_id) for message_id in message_ids])
         rows = {row.id: row for row in map(self._row, found.values())}
         missing = [message_id for message_id in message_ids if message_id not in rows]
         parts = segments() if missing else ()
         homes = {message_id: place for message_id in missing if (place := home(parts, message_id)) is not None}
         if homes:
-            there = [keys.message(tenant, place.conversation, message_id) for message_id, place in homes.items()]
+            there = [keys.message(self._tenant, place.conversation, message_id) for message_id, place in homes.items()]
             others = map(self._row, self._table.get_many(there).values())
             rows |= {row.id: row for row in others if row.id in homes[row.id].also or is_said(row)}
         return [rows[message_id] for message_id in message_ids if message_id in rows]
 
-    def there(self, tenant: str, conversation: str, message_ids: Sequence[str]) -> set[str]:
+    def there(self, conversation: str, message_ids: Sequence[str]) -> set[str]:
         """Which of these are the conversation's own rows."""
-        found = self._table.get_many([keys.message(tenant, conversation, message_id) for message_id in message_ids])
+        found = self._table.get_many([keys.message(self._tenant, conversation, message_id) for message_id in message_ids])
         return {keys.last_part(key.sk) for key in found}
 
-    def first(self, tenant: str, conversations: Sequence[str], message_id: str) -> Message | None:
+    def first(self, conversations: Sequence[str], message_id: str) -> Message | None:
         """A row, in whichever of these logs it stands."""
-        found = self._table.get_many([keys.message(tenant, conversation, message_id) for conversation in conversations])
+        found = self._table.get_many([keys.message(self._tenant, conversation, message_id) for conversation in conversations])
         return next(map(self._row, found.values()), None)
 
     def _query(
         self,
-        tenant: str,
         conversation: str,
         span: IdRange,
         *,
@@ -125,7 +123,7 @@ class LogReader:
         names: Sequence[str] = (),
     ) -> list[Item]:
         return self._table.query(
-            keys.head(tenant, conversation).pk,
+            keys.head(self._tenant, conversation).pk,
             prefix="MSG#",
             after=f"MSG#{span.after}" if span.after else None,
             before=f"MSG#{span.before}" if span.before else None,
@@ -134,21 +132,21 @@ class LogReader:
             names=names,
         )
 
-    def _walk(self, tenant: str, conversation: str, span: IdRange, limit: int | None, descending: bool) -> Iterator[Item]:
+    def _walk(self, conversation: str, span: IdRange, limit: int | None, descending: bool) -> Iterator[Item]:
         """The rows of one log, chunk by chunk, as far as they are asked for."""
         chunk = CHUNK if limit is None else max(1, limit)
         while span.after is None or span.before is None or span.after < span.before:
-            items = self._query(tenant, conversation, span, limit=chunk, descending=descending)
+            items = self._query(conversation, span, limit=chunk, descending=descending)
             yield from items
             if len(items) < chunk:
                 return
             last = keys.last_part(str(items[-1]["sk"]))
             span = IdRange(span.after, last) if descending else IdRange(last, span.before)
 
-    def _also(self, tenant: str, one: Segment, span: IdRange, descending: bool = False) -> Iterator[Item]:
+    def _also(self, one: Segment, span: IdRange, descending: bool = False) -> Iterator[Item]:
         wanted = [message_id for message_id in one.also if (span.after or "") < message_id]
         wanted = sorted((one for one in wanted if span.before is None or one < span.before), reverse=descending)
-        places = [keys.message(tenant, one.conversation, message_id) for message_id in wanted]
+        places = [keys.message(self._tenant, one.conversation, message_id) for message_id in wanted]
         found = self._table.get_many(places) if places else {}
         return (found[key] for key in places if key in found)
 

@@ -1,4 +1,4 @@
-"""What a warm worker keeps of conversations between requests: bounded, and worthless the moment the head's version moves on."""
+"""What a process keeps between requests, of all tenants within one bound. Whoever reads it knows by a version whether it still holds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class LruCache(Generic[T]):
-    """The newest things by tenant and conversation, together at most `limit` large; the newest one stays however large. Thread-safe."""
+    """The newest things by tenant and name, together at most `limit` large; the newest one stays however large. Thread-safe."""
 
     def __init__(self, limit: int, size: Callable[[T], int]) -> None:
         self._limit = limit
@@ -20,25 +20,46 @@ class LruCache(Generic[T]):
         self._total = 0
         self._lock = threading.Lock()
 
-    def get(self, tenant: str, conversation: str) -> T | None:
+    def of(self, tenant: str) -> TenantCache[T]:
+        """The part of one tenant."""
+        return TenantCache(self, tenant)
+
+    def get(self, tenant: str, name: str) -> T | None:
         with self._lock:
-            found = self._things.get((tenant, conversation))
+            found = self._things.get((tenant, name))
         return found[0] if found else None
 
-    def keep(self, tenant: str, conversation: str, thing: T) -> None:
+    def keep(self, tenant: str, name: str, thing: T) -> None:
         size = max(1, self._size(thing))  # what is empty takes room too
         with self._lock:
-            self._drop((tenant, conversation))
-            self._things[(tenant, conversation)] = (thing, size)
+            self._drop((tenant, name))
+            self._things[(tenant, name)] = (thing, size)
             self._total += size
             while self._total > self._limit and len(self._things) > 1:
                 self._drop(next(iter(self._things)))
 
-    def forget(self, tenant: str, conversation: str) -> None:
+    def forget(self, tenant: str, name: str) -> None:
         with self._lock:
-            self._drop((tenant, conversation))
+            self._drop((tenant, name))
 
     def _drop(self, key: tuple[str, str]) -> None:
         dropped = self._things.pop(key, None)
         if dropped is not None:
             self._total -= dropped[1]
+
+
+class TenantCache(Generic[T]):
+    """What a cache holds of one tenant. All tenants share the cache's limit."""
+
+    def __init__(self, cache: LruCache[T], tenant: str) -> None:
+        self._cache = cache
+        self._tenant = tenant
+
+    def get(self, name: str) -> T | None:
+        return self._cache.get(self._tenant, name)
+
+    def keep(self, name: str, thing: T) -> None:
+        self._cache.keep(self._tenant, name, thing)
+
+    def forget(self, name: str) -> None:
+        self._cache.forget(self._tenant, name)

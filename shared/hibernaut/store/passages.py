@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from hibernaut.ports.table import ABSENT, PRESENT, Change, Delete, Item, Key, Put, Table, Value
+from hibernaut.ports.table import ABSENT, PRESENT, Change, Delete, Item, Key, Put, Value
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.passage import Archive, Passage
 from hibernaut.store import keys
 from hibernaut.store.codec import Codec
 from hibernaut.store.logs import IdRange
 from hibernaut.store.search_outbox import SearchOutbox
+from hibernaut.store.tenant_table import TenantTable
 
 OPEN = "open"
 """The state of an archive that is not deleted."""
@@ -20,76 +21,77 @@ OPEN = "open"
 class PassageStore:
     """Passages of archives and pieces of files."""
 
-    def __init__(self, table: Table, codec: Codec, unindexed: SearchOutbox) -> None:
+    def __init__(self, table: TenantTable, codec: Codec, unindexed: SearchOutbox) -> None:
         self._table = table
+        self._tenant = table.tenant
         self._codec = codec
         self._unindexed = unindexed
 
-    def make(self, tenant: str, archive: Archive, token: str = "", *, count: int = 0) -> list[Change]:
+    def make(self, archive: Archive, token: str = "", *, count: int = 0) -> list[Change]:
         """The changes that bring an archive and its list row into being, in which so many passages are put at once."""
-        row = keys.archive_row(tenant, archive.id)
+        row = keys.archive_row(self._tenant, archive.id)
         opened: dict[str, Value] = {"state": OPEN, "stamp": archive.id, "version": 1, "count": count, "wt": token}
         return [
-            Put(self._codec.item(keys.archive(tenant, archive.id), archive, **opened), ABSENT),
+            Put(self._codec.item(keys.archive(self._tenant, archive.id), archive, **opened), ABSENT),
             Put({"pk": row.pk, "sk": row.sk, "name": archive.name, "created_at": wire_time(archive.created_at)}),
         ]
 
-    def archives(self, tenant: str) -> list[str]:
+    def archives(self) -> list[str]:
         """The ids of all archives, oldest first."""
-        return [str(row["sk"]) for row in self._table.query(keys.archive_row(tenant, "").pk)]
+        return [str(row["sk"]) for row in self._table.query(keys.archive_row(self._tenant, "").pk)]
 
-    def ids(self, tenant: str, archive_id: str) -> list[str]:
+    def ids(self, archive_id: str) -> list[str]:
         """The ids of all passages of an archive, oldest first."""
-        rows = self._table.query(keys.archive(tenant, archive_id).pk, prefix="PASSAGE#", names=("sk",))
+        rows = self._table.query(keys.archive(self._tenant, archive_id).pk, prefix="PASSAGE#", names=("sk",))
         return [keys.last_part(str(row["sk"])) for row in rows]
 
-    def piece_ids(self, tenant: str, file_id: str) -> list[str]:
+    def piece_ids(self, file_id: str) -> list[str]:
         """The ids of all pieces of a file, in the order of its text."""
-        rows = self._table.query(keys.file(tenant, file_id).pk, prefix="PASSAGE#", names=("sk",))
+        rows = self._table.query(keys.file(self._tenant, file_id).pk, prefix="PASSAGE#", names=("sk",))
         return [keys.last_part(str(row["sk"])) for row in rows]
 
-    def first_pieces(self, tenant: str, file_id: str, limit: int) -> list[Passage]:
+    def first_pieces(self, file_id: str, limit: int) -> list[Passage]:
         """The first pieces of a file."""
-        items = self._table.query(keys.file(tenant, file_id).pk, prefix="PASSAGE#", limit=limit)
+        items = self._table.query(keys.file(self._tenant, file_id).pk, prefix="PASSAGE#", limit=limit)
         return [self._codec.record(Passage, item) for item in items]
 
-    def newest(self, tenant: str, archive_id: str, limit: int) -> list[Passage]:
+    def newest(self, archive_id: str, limit: int) -> list[Passage]:
         """The newest passages of an archive, the newest first."""
-        pk = keys.archive(tenant, archive_id).pk
+        pk = keys.archive(self._tenant, archive_id).pk
         items = self._table.query(pk, prefix="PASSAGE#", limit=limit, descending=True)
         return [self._codec.record(Passage, item) for item in items]
 
-    def archive_records(self, tenant: str, archive_ids: Sequence[str]) -> dict[str, Archive]:
+    def archive_records(self, archive_ids: Sequence[str]) -> dict[str, Archive]:
         """The archives that there are among these, those that are being deleted too."""
-        places = {archive_id: keys.archive(tenant, archive_id) for archive_id in archive_ids}
+        places = {archive_id: keys.archive(self._tenant, archive_id) for archive_id in archive_ids}
         found = self._table.get_many(list(places.values())) if places else {}
         return {archive_id: self._codec.record(Archive, found[key]) for archive_id, key in places.items() if key in found}
 
-    def get_many(self, tenant: str, archive_id: str, passage_ids: Sequence[str]) -> list[Passage]:
+    def get_many(self, archive_id: str, passage_ids: Sequence[str]) -> list[Passage]:
         """The passages of an archive that exist among these, in the order asked for."""
-        return self._read([keys.passage(tenant, archive_id, passage_id) for passage_id in passage_ids])
+        return self._read([keys.passage(self._tenant, archive_id, passage_id) for passage_id in passage_ids])
 
-    def pieces(self, tenant: str, file_id: str, passage_ids: Sequence[str]) -> list[Passage]:
+    def pieces(self, file_id: str, passage_ids: Sequence[str]) -> list[Passage]:
         """The pieces of a file that exist among these, in the order asked for."""
-        return self._read([keys.piece(tenant, file_id, passage_id) for passage_id in passage_ids])
+        return self._read([keys.piece(self._tenant, file_id, passage_id) for passage_id in passage_ids])
 
-    def before(self, tenant: str, archive_id: str, passage_id: str) -> Passage | None:
+    def before(self, archive_id: str, passage_id: str) -> Passage | None:
         """The passage that stands before another in its archive."""
-        return next(iter(self.page(tenant, archive_id, IdRange(None, passage_id), limit=1, descending=True)), None)
+        return next(iter(self.page(archive_id, IdRange(None, passage_id), limit=1, descending=True)), None)
 
-    def piece_before(self, tenant: str, file_id: str, passage_id: str) -> Passage | None:
+    def piece_before(self, file_id: str, passage_id: str) -> Passage | None:
         """The piece that stands before another in its file."""
-        pk = keys.file(tenant, file_id).pk
+        pk = keys.file(self._tenant, file_id).pk
         items = self._table.query(pk, prefix="PASSAGE#", before=f"PASSAGE#{passage_id}", limit=1, descending=True)
         return self._codec.record(Passage, items[0]) if items else None
 
-    def there(self, tenant: str, archive_id: str, passage_ids: Sequence[str]) -> set[str]:
+    def there(self, archive_id: str, passage_ids: Sequence[str]) -> set[str]:
         """Which of these the archive has."""
-        return self._there([keys.passage(tenant, archive_id, passage_id) for passage_id in passage_ids])
+        return self._there([keys.passage(self._tenant, archive_id, passage_id) for passage_id in passage_ids])
 
-    def pieces_there(self, tenant: str, file_id: str, passage_ids: Sequence[str]) -> set[str]:
+    def pieces_there(self, file_id: str, passage_ids: Sequence[str]) -> set[str]:
         """Which of these the file has."""
-        return self._there([keys.piece(tenant, file_id, passage_id) for passage_id in passage_ids])
+        return self._there([keys.piece(self._tenant, file_id, passage_id) for passage_id in passage_ids])
 
     def _there(self, wanted: list[Key]) -> set[str]:
         return {keys.last_part(key.sk) for key in self._table.get_many(wanted)}
@@ -98,33 +100,31 @@ class PassageStore:
         found = self._table.get_many(wanted)
         return [self._codec.record(Passage, found[key]) for key in wanted if key in found]
 
-    def add(self, tenant: str, archive_id: str, passages: Sequence[Passage]) -> list[Change]:
+    def add(self, archive_id: str, passages: Sequence[Passage]) -> list[Change]:
         """The changes that add passages to an archive."""
         ids = [passage.id for passage in passages]
         items = [
-            Put(self._codec.item(keys.passage(tenant, archive_id, one.id), one, tags=json.dumps(one.tags or [])), ABSENT)
+            Put(self._codec.item(keys.passage(self._tenant, archive_id, one.id), one, tags=json.dumps(one.tags or [])), ABSENT)
             for one in passages
         ]
-        return [*items, *self._unindexed.pointer(tenant, archive_id, "passage", ids)]
+        return [*items, *self._unindexed.pointer(archive_id, "passage", ids)]
 
-    def remove(self, tenant: str, archive_id: str, passage_ids: Sequence[str], *, there: bool = True) -> list[Change]:
+    def remove(self, archive_id: str, passage_ids: Sequence[str], *, there: bool = True) -> list[Change]:
         """The changes that take passages out of their archive. `there`: each must still be in it."""
         when = PRESENT if there else ()
-        gone = [Delete(keys.passage(tenant, archive_id, passage_id), when) for passage_id in passage_ids]
-        return [*gone, *self._unindexed.pointer(tenant, archive_id, "passage", passage_ids, gone=True)]
+        gone = [Delete(keys.passage(self._tenant, archive_id, passage_id), when) for passage_id in passage_ids]
+        return [*gone, *self._unindexed.pointer(archive_id, "passage", passage_ids, gone=True)]
 
-    def kept(
-        self, tenant: str, archive_id: str, passage_ids: Sequence[str] | None = None, limit: int | None = None
-    ) -> list[Item]:
+    def kept(self, archive_id: str, passage_ids: Sequence[str] | None = None, limit: int | None = None) -> list[Item]:
         """The items of these passages of an archive, or of its first `limit`: for erasing them with what lies in blobs."""
         if passage_ids is None:
-            return self._table.query(keys.archive(tenant, archive_id).pk, prefix="PASSAGE#", limit=limit, names=("blob",))
-        return list(self._table.get_many([keys.passage(tenant, archive_id, one) for one in passage_ids]).values())
+            return self._table.query(keys.archive(self._tenant, archive_id).pk, prefix="PASSAGE#", limit=limit, names=("blob",))
+        return list(self._table.get_many([keys.passage(self._tenant, archive_id, one) for one in passage_ids]).values())
 
-    def page(self, tenant: str, archive_id: str, span: IdRange, *, limit: int, descending: bool = False) -> list[Passage]:
+    def page(self, archive_id: str, span: IdRange, *, limit: int, descending: bool = False) -> list[Passage]:
         """Passages with after < id < before, in the order of their ids, which is that of their times."""
         items = self._table.query(
-            keys.archive(tenant, archive_id).pk,
+            keys.archive(self._tenant, archive_id).pk,
             prefix="PASSAGE#",
             after=f"PASSAGE#{span.after}" if span.after else None,
             before=f"PASSAGE#{span.before}" if span.before else None,

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 from hibernaut.domain.wire.listing import Page, no_entry
-from hibernaut.ports.table import Item, Key, Table
+from hibernaut.ports.table import Item, Key
 from hibernaut.store.logs import IdRange
+from hibernaut.store.tenant_table import TenantTable
 
 MOST_AT_ONCE = 500
 """Rows of one read."""
@@ -22,7 +23,7 @@ class RowList:
     """The rows under `pk` whose sort keys are `prefix` and an id. `mark`: an attribute that a row has which is there; one without it is
     what a late write has left of a row that was deleted."""
 
-    def __init__(self, table: Table, pk: str, prefix: str = "", *, mark: str = "pk") -> None:
+    def __init__(self, table: TenantTable, pk: str, prefix: str = "", *, mark: str = "pk") -> None:
         self._table = table
         self._pk, self._prefix, self._mark = pk, prefix, mark
 

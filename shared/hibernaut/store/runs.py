@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from hibernaut.ports.table import ABSENT, Check, Condition, Index, Item, Key, Op, Put, Table, Term, Update, Value
+from hibernaut.ports.table import ABSENT, Check, Condition, Item, Key, Op, Put, Term, Update, Value
 from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.events import EventBatch, RunEvent
 from hibernaut.schemas.run import StoredRun
@@ -19,6 +19,7 @@ from hibernaut.schemas.turn import Claim, Journal
 from hibernaut.store import keys, lists
 from hibernaut.store.codec import Codec, expired, freed
 from hibernaut.store.logs import IdRange
+from hibernaut.store.tenant_table import TenantTable
 
 ALL = IdRange()
 CHUNK = 200
@@ -62,16 +63,17 @@ class RunState:
 class RunStore:
     """Runs, journals, claims, events."""
 
-    def __init__(self, table: Table, codec: Codec) -> None:
+    def __init__(self, table: TenantTable, codec: Codec) -> None:
         self._table = table
+        self._tenant = table.tenant
         self._codec = codec
 
-    def get(self, tenant: str, run_id: str) -> RunState | None:
-        item = self._table.get(keys.run(tenant, run_id))
+    def get(self, run_id: str) -> RunState | None:
+        item = self._table.get(keys.run(self._tenant, run_id))
         return self.read(item) if item else None
 
-    def get_many(self, tenant: str, run_ids: Sequence[str]) -> dict[str, RunState]:
-        found = self._table.get_many([keys.run(tenant, run_id) for run_id in run_ids])
+    def get_many(self, run_ids: Sequence[str]) -> dict[str, RunState]:
+        found = self._table.get_many([keys.run(self._tenant, run_id) for run_id in run_ids])
         states = [self.read(item) for item in found.values()]
         return {state.run.id: state for state in states}
 
@@ -90,34 +92,34 @@ class RunStore:
             token=str(item.get("wt", "")),
         )
 
-    def create(self, tenant: str, state: RunState, due_ms: int | None) -> list[Put]:
+    def create(self, state: RunState, due_ms: int | None) -> list[Put]:
         """The changes that bring a run and its list row into being."""
-        key = keys.run(tenant, state.run.id)
+        key = keys.run(self._tenant, state.run.id)
         due = keys.due(state.run.id, due_ms) if due_ms is not None else {}
         run = Put(self._codec.item(key, state.run, **_attributes(state), **due), ABSENT)
-        return [run, Put(self._row(tenant, state.run))]
+        return [run, Put(self._row(state.run))]
 
-    def change(self, tenant: str, state: RunState, when: Condition, due_ms: int | None) -> Update:
+    def change(self, state: RunState, when: Condition, due_ms: int | None) -> Update:
         """The change of a run to `state`; a run without `due_ms` leaves the index DUE."""
-        key = keys.run(tenant, state.run.id)
+        key = keys.run(self._tenant, state.run.id)
         changed: dict[str, Value] = {**_attributes(state), **self._codec.body(key, state.run)}
         if due_ms is None:
             return Update(key, set=changed, remove=("due_pk", "due_sk"), when=when, frees=freed(key, state.run))
         return Update(key, set={**changed, **keys.due(state.run.id, due_ms)}, when=when, frees=freed(key, state.run))
 
-    def take(self, tenant: str, before: RunState, state: RunState, due_ms: int) -> Update:
+    def take(self, before: RunState, state: RunState, due_ms: int) -> Update:
         """The change that takes a step, on the condition that no attempt has taken, journaled or committed anything since `before`.
 
         A commit gives its lease up, so that an unchanged lease means that there was none.
         """
         untouched = (Term("journal", Op.EQ, before.journal), Term("lease", Op.EQ, before.lease))
-        return self._keep(tenant, state, due_ms, (*running(before.attempt), *untouched))
+        return self._keep(state, due_ms, (*running(before.attempt), *untouched))
 
-    def keep(self, tenant: str, state: RunState, due_ms: int) -> Update:
+    def keep(self, state: RunState, due_ms: int) -> Update:
         """The change of the lease by the attempt that holds it, which counts as an attempt of its own: 0 gives the step up."""
-        return self._keep(tenant, state, due_ms, running(state.attempt - 1))
+        return self._keep(state, due_ms, running(state.attempt - 1))
 
-    def _keep(self, tenant: str, state: RunState, due_ms: int, when: Condition) -> Update:
+    def _keep(self, state: RunState, due_ms: int, when: Condition) -> Update:
         changed: dict[str, Value] = {
             "attempt": state.attempt,
             "lease": state.lease,
@@ -125,20 +127,20 @@ class RunStore:
             "wt": state.token,
             **keys.due(state.run.id, due_ms),
         }
-        return Update(keys.run(tenant, state.run.id), set=changed, when=when)
+        return Update(keys.run(self._tenant, state.run.id), set=changed, when=when)
 
-    def sweep(self, tenant: str, state: RunState, due_ms: int) -> Update:
+    def sweep(self, state: RunState, due_ms: int) -> Update:
         """The change by which the sweep marks that it takes a run up; of two sweeps one wins."""
         changed: dict[str, Value] = {"sweeps": state.sweeps, "wt": state.token, **keys.due(state.run.id, due_ms)}
         when = (*running(state.attempt), Term("sweeps", Op.EQ, state.sweeps - 1))
-        return Update(keys.run(tenant, state.run.id), set=changed, when=when)
+        return Update(keys.run(self._tenant, state.run.id), set=changed, when=when)
 
-    def end_row(self, tenant: str, run: StoredRun) -> Put:
+    def end_row(self, run: StoredRun) -> Put:
         """The list row of a run at its end."""
-        return Put(self._row(tenant, run))
+        return Put(self._row(run))
 
-    def _row(self, tenant: str, run: StoredRun) -> dict[str, Value]:
-        key = keys.run_row(tenant, run.agent_id, run.id)
+    def _row(self, run: StoredRun) -> dict[str, Value]:
+        key = keys.run_row(self._tenant, run.agent_id, run.id)
         row: dict[str, Value] = {
             "pk": key.pk,
             "sk": key.sk,
@@ -146,18 +148,20 @@ class RunStore:
             "stop_reason": run.stop_reason.value if run.stop_reason else "",
             "background": bool(run.background),
             "conversation": run.conversation_id or "",
-            **keys.listed(tenant, "RUNS", run.id),
+            **keys.listed(self._tenant, "RUNS", run.id),
         }
         return row
 
     def walk(
-        self, tenant: str, agent_ids: Sequence[str], span: IdRange = ALL, *, chunk: int = CHUNK, descending: bool = False
+        self, agent_ids: Sequence[str], span: IdRange = ALL, *, chunk: int = CHUNK, descending: bool = False
     ) -> Iterator[Item]:
         """The list rows of these agents' runs in the order asked for, as far as they are asked for; without an agent those of all runs,
         through the index, which may lag."""
         if not agent_ids:
-            return lists.walked(self._table, tenant, "RUNS", span, chunk=chunk, descending=descending)
-        walks = [self._walk(keys.agent(tenant, agent_id).pk, span, chunk, descending) for agent_id in dict.fromkeys(agent_ids)]
+            return lists.walked(self._table, "RUNS", span, chunk=chunk, descending=descending)
+        walks = [
+            self._walk(keys.agent(self._tenant, agent_id).pk, span, chunk, descending) for agent_id in dict.fromkeys(agent_ids)
+        ]
         return heapq.merge(*walks, key=lambda row: str(row["sk"]), reverse=descending)
 
     def _walk(self, pk: str, span: IdRange, chunk: int, descending: bool) -> Iterator[Item]:
@@ -170,72 +174,64 @@ class RunStore:
             last = str(rows[-1]["sk"])
             after, before = (after, last) if descending else (last, before)
 
-    def due(self, shard: str, now_ms: int | None) -> list[Key]:
-        """The keys of open runs that are past due (None: of all open runs)."""
-        before = keys.due_before(now_ms) if now_ms is not None else None
-        items = self._table.query(keys.due_partition(shard), index=Index.DUE, before=before)
-        return [Key(str(item["pk"]), str(item["sk"])) for item in items]
-
     # the journal and the claims
 
-    def put_journal(self, tenant: str, run_id: str, journal: Journal, now: datetime) -> Put:
-        key = keys.journal(tenant, run_id)
+    def put_journal(self, run_id: str, journal: Journal, now: datetime) -> Put:
+        key = keys.journal(self._tenant, run_id)
         return Put(self._codec.item(key, journal, ttl=_ttl(now, WORK_LIFE)))
 
-    def journal(self, tenant: str, run_id: str) -> Journal | None:
-        item = self._table.get(keys.journal(tenant, run_id))
+    def journal(self, run_id: str) -> Journal | None:
+        item = self._table.get(keys.journal(self._tenant, run_id))
         return self._codec.record(Journal, item) if item else None
 
-    def journal_of(self, tenant: str, state: RunState) -> Journal | None:
+    def journal_of(self, state: RunState) -> Journal | None:
         """The reply that the run's mark says is journaled: read again until both are in sight. Raises: Conflict where they never agree."""
         if not state.journal:
             return None
         for _ in range(MAX_READS):
-            journal = self.journal(tenant, state.run.id)
+            journal = self.journal(state.run.id)
             if journal is not None and journal.mark == state.journal:
                 return journal
         raise Conflict(f"The journal of run {state.run.id} does not settle; try again.")
 
-    def put_claim(self, tenant: str, state: RunState, claim: Claim, token: str, now: datetime) -> Put:
-        key = _claim(tenant, state, claim.call_id)
+    def put_claim(self, state: RunState, claim: Claim, token: str, now: datetime) -> Put:
+        key = _claim(self._tenant, state, claim.call_id)
         return Put(self._codec.item(key, claim, wt=token, ttl=_ttl(now, WORK_LIFE)), ABSENT)
 
-    def finish_claim(self, tenant: str, state: RunState, claim: Claim, token: str) -> Update:
+    def finish_claim(self, state: RunState, claim: Claim, token: str) -> Update:
         """Its result, written by whoever made the claim, also when his attempt is over."""
-        key = _claim(tenant, state, claim.call_id)
+        key = _claim(self._tenant, state, claim.call_id)
         return Update(key, set=self._codec.body(key, claim, ephemeral=True), when=(Term("wt", Op.EQ, token),))
 
-    def claim(self, tenant: str, state: RunState, call_id: str) -> Claim | None:
+    def claim(self, state: RunState, call_id: str) -> Claim | None:
         """The claim of a call of the run's step in flight."""
-        item = self._table.get(_claim(tenant, state, call_id))
+        item = self._table.get(_claim(self._tenant, state, call_id))
         return self._codec.record(Claim, item) if item else None
 
-    def unclaimed(self, tenant: str, state: RunState, call_id: str) -> Check:
+    def unclaimed(self, state: RunState, call_id: str) -> Check:
         """The condition that nobody has begun the call."""
-        return Check(_claim(tenant, state, call_id), ABSENT)
+        return Check(_claim(self._tenant, state, call_id), ABSENT)
 
     # events
 
-    def put_events(
-        self, tenant: str, run_id: str, first_seq: int, events: Sequence[RunEvent], now: datetime, *, token: str = ""
-    ) -> Put:
+    def put_events(self, run_id: str, first_seq: int, events: Sequence[RunEvent], now: datetime, *, token: str = "") -> Put:
         """A batch of events at consecutive numbers; put-if-absent, so that two writers never give one number to two events.
 
         `token`: the writer's, of a batch that is a write of its own.
         """
-        key = keys.events(tenant, run_id, first_seq)
+        key = keys.events(self._tenant, run_id, first_seq)
         batch = EventBatch(first_seq=first_seq, events=list(events))
         return Put(self._codec.item(key, batch, wt=token, ttl=_ttl(now, EVENT_LIFE)), ABSENT)
 
     def events(
-        self, tenant: str, run_id: str, after: int, now: datetime, *, batches: int | None = None, aligned: bool = False
+        self, run_id: str, after: int, now: datetime, *, batches: int | None = None, aligned: bool = False
     ) -> list[tuple[int, RunEvent]]:
         """The events after a number, contiguous from there on: what follows a gap is not shown yet.
 
         At most those of so many `batches`; `aligned`: the number is known to be the last one of its batch.
         """
-        start = keys.events(tenant, run_id, after).sk if aligned else self._batch_before(tenant, run_id, after)
-        items = self._table.query(keys.run(tenant, run_id).pk, prefix="EV#", after=start, limit=batches)
+        start = keys.events(self._tenant, run_id, after).sk if aligned else self._batch_before(run_id, after)
+        items = self._table.query(keys.run(self._tenant, run_id).pk, prefix="EV#", after=start, limit=batches)
         found: list[tuple[int, RunEvent]] = []
         wanted = after + 1
         for item in items:
@@ -250,12 +246,14 @@ class RunStore:
                     wanted += 1
         return found
 
-    def _batch_before(self, tenant: str, run_id: str, after: int) -> str | None:
+    def _batch_before(self, run_id: str, after: int) -> str | None:
         """The sort key after which the batch with number after+1 stands: batches are keyed by their first number."""
         if after <= 0:
             return None
-        upto = keys.events(tenant, run_id, after + 2).sk
-        items = self._table.query(keys.run(tenant, run_id).pk, prefix="EV#", before=upto, limit=2, descending=True, names=("sk",))
+        upto = keys.events(self._tenant, run_id, after + 2).sk
+        items = self._table.query(
+            keys.run(self._tenant, run_id).pk, prefix="EV#", before=upto, limit=2, descending=True, names=("sk",)
+        )
         return str(items[1]["sk"]) if len(items) > 1 else None
 
 

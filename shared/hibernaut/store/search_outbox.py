@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hibernaut.ports.table import ABSENT, Change, Delete, Index, Item, Key, Put, Table, Update, Value, eq
+from hibernaut.ports.table import ABSENT, Change, Delete, Index, Item, Key, Put, Update, Value, eq
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.search import Kind
 from hibernaut.store import keys
+from hibernaut.store.tenant_table import TenantTable
 
 NOUN = "TAIL"
 EMBEDDED_TOGETHER = 16
@@ -37,7 +38,6 @@ class Pointer:
     """
 
     key: Key
-    tenant: str
     place: str
     kind: Kind
     ids: tuple[str, ...]
@@ -55,28 +55,12 @@ class IndexBuild:
     stage: Stage = "OVER"
 
 
-class SearchOutbox:
-    """`kept` False: there is no index here, and nobody would take the pointers away. `told` is called with the pointers that this
-    process has written, once they stand in the table."""
+class OutboxSignal:
+    """Hands the pointers of all tenants to whoever follows them. `told` is called with the pointers that this process has written, once
+    they stand in the table."""
 
-    def __init__(self, table: Table, *, kept: bool = True) -> None:
-        self._table = table
-        self._kept = kept
+    def __init__(self) -> None:
         self.told: Callable[[Sequence[Pointer]], None] = _nobody
-
-    def rows(self, tenant: str, agent_id: str, log: str, rows: Sequence[Message]) -> list[Put]:
-        """The change that goes with new rows of a log; none where recall would not find any of them."""
-        ids = [row.id for row in rows if row.role in SEARCHED_ROLES]
-        return self.pointer(tenant, agent_id, "message", ids, within=log)
-
-    def pointer(
-        self, tenant: str, place: str, kind: Kind, ids: Sequence[str], *, within: str = "", gone: bool = False
-    ) -> list[Put]:
-        """The change that goes with new or deleted things of one place."""
-        if not ids or not self._kept:
-            return []
-        state: State = "GONE" if gone else "NEW"
-        return [_put(tenant, place, state, kind, ids, within or place)]
 
     def written(self, changes: Sequence[Change]) -> None:
         """What has been written: whoever follows the pointers is told those that are among it."""
@@ -86,9 +70,30 @@ class SearchOutbox:
         if pointers:
             self.told(pointers)
 
-    def again(self, tenant: str, place: str, kind: Kind, ids: Sequence[str], *, within: str, build: int) -> list[Put]:
+
+class SearchOutbox:
+    """The pointers of one tenant. `kept` False: there is no index here, and nobody would take the pointers away."""
+
+    def __init__(self, table: TenantTable, *, kept: bool = True) -> None:
+        self._table = table
+        self._tenant = table.tenant
+        self._kept = kept
+
+    def rows(self, agent_id: str, log: str, rows: Sequence[Message]) -> list[Put]:
+        """The change that goes with new rows of a log; none where recall would not find any of them."""
+        ids = [row.id for row in rows if row.role in SEARCHED_ROLES]
+        return self.pointer(agent_id, "message", ids, within=log)
+
+    def pointer(self, place: str, kind: Kind, ids: Sequence[str], *, within: str = "", gone: bool = False) -> list[Put]:
+        """The change that goes with new or deleted things of one place."""
+        if not ids or not self._kept:
+            return []
+        state: State = "GONE" if gone else "NEW"
+        return [_put(self._tenant, place, state, kind, ids, within or place)]
+
+    def again(self, place: str, kind: Kind, ids: Sequence[str], *, within: str, build: int) -> list[Put]:
         """The change that points to things which the index knew before it was emptied."""
-        return [_put(tenant, place, "NEW", kind, ids, within, build)] if ids and self._kept else []
+        return [_put(self._tenant, place, "NEW", kind, ids, within, build)] if ids and self._kept else []
 
     def worded(self, pointer: Pointer) -> list[Change]:
         """The index knows the words of what the pointer names: what is left to do is to embed, some at a time, so that what is new
@@ -101,44 +106,46 @@ class SearchOutbox:
 
     def _later(self, pointer: Pointer, state: State) -> list[Change]:
         parts = [pointer.ids[start : start + EMBEDDED_TOGETHER] for start in range(0, len(pointer.ids), EMBEDDED_TOGETHER)]
-        later = [_put(pointer.tenant, pointer.place, state, pointer.kind, ids, pointer.within, pointer.build) for ids in parts]
+        later = [_put(self._tenant, pointer.place, state, pointer.kind, ids, pointer.within, pointer.build) for ids in parts]
         return [self.forget(pointer), *later]
 
-    def of(self, tenant: str, place: str, limit: int) -> list[Pointer]:
+    def of(self, place: str, limit: int) -> list[Pointer]:
         """The newest pointers of a place that name something new."""
-        pk = keys.unindexed(tenant, place, "NEW", "").pk
+        pk = keys.unindexed(self._tenant, place, "NEW", "").pk
         return [_read(item) for item in self._table.query(pk, prefix="NEW#", limit=limit, descending=True)]
 
-    def everywhere(self, tenant: str, limit: int) -> list[Pointer]:
+    def everywhere(self, limit: int) -> list[Pointer]:
         """Pointers of a tenant as far as the index LISTS has come: the newest new ones first, then what is gone, then what waits for
         vectors, at last what was refused."""
-        return self._everywhere(tenant, limit, "")
+        return self._everywhere(limit, "")
 
-    def to_ask_again(self, tenant: str, limit: int) -> list[Pointer]:
+    def to_ask_again(self, limit: int) -> list[Pointer]:
         """The newest pointers to what was refused."""
-        return self._everywhere(tenant, limit, "AGAIN#")
+        return self._everywhere(limit, "AGAIN#")
 
-    def new(self, tenant: str, kind: Kind, limit: int) -> list[Pointer]:
+    def new(self, kind: Kind, limit: int) -> list[Pointer]:
         """The newest pointers of a tenant that name something new, as far as the index LISTS has come: of messages, or of passages and
         pieces of files."""
-        return self._everywhere(tenant, limit, f"NEW#{'message' if kind == 'message' else 'passage'}-")
+        return self._everywhere(limit, f"NEW#{'message' if kind == 'message' else 'passage'}-")
 
-    def _everywhere(self, tenant: str, limit: int, prefix: str) -> list[Pointer]:
+    def _everywhere(self, limit: int, prefix: str) -> list[Pointer]:
         found: list[Key] = []
         for shard in keys.shards():
-            pk = keys.list_partition(tenant, NOUN, shard)
+            pk = keys.list_partition(self._tenant, NOUN, shard)
             page = self._table.query(pk, index=Index.LISTS, prefix=prefix, limit=limit, descending=True)
             found += [Key(str(item["pk"]), str(item["sk"])) for item in page]
         newest = sorted(found, key=lambda key: key.sk, reverse=True)[:limit]
         items = self._table.get_many(newest)
         return [_read(items[key]) for key in newest if key in items]
 
-    def read(self, item: Item) -> Pointer:
-        return _read(item)
+    def standing(self, wanted: Sequence[Key]) -> list[Pointer]:
+        """The pointers that there are among these, in the order asked for."""
+        items = self._table.get_many(wanted)
+        return [_read(items[key]) for key in dict.fromkeys(wanted) if key in items]
 
-    def waiting(self, tenant: str) -> int:
+    def waiting(self) -> int:
         """How many pointers there are, as far as the index LISTS has come, but for those to what was refused."""
-        shards = [keys.list_partition(tenant, NOUN, shard) for shard in keys.shards()]
+        shards = [keys.list_partition(self._tenant, NOUN, shard) for shard in keys.shards()]
         found = [item for pk in shards for item in self._table.query(pk, index=Index.LISTS)]
         return sum(not str(item["sk"]).startswith("AGAIN#") for item in found)
 
@@ -146,15 +153,15 @@ class SearchOutbox:
         """The change that says the index knows. Fails where the pointer is gone, or was written anew."""
         return Delete(pointer.key, eq(build=pointer.build))
 
-    def building(self, tenant: str) -> IndexBuild:
-        item = self._table.get(keys.reindexing(tenant)) if self._kept else None
+    def building(self) -> IndexBuild:
+        item = self._table.get(keys.reindexing(self._tenant)) if self._kept else None
         stage: Stage = str(item["stage"]) if item else "OVER"  # type: ignore[assignment]
         return IndexBuild(int(item["number"]) if item else 0, stage)
 
-    def rebuild(self, tenant: str, before: IndexBuild, after: IndexBuild) -> Change:
+    def rebuild(self, before: IndexBuild, after: IndexBuild) -> Change:
         """The change from one to the other. Fails where somebody else has made one."""
         when = eq(number=before.number, stage=before.stage) if before.number else ABSENT
-        return Update(keys.reindexing(tenant), set={"number": after.number, "stage": after.stage}, when=when)
+        return Update(keys.reindexing(self._tenant), set={"number": after.number, "stage": after.stage}, when=when)
 
 
 def _nobody(pointers: Sequence[Pointer]) -> None:
@@ -173,7 +180,6 @@ def _read(item: Item) -> Pointer:
     state: State = key.sk.partition("#")[0]  # type: ignore[assignment]
     return Pointer(
         key=key,
-        tenant=keys.tenant_of(key.pk),
         place=keys.last_part(key.pk),
         kind=kind,
         ids=tuple(str(item["ids"]).split()),

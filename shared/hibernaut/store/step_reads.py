@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hibernaut.ports.table import Table
 from hibernaut.schemas.agent import StoredAgent
 from hibernaut.schemas.block import StoredBlock
 from hibernaut.schemas.conversation import Head
@@ -21,8 +20,9 @@ from hibernaut.store.archives import attached
 from hibernaut.store.blocks import BlockStore
 from hibernaut.store.conversation_records import ConversationRecordStore
 from hibernaut.store.conversations import ConversationStore
-from hibernaut.store.lru_cache import LruCache
+from hibernaut.store.lru_cache import LruCache, TenantCache
 from hibernaut.store.runs import RunState
+from hibernaut.store.tenant_table import TenantTable
 from hibernaut.store.tools import ToolStore
 
 MOST_HANDED_OVER = 200
@@ -37,63 +37,68 @@ class AcceptedRun:
     head: Head
 
 
+def handoff_cache() -> LruCache[AcceptedRun]:
+    """The accepted runs that a process remembers, of all tenants."""
+    return LruCache(MOST_HANDED_OVER, lambda _: 1)
+
+
 class StepReads:
     """Reads what a step needs in few serial reads, and hands accepted runs to their first step."""
 
     def __init__(
         self,
-        table: Table,
+        table: TenantTable,
         *,
         agents: AgentStore,
         blocks: BlockStore,
         tools: ToolStore,
         conversations: ConversationStore,
         records: ConversationRecordStore,
+        accepted: TenantCache[AcceptedRun],
     ) -> None:
         self._table = table
+        self._tenant = table.tenant
         self._agents = agents
         self._blocks = blocks
         self._tools = tools
         self._conversations = conversations
         self._records = records
-        self._accepted: LruCache[AcceptedRun] = LruCache(MOST_HANDED_OVER, lambda _: 1)
+        self._accepted = accepted
 
-    def hand_over(self, tenant: str, state: RunState, head: Head) -> None:
+    def hand_over(self, state: RunState, head: Head) -> None:
         """Remember an accepted run for its first step. One whose request brings tools, skills or a prompt of its own is not remembered:
         such a request may hold megabytes.
         """
         options = state.run.options
         if options.client_tools or options.client_skills or options.override_system:
             return
-        self._accepted.keep(tenant, state.run.id, AcceptedRun(state, head))
+        self._accepted.keep(state.run.id, AcceptedRun(state, head))
 
-    def handed_over(self, tenant: str, run_id: str) -> AcceptedRun | None:
+    def handed_over(self, run_id: str) -> AcceptedRun | None:
         """The run as it was accepted here, once; None where another process accepted it, or it was asked for before."""
-        found = self._accepted.get(tenant, run_id)
-        self._accepted.forget(tenant, run_id)
+        found = self._accepted.get(run_id)
+        self._accepted.forget(run_id)
         return found
 
-    def agent(self, tenant: str, agent_id: str) -> tuple[StoredAgent, list[str]] | None:
+    def agent(self, agent_id: str) -> tuple[StoredAgent, list[str]] | None:
         """The agent, and the ids of the archives that are attached to it in the order of attachment. One read."""
-        place, after, before = keys.agent_and_archives(tenant, agent_id)
+        place, after, before = keys.agent_and_archives(self._tenant, agent_id)
         items = self._table.query(place.pk, after=after, before=before)
         if not items or items[0]["sk"] != place.sk:
             return None
         return self._agents.read(items[0]), attached(items[1:])
 
-    def conversation(self, tenant: str, conversation: str) -> tuple[Head | None, StoredConversation | None]:
+    def conversation(self, conversation: str) -> tuple[Head | None, StoredConversation | None]:
         """The head, and the record where the conversation is not an agent's own one. One read."""
-        head_key, record_key = keys.head(tenant, conversation), keys.conversation(tenant, conversation)
+        head_key, record_key = keys.head(self._tenant, conversation), keys.conversation(self._tenant, conversation)
         found = self._table.get_many([head_key, record_key])
         head, record = found.get(head_key), found.get(record_key)
         return (self._conversations.read_head(head) if head else None, self._records.read(record) if record else None)
 
-    def parts(
-        self, tenant: str, block_ids: Sequence[str], tool_ids: Sequence[str]
-    ) -> tuple[dict[str, StoredBlock], dict[str, StoredTool]]:
+    def parts(self, block_ids: Sequence[str], tool_ids: Sequence[str]) -> tuple[dict[str, StoredBlock], dict[str, StoredTool]]:
         """The blocks and the tools that exist among these, by id. One read."""
-        blocks = [keys.block(tenant, block_id) for block_id in block_ids]
-        tools = [keys.tool(tenant, tool_id) for tool_id in tool_ids]
+        blocks = [keys.block(self._tenant, block_id) for block_id in block_ids]
+        tools = [keys.tool(self._tenant, tool_id) for tool_id in tool_ids]
         found = self._table.get_many([*blocks, *tools])
         return (
             {block.id: block for block in (self._blocks.read(found[key]) for key in blocks if key in found)},

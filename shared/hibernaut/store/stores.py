@@ -1,10 +1,15 @@
-"""All repositories over one table, as one value: what a use case is given. Building it costs nothing but memory."""
+"""The repositories over a table: `Stores` is what all tenants share, `TenantStores` all repositories of one tenant.
+
+A tenant is named once, where a request, a handler or a sweep begins: `stores.of(tenant)`. It costs no I/O. Whatever must outlive a request
+(caches, the signal of the outbox) belongs to `Stores`; a `TenantStores` may be made anew at any time, and nothing is lost with it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from random import Random
 
+from hibernaut.domain.files.file_views import FileWindow
 from hibernaut.ports.blobs import Blobs
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.table import Table
@@ -16,29 +21,39 @@ from hibernaut.store.blob_collector import BlobCollector
 from hibernaut.store.blocks import BlockStore
 from hibernaut.store.codec import Codec
 from hibernaut.store.conversation_records import ConversationRecordStore
-from hibernaut.store.conversations import ConversationStore
+from hibernaut.store.conversations import ConversationStore, window_cache
 from hibernaut.store.deletion import Deletion
+from hibernaut.store.due_index import DueIndex
 from hibernaut.store.files import FileStore
 from hibernaut.store.folders import FolderStore
 from hibernaut.store.idempotency import IdempotencyStore
+from hibernaut.store.lru_cache import LruCache, TenantCache
 from hibernaut.store.messages import MessageStore
 from hibernaut.store.passages import PassageStore
 from hibernaut.store.retries import RetryingTable, RetryPolicy
 from hibernaut.store.runs import RunStore
-from hibernaut.store.search_outbox import SearchOutbox
-from hibernaut.store.step_reads import StepReads
+from hibernaut.store.search_outbox import OutboxSignal, SearchOutbox
+from hibernaut.store.step_reads import StepReads, handoff_cache
 from hibernaut.store.steps import StepStore
+from hibernaut.store.tenant_table import TenantBlobs, TenantTable
 from hibernaut.store.tools import ToolStore
 from hibernaut.store.traces import Traces
 from hibernaut.store.transactions import Transactions
-from hibernaut.store.window_ids import WindowIds
+from hibernaut.store.window_ids import WindowIds, id_cache
 from hibernaut.store.writer import Writer
+
+FILE_CHARACTERS = 8_000_000
+"""Characters of windows on files that a process keeps, of all tenants."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stores:
-    """All repositories over one table."""
+class TenantStores:
+    """All repositories of one tenant. They can name no place of another one (`store.tenant_table`).
 
+    `file_windows`: the windows on files that the process keeps.
+    """
+
+    tenant: str
     agents: AgentStore
     blocks: BlockStore
     tools: ToolStore
@@ -57,48 +72,74 @@ class Stores:
     transactions: Transactions
     writer: Writer
     deletion: Deletion
-    blob_collector: BlobCollector
     window_ids: WindowIds
     unindexed: SearchOutbox
     folders: FolderStore
     files: FileStore
+    file_windows: TenantCache[FileWindow]
 
 
-def stores_over(engine: Table, blobs: Blobs, clock: Clock, *, indexed: bool = False, random: Random | None = None) -> Stores:
-    """The repositories over a table's engine, with large bodies in `blobs`. `indexed`: an index is fed from the table. `random` draws
-    the waits between tries."""
-    policy = RetryPolicy(clock, random)
-    table = RetryingTable(engine, policy)
-    codec, unindexed = Codec(blobs, table), SearchOutbox(table, kept=indexed)
-    writer = Writer(table, policy, unindexed.written, blobs)
-    conversations, runs, agents = ConversationStore(table, codec, unindexed), RunStore(table, codec), AgentStore(table, codec)
-    blocks, tools = BlockStore(table, codec), ToolStore(table, codec)
-    passages = PassageStore(table, codec, unindexed)
-    approvals, conversation_records = ApprovalStore(table, codec), ConversationRecordStore(table, codec)
-    return Stores(
-        agents=agents,
-        blocks=blocks,
-        tools=tools,
-        conversations=conversations,
-        conversation_records=conversation_records,
-        agent_logs=AgentLogs(conversations, conversation_records),
-        messages=MessageStore(table, codec),
-        runs=runs,
-        step_reads=StepReads(
-            table, agents=agents, blocks=blocks, tools=tools, conversations=conversations, records=conversation_records
-        ),
-        steps=StepStore(table, codec),
-        traces=Traces(blobs),
-        passages=passages,
-        archives=ArchiveStore(table, codec, passages),
-        resends=IdempotencyStore(table, clock, conversations),
-        approvals=approvals,
-        transactions=Transactions(codec=codec, conversations=conversations, runs=runs, agents=agents, approvals=approvals),
-        writer=writer,
-        deletion=Deletion(table, blobs, writer, unindexed, conversations.logs),
-        blob_collector=BlobCollector(table, blobs, codec, clock),
-        window_ids=WindowIds(conversations),
-        unindexed=unindexed,
-        folders=FolderStore(table, codec),
-        files=FileStore(table, codec, blobs, unindexed, writer),
-    )
+class Stores:
+    """What all tenants share over one table and its blobs. Thread-safe.
+
+    `due`: what the sweep takes up. `outbox`: tells whoever feeds the index. `blob_collector`: deletes what nothing names.
+    """
+
+    def __init__(self, engine: Table, blobs: Blobs, clock: Clock, *, indexed: bool = False, random: Random | None = None) -> None:
+        """Large bodies lie in `blobs`. `indexed`: an index is fed from the table. `random` draws the waits between tries."""
+        self._policy = RetryPolicy(clock, random)
+        self._table = RetryingTable(engine, self._policy)
+        self._blobs = blobs
+        self._clock = clock
+        self._indexed = indexed
+        self._windows, self._window_ids, self._accepted = window_cache(), id_cache(), handoff_cache()
+        self._file_windows = LruCache[FileWindow](FILE_CHARACTERS, lambda view: len(view.text))
+        self.due = DueIndex(self._table)
+        self.outbox = OutboxSignal()
+        self.blob_collector = BlobCollector(self._table, blobs, Codec(blobs, self._table), clock)
+
+    def of(self, tenant: str) -> TenantStores:
+        """The repositories of a tenant. Raises: InvalidArgument where no tenant may be called so."""
+        table, blobs = TenantTable(self._table, tenant), TenantBlobs(self._blobs, tenant)
+        codec, unindexed = Codec(blobs, table), SearchOutbox(table, kept=self._indexed)
+        writer = Writer(table, self._policy, self.outbox.written, blobs)
+        conversations = ConversationStore(table, codec, unindexed, self._windows.of(tenant))
+        runs, agents, approvals = RunStore(table, codec), AgentStore(table, codec), ApprovalStore(table, codec)
+        blocks, tools, records = BlockStore(table, codec), ToolStore(table, codec), ConversationRecordStore(table, codec)
+        passages = PassageStore(table, codec, unindexed)
+        return TenantStores(
+            tenant=tenant,
+            agents=agents,
+            blocks=blocks,
+            tools=tools,
+            conversations=conversations,
+            conversation_records=records,
+            agent_logs=AgentLogs(conversations, records),
+            messages=MessageStore(table, codec),
+            runs=runs,
+            step_reads=StepReads(
+                table,
+                agents=agents,
+                blocks=blocks,
+                tools=tools,
+                conversations=conversations,
+                records=records,
+                accepted=self._accepted.of(tenant),
+            ),
+            steps=StepStore(table, codec),
+            traces=Traces(blobs, tenant),
+            passages=passages,
+            archives=ArchiveStore(table, codec, passages),
+            resends=IdempotencyStore(table, self._clock, conversations),
+            approvals=approvals,
+            transactions=Transactions(
+                tenant, codec=codec, conversations=conversations, runs=runs, agents=agents, approvals=approvals
+            ),
+            writer=writer,
+            deletion=Deletion(table, blobs, writer, unindexed, conversations.logs),
+            window_ids=WindowIds(conversations, self._window_ids.of(tenant)),
+            unindexed=unindexed,
+            folders=FolderStore(table, codec),
+            files=FileStore(table, codec, blobs, unindexed, writer),
+            file_windows=self._file_windows.of(tenant),
+        )

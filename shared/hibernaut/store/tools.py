@@ -11,11 +11,12 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from hibernaut.domain.tools.builtin_tools import builtin_by_id, builtin_tools
-from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Condition, Delete, Item, Op, Put, Table, Term, Value, eq
+from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Condition, Delete, Item, Op, Put, Term, Value, eq
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.tool import MAX_NAME, StoredTool, Tool
 from hibernaut.store import keys
 from hibernaut.store.codec import Codec, freed
+from hibernaut.store.tenant_table import TenantTable
 
 OVERRIDABLE = ("tags", "return_char_limit", "default_requires_approval", "enable_parallel_execution", "metadata_", "project_id")
 """The fields of a built-in tool that the API may change."""
@@ -24,16 +25,17 @@ OVERRIDABLE = ("tags", "return_char_limit", "default_requires_approval", "enable
 class ToolStore:
     """Tools: custom ones, and changes to built-in ones."""
 
-    def __init__(self, table: Table, codec: Codec) -> None:
+    def __init__(self, table: TenantTable, codec: Codec) -> None:
         self._table = table
+        self._tenant = table.tenant
         self._codec = codec
 
-    def get(self, tenant: str, tool_id: str) -> StoredTool | None:
-        return self.get_many(tenant, [tool_id]).get(tool_id)
+    def get(self, tool_id: str) -> StoredTool | None:
+        return self.get_many([tool_id]).get(tool_id)
 
-    def get_many(self, tenant: str, tool_ids: Sequence[str]) -> dict[str, StoredTool]:
+    def get_many(self, tool_ids: Sequence[str]) -> dict[str, StoredTool]:
         """The tools that exist among `tool_ids`, built-in ones as they stand here."""
-        found = self._table.get_many([keys.tool(tenant, tool_id) for tool_id in tool_ids])
+        found = self._table.get_many([keys.tool(self._tenant, tool_id) for tool_id in tool_ids])
         return self.among(tool_ids, list(found.values()))
 
     def among(self, tool_ids: Sequence[str], items: Sequence[Item]) -> dict[str, StoredTool]:
@@ -53,77 +55,77 @@ class ToolStore:
         tool.version = int(item["version"])
         return tool
 
-    def by_name(self, tenant: str, names: Iterable[str]) -> dict[str, StoredTool]:
+    def by_name(self, names: Iterable[str]) -> dict[str, StoredTool]:
         """The tools of these names; names that nobody bears are left out."""
         wanted = [name for name in dict.fromkeys(names) if 0 < len(name) <= MAX_NAME]
         builtin = builtin_tools()
-        held = self._table.get_many([keys.tool_name(tenant, name) for name in wanted if name not in builtin])
+        held = self._table.get_many([keys.tool_name(self._tenant, name) for name in wanted if name not in builtin])
         ids = {name: builtin[name].id for name in wanted if name in builtin}
         ids |= {key.sk: str(item["tool"]) for key, item in held.items()}
-        found = self.get_many(tenant, list(ids.values()))
+        found = self.get_many(list(ids.values()))
         return {name: found[ids[name]] for name in wanted if name in ids and ids[name] in found}
 
-    def create(self, tenant: str, tool: StoredTool, token: str) -> list[Change]:
+    def create(self, tool: StoredTool, token: str) -> list[Change]:
         """The changes that bring a custom tool into being; its name must be free."""
-        key = keys.tool(tenant, tool.id)
+        key = keys.tool(self._tenant, tool.id)
         return [
             Put(self._codec.item(key, tool, version=tool.version, wt=token), ABSENT),
-            self._put_row(tenant, tool),
-            self._take_name(tenant, tool),
+            self._put_row(tool),
+            self._take_name(tool),
         ]
 
-    def change(self, tenant: str, before: StoredTool, after: StoredTool, token: str) -> list[Change]:
+    def change(self, before: StoredTool, after: StoredTool, token: str) -> list[Change]:
         """The change from what was read to `after`, on the condition that it is still so; a new name must be free."""
-        key = keys.tool(tenant, after.id)
+        key = keys.tool(self._tenant, after.id)
         kept = after.model_copy(update={"version": before.version + 1})
         when: Condition = ABSENT if before.version == 0 else eq(version=before.version)
         changes: list[Change] = [Put(self._codec.item(key, kept, version=kept.version, wt=token), when, freed(key, before))]
         if builtin_by_id(after.id):
             return changes
-        changes.append(self._put_row(tenant, kept))
+        changes.append(self._put_row(kept))
         if after.name != before.name:
-            changes += [self._take_name(tenant, after), Delete(keys.tool_name(tenant, before.name or ""))]
+            changes += [self._take_name(after), Delete(keys.tool_name(self._tenant, before.name or ""))]
         return changes
 
-    def delete(self, tenant: str, tool: StoredTool) -> list[Change]:
+    def delete(self, tool: StoredTool) -> list[Change]:
         """The changes that end a custom tool. Its links and the places where agents name it are for the caller to clear."""
-        key = keys.tool(tenant, tool.id)
+        key = keys.tool(self._tenant, tool.id)
         return [
             Delete(key, eq(version=tool.version), freed(key, tool)),
-            Delete(keys.tool_row(tenant, tool.id)),
-            Delete(keys.tool_name(tenant, tool.name or ""), (Term("tool", Op.EQ, tool.id),)),
+            Delete(keys.tool_row(self._tenant, tool.id)),
+            Delete(keys.tool_name(self._tenant, tool.name or ""), (Term("tool", Op.EQ, tool.id),)),
         ]
 
-    def there(self, tenant: str, tool_id: str) -> list[Check]:
+    def there(self, tool_id: str) -> list[Check]:
         """The condition that a custom tool exists: for whoever attaches it. Built-in ones always do."""
-        return [] if builtin_by_id(tool_id) else [Check(keys.tool(tenant, tool_id), PRESENT)]
+        return [] if builtin_by_id(tool_id) else [Check(keys.tool(self._tenant, tool_id), PRESENT)]
 
-    def attach(self, tenant: str, tool_id: str, agent_id: str) -> list[Change]:
+    def attach(self, tool_id: str, agent_id: str) -> list[Change]:
         """The link row, which deleting the tool follows. A built-in tool has none, since it cannot be deleted."""
         if builtin_by_id(tool_id):
             return []
-        key = keys.tool_agent(tenant, tool_id, agent_id)
+        key = keys.tool_agent(self._tenant, tool_id, agent_id)
         return [Put({"pk": key.pk, "sk": key.sk})]
 
-    def detach(self, tenant: str, tool_id: str, agent_id: str) -> list[Change]:
-        return [] if builtin_by_id(tool_id) else [Delete(keys.tool_agent(tenant, tool_id, agent_id))]
+    def detach(self, tool_id: str, agent_id: str) -> list[Change]:
+        return [] if builtin_by_id(tool_id) else [Delete(keys.tool_agent(self._tenant, tool_id, agent_id))]
 
-    def agents_of(self, tenant: str, tool_id: str) -> list[str]:
+    def agents_of(self, tool_id: str) -> list[str]:
         """The ids of the agents that a custom tool is attached to."""
-        links = self._table.query(keys.tool(tenant, tool_id).pk, prefix="AGENT#")
+        links = self._table.query(keys.tool(self._tenant, tool_id).pk, prefix="AGENT#")
         return [keys.last_part(str(link["sk"])) for link in links]
 
-    def rows(self, tenant: str) -> list[Item]:
+    def rows(self) -> list[Item]:
         """The list rows of all tools: the built-in ones, then the custom ones, oldest first."""
         own = [_listed(_overridden(tool, None)) | {"sk": tool.id} for tool in builtin_tools().values()]
-        return [*own, *self._table.query(keys.tool_row(tenant, "tool").pk)]
+        return [*own, *self._table.query(keys.tool_row(self._tenant, "tool").pk)]
 
-    def _put_row(self, tenant: str, tool: StoredTool) -> Put:
-        key = keys.tool_row(tenant, tool.id)
+    def _put_row(self, tool: StoredTool) -> Put:
+        key = keys.tool_row(self._tenant, tool.id)
         return Put({"pk": key.pk, "sk": key.sk, **_listed(tool)})
 
-    def _take_name(self, tenant: str, tool: StoredTool) -> Change:
-        key = keys.tool_name(tenant, tool.name or "")
+    def _take_name(self, tool: StoredTool) -> Change:
+        key = keys.tool_name(self._tenant, tool.name or "")
         return Put({"pk": key.pk, "sk": key.sk, "tool": tool.id}, ABSENT)
 
 

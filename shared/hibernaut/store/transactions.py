@@ -110,8 +110,16 @@ class Transactions:
     """The transactions of the run protocol."""
 
     def __init__(
-        self, *, codec: Codec, conversations: ConversationStore, runs: RunStore, agents: AgentStore, approvals: ApprovalStore
+        self,
+        tenant: str,
+        *,
+        codec: Codec,
+        conversations: ConversationStore,
+        runs: RunStore,
+        agents: AgentStore,
+        approvals: ApprovalStore,
     ) -> None:
+        self._tenant = tenant
         self._codec = codec
         self._conversations = conversations
         self._runs = runs
@@ -120,7 +128,6 @@ class Transactions:
 
     def accept(
         self,
-        tenant: str,
         before: Head,
         state: RunState,
         rows: Sequence[Message],
@@ -130,16 +137,15 @@ class Transactions:
         """The run becomes the owner of an idle conversation, and its input stands in the log."""
         after = grown(before, rows, owner=state.run.id)
         return [
-            self._conversations.change_head(tenant, before, after, state.token),
-            *self._runs.create(tenant, state, _ms(now) + OPEN_FOR_MS),
-            *self._conversations.put_rows(tenant, before, rows),
-            *self._marks(tenant, before.id, state, prints, now),
-            *message_sent(tenant, state.run, now),
+            self._conversations.change_head(before, after, state.token),
+            *self._runs.create(state, _ms(now) + OPEN_FOR_MS),
+            *self._conversations.put_rows(before, rows),
+            *self._marks(before.id, state, prints, now),
+            *message_sent(self._tenant, state.run, now),
         ]
 
     def answer(
         self,
-        tenant: str,
         before: Head,
         consumed: ApprovalConsumption,
         state: RunState,
@@ -150,16 +156,16 @@ class Transactions:
         after = grown(before, consumed.rows, owner=state.run.id)
         after = after.model_copy(update={"pending": None, "answered": consumed.record.run_id})
         return [
-            self._conversations.change_head(tenant, before, after, state.token),
-            self._approvals.consume(tenant, consumed.record, state.token),
-            *self._runs.create(tenant, state, _ms(now) + OPEN_FOR_MS),
-            *self._conversations.put_rows(tenant, before, consumed.rows),
-            *self._marks(tenant, before.id, state, prints, now),
-            *message_sent(tenant, state.run, now),
+            self._conversations.change_head(before, after, state.token),
+            self._approvals.consume(consumed.record, state.token),
+            *self._runs.create(state, _ms(now) + OPEN_FOR_MS),
+            *self._conversations.put_rows(before, consumed.rows),
+            *self._marks(before.id, state, prints, now),
+            *message_sent(self._tenant, state.run, now),
         ]
 
     def withdraw(
-        self, tenant: str, before: Head, consumed: ApprovalConsumption, succession: Handover, token: str, now: datetime
+        self, before: Head, consumed: ApprovalConsumption, succession: Handover, token: str, now: datetime
     ) -> list[Change]:
         """The pending approval is consumed by nobody's run: its calls have their returns, and the conversation is handed on."""
         rows = [*consumed.rows, *succession.rows]
@@ -169,66 +175,61 @@ class Transactions:
             after = after.model_copy(update={"waiting": before.waiting - 1})
         waiting = Term("waiting", Op.EQ, before.waiting)
         return [
-            self._conversations.change_head(tenant, before, after, token, waiting),
-            self._approvals.consume(tenant, consumed.record, token),
-            *self._conversations.put_rows(tenant, before, rows),
-            *self._succeed(tenant, before, succession, token, now),
+            self._conversations.change_head(before, after, token, waiting),
+            self._approvals.consume(consumed.record, token),
+            *self._conversations.put_rows(before, rows),
+            *self._succeed(before, succession, token, now),
         ]
 
-    def enqueue(
-        self, tenant: str, before: Head, state: RunState, prints: Sequence[IdempotencyMark], now: datetime
-    ) -> list[Change]:
+    def enqueue(self, before: Head, state: RunState, prints: Sequence[IdempotencyMark], now: datetime) -> list[Change]:
         """The run waits: on the condition that there is an owner (or a pending approval), and counted in the head."""
-        key = keys.head(tenant, before.id)
+        key = keys.head(self._tenant, before.id)
         held = Term("owner", Op.NE, "") if before.owner else Term("pending", Op.EQ, before.pending or "")
-        place = keys.queued(tenant, before.id, state.run.id)
+        place = keys.queued(self._tenant, before.id, state.run.id)
         return [
             Update(key, set={"wt": state.token}, add={"waiting": 1}, when=(held, Term("waiting", Op.EQ, before.waiting))),
-            *self._runs.create(tenant, state, None),
+            *self._runs.create(state, None),
             Put({"pk": place.pk, "sk": place.sk}, ABSENT),
-            *self._marks(tenant, before.id, state, prints, now),
-            *message_sent(tenant, state.run, now),
+            *self._marks(before.id, state, prints, now),
+            *message_sent(self._tenant, state.run, now),
         ]
 
-    def _marks(
-        self, tenant: str, conversation: str, state: RunState, prints: Sequence[IdempotencyMark], now: datetime
-    ) -> list[Change]:
+    def _marks(self, conversation: str, state: RunState, prints: Sequence[IdempotencyMark], now: datetime) -> list[Change]:
         changes: list[Change] = []
         for mark in prints:
             make = keys.otid if mark.kind == "otid" else keys.fingerprint
-            key = make(tenant, conversation, mark.value)
+            key = make(self._tenant, conversation, mark.value)
             item: dict[str, Value] = {"pk": key.pk, "sk": key.sk, "run": state.run.id, "original": mark.original}
             item["ttl"] = int(now.timestamp()) + mark.life
             changes.append(Put(item, ABSENT if mark.replaces is None else eq(ttl=mark.replaces)))
         return changes
 
-    def journal(self, tenant: str, state: RunState, journal: Journal, now: datetime) -> list[Change]:
+    def journal(self, state: RunState, journal: Journal, now: datetime) -> list[Change]:
         """The reply is written before its tools run."""
         mark = Update(
-            keys.run(tenant, state.run.id), set={"journal": journal.mark, "wt": state.token}, when=running(state.attempt)
+            keys.run(self._tenant, state.run.id), set={"journal": journal.mark, "wt": state.token}, when=running(state.attempt)
         )
-        return [mark, self._runs.put_journal(tenant, state.run.id, journal, now)]
+        return [mark, self._runs.put_journal(state.run.id, journal, now)]
 
-    def claim(self, tenant: str, state: RunState, claim: Claim, token: str, now: datetime) -> list[Change]:
+    def claim(self, state: RunState, claim: Claim, token: str, now: datetime) -> list[Change]:
         """An outside call is begun: once per call, and only while the run is running."""
         return [
-            self._runs.put_claim(tenant, state, claim, token, now),
-            Check(keys.run(tenant, state.run.id), running(state.attempt)),
+            self._runs.put_claim(state, claim, token, now),
+            Check(keys.run(self._tenant, state.run.id), running(state.attempt)),
         ]
 
     def append_input(
-        self, tenant: str, before: Head, state: RunState, when: Condition, rows: Sequence[Message], now: datetime
+        self, before: Head, state: RunState, when: Condition, rows: Sequence[Message], now: datetime
     ) -> list[Change]:
         """The next page of a running run's input comes into the log; `state` is the run with what is left of it."""
         return [
-            self._conversations.change_head(tenant, before, grown(before, rows, owner=state.run.id), state.token),
-            self._runs.change(tenant, state, when, max(_ms(now), state.lease) + OPEN_FOR_MS),
-            *self._conversations.put_rows(tenant, before, rows),
+            self._conversations.change_head(before, grown(before, rows, owner=state.run.id), state.token),
+            self._runs.change(state, when, max(_ms(now), state.lease) + OPEN_FOR_MS),
+            *self._conversations.put_rows(before, rows),
         ]
 
     def step(
         self,
-        tenant: str,
         before: Head,
         after: Head,
         state: RunState,
@@ -239,16 +240,15 @@ class Transactions:
         first_seq = state.next_seq
         state = replace(state, next_seq=first_seq + len(written.events))
         return [
-            self._conversations.change_head(tenant, before, grown(after, written.rows, owner=state.run.id), state.token),
-            self._runs.change(tenant, state, running(state.attempt), _ms(now) + OPEN_FOR_MS),
-            *self._conversations.put_rows(tenant, before, written.rows),
-            *([self._put_step(tenant, written.step)] if written.step else []),
-            *([self._runs.put_events(tenant, state.run.id, first_seq, written.events, now)] if written.events else []),
+            self._conversations.change_head(before, grown(after, written.rows, owner=state.run.id), state.token),
+            self._runs.change(state, running(state.attempt), _ms(now) + OPEN_FOR_MS),
+            *self._conversations.put_rows(before, written.rows),
+            *([self._put_step(written.step)] if written.step else []),
+            *([self._runs.put_events(state.run.id, first_seq, written.events, now)] if written.events else []),
         ]
 
     def last_step(
         self,
-        tenant: str,
         before: Head,
         after: Head,
         ending: RunEnding,
@@ -273,46 +273,46 @@ class Transactions:
         # Where nobody is chosen from the queue it may grow meanwhile: the answer, or the run that goes before it, hands on.
         chosen = (Term("waiting", Op.EQ, before.waiting),) if ending.asks is None and succession.fresh is None else ()
         return [
-            self._conversations.change_head(tenant, before, last, state.token, *chosen),
-            self._runs.change(tenant, state, when, _call_ms(state.run, now)),
-            *([self._approvals.create(tenant, ending.asks)] if ending.asks else []),
-            self._runs.end_row(tenant, state.run),
-            *self._conversations.put_rows(tenant, before, rows),
-            *([self._put_step(tenant, written.step)] if written.step else []),
-            self._runs.put_events(tenant, state.run.id, first_seq, log, now),
+            self._conversations.change_head(before, last, state.token, *chosen),
+            self._runs.change(state, when, _call_ms(state.run, now)),
+            *([self._approvals.create(ending.asks)] if ending.asks else []),
+            self._runs.end_row(state.run),
+            *self._conversations.put_rows(before, rows),
+            *([self._put_step(written.step)] if written.step else []),
+            self._runs.put_events(state.run.id, first_seq, log, now),
             self._agents.run_ended(
-                tenant, state.run.agent_id, now, (state.run.total_duration_ns or 0) // 1_000_000, state.run.stop_reason
+                state.run.agent_id, now, (state.run.total_duration_ns or 0) // 1_000_000, state.run.stop_reason
             ),
-            *run_ended(tenant, state.run, now, followed=succession.fresh is not None),
-            *self._succeed(tenant, before, succession, state.token, now),
+            *run_ended(self._tenant, state.run, now, followed=succession.fresh is not None),
+            *self._succeed(before, succession, state.token, now),
         ]
 
-    def cancel_queued(self, tenant: str, before: Head, ending: RunEnding, now: datetime) -> list[Change]:
+    def cancel_queued(self, before: Head, ending: RunEnding, now: datetime) -> list[Change]:
         """A run that waits ends; its input stays on it, and the log is untouched."""
         state = ending.state
         log = closing_events(state.run)
         state = replace(state, next_seq=1 + len(log), last_seq=len(log))
-        key = keys.head(tenant, before.id)
+        key = keys.head(self._tenant, before.id)
         return [
             Update(key, set={"wt": state.token}, add={"waiting": -1}, when=(Term("waiting", Op.EQ, before.waiting),)),
-            self._runs.change(tenant, state, (Term("status", Op.EQ, RunStatus.CREATED.value),), _call_ms(state.run, now)),
-            self._runs.end_row(tenant, state.run),
-            Delete(keys.queued(tenant, before.id, state.run.id), PRESENT),
-            self._runs.put_events(tenant, state.run.id, 1, log, now),
+            self._runs.change(state, (Term("status", Op.EQ, RunStatus.CREATED.value),), _call_ms(state.run, now)),
+            self._runs.end_row(state.run),
+            Delete(keys.queued(self._tenant, before.id, state.run.id), PRESENT),
+            self._runs.put_events(state.run.id, 1, log, now),
         ]
 
-    def end_alone(self, tenant: str, ending: RunEnding, now: datetime) -> list[Change]:
+    def end_alone(self, ending: RunEnding, now: datetime) -> list[Change]:
         """The end of a run whose conversation is gone: its closing events, and nothing of a log."""
         state, log = ending.state, closing_events(ending.state.run)
         state = replace(state, next_seq=state.next_seq + len(log), last_seq=state.next_seq + len(log) - 1, lease=0, journal="")
         when = unchanged(ending.outside) if ending.outside else running(state.attempt)
         return [
-            self._runs.change(tenant, state, when, _call_ms(state.run, now)),
-            self._runs.end_row(tenant, state.run),
-            self._runs.put_events(tenant, state.run.id, ending.state.next_seq, log, now),
+            self._runs.change(state, when, _call_ms(state.run, now)),
+            self._runs.end_row(state.run),
+            self._runs.put_events(state.run.id, ending.state.next_seq, log, now),
         ]
 
-    def mend(self, tenant: str, mended: RepairPlan, token: str, now: datetime) -> list[Change]:
+    def mend(self, mended: RepairPlan, token: str, now: datetime) -> list[Change]:
         """A conversation is put right: what its log lacks, who owns it, who waits."""
         before, succession = mended.before, mended.succession
         rows = [*mended.rows, *succession.rows]
@@ -322,28 +322,28 @@ class Transactions:
         if succession.run:
             after.waiting -= 1
         return [
-            self._conversations.change_head(tenant, before, after, token, Term("waiting", Op.EQ, before.waiting)),
-            *self._conversations.put_rows(tenant, before, rows),
-            *(Delete(keys.queued(tenant, before.id, run_id)) for run_id in mended.lost),
-            *self._succeed(tenant, before, succession, token, now),
+            self._conversations.change_head(before, after, token, Term("waiting", Op.EQ, before.waiting)),
+            *self._conversations.put_rows(before, rows),
+            *(Delete(keys.queued(self._tenant, before.id, run_id)) for run_id in mended.lost),
+            *self._succeed(before, succession, token, now),
         ]
 
-    def _succeed(self, tenant: str, before: Head, succession: Handover, token: str, now: datetime) -> list[Change]:
+    def _succeed(self, before: Head, succession: Handover, token: str, now: datetime) -> list[Change]:
         if succession.run is None:
             return []
         state = replace(succession.run, token=token)
         if succession.fresh is not None:
-            made = self._runs.create(tenant, state, _ms(now) + OPEN_FOR_MS)
-            return [*made, *self._marks(tenant, before.id, state, succession.fresh, now)]
+            made = self._runs.create(state, _ms(now) + OPEN_FOR_MS)
+            return [*made, *self._marks(before.id, state, succession.fresh, now)]
         return [
-            Delete(keys.queued(tenant, before.id, state.run.id), PRESENT),
-            self._runs.change(tenant, state, (Term("status", Op.EQ, RunStatus.CREATED.value),), _ms(now) + OPEN_FOR_MS),
-            self._runs.end_row(tenant, state.run),
+            Delete(keys.queued(self._tenant, before.id, state.run.id), PRESENT),
+            self._runs.change(state, (Term("status", Op.EQ, RunStatus.CREATED.value),), _ms(now) + OPEN_FOR_MS),
+            self._runs.end_row(state.run),
         ]
 
-    def _put_step(self, tenant: str, step: StoredStep) -> Put:
-        key = keys.step(tenant, step.run_id or "", step.id)
-        return Put(self._codec.item(key, step, **keys.listed(tenant, "STEPS", step.id)), ABSENT)
+    def _put_step(self, step: StoredStep) -> Put:
+        key = keys.step(self._tenant, step.run_id or "", step.id)
+        return Put(self._codec.item(key, step, **keys.listed(self._tenant, "STEPS", step.id)), ABSENT)
 
 
 def closing_events(run: StoredRun) -> list[RunEvent]:

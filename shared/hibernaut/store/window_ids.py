@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from hibernaut.schemas.conversation import Head, Window
 from hibernaut.store.conversations import ConversationStore
-from hibernaut.store.lru_cache import LruCache
+from hibernaut.store.lru_cache import LruCache, TenantCache
 
 KEPT_IDS = 2_000_000
 """Ids that a worker keeps, of all windows together."""
@@ -18,7 +18,7 @@ _APART = ("system", "summary")
 
 
 @dataclass(frozen=True, slots=True)
-class _Ids:
+class WindowIdList:
     """The ids of one window as its head stood; `newest` is the last row that was looked at."""
 
     version: int
@@ -27,40 +27,45 @@ class _Ids:
     newest: str | None
 
 
+def id_cache() -> LruCache[WindowIdList]:
+    """The ids that a process keeps, of all tenants."""
+    return LruCache(KEPT_IDS, lambda found: len(found.ids))
+
+
 class WindowIds:
     """The ids of the messages in a window."""
 
-    def __init__(self, conversations: ConversationStore) -> None:
+    def __init__(self, conversations: ConversationStore, kept: TenantCache[WindowIdList]) -> None:
         self._conversations = conversations
-        self._kept: LruCache[_Ids] = LruCache(KEPT_IDS, lambda found: len(found.ids))
+        self._kept = kept
         conversations.also_forget(self._kept.forget)
 
-    def of(self, tenant: str, head: Head) -> list[str]:
+    def of(self, head: Head) -> list[str]:
         """In order, the pinned ones first. The list is kept here: copy it before changing it."""
-        kept = self._kept.get(tenant, head.id)
+        kept = self._kept.get(head.id)
         if kept is not None and kept.version == head.version:
             return kept.ids
         if kept is None or kept.window != head.window or kept.version > head.version:
-            kept = _Ids(-1, head.window, list(head.window.pinned), head.window.cut)
-        seen = self._rows(tenant, head, after=kept.newest) if head.last_message != kept.newest else []
+            kept = WindowIdList(-1, head.window, list(head.window.pinned), head.window.cut)
+        seen = self._rows(head, after=kept.newest) if head.last_message != kept.newest else []
         newest = seen[-1][0] if seen else kept.newest
-        found = _Ids(head.version, head.window, kept.ids + self._said(tenant, head, seen), newest)
+        found = WindowIdList(head.version, head.window, kept.ids + self._said(head, seen), newest)
         # A transaction's rows may come into sight one by one: only what is all there is kept.
         if newest == head.last_message and {row for row in head.newest if row > (kept.newest or "")} <= {row for row, _ in seen}:
-            self._kept.keep(tenant, head.id, found)
+            self._kept.keep(head.id, found)
         return found.ids
 
-    def _rows(self, tenant: str, head: Head, *, after: str | None) -> list[tuple[str, str]]:
+    def _rows(self, head: Head, *, after: str | None) -> list[tuple[str, str]]:
         """Ids and roles of the rows after an id, as far as the head goes: what was said after it was read is left for the next look."""
-        seen = self._conversations.logs.roles(tenant, head.id, head.segments, after)
+        seen = self._conversations.logs.roles(head.id, head.segments, after)
         return [(row_id, role) for row_id, role in seen if head.last_message is not None and row_id <= head.last_message]
 
-    def _said(self, tenant: str, head: Head, rows: Sequence[tuple[str, str]]) -> list[str]:
+    def _said(self, head: Head, rows: Sequence[tuple[str, str]]) -> list[str]:
         """The rows that belong to the window without being pinned: all but prompts and summaries. A system row with an otid was said."""
         pinned = set(head.window.pinned)
         apart = [row_id for row_id, role in rows if role in _APART and row_id not in pinned]
         said = (
-            {row.id for row in self._conversations.messages(tenant, head.id, apart) if row.role == "system" and row.otid}
+            {row.id for row in self._conversations.messages(head.id, apart) if row.role == "system" and row.otid}
             if apart
             else set()
         )

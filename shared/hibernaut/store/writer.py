@@ -13,6 +13,7 @@ from contextlib import suppress
 from hibernaut.ports.blobs import Blobs
 from hibernaut.ports.table import Change, Check, ConditionFailed, Table
 from hibernaut.store.retries import RetryPolicy
+from hibernaut.store.tenant_table import TenantBlobs, TenantTable
 
 
 class Writer:
@@ -21,10 +22,10 @@ class Writer:
 
     def __init__(
         self,
-        table: Table,
+        table: Table | TenantTable,
         policy: RetryPolicy,
         written: Callable[[Sequence[Change]], None] | None = None,
-        blobs: Blobs | None = None,
+        blobs: Blobs | TenantBlobs | None = None,
     ) -> None:
         self._table = table
         self._policy = policy

@@ -23,6 +23,7 @@ from hibernaut.services.memory.archives import Archives
 from hibernaut.services.memory.blocks import Blocks
 from hibernaut.services.memory.passages import Passages
 from hibernaut.services.models.model_list import ModelList as ModelLists
+from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.prompt.file_views import FileViews
 from hibernaut.services.records import records_over
 from hibernaut.services.runs.cancellation import Cancellation
@@ -33,12 +34,29 @@ from hibernaut.services.runs.steps import Steps
 from hibernaut.services.search.search_api import SearchApi
 from hibernaut.services.tools.adhoc_tool_runs import AdhocToolRuns
 from hibernaut.services.tools.tools import Tools
-from hibernaut.store.stores import Stores
-from hibernaut.wiring.run_engine import RunEngine
+from hibernaut.store.stores import Stores, TenantStores
+from hibernaut.wiring.run_engine import RunEngine, RunEngines
+
+
+def services_of(
+    stores: Stores,
+    host: Host,
+    models: Models,
+    engines: RunEngines,
+    *,
+    upload_limit: int = DEFAULT_LIMIT,
+    uploads: Uploads | None = None,
+) -> PerTenant[Services]:
+    """The face of a house, for each tenant: what a request calls once it is known whose it is."""
+    return PerTenant(
+        lambda tenant: services_over(
+            stores.of(tenant), host, models, engines.of(tenant), upload_limit=upload_limit, uploads=uploads
+        )
+    )
 
 
 def services_over(
-    stores: Stores,
+    stores: TenantStores,
     host: Host,
     models: Models,
     chain: RunEngine,
@@ -46,7 +64,7 @@ def services_over(
     upload_limit: int = DEFAULT_LIMIT,
     uploads: Uploads | None = None,
 ) -> Services:
-    """The face of a house: `chain` drives the runs that `sending` accepts, here or in another process. `upload_limit`: bytes of a file;
+    """The use cases of one tenant: `chain` drives the runs that `sending` accepts, here or in another process. `upload_limit`: bytes of a file;
     `uploads`: how clients send files past the API, where they can."""
     records = records_over(stores, host.clock, host.ids)
     windows = AgentWindows(records, prompts=chain.prompts)
@@ -75,7 +93,7 @@ def services_over(
     files = Files(records, stores.passages, views, host.ingest, limit=upload_limit)
     return Services(
         files=files,
-        upload_tickets=UploadTickets(files, uploads),
+        upload_tickets=UploadTickets(files, stores.files, uploads),
         folders=Folders(records, models=models, files=files, agents=updates),
         agent_files=AgentFiles(records, views),
         agents=agents,

@@ -32,15 +32,13 @@ from hibernaut.ports.secrets import Secrets
 from hibernaut.ports.table import Table
 from hibernaut.ports.tool_runner import ToolRunner
 from hibernaut.services.host import Host
+from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.runs.sweep import Sweep
-from hibernaut.services.search.hybrid_search import HybridSearch
-from hibernaut.services.search.search_sources import SearchSources
 from hibernaut.services.tool_calls.tool_execution import ToolLimits
 from hibernaut.services.turns.approvals import ApprovalAnswers
-from hibernaut.services.turns.run_termination import RunTermination
-from hibernaut.store.stores import Stores, stores_over
+from hibernaut.store.stores import Stores
 from hibernaut.wiring.memory_index import index_of
-from hibernaut.wiring.run_engine import RunEngine, run_engine_over
+from hibernaut.wiring.run_engine import RunEngines, SearchEngines
 from hibernaut.wiring.settings import PROVIDER_NAMES, AwsSettings, BadSetting
 
 if TYPE_CHECKING:
@@ -49,7 +47,6 @@ if TYPE_CHECKING:
     from hibernaut.services.files.ingestion import Ingestion
     from hibernaut.services.search.index_stream_worker import IndexStreamWorker
     from hibernaut.services.search.reindexing import Reindexing
-    from hibernaut.services.turns.compaction import Compaction
 
 GATHER_SECONDS = 0.1
 """For how long the pieces of a reply are gathered into one write: each is paid for."""
@@ -78,7 +75,7 @@ class House:
     stores: Stores
     models: Models
     embedders: Embedders
-    chain: RunEngine
+    engines: RunEngines
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +103,9 @@ def house(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides(), *, in
             only_configured=True,
         )
     runner = overrides.runner or LambdaRunner(settings.run_tool)
-    search = HybridSearch(stores, overrides.index or index_of(settings), SearchSources(stores, embedders))
-    chain = run_engine_over(stores, host, models, runner, ToolLimits(timeout=settings.tool_timeout), search)
-    return House(settings, host, stores, models, embedders, chain)
+    search = SearchEngines(overrides.index or index_of(settings), embedders)
+    engines = RunEngines(stores, host, models, runner, ToolLimits(timeout=settings.tool_timeout), search)
+    return House(settings, host, stores, models, embedders, engines)
 
 
 def feeding(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides()) -> IndexFeed:
@@ -117,26 +114,26 @@ def feeding(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides()) -> 
     if index is None:
         raise BadSetting("HIBERNAUT_OPENSEARCH must name the domain that is to be fed")
     from hibernaut.services.search.index_stream_worker import IndexStreamWorker
-    from hibernaut.services.search.indexing import Indexing
     from hibernaut.services.search.reindexing import Reindexing
+    from hibernaut.wiring.index_feed import indexing_of
 
-    table = _table(settings, overrides)
     host, stores = _base(settings, overrides, in_execution=True)
     embedders = overrides.embedders or _embedders(
         settings, SsmSecrets(settings.parameters, clock=host.clock, together=PROVIDER_NAMES)
     )
-    indexing = Indexing(table, stores, index, SearchSources(stores, embedders))
-    return IndexFeed(IndexStreamWorker(stores.unindexed, indexing, host.clock), Reindexing(stores, index))
+    feeding = IndexStreamWorker(indexing_of(stores, index, embedders), host.clock)
+    return IndexFeed(feeding, Reindexing(stores, index))
 
 
-def reading(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides()) -> Ingestion:
+def reading(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides()) -> PerTenant[Ingestion]:
     """What reads uploaded files; who embeds their pieces is asked how large they may be."""
     from hibernaut.services.files.ingestion import Ingestion
 
     host, stores = _base(settings, overrides, in_execution=True)
     secrets = SsmSecrets(settings.parameters, clock=host.clock, together=PROVIDER_NAMES)
     embedders = overrides.embedders or _embedders(settings, secrets)
-    return Ingestion(stores, host, embedders, indexed=_indexed(settings, overrides))
+    indexed = _indexed(settings, overrides)
+    return PerTenant(lambda tenant: Ingestion(stores.of(tenant), host, embedders, indexed=indexed))
 
 
 def _embedders(settings: AwsSettings, secrets: Secrets) -> EmbedderCatalogue:
@@ -167,36 +164,26 @@ def _base(settings: AwsSettings, overrides: AwsOverrides, *, in_execution: bool)
         ingest=LambdaIngest(settings.ingest_file) if settings.ingest_file else NO_INGEST,
     )
     blobs, indexed = S3Blobs(settings.bucket), _indexed(settings, overrides)
-    return host, stores_over(_table(settings, overrides), blobs, clock, indexed=indexed)
+    return host, Stores(_table(settings, overrides), blobs, clock, indexed=indexed)
 
 
 def _indexed(settings: AwsSettings, overrides: AwsOverrides) -> bool:
     return bool(settings.opensearch) or overrides.index is not None
 
 
-def chain() -> RunEngine:
-    """For `advance_turn`."""
-    return _in_execution(AwsSettings.from_environment()).chain
+def engines() -> RunEngines:
+    """For `advance_turn`, `summarize` and `close_run`."""
+    return _in_execution(AwsSettings.from_environment()).engines
 
 
-def compactions() -> Compaction:
-    """For `summarize`."""
-    return _in_execution(AwsSettings.from_environment()).chain.compactions
-
-
-def approvals() -> ApprovalAnswers:
+def approvals() -> PerTenant[ApprovalAnswers]:
     """For `request_approval`, which needs neither models nor tools."""
     return _approvals(AwsSettings.from_environment())
 
 
-def endings() -> RunTermination:
-    """For `close_run`."""
-    return _in_execution(AwsSettings.from_environment()).chain.endings
-
-
 def sweep() -> Sweep:
     """For `sweep_runs`."""
-    return _house(AwsSettings.from_environment()).chain.sweep
+    return _house(AwsSettings.from_environment()).engines.sweep
 
 
 def feed() -> IndexFeed:
@@ -204,7 +191,7 @@ def feed() -> IndexFeed:
     return _feed(AwsSettings.from_environment())
 
 
-def ingestion() -> Ingestion:
+def ingestion() -> PerTenant[Ingestion]:
     """For `ingest_file`."""
     return _reading(AwsSettings.from_environment())
 
@@ -224,10 +211,10 @@ def app_of(house: House) -> FastAPI:
     from hibernaut.rest.app import create_app
     from hibernaut.rest.async_bridge import WaitSettings
     from hibernaut.rest.origin_policy import OriginPolicy
-    from hibernaut.wiring.api_services import services_over
+    from hibernaut.wiring.api_services import services_of
 
     uploads = S3Uploads(house.settings.bucket, house.host.clock)
-    services = services_over(house.stores, house.host, house.models, house.chain, uploads=uploads)
+    services = services_of(house.stores, house.host, house.models, house.engines, uploads=uploads)
     policy = OriginPolicy(house.settings.allowed_hosts, house.settings.cors_origins)
     waits = WaitSettings(longest=house.settings.longest_follow)
     return create_app(services, body_limit=BODY_LIMIT, policy=policy, waits=waits)
@@ -249,14 +236,14 @@ def _feed(settings: AwsSettings) -> IndexFeed:
 
 
 @cache
-def _reading(settings: AwsSettings) -> Ingestion:
+def _reading(settings: AwsSettings) -> PerTenant[Ingestion]:
     return reading(settings)
 
 
 @cache
-def _approvals(settings: AwsSettings) -> ApprovalAnswers:
+def _approvals(settings: AwsSettings) -> PerTenant[ApprovalAnswers]:
     host, stores = _base(settings, AwsOverrides(), in_execution=True)
-    return ApprovalAnswers(stores, host)
+    return PerTenant(lambda tenant: ApprovalAnswers(stores.of(tenant), host))
 
 
 @cache

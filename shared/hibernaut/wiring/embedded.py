@@ -39,16 +39,15 @@ from hibernaut.schemas.ids import DEFAULT_TENANT
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.files.ingestion import Ingestion
 from hibernaut.services.host import Host
-from hibernaut.services.search.hybrid_search import HybridSearch
+from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.search.index_poll_worker import IndexPollWorker
-from hibernaut.services.search.indexing import Indexing
 from hibernaut.services.search.reindexing import Progress, Reindexing
-from hibernaut.services.search.search_sources import SearchSources
 from hibernaut.services.tool_calls.tool_execution import ToolLimits
 from hibernaut.store import keys
-from hibernaut.store.stores import Stores, stores_over
+from hibernaut.store.stores import Stores
 from hibernaut.wiring.data_folder import BLOBS, INDEX, TABLE, DataFolder, DataFolderUnusable, check_links
-from hibernaut.wiring.run_engine import RunEngine, run_engine_over
+from hibernaut.wiring.index_feed import indexing_of
+from hibernaut.wiring.run_engine import RunEngines, SearchEngines
 from hibernaut.wiring.settings import EmbeddedSettings
 
 SWEEP_SECONDS = 60.0
@@ -97,7 +96,7 @@ class Embedded:
             reader=ChildFileReader(),
             ingest=self.ingest,
         )
-        self.stores: Stores = stores_over(self.table, DiskBlobs(settings.data / BLOBS), clock, indexed=True)
+        self.stores: Stores = Stores(self.table, DiskBlobs(settings.data / BLOBS), clock, indexed=True)
         secrets = EnvironmentSecrets(settings.providers)
         embedding = DefaultEmbedding(settings.default_embedding, settings.embedding_dimension)
         offered = EmbedderCatalogue(secrets, default=embedding)
@@ -112,13 +111,14 @@ class Embedded:
         self._children = ChildProcessRunner()
         self.runner: ToolRunner = overrides.runner or self._children
         limits = ToolLimits(timeout=settings.tool_timeout)
-        sources = SearchSources(self.stores, self.embedders)
-        search = HybridSearch(self.stores, self._index, sources)
-        self.chain: RunEngine = run_engine_over(self.stores, self.host, self.models, self.runner, limits, search)
-        indexing = Indexing(self.table, self.stores, self._index, sources)
-        self.pump = IndexPollWorker(self.stores.unindexed, indexing, TENANTS, storing=self.ingest.busy)
+        search = SearchEngines(self._index, self.embedders)
+        self.engines = RunEngines(self.stores, self.host, self.models, self.runner, limits, search)
+        self.pump = IndexPollWorker(
+            self.stores.outbox, indexing_of(self.stores, self._index, self.embedders), TENANTS, storing=self.ingest.busy
+        )
         self.reindexing = Reindexing(self.stores, self._index)
-        self.ingest.bind(Ingestion(self.stores, self.host, self.embedders).process)
+        ingestion = PerTenant(lambda tenant: Ingestion(self.stores.of(tenant), self.host, self.embedders))
+        self.ingest.bind(lambda tenant, file_id: ingestion.of(tenant).process(file_id))
         self.workflow.bind(Drive(self._advance, self._close_run, self._compact, self._drop))
         self._stopping = threading.Event()
         self._ticker = threading.Thread(target=self._tick, name="sweep", daemon=True)
@@ -141,13 +141,13 @@ class Embedded:
         return self
 
     def _unfinished(self) -> int:
-        return sum(len(self.stores.runs.due(shard, None)) for shard in keys.shards())
+        return sum(len(self.stores.due.past(shard, None)) for shard in keys.shards())
 
     def _take_up(self) -> None:
-        self.chain.sweep.run(everything=True)
+        self.engines.sweep.run(everything=True)
         self._ticker.start()
         self.pump.start()
-        if self._index.made_anew or not all(self.reindexing.end(tenant) for tenant in TENANTS):
+        if self._index.made_anew or not all(self.reindexing.of(tenant).end() for tenant in TENANTS):
             threading.Thread(target=self._reindex, name="reindex", daemon=True).start()
 
     def end_tools(self) -> None:
@@ -174,23 +174,23 @@ class Embedded:
         self.close()
 
     def _advance(self, run: RunRef) -> Next:
-        return self.chain.turns.advance(run.tenant, run.run_id, steps=STEPS_PER_WAKE).next
+        return self.engines.of(run.tenant).turns.advance(run.run_id, steps=STEPS_PER_WAKE).next
 
     def _compact(self, run: RunRef) -> Next:
-        return self.chain.compactions.compact(run.tenant, run.run_id).next
+        return self.engines.of(run.tenant).compactions.compact(run.run_id).next
 
     def _drop(self, run: RunRef) -> Next:
-        return self.chain.turns.advance(run.tenant, run.run_id, drop=True).next
+        return self.engines.of(run.tenant).turns.advance(run.run_id, drop=True).next
 
     def _close_run(self, run: RunRef) -> None:
-        self.chain.endings.end(run.tenant, run.run_id, StopReason.ERROR)
+        self.engines.of(run.tenant).endings.end(run.run_id, StopReason.ERROR)
 
     def _reindex(self) -> None:
         """The index was lost, or its rebuilding was cut short: it is built anew, beside everything else."""
         try:
-            if self._index.made_anew or any(self.reindexing.broken_off(tenant) for tenant in TENANTS):
+            if self._index.made_anew or any(self.reindexing.of(tenant).broken_off() for tenant in TENANTS):
                 self.reindexing.begin(TENANTS, _unseen)
-            while not all(self.reindexing.end(tenant) for tenant in TENANTS):
+            while not all(self.reindexing.of(tenant).end() for tenant in TENANTS):
                 if self._stopping.wait(REINDEX_LOOK):
                     return
         except (IndexAsleep, StoreUnavailable, TableError) as error:
@@ -199,9 +199,9 @@ class Embedded:
     def _tick(self) -> None:
         while not self._stopping.wait(SWEEP_SECONDS):
             try:
-                self.chain.sweep.run()
+                self.engines.sweep.run()
                 for tenant in TENANTS:
-                    self.reindexing.end(tenant)  # somebody may have begun it beside this process, and gone
+                    self.reindexing.of(tenant).end()  # somebody may have begun it beside this process, and gone
             except Exception as error:  # noqa: BLE001  the thread ends here, and the next minute brings another sweep
                 logger.error("sweep failed", extra={"error": type(error).__qualname__, "place": place_of(error)})
 
@@ -214,7 +214,7 @@ class Beside:
         check_links(settings.data)
         self._file = SqliteTable(settings.data / TABLE)
         self._index = SqliteMemoryIndex(settings.data / INDEX)
-        stores = stores_over(self._file, DiskBlobs(settings.data / BLOBS), SystemClock(), indexed=True)
+        stores = Stores(self._file, DiskBlobs(settings.data / BLOBS), SystemClock(), indexed=True)
         self.reindexing = Reindexing(stores, self._index)
 
     def close(self) -> None:

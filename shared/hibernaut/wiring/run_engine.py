@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from hibernaut.ports.embedder import Embedders
+from hibernaut.ports.memory_index import MemoryIndex
 from hibernaut.ports.model import Models
 from hibernaut.ports.tool_runner import ToolRunner
 from hibernaut.services.host import Host
+from hibernaut.services.models.model_retry import ModelRetry
+from hibernaut.services.models.summarizer import Summarizer
+from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.prompt.system_messages import SystemMessages
 from hibernaut.services.runs.repairs import Repairs
 from hibernaut.services.runs.sending import Sending
-from hibernaut.services.runs.sweep import Sweep
-from hibernaut.services.search.hybrid_search import HybridSearch
+from hibernaut.services.runs.sweep import Sweep, TenantSweep
+from hibernaut.services.search.hybrid_search import HybridSearch, IndexOutage
 from hibernaut.services.search.search_sources import NoEmbedders, SearchSources
 from hibernaut.services.steps.model_step import ModelStep
 from hibernaut.services.steps.step_lease import StepLease
@@ -27,19 +32,19 @@ from hibernaut.services.turns.run_commits import RunCommits
 from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.services.turns.step_commits import StepCommits
 from hibernaut.services.turns.turn_engine import EngineParts, TurnEngine
-from hibernaut.store.stores import Stores
+from hibernaut.store.stores import Stores, TenantStores
 
 
 @dataclass(frozen=True, slots=True)
 class RunEngine:
-    """The use cases behind a run's steps."""
+    """The use cases behind the steps of one tenant's runs."""
 
     turns: TurnEngine
     endings: RunTermination
     approvals: ApprovalAnswers
     sending: Sending
     repairs: Repairs
-    sweep: Sweep
+    sweep: TenantSweep
     compactions: Compaction
     prompts: SystemMessages
     loader: StepLoader
@@ -48,23 +53,67 @@ class RunEngine:
     search: HybridSearch
 
 
-def run_engine_over(
-    stores: Stores, host: Host, models: Models, runner: ToolRunner, limits: ToolLimits, search: HybridSearch | None = None
-) -> RunEngine:
-    """The chain of steps over these stores, on this host. Without `search` memory is found by words, in the table."""
-    search = search or HybridSearch(stores, None, SearchSources(stores, NoEmbedders()))
+@dataclass(frozen=True, slots=True)
+class SearchEngines:
+    """What all tenants' searches share. `index` None: memory is found by words, in the table. `embedders`: who makes the vectors."""
+
+    index: MemoryIndex | None = None
+    embedders: Embedders = field(default_factory=NoEmbedders)
+    outage: IndexOutage = field(default_factory=IndexOutage)
+
+    def search(self, stores: TenantStores) -> HybridSearch:
+        """The search of one tenant."""
+        return HybridSearch(stores, self.index, SearchSources(stores, self.embedders), self.outage)
+
+
+@dataclass(frozen=True, slots=True)
+class RunResources:
+    """What the run engines of all tenants share. `calls` holds the threads of model calls."""
+
+    host: Host
+    models: Models
+    runner: ToolRunner
+    limits: ToolLimits
+    search: SearchEngines
+    calls: ModelRetry
+
+
+class RunEngines:
+    """The run engines of all tenants, and the sweep that goes through all of them."""
+
+    def __init__(
+        self,
+        stores: Stores,
+        host: Host,
+        models: Models,
+        runner: ToolRunner,
+        limits: ToolLimits,
+        search: SearchEngines | None = None,
+    ) -> None:
+        shared = RunResources(host, models, runner, limits, search or SearchEngines(), ModelRetry(models, host))
+        self._engines = PerTenant(lambda tenant: run_engine_over(stores.of(tenant), shared))
+        self.sweep = Sweep(stores, host, lambda tenant: self.of(tenant).sweep)
+
+    def of(self, tenant: str) -> RunEngine:
+        """The run engine of a tenant. Raises: InvalidArgument where no tenant may be called so."""
+        return self._engines.of(tenant)
+
+
+def run_engine_over(stores: TenantStores, shared: RunResources) -> RunEngine:
+    """The chain of steps over a tenant's stores."""
+    host, models, search = shared.host, shared.models, shared.search.search(stores)
     prompts = SystemMessages(stores, host.clock)
     loader = StepLoader(stores, prompts, models)
     commits = RunCommits(stores, host)
     approvals = ApprovalAnswers(stores, host)
     endings = RunTermination(stores, host, loader=loader, commits=commits, approvals=approvals)
     lookups = LookupTools(MemoryTools(stores, host, search), FileTools(stores, host, search), OnlineTools(host))
-    calls = ToolExecution(stores, host, lookups, runner, limits)
+    calls = ToolExecution(stores, host, lookups, shared.runner, shared.limits)
     attempts = StepLease(stores, host)
     parts = EngineParts(
         attempts=attempts,
         loader=loader,
-        asking=ModelStep(stores, models, host),
+        asking=ModelStep(stores, models, host, shared.calls),
         calls=calls,
         landing=StepCommits(stores, host, memory=MemoryChanges(stores, host), commits=commits),
         endings=endings,
@@ -73,20 +122,19 @@ def run_engine_over(
     turns = TurnEngine(stores, host, parts)
     sending = Sending(stores, host, models, endings=endings, approvals=approvals)
     repairs = Repairs(stores, host, approvals=approvals, commits=commits)
-    compactions = Compaction(
-        stores, host, models, CompactionParts(attempts=attempts, loader=loader, prompts=prompts, commits=commits)
-    )
+    summarizer = Summarizer(models, host, shared.calls)
+    room = CompactionParts(attempts=attempts, loader=loader, prompts=prompts, commits=commits, summarizer=summarizer)
     return RunEngine(
         turns=turns,
         endings=endings,
         approvals=approvals,
         sending=sending,
         repairs=repairs,
-        sweep=Sweep(stores, host, endings, approvals),
-        compactions=compactions,
+        sweep=TenantSweep(stores, host, endings, approvals),
+        compactions=Compaction(stores, host, models, room),
         prompts=prompts,
         loader=loader,
         calls=calls,
-        runner=runner,
+        runner=shared.runner,
         search=search,
     )

@@ -69,7 +69,7 @@ class Scripted:
     on_look: Callable[[Scripted], None] = lambda _self: None
     watchers: list[Callable[[], None]] = field(default_factory=list)
 
-    def response(self, _tenant: str, _run_id: str) -> LettaResponse | None:
+    def response(self, _run_id: str) -> LettaResponse | None:
         self.on_look(self)
         return REPLY if self.ended else None
 
@@ -124,7 +124,7 @@ def test_a_reply_waits_for_the_end() -> None:
         one.rings()
 
     following.on_look = look
-    assert asyncio.run(response(following, Lanes(), "default", RUN)) is REPLY
+    assert asyncio.run(response(following, Lanes(), RUN)) is REPLY
 
 
 def test_who_waits_is_sent_home_when_the_server_stops() -> None:
@@ -132,7 +132,7 @@ def test_who_waits_is_sent_home_when_the_server_stops() -> None:
     following: Any = Scripted(seconds=3600)
     following.on_look = lambda one: lanes.close() if one.watchers else None
     with pytest.raises(ServerStops):
-        asyncio.run(response(following, lanes, "default", RUN))
+        asyncio.run(response(following, lanes, RUN))
 
 
 def test_a_long_silence_is_broken_by_pings_and_only_by_pings() -> None:
@@ -168,7 +168,7 @@ def test_a_table_that_is_busy_for_a_moment_breaks_no_stream_and_no_reply() -> No
     assert streamed(Log([[STOP, END]], on_look=look), Scripted()) == [STOPPED + DONE]
     busy += [True, True]
     following: Any = Scripted(ended=True, on_look=look)
-    assert asyncio.run(response(following, Lanes(), "default", RUN)) is REPLY
+    assert asyncio.run(response(following, Lanes(), RUN)) is REPLY
 
 
 def test_a_stream_without_pings_has_none() -> None:

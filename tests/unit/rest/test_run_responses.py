@@ -49,10 +49,10 @@ class Run:
     def services(self) -> Any:
         return SimpleNamespace(sending=self, following=self)
 
-    def accept(self, _tenant: str, _asked: object) -> AcceptedRequest:
+    def accept(self, _asked: object) -> AcceptedRequest:
         return AcceptedRequest(RUN, attached=self.attached)
 
-    def start(self, _tenant: str, run_id: str, *, inline: bool) -> None:
+    def start(self, run_id: str, *, inline: bool) -> None:
         assert inline
         self.driven.append(run_id)
         self.ended = True
@@ -62,14 +62,14 @@ class Run:
         for wake in tuple(self.wakes):
             wake()
 
-    def response(self, _tenant: str, _run_id: str) -> LettaResponse | None:
+    def response(self, _run_id: str) -> LettaResponse | None:
         if not self.ended:
             return None
         if self.error is not None:
             raise self.error
         return letta(StopReason.END_TURN)
 
-    def outcome(self, _tenant: str, run_id: str) -> LettaResponse:
+    def outcome(self, run_id: str) -> LettaResponse:
         if self.gone:
             raise NotFound("gone")
         reply = letta(StopReason.END_TURN if self.ended and self.error is None else StopReason.ERROR)
@@ -90,7 +90,7 @@ def answered(
     """The answer with its whole body; `on_space` is told how many signs of life have come."""
 
     async def ask() -> Response:
-        answer = await run_responses.whole(run.services, lanes or Lanes(waits), "default", SimpleNamespace())  # type: ignore[arg-type]
+        answer = await run_responses.whole(run.services, lanes or Lanes(waits), SimpleNamespace())  # type: ignore[arg-type]
         if not isinstance(answer, StreamingResponse):
             return answer
         chunks: list[bytes] = []
@@ -108,15 +108,15 @@ def test_a_message_that_is_still_on_its_way_can_be_followed_already() -> None:
     looks: list[str] = []
 
     class Arriving(Run):
-        def known(self, _tenant: str, _conversation: str, otid: str) -> bool:
+        def known(self, _conversation: str, otid: str) -> bool:
             looks.append(otid)
             return len(looks) == 3
 
-        def run_for(self, _tenant: str, _conversation: str, **_named: str | None) -> str:
+        def run_for(self, _conversation: str, **_named: str | None) -> str:
             return RUN if len(looks) == 3 else "too early"
 
     async def ask(body: RetrieveStreamRequest, waits: WaitSettings) -> str:
-        return await run_responses.run_for(Arriving().services, Lanes(waits), "default", "agent-1", body)
+        return await run_responses.run_for(Arriving().services, Lanes(waits), "agent-1", body)
 
     named = RetrieveStreamRequest(otid="mine")
     assert asyncio.run(ask(named, WaitSettings(arriving=3600))) == RUN
@@ -153,11 +153,11 @@ def test_a_table_that_is_busy_when_the_run_has_ended_is_asked_again() -> None:
     class Busy(Run):
         asked = 0
 
-        def response(self, tenant: str, run_id: str) -> LettaResponse | None:
+        def response(self, run_id: str) -> LettaResponse | None:
             self.asked += 1
             if self.asked == 1:
                 raise Contended("busy")
-            return super().response(tenant, run_id)
+            return super().response(run_id)
 
     run = Busy(attached=False)
     assert answered(run, WaitSettings()).status_code == 200

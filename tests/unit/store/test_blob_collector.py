@@ -16,7 +16,7 @@ from hibernaut.schemas.tool import StoredTool
 from hibernaut.store import blob_collector, keys
 from hibernaut.store.blob_collector import GRACE, ROUND
 from hibernaut.store.runs import EVENT_LIFE, WORK_LIFE
-from hibernaut.store.stores import stores_over
+from hibernaut.store.stores import Stores
 from tests.support.blobs import MemoryBlobs
 from tests.support.clocks import ManualClock
 from tests.support.tables import CountingTable
@@ -37,45 +37,45 @@ def table(tmp_path: Path) -> Iterator[SqliteTable]:
 
 
 def test_five_updates_of_a_large_tool_leave_one_blob_and_its_deletion_none(table: SqliteTable, tmp_path: Path) -> None:
-    stores = stores_over(table, DiskBlobs(tmp_path / "blobs"), ManualClock())
+    stores = Stores(table, DiskBlobs(tmp_path / "blobs"), ManualClock()).of(TENANT)
     tool = StoredTool(id="tool-00000000-0000-4000-8000-000000000000", name="t", source_code="x" * 100_000)
-    stores.writer.write(*stores.tools.create(TENANT, tool, "t"))
+    stores.writer.write(*stores.tools.create(tool, "t"))
     for number in range(5):
-        before = stores.tools.get(TENANT, tool.id)
+        before = stores.tools.get(tool.id)
         assert before is not None
         after = before.model_copy(update={"source_code": f"{number}" * 100_000})
-        stores.writer.write(*stores.tools.change(TENANT, before, after, "t"))
+        stores.writer.write(*stores.tools.change(before, after, "t"))
         assert files_in(tmp_path / "blobs") == 1
-    last = stores.tools.get(TENANT, tool.id)
+    last = stores.tools.get(tool.id)
     assert last is not None
     assert last.source_code == "4" * 100_000
-    stores.writer.write(*stores.tools.delete(TENANT, last))
+    stores.writer.write(*stores.tools.delete(last))
     assert files_in(tmp_path / "blobs") == 0
 
 
 def test_a_large_body_that_shrinks_leaves_no_blob(table: SqliteTable, tmp_path: Path) -> None:
-    stores = stores_over(table, DiskBlobs(tmp_path / "blobs"), ManualClock())
+    stores = Stores(table, DiskBlobs(tmp_path / "blobs"), ManualClock()).of(TENANT)
     tool = StoredTool(id="tool-00000000-0000-4000-8000-000000000000", name="t", source_code="x" * 100_000)
-    stores.writer.write(*stores.tools.create(TENANT, tool, "t"))
-    before = stores.tools.get(TENANT, tool.id)
+    stores.writer.write(*stores.tools.create(tool, "t"))
+    before = stores.tools.get(tool.id)
     assert before is not None
     small = before.model_copy(update={"source_code": "x"})
-    stores.writer.write(*stores.tools.change(TENANT, before, small, "t"))
+    stores.writer.write(*stores.tools.change(before, small, "t"))
     assert files_in(tmp_path / "blobs") == 0
 
 
 def test_a_copy_of_a_record_does_not_free_the_blob_of_its_original(table: SqliteTable, tmp_path: Path) -> None:
-    stores = stores_over(table, DiskBlobs(tmp_path / "blobs"), ManualClock())
+    stores = Stores(table, DiskBlobs(tmp_path / "blobs"), ManualClock()).of(TENANT)
     now = ManualClock().now()
     block = StoredBlock(id="block-1", label="l", value="x" * 100_000, limit=200_000, created_at=now, updated_at=now)
-    stores.writer.write(*stores.blocks.create(TENANT, block, "t"))
-    original = stores.blocks.get(TENANT, "block-1")
+    stores.writer.write(*stores.blocks.create(block, "t"))
+    original = stores.blocks.get("block-1")
     assert original is not None
     copied = original.model_copy(update={"id": "block-2"})
-    stores.writer.write(*stores.blocks.create(TENANT, copied, "t"))
-    stores.writer.write(*stores.blocks.change(TENANT, copied, copied.model_copy(update={"value": "y"}), "t"))
-    stores.writer.write(*stores.blocks.delete(TENANT, copied))
-    left = stores.blocks.get(TENANT, "block-1")
+    stores.writer.write(*stores.blocks.create(copied, "t"))
+    stores.writer.write(*stores.blocks.change(copied, copied.model_copy(update={"value": "y"}), "t"))
+    stores.writer.write(*stores.blocks.delete(copied))
+    left = stores.blocks.get("block-1")
     assert left is not None
     assert left.value == block.value
 
@@ -83,21 +83,21 @@ def test_a_copy_of_a_record_does_not_free_the_blob_of_its_original(table: Sqlite
 def test_a_change_reads_nothing_to_know_which_blob_it_replaces(table: SqliteTable, tmp_path: Path) -> None:
     calls: list[str] = []
     counting = CountingTable(table, lambda _, kind: calls.append(kind) if kind.startswith("before") else None)
-    stores = stores_over(counting, DiskBlobs(tmp_path / "blobs"), ManualClock())
+    stores = Stores(counting, DiskBlobs(tmp_path / "blobs"), ManualClock()).of(TENANT)
     tool = StoredTool(id="tool-00000000-0000-4000-8000-000000000000", name="t", source_code="x" * 100_000)
-    stores.writer.write(*stores.tools.create(TENANT, tool, "t"))
-    before = stores.tools.get(TENANT, tool.id)
+    stores.writer.write(*stores.tools.create(tool, "t"))
+    before = stores.tools.get(tool.id)
     assert before is not None
     calls.clear()
-    stores.writer.write(*stores.tools.change(TENANT, before, before.model_copy(update={"tags": ["a"]}), "t"))
+    stores.writer.write(*stores.tools.change(before, before.model_copy(update={"tags": ["a"]}), "t"))
     assert calls == ["before write"]
 
 
 def test_bodies_that_expire_lie_under_their_own_prefix_and_outlive_their_items(table: SqliteTable) -> None:
     clock = ManualClock()
     blobs = MemoryBlobs(clock)
-    stores = stores_over(table, blobs, clock)
-    stores.writer.write(stores.runs.put_events(TENANT, "run-1", 1, [DoneEvent()] * 9_000, clock.now()))
+    stores = Stores(table, blobs, clock).of(TENANT)
+    stores.writer.write(stores.runs.put_events("run-1", 1, [DoneEvent()] * 9_000, clock.now()))
     (entry,) = blobs.list(limit=10)
     assert entry.key.startswith(keys.EPHEMERAL)
     assert keys.blob_owner(entry.key) == keys.events(TENANT, "run-1", 1)
@@ -120,7 +120,7 @@ def test_a_pass_is_bounded_and_a_round_begins_once_a_day(table: SqliteTable, mon
     blobs = MemoryBlobs(clock)
     calls: list[str] = []
     counting = CountingTable(table, lambda _, kind: calls.append(kind) if kind.startswith("before") else None)
-    stores = stores_over(counting, blobs, clock)
+    stores = Stores(counting, blobs, clock)
     for number in range(10):
         blobs.put(keys.body_blob(keys.tool(TENANT, f"tool-{number}"), "n"), b"x")
     clock.time += GRACE + timedelta(hours=1)

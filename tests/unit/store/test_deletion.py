@@ -22,7 +22,8 @@ from hibernaut.store.deletion import Deletion
 from hibernaut.store.logs import IdRange
 from hibernaut.store.retries import RetryPolicy
 from hibernaut.store.runs import RunState
-from hibernaut.store.stores import Stores, stores_over
+from hibernaut.store.stores import Stores, TenantStores
+from hibernaut.store.tenant_table import TenantBlobs, TenantTable
 from hibernaut.store.writer import Writer
 from tests.support.clocks import ManualClock
 from tests.support.tables import CountingTable
@@ -47,7 +48,7 @@ def blobs(tmp_path: Path) -> DiskBlobs:
     return DiskBlobs(tmp_path / "blobs")
 
 
-def run_with(stores: Stores, blobs: DiskBlobs, table: SqliteTable, *, batches: int) -> StoredRun:
+def run_with(stores: TenantStores, blobs: DiskBlobs, table: SqliteTable, *, batches: int) -> StoredRun:
     """A run that has ended, with a large step and so many batches of events."""
     clock, codec = ManualClock(), Codec(blobs)
     ids = TimeOrderedIds(clock)
@@ -59,11 +60,11 @@ def run_with(stores: Stores, blobs: DiskBlobs, table: SqliteTable, *, batches: i
         options=RunOptions(max_steps=1),
         metadata={"long": "x" * 100_000},
     )
-    stores.writer.write(*stores.runs.create(TENANT, RunState(run), None))
+    stores.writer.write(*stores.runs.create(RunState(run), None))
     step = StoredStep(id=ids.new("step"), run_id=run.id, created_at=clock.now(), error_data={"long": "x" * 100_000})
     table.write(Put(codec.item(keys.step(TENANT, run.id, step.id), step, **keys.listed(TENANT, "STEPS", step.id))))
     for number in range(1, batches + 1):
-        stores.writer.write(stores.runs.put_events(TENANT, run.id, number, [DoneEvent()], datetime.now(UTC)))
+        stores.writer.write(stores.runs.put_events(run.id, number, [DoneEvent()], datetime.now(UTC)))
     return run
 
 
@@ -73,21 +74,21 @@ def files(folder: Path) -> set[Path]:
 
 @pytest.mark.parametrize("batches", [3, MAX_CHANGES - 2, MAX_CHANGES - 1, 2 * MAX_CHANGES + 30])
 def test_nothing_of_a_run_is_left(table: SqliteTable, blobs: DiskBlobs, tmp_path: Path, batches: int) -> None:
-    stores = stores_over(table, blobs, ManualClock())
+    stores = Stores(table, blobs, ManualClock()).of(TENANT)
     run, other = (run_with(stores, blobs, table, batches=batches) for _ in range(2))
     before = files(tmp_path)
-    stores.deletion.run(TENANT, run)
+    stores.deletion.run(run)
     assert table.query(keys.run(TENANT, run.id).pk) == []
-    assert [row["sk"] for row in stores.runs.walk(TENANT, [AGENT])] == [f"RUN#{other.id}"]
-    assert [step.run_id for step in stores.steps.walk(TENANT, IdRange(), chunk=10)] == [other.id]
+    assert [row["sk"] for row in stores.runs.walk([AGENT])] == [f"RUN#{other.id}"]
+    assert [step.run_id for step in stores.steps.walk(IdRange(), chunk=10)] == [other.id]
     assert len(before - files(tmp_path)) == len(files(tmp_path)) == 2
     assert len(table.query(keys.run(TENANT, other.id).pk)) == batches + 2
-    stores.deletion.run(TENANT, run)
+    stores.deletion.run(run)
 
 
 def test_a_run_that_is_half_deleted_is_still_shown_and_can_be_deleted_again(table: SqliteTable, blobs: DiskBlobs) -> None:
     clock = ManualClock()
-    stores = stores_over(table, blobs, clock)
+    stores = Stores(table, blobs, clock).of(TENANT)
     run = run_with(stores, blobs, table, batches=2 * MAX_CHANGES)
     writes = 0
 
@@ -97,13 +98,13 @@ def test_a_run_that_is_half_deleted_is_still_shown_and_can_be_deleted_again(tabl
         if kind == "before write" and writes == 2:
             raise Died
 
-    dying = CountingTable(table, die)
+    dying, own = TenantTable(CountingTable(table, die), TENANT), TenantBlobs(blobs, TENANT)
     with pytest.raises(Died):
-        Deletion(dying, blobs, Writer(dying, RetryPolicy(clock)), stores.unindexed, stores.conversations.logs).run(TENANT, run)
-    shown = stores.runs.get(TENANT, run.id)
+        Deletion(dying, own, Writer(dying, RetryPolicy(clock)), stores.unindexed, stores.conversations.logs).run(run)
+    shown = stores.runs.get(run.id)
     assert shown is not None
     assert shown.run.id == run.id
     assert table.get(Key(*keys.run_row(TENANT, AGENT, run.id))) is not None
-    stores.deletion.run(TENANT, run)
+    stores.deletion.run(run)
     assert table.query(keys.run(TENANT, run.id).pk) == []
-    assert list(stores.runs.walk(TENANT, [AGENT])) == []
+    assert list(stores.runs.walk([AGENT])) == []

@@ -10,7 +10,7 @@ from hibernaut.schemas.content import Base64Image, ImageContent, TextContent
 from hibernaut.schemas.message import Message
 from hibernaut.store import conversations
 from hibernaut.store.conversations import LoadedConversation
-from tests.support.house import TENANT, house_in
+from tests.support.house import house_in
 
 
 def row(number: int, agent_id: str, **more: object) -> Message:
@@ -35,11 +35,11 @@ def test_a_large_window_drives_out_what_was_kept_before(
         kept = house.stores.conversations
         first, second = house.agent(name="first"), house.agent(name="second")
         for agent, fields in ((first, {"tokens": 3}), (second, large)):
-            head = kept.head(TENANT, agent.id)
+            head = kept.head(agent.id)
             assert head is not None
-            kept.keep(TENANT, LoadedConversation(head, (row(1, agent.id, **fields),)))
-        assert (kept._kept.get(TENANT, first.id) is not None) is still_kept
-        assert kept._kept.get(TENANT, second.id) is not None
+            kept.keep(LoadedConversation(head, (row(1, agent.id, **fields),)))
+        assert (kept._kept.get(first.id) is not None) is still_kept
+        assert kept._kept.get(second.id) is not None
 
 
 def test_a_turn_counts_only_the_rows_that_it_appends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,21 +54,21 @@ def test_a_turn_counts_only_the_rows_that_it_appends(tmp_path: Path, monkeypatch
     with house_in(tmp_path) as house:
         kept = house.stores.conversations
         agent = house.agent(name="first")
-        loaded = kept.load(TENANT, agent.id)
+        loaded = kept.load(agent.id)
         assert loaded is not None
         rows = [row(number, agent.id, tokens=3) for number in range(50)]
-        kept.keep(TENANT, LoadedConversation(loaded.head, (*loaded.messages, *rows)))
+        kept.keep(LoadedConversation(loaded.head, (*loaded.messages, *rows)))
         counted.clear()
-        again = kept.load(TENANT, agent.id)
+        again = kept.load(agent.id)
         assert again is not None
-        kept.appended(TENANT, again.head, again.head, [row(60, agent.id, tokens=3), row(61, agent.id, tokens=4)])
+        kept.appended(again.head, again.head, [row(60, agent.id, tokens=3), row(61, agent.id, tokens=4)])
         assert counted == ["message-60", "message-61"]
         counted.clear()
         system = loaded.messages[0]
-        now = kept._kept.get(TENANT, agent.id)
+        now = kept._kept.get(agent.id)
         assert now is not None
-        kept.appended(TENANT, now.head, now.head, [], system.model_copy(update={"tokens": 1_000}))
+        kept.appended(now.head, now.head, [], system.model_copy(update={"tokens": 1_000}))
         assert counted == [system.id] * 2, "the new one, and the one that goes"
-        now = kept._kept.get(TENANT, agent.id)
+        now = kept._kept.get(agent.id)
         assert now is not None
         assert now.size == sum(map(count, now.messages))

@@ -13,7 +13,7 @@ from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.ports.table import ConditionFailed, Contended, Key, OutcomeUnknown, Put, TableError, TooLarge
 from hibernaut.schemas.errors import StoreUnavailable
 from hibernaut.store.retries import BUDGET, FIRST_DELAY, LONGEST_DELAY, RETRY_AFTER, RetryingTable, RetryPolicy
-from hibernaut.store.stores import stores_over
+from hibernaut.store.stores import Stores
 from hibernaut.store.writer import Writer
 from tests.support.clocks import ManualClock
 from tests.support.tables import CountingTable, LosesResponses
@@ -135,8 +135,8 @@ def test_the_stores_read_through_the_policy(tmp_path: Path) -> None:
             failures()
 
     engine = SqliteTable(tmp_path / "table.db")
-    stores = stores_over(CountingTable(engine, at), DiskBlobs(tmp_path), ManualClock())
-    assert stores.agents.get("tenant", "agent-1") is None
+    stores = Stores(CountingTable(engine, at), DiskBlobs(tmp_path), ManualClock()).of("tenant")
+    assert stores.agents.get("agent-1") is None
     assert failures.asked == 2
     engine.close()
 

@@ -12,7 +12,7 @@ from hibernaut.schemas.agent import StoredAgent, UpdateAgent
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.message import Message, Role
-from hibernaut.store.window_ids import WindowIds
+from hibernaut.store.window_ids import WindowIds, id_cache
 from tests.support.house import TENANT, House, house_in
 from tests.support.tables import CountingTable, RevealsSlowly
 
@@ -24,7 +24,7 @@ def house(tmp_path: Path) -> Iterator[House]:
 
 
 def head_of(house: House, agent: StoredAgent) -> Head:
-    head = house.stores.conversations.head(TENANT, agent.id)
+    head = house.stores.conversations.head(agent.id)
     assert head is not None
     return head
 
@@ -44,8 +44,8 @@ def append(house: House, agent: StoredAgent, roles: Sequence[tuple[Role, str | N
     changes = {"version": head.version + 1, "last_message": last, "newest": newest, "messages": head.messages + len(rows)}
     after = head.model_copy(update=changes)
     stores = house.stores
-    puts = [stores.conversations.put_message(TENANT, agent.id, row) for row in rows]
-    stores.writer.write(stores.conversations.change_head(TENANT, head, after, "t"), *puts, token="t")
+    puts = [stores.conversations.put_message(agent.id, row) for row in rows]
+    stores.writer.write(stores.conversations.change_head(head, after, "t"), *puts, token="t")
 
 
 def head_then_newest(found: Sequence[Key]) -> list[Key]:
@@ -54,11 +54,11 @@ def head_then_newest(found: Sequence[Key]) -> list[Key]:
 
 
 def agree(house: House, agent: StoredAgent) -> list[str]:
-    loaded = house.stores.conversations.load(TENANT, agent.id)
+    loaded = house.stores.conversations.load(agent.id)
     assert loaded is not None
     expected = [row.id for row in loaded.messages]
-    fresh = WindowIds(house.stores.conversations)
-    assert fresh.of(TENANT, loaded.head) == house.stores.window_ids.of(TENANT, loaded.head) == expected
+    fresh = WindowIds(house.stores.conversations, id_cache().of(TENANT))
+    assert fresh.of(loaded.head) == house.stores.window_ids.of(loaded.head) == expected
     return expected
 
 
@@ -72,11 +72,11 @@ def test_prompts_and_summaries_are_left_out_and_a_system_row_that_was_said_is_no
 def test_a_window_that_is_set_or_reset_is_found_anew(house: House) -> None:
     agent = house.agent(agent_type="memgpt_v2_agent")
     ids = agree(house, agent)
-    house.services.agents.updates.update(TENANT, agent.id, UpdateAgent(message_ids=[ids[0], ids[2]]))
+    house.services.agents.updates.update(agent.id, UpdateAgent(message_ids=[ids[0], ids[2]]))
     assert agree(house, agent) == [ids[0], ids[2]]
     append(house, agent, [("user", "o1")])
     assert len(agree(house, agent)) == 3
-    house.services.agents.windows.reset(TENANT, agent.id)
+    house.services.agents.windows.reset(agent.id)
     assert len(agree(house, agent)) == 1
 
 
@@ -84,27 +84,27 @@ def test_what_was_said_after_the_head_was_read_is_left_for_the_next_look(house: 
     agent = house.agent(agent_type="memgpt_v2_agent")
     old = head_of(house, agent)
     append(house, agent, [("user", "o1")])
-    fresh = WindowIds(house.stores.conversations)
-    assert len(fresh.of(TENANT, old)) == 4
-    assert len(fresh.of(TENANT, head_of(house, agent))) == 5
-    assert len(fresh.of(TENANT, old)) == 4
+    fresh = WindowIds(house.stores.conversations, id_cache().of(TENANT))
+    assert len(fresh.of(old)) == 4
+    assert len(fresh.of(head_of(house, agent))) == 5
+    assert len(fresh.of(old)) == 4
 
 
 def test_rows_that_come_into_sight_one_by_one_are_not_missed_for_ever(tmp_path: Path) -> None:
     looks: list[list[str]] = []
 
     def look() -> None:
-        head = looking and house.stores.conversations.head(TENANT, agent.id)
+        head = looking and house.stores.conversations.head(agent.id)
         if head:
-            looks.append(ids.of(TENANT, head))
+            looks.append(ids.of(head))
 
     looking = False
     with house_in(tmp_path, lambda table: RevealsSlowly(table, order=head_then_newest, meanwhile=look)) as house:
         agent = house.agent()
-        ids, looking = WindowIds(house.stores.conversations), True
+        ids, looking = WindowIds(house.stores.conversations, id_cache().of(TENANT)), True
         append(house, agent, [("user", "o1"), ("user", "o2"), ("user", "o3")])
         looking = False
-        assert len(ids.of(TENANT, head_of(house, agent))) == 4
+        assert len(ids.of(head_of(house, agent))) == 4
     assert min(len(one) for one in looks) < 4
 
 
@@ -113,9 +113,9 @@ def test_a_warm_worker_reads_nothing_twice(tmp_path: Path) -> None:
     with house_in(tmp_path, lambda table: CountingTable(table, lambda _, kind: calls.append(kind))) as house:
         agent = house.agent()
         head = head_of(house, agent)
-        first = house.stores.window_ids.of(TENANT, head)
+        first = house.stores.window_ids.of(head)
         calls.clear()
-        assert house.stores.window_ids.of(TENANT, head) is first
+        assert house.stores.window_ids.of(head) is first
         assert calls == []
 
 
@@ -123,7 +123,7 @@ def test_nothing_is_kept_of_a_conversation_that_is_gone(house: House) -> None:
     agent = house.agent()
     agree(house, agent)
     head = head_of(house, agent)
-    house.stores.window_ids.of(TENANT, head)
-    assert house.stores.window_ids._kept.get(TENANT, agent.id) is not None
-    house.stores.conversations.forget(TENANT, agent.id)
-    assert house.stores.window_ids._kept.get(TENANT, agent.id) is None
+    house.stores.window_ids.of(head)
+    assert house.stores.window_ids._kept.get(agent.id) is not None
+    house.stores.conversations.forget(agent.id)
+    assert house.stores.window_ids._kept.get(agent.id) is None

@@ -16,30 +16,30 @@ router = APIRouter(prefix="/v1/agents/{agent_id}/core-memory/blocks", tags=["age
 
 
 @router.get("", response_model=list[Block])
-def list_agent_blocks(services: TheServices, caller: TheCaller, agent_id: AgentId, query: AgentBlockListQuery) -> Response:
+def list_agent_blocks(services: TheServices, agent_id: AgentId, query: AgentBlockListQuery) -> Response:
     """A page of the agent's blocks."""
-    return replies(block.wire() for block in services.agents.block_page(caller.tenant, agent_id, query.page()))
+    return replies(block.wire() for block in services.agents.block_page(agent_id, query.page()))
 
 
 @router.patch("/attach/{block_id}", response_model=AgentState)
 def attach_block(services: TheServices, caller: TheCaller, agent_id: AgentId, block_id: BlockId) -> Response:
     """Attach a block; it is shared with the other agents that it is attached to."""
-    agent = services.agents.updates.attach_block(caller.tenant, agent_id, block_id, user=caller.user_id)
-    return reply(services.agents.states.of_one(caller.tenant, agent))
+    agent = services.agents.updates.attach_block(agent_id, block_id, user=caller.user_id)
+    return reply(services.agents.states.of_one(agent))
 
 
 @router.patch("/detach/{block_id}", response_model=AgentState)
 def detach_block(services: TheServices, caller: TheCaller, agent_id: AgentId, block_id: BlockId) -> Response:
     """Detach a block; the block itself stays."""
-    agent = services.agents.updates.detach_block(caller.tenant, agent_id, block_id, user=caller.user_id)
-    return reply(services.agents.states.of_one(caller.tenant, agent))
+    agent = services.agents.updates.detach_block(agent_id, block_id, user=caller.user_id)
+    return reply(services.agents.states.of_one(agent))
 
 
 # A label may hold slashes, so it is the rest of the path.
 @router.get("/{block_label:path}", response_model=Block)
-def retrieve_agent_block(services: TheServices, caller: TheCaller, agent_id: AgentId, block_label: str) -> Response:
+def retrieve_agent_block(services: TheServices, agent_id: AgentId, block_label: str) -> Response:
     """The agent's block of this label."""
-    return reply(services.agents.block(caller.tenant, agent_id, block_label).wire())
+    return reply(services.agents.block(agent_id, block_label).wire())
 
 
 @router.patch("/{block_label:path}", response_model=Block)
@@ -47,5 +47,5 @@ def update_agent_block(
     services: TheServices, caller: TheCaller, agent_id: AgentId, block_label: str, request: BlockUpdate
 ) -> Response:
     """Change the agent's block of this label."""
-    block = services.agents.block(caller.tenant, agent_id, block_label)
-    return reply(services.blocks.update(caller.tenant, block.id, request, user=caller.user_id).wire())
+    block = services.agents.block(agent_id, block_label)
+    return reply(services.blocks.update(block.id, request, user=caller.user_id).wire())

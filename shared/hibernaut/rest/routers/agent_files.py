@@ -18,16 +18,16 @@ router = APIRouter(prefix="/v1/agents/{agent_id}", tags=["agents"], route_class=
 
 @router.get("/folders", response_model=list[Source])
 @router.get("/sources", response_model=list[Source], deprecated=True)
-def list_agent_folders(services: TheServices, caller: TheCaller, agent_id: AgentId, query: AgentFolderListQuery) -> Response:
+def list_agent_folders(services: TheServices, agent_id: AgentId, query: AgentFolderListQuery) -> Response:
     """A page of the agent's folders."""
-    return replies(folder.source() for folder in services.folders.of_agent(caller.tenant, agent_id, query.page()))
+    return replies(folder.source() for folder in services.folders.of_agent(agent_id, query.page()))
 
 
 @router.patch("/folders/attach/{folder_id}", response_model=AgentState | None)
 @router.patch("/sources/attach/{folder_id}", response_model=AgentState | None, deprecated=True)
 def attach_folder(services: TheServices, caller: TheCaller, agent_id: AgentId, folder_id: FolderId) -> Response:
     """Give a folder to the agent: its files are opened as far as they fit, and the file tools come with it."""
-    agent = services.agents.updates.attach_folder(caller.tenant, agent_id, folder_id, user=caller.user_id)
+    agent = services.agents.updates.attach_folder(agent_id, folder_id, user=caller.user_id)
     return _null_or_state(services, caller, agent)
 
 
@@ -35,35 +35,35 @@ def attach_folder(services: TheServices, caller: TheCaller, agent_id: AgentId, f
 @router.patch("/sources/detach/{folder_id}", response_model=AgentState | None, deprecated=True)
 def detach_folder(services: TheServices, caller: TheCaller, agent_id: AgentId, folder_id: FolderId) -> Response:
     """Take a folder away from the agent; with the last one the file tools go."""
-    agent = services.agents.updates.detach_folder(caller.tenant, agent_id, folder_id, user=caller.user_id)
+    agent = services.agents.updates.detach_folder(agent_id, folder_id, user=caller.user_id)
     return _null_or_state(services, caller, agent)
 
 
 @router.get("/files", response_model=AgentFilePage)
-def list_agent_files(services: TheServices, caller: TheCaller, agent_id: AgentId, query: AgentFileListQuery) -> Response:
+def list_agent_files(services: TheServices, agent_id: AgentId, query: AgentFileListQuery) -> Response:
     """A page of the files of the agent's folders."""
-    return reply(services.agent_files.page(caller.tenant, agent_id, query.page(), is_open=query.is_open))
+    return reply(services.agent_files.page(agent_id, query.page(), is_open=query.is_open))
 
 
 @router.patch("/files/close-all", response_model=list[str])
-def close_all_files(services: TheServices, caller: TheCaller, agent_id: AgentId) -> Response:
+def close_all_files(services: TheServices, agent_id: AgentId) -> Response:
     """Close all files; the answer names those that were open."""
-    return plain(list(services.agent_files.close_all(caller.tenant, agent_id)))
+    return plain(list(services.agent_files.close_all(agent_id)))
 
 
 @router.patch("/files/{file_id}/open", response_model=list[str])
-def open_file(services: TheServices, caller: TheCaller, agent_id: AgentId, file_id: FileId) -> Response:
+def open_file(services: TheServices, agent_id: AgentId, file_id: FileId) -> Response:
     """Open a file; the answer names those that were closed to make room."""
-    return plain(list(services.agent_files.open(caller.tenant, agent_id, file_id)))
+    return plain(list(services.agent_files.open(agent_id, file_id)))
 
 
 @router.patch("/files/{file_id}/close")
-def close_file(services: TheServices, caller: TheCaller, agent_id: AgentId, file_id: FileId) -> Response:
+def close_file(services: TheServices, agent_id: AgentId, file_id: FileId) -> Response:
     """Close a file."""
-    services.agent_files.close(caller.tenant, agent_id, file_id)
+    services.agent_files.close(agent_id, file_id)
     return plain({"message": f"File id={file_id} successfully closed"})
 
 
 def _null_or_state(services: Services, caller: Caller, agent: StoredAgent) -> Response:
     """A 1.0 client is told nothing, others the agent (digest 1.4)."""
-    return plain(None) if caller.is_1_0_client else reply(services.agents.states.of_one(caller.tenant, agent))
+    return plain(None) if caller.is_1_0_client else reply(services.agents.states.of_one(agent))

@@ -24,22 +24,22 @@ class ModifyApproval(Schema):
 
 
 @router.get("", response_model=list[Tool])
-def list_agent_tools(services: TheServices, caller: TheCaller, agent_id: AgentId, query: AgentToolListQuery) -> Response:
+def list_agent_tools(services: TheServices, agent_id: AgentId, query: AgentToolListQuery) -> Response:
     """A page of the agent's tools."""
-    return replies(services.agents.tool_page(caller.tenant, agent_id, query.page()))
+    return replies(services.agents.tool_page(agent_id, query.page()))
 
 
 @router.patch("/attach/{tool_id}", response_model=AgentState | None)
 def attach_tool(services: TheServices, caller: TheCaller, agent_id: AgentId, tool_id: ToolId) -> Response:
     """Attach a tool."""
-    agent = services.agents.updates.attach_tool(caller.tenant, agent_id, tool_id, user=caller.user_id)
+    agent = services.agents.updates.attach_tool(agent_id, tool_id, user=caller.user_id)
     return _null_or_state(services, caller, agent)
 
 
 @router.patch("/detach/{tool_id}", response_model=AgentState | None)
 def detach_tool(services: TheServices, caller: TheCaller, agent_id: AgentId, tool_id: ToolId) -> Response:
     """Detach a tool; the rules that name it stay."""
-    agent = services.agents.updates.detach_tool(caller.tenant, agent_id, tool_id, user=caller.user_id)
+    agent = services.agents.updates.detach_tool(agent_id, tool_id, user=caller.user_id)
     return _null_or_state(services, caller, agent)
 
 
@@ -56,18 +56,16 @@ def modify_approval(
     given = request.requires_approval if request and request.requires_approval is not None else requires_approval
     if given is None:
         raise Unprocessable("`requires_approval` must be given, in the body or as a query parameter")
-    agent = services.agents.updates.set_approval(caller.tenant, agent_id, tool_name, required=given, user=caller.user_id)
+    agent = services.agents.updates.set_approval(agent_id, tool_name, required=given, user=caller.user_id)
     return _null_or_state(services, caller, agent)
 
 
 @router.post("/{tool_name}/run", response_model=ToolExecutionResult)
-def run_agent_tool(
-    services: TheServices, caller: TheCaller, agent_id: AgentId, tool_name: str, request: ToolRunRequest
-) -> Response:
+def run_agent_tool(services: TheServices, agent_id: AgentId, tool_name: str, request: ToolRunRequest) -> Response:
     """Run one of the agent's tools; nothing is written to its conversation."""
-    return reply(services.tools.runs.run_attached(caller.tenant, agent_id, tool_name, request.args))
+    return reply(services.tools.runs.run_attached(agent_id, tool_name, request.args))
 
 
 def _null_or_state(services: Services, caller: Caller, agent: StoredAgent) -> Response:
     """A 1.0 client is told nothing, others the agent (digest 1.4)."""
-    return plain(None) if caller.is_1_0_client else reply(services.agents.states.of_one(caller.tenant, agent))
+    return plain(None) if caller.is_1_0_client else reply(services.agents.states.of_one(agent))

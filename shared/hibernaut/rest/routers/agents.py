@@ -23,67 +23,65 @@ def create_agent(
     """Make an agent."""
     if request.project_id is None:
         request.project_id = x_project_id
-    agent = services.agents.creation.create(caller.tenant, request, user=caller.user_id)
-    return reply(services.agents.states.of_one(caller.tenant, agent))
+    agent = services.agents.creation.create(request, user=caller.user_id)
+    return reply(services.agents.states.of_one(agent))
 
 
 @router.get("", response_model=list[AgentState])
 def list_agents(services: TheServices, caller: TheCaller, query: AgentListQuery) -> Response:
     """A page of the agents that are not hidden."""
     shown, order_by = query.shown(caller), query.sort_by or query.order_by
-    return replies(services.agents.list(caller.tenant, query.filter(), query.page(), order_by, shown))
+    return replies(services.agents.list(query.filter(), query.page(), order_by, shown))
 
 
 @router.get("/count", response_model=int)
-def count_agents(services: TheServices, caller: TheCaller, query: AgentCountQuery) -> Response:
+def count_agents(services: TheServices, query: AgentCountQuery) -> Response:
     """How many agents there are that are not hidden, or of those with `show_hidden_agents`."""
-    return plain(services.agents.count(caller.tenant, query.filter()))
+    return plain(services.agents.count(query.filter()))
 
 
 @router.get("/{agent_id}", response_model=AgentState)
 def retrieve_agent(services: TheServices, caller: TheCaller, agent_id: AgentId, query: AgentShownQuery) -> Response:
     """One agent."""
-    return reply(services.agents.retrieve(caller.tenant, agent_id, query.shown(caller)))
+    return reply(services.agents.retrieve(agent_id, query.shown(caller)))
 
 
 @router.patch("/{agent_id}", response_model=AgentState)
 def update_agent(services: TheServices, caller: TheCaller, agent_id: AgentId, request: UpdateAgent) -> Response:
     """Change what the request names; null changes nothing."""
-    agent = services.agents.updates.update(caller.tenant, agent_id, request, user=caller.user_id)
-    return reply(services.agents.states.of_one(caller.tenant, agent))
+    agent = services.agents.updates.update(agent_id, request, user=caller.user_id)
+    return reply(services.agents.states.of_one(agent))
 
 
 @router.delete("/{agent_id}")
-def delete_agent(services: TheServices, caller: TheCaller, agent_id: AgentId) -> Response:
+def delete_agent(services: TheServices, agent_id: AgentId) -> Response:
     """Delete the agent and its messages; its blocks stay."""
-    services.agents.delete(caller.tenant, agent_id)
+    services.agents.delete(agent_id)
     return plain({"message": f"Agent id={agent_id} successfully deleted"})
 
 
 @router.patch("/{agent_id}/reset-messages", response_model=AgentState)
-def reset_messages(services: TheServices, caller: TheCaller, agent_id: AgentId, request: ResetMessages | None = None) -> Response:
+def reset_messages(services: TheServices, agent_id: AgentId, request: ResetMessages | None = None) -> Response:
     """Begin the context anew with a fresh system message."""
     opening = request is not None and request.add_default_initial_messages
-    agent = services.agents.windows.reset(caller.tenant, agent_id, opening=opening)
-    return reply(services.agents.states.of_one(caller.tenant, agent))
+    agent = services.agents.windows.reset(agent_id, opening=opening)
+    return reply(services.agents.states.of_one(agent))
 
 
 @router.post("/{agent_id}/recompile", response_model=str)
 @router.post("/{agent_id}/system-prompt/recompile", response_model=str, deprecated=True)
-def recompile(
-    services: TheServices, caller: TheCaller, agent_id: AgentId, update_timestamp: bool = False, dry_run: bool = False
-) -> Response:
+def recompile(services: TheServices, agent_id: AgentId, update_timestamp: bool = False, dry_run: bool = False) -> Response:
     """The system message as memory is now; stored unless it is a dry run."""
-    return plain(services.agents.windows.recompile(caller.tenant, agent_id, update_time=update_timestamp, dry_run=dry_run))
+    return plain(services.agents.windows.recompile(agent_id, update_time=update_timestamp, dry_run=dry_run))
 
 
 @router.get("/{agent_id}/context", response_model=ContextWindowOverview, deprecated=True)
-def retrieve_context(services: TheServices, caller: TheCaller, agent_id: AgentId) -> Response:
+def retrieve_context(services: TheServices, agent_id: AgentId) -> Response:
     """How the agent's context window is filled."""
-    return reply(services.agents.windows.overview(caller.tenant, agent_id))
+    return reply(services.agents.windows.overview(agent_id))
 
 
 @router.get("/{agent_id}/core-memory", response_model=Memory, deprecated=True)
-def retrieve_core_memory(services: TheServices, caller: TheCaller, agent_id: AgentId) -> Response:
+def retrieve_core_memory(services: TheServices, agent_id: AgentId) -> Response:
     """The agent's core memory."""
-    return reply(services.agents.retrieve(caller.tenant, agent_id).memory)
+    return reply(services.agents.retrieve(agent_id).memory)

@@ -18,50 +18,50 @@ router = APIRouter(prefix="/v1", tags=["archives"], route_class=LateRoute)
 @router.post("/archives", response_model=Archive)
 def create_archive(services: TheServices, caller: TheCaller, request: CreateArchive) -> Response:
     """Make an archive; how its passages are embedded holds for its life."""
-    return reply(services.archives.create(caller.tenant, request, user=caller.user_id))
+    return reply(services.archives.create(request, user=caller.user_id))
 
 
 @router.get("/archives", response_model=list[Archive])
-def list_archives(services: TheServices, caller: TheCaller, query: ArchiveListQuery) -> Response:
+def list_archives(services: TheServices, query: ArchiveListQuery) -> Response:
     """A page of archives."""
-    found = services.archives.list(caller.tenant, query.page(), name=query.name, agent_id=query.agent_id)
+    found = services.archives.list(query.page(), name=query.name, agent_id=query.agent_id)
     return replies(found)
 
 
 @router.get("/archives/{archive_id}", response_model=Archive)
-def retrieve_archive(services: TheServices, caller: TheCaller, archive_id: ArchiveId) -> Response:
+def retrieve_archive(services: TheServices, archive_id: ArchiveId) -> Response:
     """One archive."""
-    return reply(services.archives.retrieve(caller.tenant, archive_id))
+    return reply(services.archives.retrieve(archive_id))
 
 
 @router.patch("/archives/{archive_id}", response_model=Archive)
 def update_archive(services: TheServices, caller: TheCaller, archive_id: ArchiveId, request: UpdateArchive) -> Response:
     """Change name and description; null changes nothing."""
-    return reply(services.archives.update(caller.tenant, archive_id, request, user=caller.user_id))
+    return reply(services.archives.update(archive_id, request, user=caller.user_id))
 
 
 @router.delete("/archives/{archive_id}", status_code=204)
-def delete_archive(services: TheServices, caller: TheCaller, archive_id: ArchiveId) -> Response:
+def delete_archive(services: TheServices, archive_id: ArchiveId) -> Response:
     """Delete an archive with its passages; all agents lose it."""
-    services.archives.delete(caller.tenant, archive_id)
+    services.archives.delete(archive_id)
     return nothing()
 
 
 @router.get("/archives/{archive_id}/agents", response_model=list[AgentState])
 def list_archive_agents(services: TheServices, caller: TheCaller, archive_id: ArchiveId, query: BlockAgentListQuery) -> Response:
     """A page of the agents that the archive is attached to."""
-    return replies(services.archives.agents(caller.tenant, archive_id, query.page(), query.shown(caller)))
+    return replies(services.archives.agents(archive_id, query.page(), query.shown(caller)))
 
 
 @router.patch("/agents/{agent_id}/archives/attach/{archive_id}")
-def attach_archive(services: TheServices, caller: TheCaller, agent_id: AgentId, archive_id: str) -> Response:
+def attach_archive(services: TheServices, agent_id: AgentId, archive_id: str) -> Response:
     """Give an agent an archive; it searches all that it has."""
-    services.archives.attach(caller.tenant, agent_id, archive_id)
+    services.archives.attach(agent_id, archive_id)
     return plain(None)
 
 
 @router.patch("/agents/{agent_id}/archives/detach/{archive_id}")
-def detach_archive(services: TheServices, caller: TheCaller, agent_id: AgentId, archive_id: str) -> Response:
+def detach_archive(services: TheServices, agent_id: AgentId, archive_id: str) -> Response:
     """Take an archive away from an agent; the archive itself stays."""
-    services.archives.detach(caller.tenant, agent_id, archive_id)
+    services.archives.detach(agent_id, archive_id)
     return plain(None)

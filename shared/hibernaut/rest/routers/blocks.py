@@ -16,39 +16,39 @@ router = APIRouter(prefix="/v1/blocks", tags=["blocks"], route_class=LateRoute)
 
 
 @router.post("", response_model=Block)
-def create_block(services: TheServices, caller: TheCaller, request: CreateBlock) -> Response:
+def create_block(services: TheServices, request: CreateBlock) -> Response:
     """Make a block; attach it to agents afterwards."""
-    return reply(services.blocks.create(caller.tenant, request).wire())
+    return reply(services.blocks.create(request).wire())
 
 
 @router.get("", response_model=list[Block])
-def list_blocks(services: TheServices, caller: TheCaller, query: BlockListQuery) -> Response:
+def list_blocks(services: TheServices, query: BlockListQuery) -> Response:
     """A page of blocks."""
-    return replies(block.wire() for block in services.blocks.list(caller.tenant, query.filter(), query.page()))
+    return replies(block.wire() for block in services.blocks.list(query.filter(), query.page()))
 
 
 @router.get("/count", response_model=int)
-def count_blocks(services: TheServices, caller: TheCaller) -> Response:
+def count_blocks(services: TheServices) -> Response:
     """How many blocks there are."""
-    return plain(services.blocks.count(caller.tenant))
+    return plain(services.blocks.count())
 
 
 @router.get("/{block_id}", response_model=Block)
-def retrieve_block(services: TheServices, caller: TheCaller, block_id: BlockId) -> Response:
+def retrieve_block(services: TheServices, block_id: BlockId) -> Response:
     """One block."""
-    return reply(services.blocks.retrieve(caller.tenant, block_id).wire())
+    return reply(services.blocks.retrieve(block_id).wire())
 
 
 @router.patch("/{block_id}", response_model=Block)
 def update_block(services: TheServices, caller: TheCaller, block_id: BlockId, request: BlockUpdate) -> Response:
     """Change what the request names; null changes nothing."""
-    return reply(services.blocks.update(caller.tenant, block_id, request, user=caller.user_id).wire())
+    return reply(services.blocks.update(block_id, request, user=caller.user_id).wire())
 
 
 @router.delete("/{block_id}")
-def delete_block(services: TheServices, caller: TheCaller, block_id: BlockId) -> Response:
+def delete_block(services: TheServices, block_id: BlockId) -> Response:
     """Delete the block; all agents lose it."""
-    services.blocks.delete(caller.tenant, block_id)
+    services.blocks.delete(block_id)
     return plain(None)
 
 
@@ -56,4 +56,4 @@ def delete_block(services: TheServices, caller: TheCaller, block_id: BlockId) ->
 def list_block_agents(services: TheServices, caller: TheCaller, block_id: BlockId, query: BlockAgentListQuery) -> Response:
     """A page of the agents that the block is attached to."""
     shown = query.shown(caller)
-    return replies(services.agents.using_block(caller.tenant, block_id, query.page(), shown))
+    return replies(services.agents.using_block(block_id, query.page(), shown))

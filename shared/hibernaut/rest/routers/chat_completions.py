@@ -15,7 +15,7 @@ from fastapi.responses import StreamingResponse
 
 from hibernaut.rest import run_responses
 from hibernaut.rest.async_bridge import Lanes, follow
-from hibernaut.rest.dependencies import TheCaller, TheLanes, TheServices
+from hibernaut.rest.dependencies import TheLanes, TheServices
 from hibernaut.rest.lazy_routes import LateRoute
 from hibernaut.rest.routers.messages import ThePrepare
 from hibernaut.rest.streaming import DONE, MEDIA_TYPE
@@ -70,15 +70,15 @@ class ChatCompletion(Schema):
 
 @router.post("/completions", response_model=ChatCompletion)
 async def create_chat_completion(
-    services: TheServices, lanes: TheLanes, caller: TheCaller, body: ChatCompletionRequest, prepared: ThePrepare
+    services: TheServices, lanes: TheLanes, body: ChatCompletionRequest, prepared: ThePrepare
 ) -> Response:
     """Send the last user message to the agent that `model` names; the answer in OpenAI's format, streamed or whole."""
     if not is_id(body.model, "agent"):
         raise InvalidArgument(f"INVALID_ARGUMENT: 'model' must be the id of an agent (agent-…), not '{body.model}'.")
     asked = prepared(body.model, _request(body), "send_message_streaming" if body.stream else "send_message")
     if not body.stream:
-        return await run_responses.whole(services, lanes, caller.tenant, asked, partial(_completion, body.model))
-    log = await lanes.take(lambda: services.following.log(caller.tenant, run_responses.begin(services, caller.tenant, asked)))
+        return await run_responses.whole(services, lanes, asked, partial(_completion, body.model))
+    log = await lanes.take(lambda: services.following.log(run_responses.begin(services, asked)))
     return StreamingResponse(_chunks(services.following, lanes, log, body.model), media_type=MEDIA_TYPE)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from hibernaut.rest.dependencies import TheCaller, TheServices
+from hibernaut.rest.dependencies import TheServices
 from hibernaut.rest.json_responses import plain, reply
 from hibernaut.rest.lazy_routes import LateRoute
 from hibernaut.schemas.base import JsonObject
@@ -16,22 +16,22 @@ router = APIRouter(prefix="/v1", tags=["messages"], route_class=LateRoute)
 
 
 @router.post("/agents/{agent_id}/generate", response_model=GenerateResponse)
-def generate(services: TheServices, caller: TheCaller, agent_id: AgentId, request: GenerateRequest) -> Response:
+def generate(services: TheServices, agent_id: AgentId, request: GenerateRequest) -> Response:
     """Ask the agent's model one question, without the agent's memory and tools; nothing is stored."""
-    return reply(services.direct_calls.generate(caller.tenant, agent_id, request))
+    return reply(services.direct_calls.generate(agent_id, request))
 
 
 @router.post("/agents/{agent_id}/messages/preview-raw-payload", response_model=JsonObject)
-def preview_message(services: TheServices, caller: TheCaller, agent_id: AgentId, body: LettaStreamingRequest) -> Response:
+def preview_message(services: TheServices, agent_id: AgentId, body: LettaStreamingRequest) -> Response:
     """What the model's provider would be sent for these messages; nothing is sent or stored."""
-    return plain(services.direct_calls.preview(caller.tenant, agent_id, None, body))
+    return plain(services.direct_calls.preview(agent_id, None, body))
 
 
 @router.post("/conversations/{conversation_id}/messages/preview-raw-payload", response_model=JsonObject)
 def preview_conversation_message(
-    services: TheServices, caller: TheCaller, conversation_id: AnyConversationId, body: ConversationMessageRequest
+    services: TheServices, conversation_id: AnyConversationId, body: ConversationMessageRequest
 ) -> Response:
     """The same for a conversation."""
-    target = services.conversations.target(caller.tenant, conversation_id, body.agent_id)
+    target = services.conversations.target(conversation_id, body.agent_id)
     conversation = target.record.id if target.record else None
-    return plain(services.direct_calls.preview(caller.tenant, target.agent_id, conversation, body))
+    return plain(services.direct_calls.preview(target.agent_id, conversation, body))

@@ -72,14 +72,14 @@ async def list_no_tokens(_caller: TheCaller) -> Response:
 
 
 @router.get("/agents/{agent_id}/groups", response_model=list[JsonObject])
-def list_no_groups(services: TheServices, caller: TheCaller, agent_id: AgentId, query: EmptyListQuery) -> Response:
+def list_no_groups(services: TheServices, agent_id: AgentId, query: EmptyListQuery) -> Response:
     """The groups of an agent: none."""
-    services.agents.check(caller.tenant, agent_id)
+    services.agents.check(agent_id)
     return plain(query.found())
 
 
 @router.get("/agents/{agent_id}/schedule", response_model=JsonObject)
-def list_no_schedule(services: TheServices, caller: TheCaller, agent_id: AgentId) -> Response:
+def list_no_schedule(services: TheServices, agent_id: AgentId) -> Response:
     """The scheduled messages of an agent: none."""
-    services.agents.check(caller.tenant, agent_id)
+    services.agents.check(agent_id)
     return plain({"scheduled_messages": [], "has_next_page": False})

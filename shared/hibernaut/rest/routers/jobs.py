@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from hibernaut.domain.wire.listing import FilteredPage
-from hibernaut.rest.dependencies import Services, TheCaller, TheServices
+from hibernaut.rest.dependencies import Services, TheServices
 from hibernaut.rest.json_responses import reply, sought
 from hibernaut.rest.lazy_routes import LateRoute
 from hibernaut.rest.queries import JobList, JobListQuery
@@ -15,34 +15,34 @@ router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=LateRoute)
 
 
 @router.get("", response_model=list[Job])
-def list_jobs(services: TheServices, caller: TheCaller, query: JobListQuery) -> Response:
+def list_jobs(services: TheServices, query: JobListQuery) -> Response:
     """A page of jobs; cursors follow the order asked for."""
-    return sought(_page(services, caller.tenant, query, active=query.active))
+    return sought(_page(services, query, active=query.active))
 
 
 @router.get("/active", response_model=list[Job], deprecated=True)
-def list_active_jobs(services: TheServices, caller: TheCaller, query: JobListQuery) -> Response:
+def list_active_jobs(services: TheServices, query: JobListQuery) -> Response:
     """The jobs that have not ended."""
-    return sought(_page(services, caller.tenant, query, active=True))
+    return sought(_page(services, query, active=True))
 
 
 @router.get("/{job_id}", response_model=Job)
-def retrieve_job(services: TheServices, caller: TheCaller, job_id: str) -> Response:
+def retrieve_job(services: TheServices, job_id: str) -> Response:
     """One job."""
-    return reply(services.jobs.get(caller.tenant, job_id))
+    return reply(services.jobs.get(job_id))
 
 
 @router.patch("/{job_id}/cancel", response_model=Job)
-def cancel_job(services: TheServices, caller: TheCaller, job_id: str) -> Response:
+def cancel_job(services: TheServices, job_id: str) -> Response:
     """End a job; one that has ended stays as it is."""
-    return reply(services.jobs.cancel(caller.tenant, job_id))
+    return reply(services.jobs.cancel(job_id))
 
 
 @router.delete("/{job_id}", response_model=Job)
-def delete_job(services: TheServices, caller: TheCaller, job_id: str) -> Response:
+def delete_job(services: TheServices, job_id: str) -> Response:
     """Take away a job that is over; the answer is the job as it was."""
-    return reply(services.jobs.delete(caller.tenant, job_id))
+    return reply(services.jobs.delete(job_id))
 
 
-def _page(services: Services, tenant: str, query: JobList, *, active: bool) -> FilteredPage[Job]:
-    return FilteredPage([]) if query.source_id is not None else services.jobs.page(tenant, query.page(), active=active)
+def _page(services: Services, query: JobList, *, active: bool) -> FilteredPage[Job]:
+    return FilteredPage([]) if query.source_id is not None else services.jobs.page(query.page(), active=active)

@@ -100,31 +100,29 @@ async def send_message(
         raise Unprocessable(STABLE_CLIENTS_ONLY)
     if body.streaming:
         asked = prepared(agent_id, body, "send_message_streaming")
-        return await run_responses.streamed(services, lanes, caller.tenant, asked, pings=body.include_pings)
+        return await run_responses.streamed(services, lanes, asked, pings=body.include_pings)
     if body.stream_tokens or body.background or not body.include_pings:
         raise Unprocessable(NOT_STREAMING)
-    return await run_responses.whole(services, lanes, caller.tenant, prepared(agent_id, body, "send_message"))
+    return await run_responses.whole(services, lanes, prepared(agent_id, body, "send_message"))
 
 
 @router.post("/agents/{agent_id}/messages/stream")
 async def stream_message(
     services: TheServices,
     lanes: TheLanes,
-    caller: TheCaller,
     agent_id: AgentId,
     body: LettaStreamingRequest,
     prepared: ThePrepare,
 ) -> Response:
     """Send messages; the answer comes as server-sent events."""
     asked = prepared(agent_id, body, "send_message_streaming")
-    return await run_responses.streamed(services, lanes, caller.tenant, asked, pings=body.include_pings)
+    return await run_responses.streamed(services, lanes, asked, pings=body.include_pings)
 
 
 @router.post("/agents/{agent_id}/messages/async", response_model=Run)
 async def send_message_async(
     services: TheServices,
     lanes: TheLanes,
-    caller: TheCaller,
     agent_id: AgentId,
     body: LettaAsyncRequest,
     prepared: ThePrepare,
@@ -133,7 +131,7 @@ async def send_message_async(
     asked = prepared(agent_id, body, "send_message_async")
 
     def work() -> Run:
-        run = services.runs.get(caller.tenant, run_responses.begin(services, caller.tenant, asked))
+        run = services.runs.get(run_responses.begin(services, asked))
         accepted = {"status": RunStatus.CREATED, "completed_at": None, "stop_reason": None}
         return run.model_copy(update=accepted)
 
@@ -141,15 +139,15 @@ async def send_message_async(
 
 
 @router.post("/agents/{agent_id}/messages/cancel")
-def cancel_message(services: TheServices, caller: TheCaller, agent_id: AgentId, body: OptionalCancel) -> Response:
+def cancel_message(services: TheServices, agent_id: AgentId, body: OptionalCancel) -> Response:
     """End runs: what they have written stays, what they wait for is let go."""
-    return plain(services.cancelling.agent(caller.tenant, agent_id, body.run_ids))
+    return plain(services.cancelling.agent(agent_id, body.run_ids))
 
 
 @router.get("/agents/{agent_id}/messages", response_model=list[LettaMessage])
-def list_agent_messages(services: TheServices, caller: TheCaller, agent_id: AgentId, query: AgentMessageListQuery) -> Response:
+def list_agent_messages(services: TheServices, agent_id: AgentId, query: AgentMessageListQuery) -> Response:
     """A page of the agent's log, always from old to new; cursors are chronological."""
-    return replies(services.messages.page(caller.tenant, agent_id, query.query()))
+    return replies(services.messages.page(agent_id, query.query()))
 
 
 @router.patch("/agents/{agent_id}/messages/{message_id}", deprecated=True)
@@ -159,12 +157,12 @@ async def update_message(agent_id: AgentId, message_id: MessageId) -> Response: 
 
 
 @router.get("/messages", response_model=list[LettaMessage])
-def list_messages(services: TheServices, caller: TheCaller, query: MessageListQuery) -> Response:
+def list_messages(services: TheServices, query: MessageListQuery) -> Response:
     """A page of the logs of all agents together, from old to new."""
-    return replies(services.messages.page_of_all(caller.tenant, query.query()))
+    return replies(services.messages.page_of_all(query.query()))
 
 
 @router.get("/messages/{message_id}", response_model=list[LettaMessage])
-def retrieve_message(services: TheServices, caller: TheCaller, message_id: MessageId) -> Response:
+def retrieve_message(services: TheServices, message_id: MessageId) -> Response:
     """What one row of a log is shown as."""
-    return replies(services.messages.get(caller.tenant, message_id))
+    return replies(services.messages.get(message_id))

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from hibernaut.rest.dependencies import TheCaller, TheServices
+from hibernaut.rest.dependencies import TheServices
 from hibernaut.rest.json_responses import replies
 from hibernaut.rest.lazy_routes import LateRoute
 from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
@@ -17,7 +17,6 @@ router = APIRouter(prefix="/v1/models", tags=["models"], route_class=LateRoute)
 @router.get("", response_model=list[ModelDescription])
 def list_models(
     services: TheServices,
-    _caller: TheCaller,
     provider_category: Annotated[list[Literal["base", "byok"]] | None, Query()] = None,
     provider_name: str | None = None,
     provider_type: str | None = None,
@@ -28,6 +27,6 @@ def list_models(
 
 
 @router.get("/embedding", response_model=list[EmbeddingModelDescription])
-def list_embedding_models(services: TheServices, _caller: TheCaller) -> Response:
+def list_embedding_models(services: TheServices) -> Response:
     """The embedding models of all configured providers."""
     return replies(services.models.all_embeddings())

@@ -17,37 +17,37 @@ router = APIRouter(prefix="/v1", tags=["passages"], route_class=LateRoute)
 @router.post("/archives/{archive_id}/passages", response_model=Passage)
 def create_passage(services: TheServices, caller: TheCaller, archive_id: ArchiveId, request: CreatePassage) -> Response:
     """Put a passage into an archive."""
-    (made,) = services.passages.create(caller.tenant, archive_id, [request], user=caller.user_id)
+    (made,) = services.passages.create(archive_id, [request], user=caller.user_id)
     return reply(made)
 
 
 @router.post("/archives/{archive_id}/passages/batch", response_model=list[Passage])
 def create_passages(services: TheServices, caller: TheCaller, archive_id: ArchiveId, request: CreatePassages) -> Response:
     """Put many passages into an archive: up to 90 all or nothing, more in such pages."""
-    return replies(services.passages.create(caller.tenant, archive_id, request.passages, user=caller.user_id))
+    return replies(services.passages.create(archive_id, request.passages, user=caller.user_id))
 
 
 @router.delete("/archives/{archive_id}/passages/{passage_id}", status_code=204)
-def delete_passage(services: TheServices, caller: TheCaller, archive_id: ArchiveId, passage_id: PassageId) -> Response:
+def delete_passage(services: TheServices, archive_id: ArchiveId, passage_id: PassageId) -> Response:
     """Take a passage out of an archive."""
-    services.passages.delete(caller.tenant, archive_id, passage_id)
+    services.passages.delete(archive_id, passage_id)
     return nothing()
 
 
 @router.post("/agents/{agent_id}/archival-memory", response_model=list[Passage])
 def create_agent_passage(services: TheServices, caller: TheCaller, agent_id: AgentId, request: CreatePassage) -> Response:
     """Put a passage into an agent's archival memory; the answer is a list of one."""
-    return replies(services.passages.create_for(caller.tenant, agent_id, request, user=caller.user_id))
+    return replies(services.passages.create_for(agent_id, request, user=caller.user_id))
 
 
 @router.get("/agents/{agent_id}/archival-memory", response_model=list[Passage])
-def list_agent_passages(services: TheServices, caller: TheCaller, agent_id: AgentId, query: AgentPassageListQuery) -> Response:
+def list_agent_passages(services: TheServices, agent_id: AgentId, query: AgentPassageListQuery) -> Response:
     """A page of an agent's archival memory, by time; cursors are chronological."""
-    return sought(services.passages.list(caller.tenant, agent_id, query.asked()))
+    return sought(services.passages.list(agent_id, query.asked()))
 
 
 @router.delete("/agents/{agent_id}/archival-memory/{memory_id}")
-def delete_agent_passage(services: TheServices, caller: TheCaller, agent_id: AgentId, memory_id: PassageId) -> Response:
+def delete_agent_passage(services: TheServices, agent_id: AgentId, memory_id: PassageId) -> Response:
     """Take a passage out of an agent's archival memory."""
-    services.passages.delete_of(caller.tenant, agent_id, memory_id)
+    services.passages.delete_of(agent_id, memory_id)
     return plain({"message": f"Memory id={memory_id} successfully deleted"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from hibernaut.rest.dependencies import TheCaller, TheServices
+from hibernaut.rest.dependencies import TheServices
 from hibernaut.rest.json_responses import reply
 from hibernaut.rest.lazy_routes import LateRoute
 from hibernaut.schemas.errors import NotFound
@@ -16,10 +16,10 @@ router = APIRouter(prefix="/v1", tags=["messages"], route_class=LateRoute)
 
 
 @router.post("/agents/{agent_id}/messages/repair", response_model=Repair)
-def repair_messages(services: TheServices, caller: TheCaller, agent_id: AgentId, conversation_id: str | None = None) -> Response:
+def repair_messages(services: TheServices, agent_id: AgentId, conversation_id: str | None = None) -> Response:
     """Look for calls without a return, owners that do not run, approvals without a record; mend what is found, and tell."""
-    services.agents.retrieve(caller.tenant, agent_id, frozenset())
+    services.agents.retrieve(agent_id, frozenset())
     conversation = agent_id if conversation_id in (None, DEFAULT_CONVERSATION) else conversation_id or agent_id
-    if services.repairs.agent_of(caller.tenant, conversation) != agent_id:
+    if services.repairs.agent_of(conversation) != agent_id:
         raise NotFound(f"Conversation not found with id='['{conversation_id}']' for agent '{agent_id}'.")
-    return reply(services.repairs.repair(caller.tenant, conversation))
+    return reply(services.repairs.repair(conversation))

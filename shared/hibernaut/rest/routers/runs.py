@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from hibernaut.rest.dependencies import TheCaller, TheServices
+from hibernaut.rest.dependencies import TheServices
 from hibernaut.rest.json_responses import plain, replies, reply, sought
 from hibernaut.rest.lazy_routes import LateRoute
 from hibernaut.rest.queries import PartListQuery, RunListQuery, RunStepListQuery, RunTraceQuery
@@ -18,55 +18,55 @@ router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=LateRoute)
 
 
 @router.get("", response_model=list[Run])
-def list_runs(services: TheServices, caller: TheCaller, query: RunListQuery) -> Response:
+def list_runs(services: TheServices, query: RunListQuery) -> Response:
     """A page of runs; cursors follow the order asked for."""
-    return sought(services.runs.page(caller.tenant, query.query()))
+    return sought(services.runs.page(query.query()))
 
 
 @router.get("/active", response_model=list[Run], deprecated=True)
-def list_active_runs(services: TheServices, caller: TheCaller, query: RunListQuery) -> Response:
+def list_active_runs(services: TheServices, query: RunListQuery) -> Response:
     """The runs that have not ended."""
-    return sought(services.runs.page(caller.tenant, query.model_copy(update={"active": True}).query()))
+    return sought(services.runs.page(query.model_copy(update={"active": True}).query()))
 
 
 @router.get("/{run_id}", response_model=Run)
-def retrieve_run(services: TheServices, caller: TheCaller, run_id: str) -> Response:
+def retrieve_run(services: TheServices, run_id: str) -> Response:
     """One run."""
-    return reply(services.runs.get(caller.tenant, run_id))
+    return reply(services.runs.get(run_id))
 
 
 @router.get("/{run_id}/messages", response_model=list[LettaMessage])
-def list_run_messages(services: TheServices, caller: TheCaller, run_id: str, query: PartListQuery) -> Response:
+def list_run_messages(services: TheServices, run_id: str, query: PartListQuery) -> Response:
     """What was said in the run, its input included."""
-    return replies(services.runs.messages(caller.tenant, run_id, query.query()))
+    return replies(services.runs.messages(run_id, query.query()))
 
 
 @router.get("/{run_id}/steps", response_model=list[Step])
-def list_run_steps(services: TheServices, caller: TheCaller, run_id: str, query: RunStepListQuery) -> Response:
+def list_run_steps(services: TheServices, run_id: str, query: RunStepListQuery) -> Response:
     """The steps of the run."""
-    return replies(services.runs.steps(caller.tenant, run_id, query.page()))
+    return replies(services.runs.steps(run_id, query.page()))
 
 
 @router.get("/{run_id}/usage", response_model=RunUsage)
-def retrieve_run_usage(services: TheServices, caller: TheCaller, run_id: str) -> Response:
+def retrieve_run_usage(services: TheServices, run_id: str) -> Response:
     """The tokens of all its steps, and of its summaries."""
-    return reply(services.runs.usage(caller.tenant, run_id))
+    return reply(services.runs.usage(run_id))
 
 
 @router.get("/{run_id}/metrics", response_model=RunMetrics)
-def retrieve_run_metrics(services: TheServices, caller: TheCaller, run_id: str) -> Response:
+def retrieve_run_metrics(services: TheServices, run_id: str) -> Response:
     """Its times, its number of steps, and the tools it used."""
-    return reply(services.runs.metrics(caller.tenant, run_id))
+    return reply(services.runs.metrics(run_id))
 
 
 @router.get("/{run_id}/trace", response_model=list[Span])
-def retrieve_run_trace(services: TheServices, caller: TheCaller, run_id: str, query: RunTraceQuery) -> Response:
+def retrieve_run_trace(services: TheServices, run_id: str, query: RunTraceQuery) -> Response:
     """What the run did and how long each part took, as spans."""
-    return replies(services.runs.trace(caller.tenant, run_id, query.limit))
+    return replies(services.runs.trace(run_id, query.limit))
 
 
 @router.delete("/{run_id}")
-def delete_run(services: TheServices, caller: TheCaller, run_id: str) -> Response:
+def delete_run(services: TheServices, run_id: str) -> Response:
     """Take away a run that is over, with its steps and events; its messages stay in the log."""
-    services.runs.delete(caller.tenant, run_id)
+    services.runs.delete(run_id)
     return plain(None)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from hibernaut.rest.dependencies import TheCaller, TheServices
+from hibernaut.rest.dependencies import TheServices
 from hibernaut.rest.json_responses import replies, reply
 from hibernaut.rest.lazy_routes import LateRoute
 from hibernaut.schemas.ids import AgentId
@@ -31,30 +31,30 @@ ArchivalSearchQuery = Annotated[ArchivalSearch, Query()]
 
 
 @router.get("/agents/{agent_id}/archival-memory/search", response_model=ArchivalHits)
-def search_agent_passages(services: TheServices, caller: TheCaller, agent_id: AgentId, query: ArchivalSearchQuery) -> Response:
+def search_agent_passages(services: TheServices, agent_id: AgentId, query: ArchivalSearchQuery) -> Response:
     """What of an agent's archival memory answers a query, the best first."""
-    found = services.searches.of_agent(caller.tenant, agent_id, query)
+    found = services.searches.of_agent(agent_id, query)
     return _marked(reply(found), found.search)
 
 
 @router.post("/passages/search", response_model=list[PassageHit])
-def search_passages(services: TheServices, caller: TheCaller, request: PassageSearch) -> Response:
+def search_passages(services: TheServices, request: PassageSearch) -> Response:
     """Passages of an agent, of an archive, or of all archives; without a query the newest."""
-    hits, standing = services.searches.passages(caller.tenant, request)
+    hits, standing = services.searches.passages(request)
     return _marked(replies(hits), standing)
 
 
 @router.post("/messages/search", response_model=list[MessageHit])
-def search_messages(services: TheServices, caller: TheCaller, request: MessageSearch) -> Response:
+def search_messages(services: TheServices, request: MessageSearch) -> Response:
     """What was said, in all conversations or in one."""
-    hits, standing = services.searches.messages(caller.tenant, request)
+    hits, standing = services.searches.messages(request)
     return _marked(replies(hits), standing)
 
 
 @router.post("/agents/messages/search", response_model=list[AgentMessageHit])
-def search_agents_messages(services: TheServices, caller: TheCaller, request: AgentMessageSearch) -> Response:
+def search_agents_messages(services: TheServices, request: AgentMessageSearch) -> Response:
     """The same with the rows as they stand in the log."""
-    hits, standing = services.searches.agents_messages(caller.tenant, request)
+    hits, standing = services.searches.agents_messages(request)
     return _marked(replies(hits), standing)
 
 

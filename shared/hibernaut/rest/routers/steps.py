@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from hibernaut.rest.dependencies import TheCaller, TheServices
+from hibernaut.rest.dependencies import TheServices
 from hibernaut.rest.json_responses import plain, replies, reply, sought
 from hibernaut.rest.lazy_routes import LateRoute
 from hibernaut.rest.queries import PartListQuery, StepListQuery
@@ -18,38 +18,38 @@ telemetry = APIRouter(prefix="/v1/telemetry", tags=["steps"], route_class=LateRo
 
 
 @router.get("", response_model=list[Step])
-def list_steps(services: TheServices, caller: TheCaller, query: StepListQuery) -> Response:
+def list_steps(services: TheServices, query: StepListQuery) -> Response:
     """A page of the steps of all runs."""
-    return sought(services.steps.page(caller.tenant, query.query()))
+    return sought(services.steps.page(query.query()))
 
 
 @router.get("/{step_id}", response_model=Step)
-def retrieve_step(services: TheServices, caller: TheCaller, step_id: StepId) -> Response:
+def retrieve_step(services: TheServices, step_id: StepId) -> Response:
     """One step."""
-    return reply(services.steps.get(caller.tenant, step_id))
+    return reply(services.steps.get(step_id))
 
 
 @router.get("/{step_id}/metrics", response_model=StepMetrics)
-def retrieve_step_metrics(services: TheServices, caller: TheCaller, step_id: StepId) -> Response:
+def retrieve_step_metrics(services: TheServices, step_id: StepId) -> Response:
     """Its times in nanoseconds."""
-    return reply(services.steps.metrics(caller.tenant, step_id))
+    return reply(services.steps.metrics(step_id))
 
 
 @telemetry.get("/{step_id}", response_model=ProviderTrace | None, deprecated=True)
 @router.get("/{step_id}/trace", response_model=ProviderTrace | None)
-def retrieve_step_trace(services: TheServices, caller: TheCaller, step_id: StepId) -> Response:
+def retrieve_step_trace(services: TheServices, step_id: StepId) -> Response:
     """What the step sent to its provider and received; null where traces are off, or after a day."""
-    found = services.steps.trace(caller.tenant, step_id)
+    found = services.steps.trace(step_id)
     return plain(None) if found is None else reply(found)
 
 
 @router.get("/{step_id}/messages", response_model=list[LettaMessage])
-def list_step_messages(services: TheServices, caller: TheCaller, step_id: StepId, query: PartListQuery) -> Response:
+def list_step_messages(services: TheServices, step_id: StepId, query: PartListQuery) -> Response:
     """What the step added to the log."""
-    return replies(services.steps.messages(caller.tenant, step_id, query.query()))
+    return replies(services.steps.messages(step_id, query.query()))
 
 
 @router.patch("/{step_id}/feedback", response_model=Step)
-def modify_step_feedback(services: TheServices, caller: TheCaller, step_id: StepId, body: ModifyFeedback) -> Response:
+def modify_step_feedback(services: TheServices, step_id: StepId, body: ModifyFeedback) -> Response:
     """Praise or blame; null takes it back."""
-    return reply(services.steps.change_feedback(caller.tenant, step_id, body))
+    return reply(services.steps.change_feedback(step_id, body))

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Response
 
 from hibernaut.rest import run_responses
-from hibernaut.rest.dependencies import TheCaller, TheLanes, TheServices
+from hibernaut.rest.dependencies import TheLanes, TheServices
 from hibernaut.rest.lazy_routes import LateRoute
 from hibernaut.schemas.send import RetrieveStreamRequest
 
@@ -18,9 +18,8 @@ router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=LateRoute)
 async def retrieve_run_stream(
     services: TheServices,
     lanes: TheLanes,
-    caller: TheCaller,
     run_id: str,
     body: Annotated[RetrieveStreamRequest, Body(default_factory=RetrieveStreamRequest)],
 ) -> Response:
     """What came after the event that the caller has seen last, and what still comes, as server-sent events."""
-    return await run_responses.resumed(services, lanes, caller.tenant, run_id, body)
+    return await run_responses.resumed(services, lanes, run_id, body)

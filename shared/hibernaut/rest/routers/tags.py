@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from hibernaut.rest.dependencies import TheCaller, TheServices
+from hibernaut.rest.dependencies import TheServices
 from hibernaut.rest.json_responses import plain
 from hibernaut.rest.lazy_routes import LateRoute
 from hibernaut.rest.record_queries import TagListQuery
@@ -13,7 +13,7 @@ router = APIRouter(prefix="/v1/tags", tags=["tags"], route_class=LateRoute)
 
 
 @router.get("", response_model=list[str])
-def list_tags(services: TheServices, caller: TheCaller, query: TagListQuery) -> Response:
+def list_tags(services: TheServices, query: TagListQuery) -> Response:
     """A page of the tags that agents bear."""
     text = query.name if query.name is not None else query.query_text
-    return plain(list(services.agents.tags(caller.tenant, text, query.page())))
+    return plain(list(services.agents.tags(text, query.page())))

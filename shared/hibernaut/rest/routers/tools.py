@@ -41,19 +41,19 @@ class GenerateSchema(Schema):
 @router.put("", response_model=Tool)
 def save_tool(services: TheServices, caller: TheCaller, request: ToolCreate) -> Response:
     """Make a tool, or change the one that has its name."""
-    return reply(services.tools.save(caller.tenant, request, user=caller.user_id))
+    return reply(services.tools.save(request, user=caller.user_id))
 
 
 @router.get("", response_model=list[Tool])
-def list_tools(services: TheServices, caller: TheCaller, query: ToolListQuery) -> Response:
+def list_tools(services: TheServices, query: ToolListQuery) -> Response:
     """A page of tools, the built-in ones included."""
-    return replies(services.tools.list(caller.tenant, query.filter(), query.page()))
+    return replies(services.tools.list(query.filter(), query.page()))
 
 
 @router.get("/count", response_model=int)
-def count_tools(services: TheServices, caller: TheCaller, query: ToolCountQuery) -> Response:
+def count_tools(services: TheServices, query: ToolCountQuery) -> Response:
     """How many tools there are."""
-    return plain(services.tools.count(caller.tenant, query.filter()))
+    return plain(services.tools.count(query.filter()))
 
 
 @router.post("/search")
@@ -65,15 +65,15 @@ def search_tools(request: SearchTools) -> Response:
 
 
 @router.post("/run", response_model=ToolReturnMessage)
-def run_tool_from_source(services: TheServices, caller: TheCaller, request: ToolRunFromSource) -> Response:
+def run_tool_from_source(services: TheServices, request: ToolRunFromSource) -> Response:
     """Run a source once; nothing is stored."""
-    return reply(services.tools.runs.run_source(caller.tenant, request))
+    return reply(services.tools.runs.run_source(request))
 
 
 @router.post("/add-base-tools", response_model=list[Tool])
-def add_base_tools(services: TheServices, caller: TheCaller) -> Response:
+def add_base_tools(services: TheServices) -> Response:
     """The built-in tools, which are always there."""
-    return replies(services.tools.builtin(caller.tenant))
+    return replies(services.tools.builtin())
 
 
 @router.post("/generate-schema", response_model=JsonObject)
@@ -85,19 +85,19 @@ def generate_schema(request: GenerateSchema) -> Response:
 
 
 @router.get("/{tool_id}", response_model=Tool)
-def retrieve_tool(services: TheServices, caller: TheCaller, tool_id: ToolId) -> Response:
+def retrieve_tool(services: TheServices, tool_id: ToolId) -> Response:
     """One tool."""
-    return reply(services.tools.retrieve(caller.tenant, tool_id))
+    return reply(services.tools.retrieve(tool_id))
 
 
 @router.patch("/{tool_id}", response_model=Tool)
 def update_tool(services: TheServices, caller: TheCaller, tool_id: ToolId, request: ToolUpdate) -> Response:
     """Change what the request names; null changes nothing."""
-    return reply(services.tools.update(caller.tenant, tool_id, request, user=caller.user_id))
+    return reply(services.tools.update(tool_id, request, user=caller.user_id))
 
 
 @router.delete("/{tool_id}")
-def delete_tool(services: TheServices, caller: TheCaller, tool_id: ToolId) -> Response:
+def delete_tool(services: TheServices, tool_id: ToolId) -> Response:
     """Delete the tool; all agents lose it."""
-    services.tools.delete(caller.tenant, tool_id)
+    services.tools.delete(tool_id)
     return plain(None)

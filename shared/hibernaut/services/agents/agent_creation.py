@@ -65,53 +65,53 @@ class AgentCreation:
         self._models = models
         self._prompts = prompts
 
-    def create(self, tenant: str, request: CreateAgentRequest, *, user: str | None = None) -> StoredAgent:
+    def create(self, request: CreateAgentRequest, *, user: str | None = None) -> StoredAgent:
         """Raises: InvalidArgument, NotFound (a block, tool, folder or handle), Conflict (two blocks with one label)."""
-        return self._records.until_settled(lambda: self._create(tenant, request, user))
+        return self._records.until_settled(lambda: self._create(request, user))
 
-    def _create(self, tenant: str, request: CreateAgentRequest, user: str | None) -> StoredAgent:
+    def _create(self, request: CreateAgentRequest, user: str | None) -> StoredAgent:
         now = self._records.clock.now()
-        parts = self._parts(tenant, request, now)
+        parts = self._parts(request, now)
         agent = self._agent(request, parts, user, now)
         token = self._records.ids.token()
-        head, rows = self._conversation(tenant, agent, parts, request)
+        head, rows = self._conversation(agent, parts, request)
         self._records.write(
-            [*self._children(tenant, agent, parts, token), *self._rows(tenant, rows)],
+            [*self._children(agent, parts, token), *self._rows(rows)],
             [
-                *self._records.agents.create(tenant, agent, token),
-                self._records.conversations.create_head(tenant, head, token),
-                *self._records.conversations.pointed(tenant, head, rows),
+                *self._records.agents.create(agent, token),
+                self._records.conversations.create_head(head, token),
+                *self._records.conversations.pointed(head, rows),
             ],
             token,
         )
-        self._records.conversations.keep(tenant, LoadedConversation(head, tuple(rows)))
+        self._records.conversations.keep(LoadedConversation(head, tuple(rows)))
         return agent
 
-    def _parts(self, tenant: str, request: CreateAgentRequest, now: datetime) -> _Parts:
+    def _parts(self, request: CreateAgentRequest, now: datetime) -> _Parts:
         folders = wanted_folders(request.folder_ids, request.source_ids) or []
         new = [new_block(self._records.ids.new("block"), block, now) for block in request.memory_blocks or ()]
-        given = [self._records.block(tenant, block_id) for block_id in dict.fromkeys(request.block_ids or ())]
+        given = [self._records.block(block_id) for block_id in dict.fromkeys(request.block_ids or ())]
         blocks = [*new, *given]
         refuse_equal_labels(blocks)
         return _Parts(
             new,
             blocks,
-            self._tools(tenant, request, FILE_TOOLS if folders else ()),
-            [self._records.folder(tenant, folder_id).id for folder_id in folders],
+            self._tools(request, FILE_TOOLS if folders else ()),
+            [self._records.folder(folder_id).id for folder_id in folders],
         )
 
-    def _tools(self, tenant: str, request: CreateAgentRequest, more: Sequence[str]) -> list[StoredTool]:
+    def _tools(self, request: CreateAgentRequest, more: Sequence[str]) -> list[StoredTool]:
         names = [*(request.tools or ()), *more]
         optional: list[str] = []
         if request.include_base_tools:
             names = [*agent_types.base_tools(request.agent_type, bool(request.enable_sleeptime)), *names]
         if request.include_multi_agent_tools:
             optional = list(MULTI_AGENT_TOOLS)
-        named = self._records.tools.by_name(tenant, [*names, *optional])
+        named = self._records.tools.by_name([*names, *optional])
         missing = [name for name in names if name not in named]
         if missing:
             raise InvalidArgument(f"INVALID_ARGUMENT: Tools not found by name: {missing}")
-        given = [self._records.tool(tenant, tool_id) for tool_id in request.tool_ids or ()]
+        given = [self._records.tool(tool_id) for tool_id in request.tool_ids or ()]
         return list({tool.id: tool for tool in (*named.values(), *given)}.values())
 
     def _agent(self, request: CreateAgentRequest, parts: _Parts, user: str | None, now: datetime) -> StoredAgent:
@@ -160,9 +160,7 @@ class AgentCreation:
             secrets=new_secrets(self._records, agent_id, secrets or {}, [], now),
         )
 
-    def _conversation(
-        self, tenant: str, agent: StoredAgent, parts: _Parts, request: CreateAgentRequest
-    ) -> tuple[Head, list[Message]]:
+    def _conversation(self, agent: StoredAgent, parts: _Parts, request: CreateAgentRequest) -> tuple[Head, list[Message]]:
         """The head and the first rows: the system message, and what the agent starts with."""
         system_id = self._records.ids.new("message")
         opening = opening_of(self._records, agent, system_id)
@@ -180,28 +178,28 @@ class AgentCreation:
             messages=1 + len(said),
             created_at=agent.created_at,
         )
-        compiled = self._prompts.compiled(tenant, agent, head, blocks=parts.blocks, in_window=head.messages)
+        compiled = self._prompts.compiled(agent, head, blocks=parts.blocks, in_window=head.messages)
         system = system_row(system_id, agent, compiled.text, agent.created_at)
         return head.model_copy(update={"compiled": compiled.source}), [system, *said]
 
-    def _children(self, tenant: str, agent: StoredAgent, parts: _Parts, token: str) -> Iterator[Change]:
+    def _children(self, agent: StoredAgent, parts: _Parts, token: str) -> Iterator[Change]:
         created = {block.id for block in parts.new_blocks}
         for block in parts.blocks:
             if block.id in created:
-                yield from self._records.blocks.create(tenant, block, token)
+                yield from self._records.blocks.create(block, token)
             else:
-                yield self._records.blocks.there(tenant, block.id)
-            yield self._records.blocks.attach(tenant, block.id, agent.id)
+                yield self._records.blocks.there(block.id)
+            yield self._records.blocks.attach(block.id, agent.id)
         for tool in parts.tools:
-            yield from self._records.tools.there(tenant, tool.id)
-            yield from self._records.tools.attach(tenant, tool.id, agent.id)
-        yield from folder_links(self._records, tenant, agent.id, (), parts.folder_ids)
+            yield from self._records.tools.there(tool.id)
+            yield from self._records.tools.attach(tool.id, agent.id)
+        yield from folder_links(self._records, agent.id, (), parts.folder_ids)
         if parts.folder_ids:
-            yield from filled_desk(self._records, tenant, (), agent)
+            yield from filled_desk(self._records, (), agent)
 
-    def _rows(self, tenant: str, rows: Sequence[Message]) -> Iterator[Change]:
+    def _rows(self, rows: Sequence[Message]) -> Iterator[Change]:
         for row in rows:
-            yield self._records.conversations.put_message(tenant, row.agent_id, row)
+            yield self._records.conversations.put_message(row.agent_id, row)
 
 
 def _rules(request: CreateAgentRequest, tools: Sequence[StoredTool], model: str) -> list[ToolRule]:

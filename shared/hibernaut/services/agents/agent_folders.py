@@ -31,20 +31,20 @@ def tools_with(tool_ids: Sequence[str], folder_ids: Sequence[str]) -> list[str]:
     return [*tool_ids, *(tool_id for tool_id in ours if tool_id not in tool_ids)]
 
 
-def folder_links(records: Records, tenant: str, agent_id: str, before: Sequence[str], after: Sequence[str]) -> list[Change]:
+def folder_links(records: Records, agent_id: str, before: Sequence[str], after: Sequence[str]) -> list[Change]:
     """The link rows between two lists of folders of one agent; what is newly attached must exist."""
     fresh = [folder_id for folder_id in after if folder_id not in before]
     lost = [folder_id for folder_id in before if folder_id not in after]
-    there = [records.folders.there(tenant, folder_id) for folder_id in fresh]
-    links = [records.folders.attach(tenant, folder_id, agent_id) for folder_id in fresh]
-    return [*there, *links, *(records.folders.detach(tenant, folder_id, agent_id) for folder_id in lost)]
+    there = [records.folders.there(folder_id) for folder_id in fresh]
+    links = [records.folders.attach(folder_id, agent_id) for folder_id in fresh]
+    return [*there, *links, *(records.folders.detach(folder_id, agent_id) for folder_id in lost)]
 
 
-def filled_desk(records: Records, tenant: str, before: Sequence[str], after: StoredAgent) -> list[Change]:
+def filled_desk(records: Records, before: Sequence[str], after: StoredAgent) -> list[Change]:
     """The change that opens the files of folders that the agent did not have `before`, as far as they fit."""
-    desk = records.files.desk(tenant, after.id)
-    rows = {folder_id: records.files.rows(tenant, folder_id) for folder_id in after.source_ids}
+    desk = records.files.desk(after.id)
+    rows = {folder_id: records.files.rows(folder_id) for folder_id in after.source_ids}
     there = {row.file_id for listed in rows.values() for row in listed}
     fresh = [row.file_id for folder_id in after.source_ids if folder_id not in before for row in rows[folder_id] if row.readable]
     full = file_views.filled(desk, fresh, most=limits_of(after)[0], there=there, now=records.clock.now())
-    return [] if full == desk else [records.files.put_desk(tenant, after.id, desk, full, records.ids.token())]
+    return [] if full == desk else [records.files.put_desk(after.id, desk, full, records.ids.token())]

@@ -68,43 +68,43 @@ class AgentStates:
         self._records = records
         self._files = files
 
-    def of_one(self, tenant: str, agent: StoredAgent, shown: frozenset[str] = LOADED) -> AgentState:
-        return self.of(tenant, [agent], shown)[0]
+    def of_one(self, agent: StoredAgent, shown: frozenset[str] = LOADED) -> AgentState:
+        return self.of([agent], shown)[0]
 
-    def of(self, tenant: str, agents: Sequence[StoredAgent], shown: frozenset[str] = LOADED) -> list[AgentState]:
+    def of(self, agents: Sequence[StoredAgent], shown: frozenset[str] = LOADED) -> list[AgentState]:
         """One state for each agent, in their order."""
-        found = self._find(tenant, agents, shown)
-        return [self._state(tenant, agent, found, shown) for agent in agents]
+        found = self._find(agents, shown)
+        return [self._state(agent, found, shown) for agent in agents]
 
-    def _find(self, tenant: str, agents: Sequence[StoredAgent], shown: frozenset[str]) -> _AgentRelations:
+    def _find(self, agents: Sequence[StoredAgent], shown: frozenset[str]) -> _AgentRelations:
         ids = [agent.id for agent in agents]
         block_ids = _each(agent.block_ids for agent in agents) if "blocks" in shown else []
         tool_ids = _each(agent.tool_ids for agent in agents) if "tools" in shown else []
         folder_ids = _each(agent.source_ids for agent in agents) if "sources" in shown else []
-        heads = self._records.conversations.heads(tenant, ids)
+        heads = self._records.conversations.heads(ids)
         return _AgentRelations(
-            rows=self._records.agents.rows_of(tenant, ids),
+            rows=self._records.agents.rows_of(ids),
             heads=heads,
-            blocks=self._records.blocks.get_many(tenant, block_ids),
-            tools=self._records.tools.get_many(tenant, tool_ids),
-            folders=self._records.folders.get_many(tenant, folder_ids),
-            asking=self._asking(tenant, heads) if "pending_approval" in shown else {},
-            files=self._files.blocks(tenant, agents) if "blocks" in shown else {},
+            blocks=self._records.blocks.get_many(block_ids),
+            tools=self._records.tools.get_many(tool_ids),
+            folders=self._records.folders.get_many(folder_ids),
+            asking=self._asking(heads) if "pending_approval" in shown else {},
+            files=self._files.blocks(agents) if "blocks" in shown else {},
         )
 
-    def _asking(self, tenant: str, heads: dict[str, Head]) -> dict[str, ApprovalRequestMessage]:
+    def _asking(self, heads: dict[str, Head]) -> dict[str, ApprovalRequestMessage]:
         """What agents wait for in their own conversations, by agent."""
         asked = {head.pending: head.id for head in heads.values() if head.pending}
-        found = self._records.approvals.get_many(tenant, list(asked)) if asked else {}
+        found = self._records.approvals.get_many(list(asked)) if asked else {}
         requests: dict[str, ApprovalRequestMessage] = {}
         for run_id, record in found.items():
-            row = self._records.conversations.message(tenant, asked[run_id], record.request_id)
+            row = self._records.conversations.message(asked[run_id], record.request_id)
             for shown in render(row, Rendering()) if row is not None and record.consumed_by is None else ():
                 if isinstance(shown, ApprovalRequestMessage):
                     requests[asked[run_id]] = shown
         return requests
 
-    def _state(self, tenant: str, agent: StoredAgent, found: _AgentRelations, shown: frozenset[str]) -> AgentState:
+    def _state(self, agent: StoredAgent, found: _AgentRelations, shown: frozenset[str]) -> AgentState:
         head = found.heads.get(agent.id)
         blocks: list[Block] = [found.blocks[block_id] for block_id in agent.block_ids if block_id in found.blocks]
         secrets = _secrets(agent, shown)
@@ -114,7 +114,7 @@ class AgentStates:
         return AgentState.model_construct(
             **{
                 **fields,
-                "message_ids": self._records.window_ids.of(tenant, head) if head else [],
+                "message_ids": self._records.window_ids.of(head) if head else [],
                 "model": handle_of(agent.llm_config),
                 "embedding": agent.embedding_config.handle if agent.embedding_config else None,
                 "compaction_settings": with_prompt(agent.compaction_settings),

@@ -53,22 +53,22 @@ class AgentUpdates:
         self._models = models
         self._windows = windows
 
-    def update(self, tenant: str, agent_id: str, request: UpdateAgent, *, user: str | None = None) -> StoredAgent:
+    def update(self, agent_id: str, request: UpdateAgent, *, user: str | None = None) -> StoredAgent:
         """Apply what is not null; lists replace. Raises: NotFound, InvalidArgument, Conflict (labels), Busy (a window under a run)."""
 
         def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
-            changes = self._changes(tenant, agent, request)
+            changes = self._changes(agent, request)
             after = agent.model_copy(update=changes)
             after.tool_rules = each_once(after.tool_rules or [])
             tool_rules.check(after.tool_rules, after.llm_config.model)
-            beside = [*self._links(tenant, agent, after), *self._desk(tenant, agent, after)]
+            beside = [*self._links(agent, after), *self._desk(agent, after)]
             if request.message_ids is not None:
-                beside += self._windows.set_window(tenant, agent, request.message_ids)
+                beside += self._windows.set_window(agent, request.message_ids)
             return after, beside
 
-        return self._records.change_agent(tenant, agent_id, decide, user)
+        return self._records.change_agent(agent_id, decide, user)
 
-    def _changes(self, tenant: str, agent: StoredAgent, request: UpdateAgent) -> JsonObject:
+    def _changes(self, agent: StoredAgent, request: UpdateAgent) -> JsonObject:
         if request.name is not None:
             check_name(request.name)
         checked_files_open(request.max_files_open)
@@ -83,7 +83,7 @@ class AgentUpdates:
         secrets = request.secrets if request.secrets is not None else request.tool_exec_environment_variables
         if secrets is not None:
             changes["secrets"] = new_secrets(self._records, agent.id, secrets, agent.secrets, self._records.clock.now())
-        return changes | self._model(agent, request) | self._attached(tenant, agent, request, changes)
+        return changes | self._model(agent, request) | self._attached(agent, request, changes)
 
     def _model(self, agent: StoredAgent, request: UpdateAgent) -> JsonObject:
         model = changed_model(agent, request, self._models)
@@ -98,106 +98,106 @@ class AgentUpdates:
             changes["embedding_config"] = request.embedding_config
         return changes
 
-    def _attached(self, tenant: str, agent: StoredAgent, request: UpdateAgent, changes: JsonObject) -> JsonObject:
+    def _attached(self, agent: StoredAgent, request: UpdateAgent, changes: JsonObject) -> JsonObject:
         attached: JsonObject = {}
         if request.block_ids is not None:
-            blocks = [self._records.block(tenant, block_id) for block_id in dict.fromkeys(request.block_ids)]
+            blocks = [self._records.block(block_id) for block_id in dict.fromkeys(request.block_ids)]
             refuse_equal_labels(blocks)
             attached["block_ids"] = [block.id for block in blocks]
         if request.tool_ids is not None:
-            tools = [self._records.tool(tenant, tool_id) for tool_id in dict.fromkeys(request.tool_ids)]
+            tools = [self._records.tool(tool_id) for tool_id in dict.fromkeys(request.tool_ids)]
             attached["tool_ids"] = [tool.id for tool in tools]
             rules: list[ToolRule] = changes.get("tool_rules") or agent.tool_rules or []
             fresh = [tool for tool in tools if tool.id not in agent.tool_ids]
             attached["tool_rules"] = [*rules, *approval_rules(fresh, rules)]
         folders = wanted_folders(request.folder_ids, request.source_ids)
         if folders is not None:
-            attached["source_ids"] = [self._records.folder(tenant, folder_id).id for folder_id in folders]
+            attached["source_ids"] = [self._records.folder(folder_id).id for folder_id in folders]
             attached["tool_ids"] = tools_with(attached.get("tool_ids", agent.tool_ids), folders)
         return attached
 
-    def attach_block(self, tenant: str, agent_id: str, block_id: str, *, user: str | None = None) -> StoredAgent:
+    def attach_block(self, agent_id: str, block_id: str, *, user: str | None = None) -> StoredAgent:
         """Attaching what is attached changes nothing. Raises: NotFound, Conflict where another block has the label."""
 
         def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
-            block = self._records.block(tenant, block_id)
+            block = self._records.block(block_id)
             if block_id in agent.block_ids:
                 return agent, []
-            refuse_equal_labels([*self._records.blocks_of(tenant, agent), block])
-            return self._with(tenant, agent, {"block_ids": [*agent.block_ids, block_id]})
+            refuse_equal_labels([*self._records.blocks_of(agent), block])
+            return self._with(agent, {"block_ids": [*agent.block_ids, block_id]})
 
-        return self._records.change_agent(tenant, agent_id, decide, user)
+        return self._records.change_agent(agent_id, decide, user)
 
-    def detach_block(self, tenant: str, agent_id: str, block_id: str, *, user: str | None = None) -> StoredAgent:
+    def detach_block(self, agent_id: str, block_id: str, *, user: str | None = None) -> StoredAgent:
         """The block itself stays. Raises: NotFound, also where it is not attached."""
 
         def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
             if block_id not in agent.block_ids:
                 raise NotFound(f"Block with id '{block_id}' is not attached to agent '{agent_id}'")
-            return self._with(tenant, agent, {"block_ids": [one for one in agent.block_ids if one != block_id]})
+            return self._with(agent, {"block_ids": [one for one in agent.block_ids if one != block_id]})
 
-        return self._records.change_agent(tenant, agent_id, decide, user)
+        return self._records.change_agent(agent_id, decide, user)
 
-    def attach_tool(self, tenant: str, agent_id: str, tool_id: str, *, user: str | None = None) -> StoredAgent:
+    def attach_tool(self, agent_id: str, tool_id: str, *, user: str | None = None) -> StoredAgent:
         """A tool that always needs approval brings its rule. Raises: NotFound."""
 
         def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
-            tool = self._records.tool(tenant, tool_id)
+            tool = self._records.tool(tool_id)
             if tool_id in agent.tool_ids:
                 return agent, []
             rules = agent.tool_rules or []
             rules = [*rules, *approval_rules([tool], rules)]
-            return self._with(tenant, agent, {"tool_ids": [*agent.tool_ids, tool_id], "tool_rules": rules})
+            return self._with(agent, {"tool_ids": [*agent.tool_ids, tool_id], "tool_rules": rules})
 
-        return self._records.change_agent(tenant, agent_id, decide, user)
+        return self._records.change_agent(agent_id, decide, user)
 
-    def detach_tool(self, tenant: str, agent_id: str, tool_id: str, *, user: str | None = None) -> StoredAgent:
+    def detach_tool(self, agent_id: str, tool_id: str, *, user: str | None = None) -> StoredAgent:
         """Detaching what is not attached changes nothing; the rules that name the tool stay. Raises: NotFound."""
 
         def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
             if tool_id not in agent.tool_ids:
                 return agent, []
-            return self._with(tenant, agent, {"tool_ids": [one for one in agent.tool_ids if one != tool_id]})
+            return self._with(agent, {"tool_ids": [one for one in agent.tool_ids if one != tool_id]})
 
-        return self._records.change_agent(tenant, agent_id, decide, user)
+        return self._records.change_agent(agent_id, decide, user)
 
-    def attach_folder(self, tenant: str, agent_id: str, folder_id: str, *, user: str | None = None) -> StoredAgent:
+    def attach_folder(self, agent_id: str, folder_id: str, *, user: str | None = None) -> StoredAgent:
         """Its files are opened as far as they fit, and the file tools come with it. Raises: NotFound."""
 
         def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
-            self._records.folder(tenant, folder_id)
+            self._records.folder(folder_id)
             if folder_id in agent.source_ids:
                 return agent, []
-            return self._with_folders(tenant, agent, [*agent.source_ids, folder_id])
+            return self._with_folders(agent, [*agent.source_ids, folder_id])
 
-        return self._records.change_agent(tenant, agent_id, decide, user)
+        return self._records.change_agent(agent_id, decide, user)
 
-    def detach_folder(self, tenant: str, agent_id: str, folder_id: str, *, user: str | None = None) -> StoredAgent:
+    def detach_folder(self, agent_id: str, folder_id: str, *, user: str | None = None) -> StoredAgent:
         """With the last folder the file tools go. Detaching what is not attached changes nothing. Raises: NotFound."""
-        self._records.folder(tenant, folder_id)
+        self._records.folder(folder_id)
 
         def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
             if folder_id not in agent.source_ids:
                 return agent, []
-            return self._with_folders(tenant, agent, [one for one in agent.source_ids if one != folder_id])
+            return self._with_folders(agent, [one for one in agent.source_ids if one != folder_id])
 
-        return self._records.change_agent(tenant, agent_id, decide, user)
+        return self._records.change_agent(agent_id, decide, user)
 
-    def lose_folder(self, tenant: str, agent_id: str, folder_id: str) -> None:
+    def lose_folder(self, agent_id: str, folder_id: str) -> None:
         """The agent loses a folder that is being deleted; nothing happens where the agent is gone too."""
-        if self._records.agents.get(tenant, agent_id) is not None:
-            self.detach_folder(tenant, agent_id, folder_id)
-        self._records.writer.write(self._records.folders.detach(tenant, folder_id, agent_id))
+        if self._records.agents.get(agent_id) is not None:
+            self.detach_folder(agent_id, folder_id)
+        self._records.writer.write(self._records.folders.detach(folder_id, agent_id))
 
-    def _with_folders(self, tenant: str, agent: StoredAgent, folder_ids: list[str]) -> tuple[StoredAgent, list[Change]]:
+    def _with_folders(self, agent: StoredAgent, folder_ids: list[str]) -> tuple[StoredAgent, list[Change]]:
         changes: JsonObject = {"source_ids": folder_ids, "tool_ids": tools_with(agent.tool_ids, folder_ids)}
-        after, beside = self._with(tenant, agent, changes)
-        return after, [*beside, *self._desk(tenant, agent, after)]
+        after, beside = self._with(agent, changes)
+        return after, [*beside, *self._desk(agent, after)]
 
-    def _desk(self, tenant: str, before: StoredAgent, after: StoredAgent) -> list[Change]:
-        return filled_desk(self._records, tenant, before.source_ids, after) if after.source_ids != before.source_ids else []
+    def _desk(self, before: StoredAgent, after: StoredAgent) -> list[Change]:
+        return filled_desk(self._records, before.source_ids, after) if after.source_ids != before.source_ids else []
 
-    def set_approval(self, tenant: str, agent_id: str, tool_name: str, *, required: bool, user: str | None = None) -> StoredAgent:
+    def set_approval(self, agent_id: str, tool_name: str, *, required: bool, user: str | None = None) -> StoredAgent:
         """Add or remove the rule that a person approves each call of the tool. Raises: NotFound."""
 
         def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
@@ -208,26 +208,26 @@ class AgentUpdates:
             after = [*rules, RequiresApprovalToolRule(tool_name=tool_name)] if required else others
             return agent.model_copy(update={"tool_rules": after}), []
 
-        return self._records.change_agent(tenant, agent_id, decide, user)
+        return self._records.change_agent(agent_id, decide, user)
 
-    def _with(self, tenant: str, agent: StoredAgent, changes: JsonObject) -> tuple[StoredAgent, list[Change]]:
+    def _with(self, agent: StoredAgent, changes: JsonObject) -> tuple[StoredAgent, list[Change]]:
         after = agent.model_copy(update=changes)
-        return after, [*self._links(tenant, agent, after)]
+        return after, [*self._links(agent, after)]
 
-    def _links(self, tenant: str, before: StoredAgent, after: StoredAgent) -> Iterator[Change]:
+    def _links(self, before: StoredAgent, after: StoredAgent) -> Iterator[Change]:
         """The link rows between two states of one agent; what is newly attached must exist."""
         blocks, tools = self._records.blocks, self._records.tools
         for block_id in _more(after.block_ids, before.block_ids):
-            yield blocks.there(tenant, block_id)
-            yield blocks.attach(tenant, block_id, after.id)
+            yield blocks.there(block_id)
+            yield blocks.attach(block_id, after.id)
         for block_id in _more(before.block_ids, after.block_ids):
-            yield blocks.detach(tenant, block_id, after.id)
+            yield blocks.detach(block_id, after.id)
         for tool_id in _more(after.tool_ids, before.tool_ids):
-            yield from tools.there(tenant, tool_id)
-            yield from tools.attach(tenant, tool_id, after.id)
+            yield from tools.there(tool_id)
+            yield from tools.attach(tool_id, after.id)
         for tool_id in _more(before.tool_ids, after.tool_ids):
-            yield from tools.detach(tenant, tool_id, after.id)
-        yield from folder_links(self._records, tenant, after.id, before.source_ids, after.source_ids)
+            yield from tools.detach(tool_id, after.id)
+        yield from folder_links(self._records, after.id, before.source_ids, after.source_ids)
 
 
 def _more(these: Sequence[str], those: Sequence[str]) -> list[str]:

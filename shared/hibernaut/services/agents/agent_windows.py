@@ -29,16 +29,16 @@ class AgentWindows:
         self._records = records
         self._prompts = prompts
 
-    def reset(self, tenant: str, agent_id: str, *, opening: bool = False) -> StoredAgent:
+    def reset(self, agent_id: str, *, opening: bool = False) -> StoredAgent:
         """A fresh system message alone, with `opening` the first messages of the agent's type too. What was said stays in the log.
 
         Raises: NotFound, Busy.
         """
-        return self._records.until_settled(lambda: self._reset(tenant, agent_id, opening))
+        return self._records.until_settled(lambda: self._reset(agent_id, opening))
 
-    def _reset(self, tenant: str, agent_id: str, opening: bool) -> StoredAgent:
+    def _reset(self, agent_id: str, opening: bool) -> StoredAgent:
         records = self._records
-        agent, head = records.agent(tenant, agent_id), self._free(tenant, agent_id)
+        agent, head = records.agent(agent_id), self._free(agent_id)
         system_id, token = records.ids.new("message", after=head.last_message), records.ids.token()
         said = boot_sequence(opening_of(records, agent, system_id)) if opening and spec_of(agent.agent_type).boot_sequence else []
         after = head.model_copy(
@@ -50,26 +50,26 @@ class AgentWindows:
                 "messages": head.messages + len(said),
             }
         )
-        compiled = self._prompts.compiled(tenant, agent, after, in_window=1 + len(said))
+        compiled = self._prompts.compiled(agent, after, in_window=1 + len(said))
         after = after.model_copy(update={"compiled": compiled.source})
         rows = [system_row(system_id, agent, compiled.text, compiled.source.compiled_at), *said]
         records.writer.write(
-            records.conversations.change_head(tenant, head, after, token),
-            records.deletion.message(tenant, head.id, head.window.pinned[0]),
-            *records.conversations.put_rows(tenant, head, rows),
+            records.conversations.change_head(head, after, token),
+            records.deletion.message(head.id, head.window.pinned[0]),
+            *records.conversations.put_rows(head, rows),
             token=token,
         )
-        records.conversations.keep(tenant, LoadedConversation(after, tuple(rows)))
+        records.conversations.keep(LoadedConversation(after, tuple(rows)))
         return agent
 
-    def set_window(self, tenant: str, agent: StoredAgent, message_ids: Sequence[str]) -> list[Change]:
+    def set_window(self, agent: StoredAgent, message_ids: Sequence[str]) -> list[Change]:
         """The change that makes exactly these rows of the log the window. Raises: NotFound, InvalidArgument, Busy."""
-        head = self._free(tenant, agent.id)
+        head = self._free(agent.id)
         wanted = list(dict.fromkeys(message_ids))
         if not wanted:
             raise InvalidArgument("INVALID_ARGUMENT: message_ids must name at least the system message.")
         well_formed = [message_id for message_id in wanted if is_id(message_id, "message")]
-        found = self._records.conversations.messages(tenant, head.id, well_formed)
+        found = self._records.conversations.messages(head.id, well_formed)
         if missing := set(wanted) - {row.id for row in found}:
             raise NotFound(f"No message found with id '{min(missing)}' for agent '{agent.id}'.")
         if found[0].role != "system" or found[0].otid is not None:
@@ -78,32 +78,32 @@ class AgentWindows:
         compiled = head.compiled if wanted[0] == head.window.pinned[0] else None
         changes = {"window": explicit_window(wanted, head), "version": head.version + 1, "compiled": compiled}
         after = head.model_copy(update=changes)
-        return [self._records.conversations.change_head(tenant, head, after, self._records.ids.token())]
+        return [self._records.conversations.change_head(head, after, self._records.ids.token())]
 
-    def recompile(self, tenant: str, agent_id: str, *, update_time: bool = False, dry_run: bool = False) -> str:
+    def recompile(self, agent_id: str, *, update_time: bool = False, dry_run: bool = False) -> str:
         """The system message as memory is now, stored unless `dry_run`. Raises: NotFound."""
 
         def see() -> PromptSubject:
-            agent = self._records.agent(tenant, agent_id)
-            return PromptSubject(agent, self._prompts.blocks_of(tenant, agent))
+            agent = self._records.agent(agent_id)
+            return PromptSubject(agent, self._prompts.blocks_of(agent))
 
         recompiling = Recompilation(self._records, self._prompts)
-        return recompiling.recompile(tenant, agent_id, see, update_time=update_time, dry_run=dry_run)
+        return recompiling.recompile(agent_id, see, update_time=update_time, dry_run=dry_run)
 
-    def overview(self, tenant: str, agent_id: str) -> ContextWindowOverview:
+    def overview(self, agent_id: str) -> ContextWindowOverview:
         """How the context window is filled. Raises: NotFound."""
-        agent, loaded = self._records.agent(tenant, agent_id), self._loaded(tenant, agent_id)
-        return WindowOverviews(self._records, self._prompts).of(tenant, agent, loaded)
+        agent, loaded = self._records.agent(agent_id), self._loaded(agent_id)
+        return WindowOverviews(self._records, self._prompts).of(agent, loaded)
 
-    def _loaded(self, tenant: str, agent_id: str) -> LoadedConversation:
-        loaded = self._records.conversations.load(tenant, agent_id)
+    def _loaded(self, agent_id: str) -> LoadedConversation:
+        loaded = self._records.conversations.load(agent_id)
         if loaded is None:
             raise NotFound(f"Agent with ID {agent_id} not found")
         return loaded
 
-    def _free(self, tenant: str, agent_id: str) -> Head:
+    def _free(self, agent_id: str) -> Head:
         """The head of a conversation that no run holds. Raises: NotFound, Busy."""
-        head = self._records.head(tenant, agent_id)
+        head = self._records.head(agent_id)
         holder = head.owner or head.pending
         if holder is not None:
             raise Busy(

@@ -74,11 +74,11 @@ def tags_match(row: Item, wanted: Sequence[str], *, every: bool) -> bool:
     return set(wanted) <= tags if every else not tags.isdisjoint(wanted)
 
 
-def linked(records: Records, tenant: str, links: RowList, asked: Page) -> list[str]:
+def linked(records: Records, links: RowList, asked: Page) -> list[str]:
     """The ids of a page of the agents that links lead to. A link whose agent is gone shows nobody."""
 
     def those_there(found: Sequence[Item]) -> list[Item]:
-        rows = records.agents.rows_of(tenant, [links.id_of(link) for link in found])
+        rows = records.agents.rows_of([links.id_of(link) for link in found])
         return [link for link in found if "name" in rows.get(links.id_of(link), {})]
 
     return [links.id_of(link) for link in links.page(asked, those_there)]
@@ -104,104 +104,104 @@ class Agents:
         self.windows = windows
         self.states = AgentStates(records, files)
 
-    def retrieve(self, tenant: str, agent_id: str, shown: frozenset[str] = LOADED) -> AgentState:
+    def retrieve(self, agent_id: str, shown: frozenset[str] = LOADED) -> AgentState:
         """Raises: NotFound."""
-        return self.states.of_one(tenant, self._records.agent(tenant, agent_id), shown)
+        return self.states.of_one(self._records.agent(agent_id), shown)
 
-    def check(self, tenant: str, agent_id: str) -> None:
+    def check(self, agent_id: str) -> None:
         """Raises: NotFound where there is no such agent."""
-        self._records.agent(tenant, agent_id)
+        self._records.agent(agent_id)
 
-    def list(self, tenant: str, wanted: AgentFilter, asked: Page, order_by: str, shown: frozenset[str]) -> Sequence[AgentState]:
+    def list(self, wanted: AgentFilter, asked: Page, order_by: str, shown: frozenset[str]) -> Sequence[AgentState]:
         """`order_by` is a field of the list row: created_at, updated_at, last_run_completion."""
 
         def select(rows: Sequence[Item]) -> Sequence[Item]:
             return [row for row in rows if wanted.admits(row)]
 
-        listed = self._records.agents.listed(tenant)
+        listed = self._records.agents.listed()
         if order_by == MADE:
-            return self.some(tenant, [_id(row) for row in listed.page(asked, select)], shown)
+            return self.some([_id(row) for row in listed.page(asked, select)], shown)
         found = page(select(listed.all()), asked, id_of=_id, place=lambda row: str(row.get(order_by, "")))
-        return self.some(tenant, [_id(row) for row in found], shown)
+        return self.some([_id(row) for row in found], shown)
 
-    def some(self, tenant: str, agent_ids: Sequence[str], shown: frozenset[str]) -> Sequence[AgentState]:
+    def some(self, agent_ids: Sequence[str], shown: frozenset[str]) -> Sequence[AgentState]:
         """The agents that exist among these, in this order."""
-        agents = self._records.agents.get_many(tenant, agent_ids)
-        return self.states.of(tenant, [agents[agent_id] for agent_id in agent_ids if agent_id in agents], shown)
+        agents = self._records.agents.get_many(agent_ids)
+        return self.states.of([agents[agent_id] for agent_id in agent_ids if agent_id in agents], shown)
 
-    def using_block(self, tenant: str, block_id: str, asked: Page, shown: frozenset[str]) -> Sequence[AgentState]:
+    def using_block(self, block_id: str, asked: Page, shown: frozenset[str]) -> Sequence[AgentState]:
         """The agents that a block is attached to. Raises: NotFound."""
-        self._records.block(tenant, block_id)
-        return self.among(tenant, self._records.blocks.links(tenant, block_id), asked, shown)
+        self._records.block(block_id)
+        return self.among(self._records.blocks.links(block_id), asked, shown)
 
-    def among(self, tenant: str, links: RowList, asked: Page, shown: frozenset[str]) -> Sequence[AgentState]:
+    def among(self, links: RowList, asked: Page, shown: frozenset[str]) -> Sequence[AgentState]:
         """A page of those agents that links lead to and that exist, by the time of their making."""
-        return self.some(tenant, linked(self._records, tenant, links, asked), shown)
+        return self.some(linked(self._records, links, asked), shown)
 
-    def count(self, tenant: str, wanted: AgentFilter) -> int:
+    def count(self, wanted: AgentFilter) -> int:
         """How many agents pass the filter; the engine counts where it asks for nothing in particular."""
         if wanted == AgentFilter(hidden=wanted.hidden):
-            return self._records.agents.count(tenant, hidden=wanted.hidden)
-        return sum(wanted.admits(row) for row in self._records.agents.rows(tenant))
+            return self._records.agents.count(hidden=wanted.hidden)
+        return sum(wanted.admits(row) for row in self._records.agents.rows())
 
-    def tags(self, tenant: str, text: str | None, asked: Page) -> Sequence[str]:
+    def tags(self, text: str | None, asked: Page) -> Sequence[str]:
         """The tags of all agents that contain `text`; the tag is its own cursor."""
-        rows = self._records.agents.rows(tenant)
+        rows = self._records.agents.rows()
         tags = {tag for row in rows for tag in json.loads(str(row["tags"])) if text is None or text.lower() in tag.lower()}
         return page(sorted(tags), asked, id_of=lambda tag: tag, place=lambda tag: tag)
 
-    def blocks(self, tenant: str, agent_id: str) -> Sequence[StoredBlock]:
+    def blocks(self, agent_id: str) -> Sequence[StoredBlock]:
         """The agent's blocks in the order of attachment. Raises: NotFound."""
-        return self._records.blocks_of(tenant, self._records.agent(tenant, agent_id))
+        return self._records.blocks_of(self._records.agent(agent_id))
 
-    def block(self, tenant: str, agent_id: str, label: str) -> StoredBlock:
+    def block(self, agent_id: str, label: str) -> StoredBlock:
         """Raises: NotFound."""
-        for block in self.blocks(tenant, agent_id):
+        for block in self.blocks(agent_id):
             if block.label == label:
                 return block
         raise NotFound(f"No block with label '{label}' found for agent '{agent_id}'")
 
-    def block_page(self, tenant: str, agent_id: str, asked: Page) -> Sequence[StoredBlock]:
+    def block_page(self, agent_id: str, asked: Page) -> Sequence[StoredBlock]:
         """Ordered by the blocks' ids. Raises: NotFound."""
-        return page(self.blocks(tenant, agent_id), asked, id_of=lambda block: block.id, place=lambda block: block.id)
+        return page(self.blocks(agent_id), asked, id_of=lambda block: block.id, place=lambda block: block.id)
 
-    def tool_page(self, tenant: str, agent_id: str, asked: Page) -> Sequence[StoredTool]:
+    def tool_page(self, agent_id: str, asked: Page) -> Sequence[StoredTool]:
         """Ordered by the time of making. Raises: NotFound."""
-        tools = self._records.tools_of(tenant, self._records.agent(tenant, agent_id))
+        tools = self._records.tools_of(self._records.agent(agent_id))
         return page(tools, asked, id_of=lambda tool: tool.id, place=lambda tool: str(tool.created_at or ""))
 
-    def delete(self, tenant: str, agent_id: str) -> None:
+    def delete(self, agent_id: str) -> None:
         """End its conversations and runs, then itself with its links, then what lies under it. Its blocks, tools and archives stay.
 
         Where that broke off, deleting it again goes on. Raises: NotFound, Conflict.
         """
-        if self._ends.go_on(tenant, agent_id):
+        if self._ends.go_on(agent_id):
             return
-        self._records.agent(tenant, agent_id)
-        self._ends.delete_all(tenant, agent_id)
-        self._records.until_settled(lambda: self._delete(tenant, agent_id))
-        self._ends.go_on(tenant, agent_id)
+        self._records.agent(agent_id)
+        self._ends.delete_all(agent_id)
+        self._records.until_settled(lambda: self._delete(agent_id))
+        self._ends.go_on(agent_id)
 
-    def _delete(self, tenant: str, agent_id: str) -> None:
+    def _delete(self, agent_id: str) -> None:
         records = self._records
-        agent = records.agent(tenant, agent_id)
-        self._ends.end_runs(tenant, agent_id)
-        head = records.conversations.head(tenant, agent_id)
-        mark = records.deletion.tombstone(tenant, agent_id, DeletionTombstone(agent_id), records.clock.now())
-        parents = [*records.agents.delete(tenant, agent), mark]
+        agent = records.agent(agent_id)
+        self._ends.end_runs(agent_id)
+        head = records.conversations.head(agent_id)
+        mark = records.deletion.tombstone(agent_id, DeletionTombstone(agent_id), records.clock.now())
+        parents = [*records.agents.delete(agent), mark]
         records.write(
-            [*_links(records, tenant, agent)],
-            [*parents, records.deletion.head(tenant, head)] if head else parents,
+            [*_links(records, agent)],
+            [*parents, records.deletion.head(head)] if head else parents,
             records.ids.token(),
         )
 
 
-def _links(records: Records, tenant: str, agent: StoredAgent) -> Sequence[Change]:
-    blocks = [records.blocks.detach(tenant, block_id, agent.id) for block_id in agent.block_ids]
-    tools = [change for tool_id in agent.tool_ids for change in records.tools.detach(tenant, tool_id, agent.id)]
-    held = records.archives.of_agent(tenant, agent.id)
-    archives = [change for archive_id in held for change in records.archives.detach(tenant, archive_id, agent.id)]
-    folders = [records.folders.detach(tenant, folder_id, agent.id) for folder_id in agent.source_ids]
+def _links(records: Records, agent: StoredAgent) -> Sequence[Change]:
+    blocks = [records.blocks.detach(block_id, agent.id) for block_id in agent.block_ids]
+    tools = [change for tool_id in agent.tool_ids for change in records.tools.detach(tool_id, agent.id)]
+    held = records.archives.of_agent(agent.id)
+    archives = [change for archive_id in held for change in records.archives.detach(archive_id, agent.id)]
+    folders = [records.folders.detach(folder_id, agent.id) for folder_id in agent.source_ids]
     return [*blocks, *tools, *folders, *archives]
 
 

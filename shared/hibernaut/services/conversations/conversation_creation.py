@@ -46,25 +46,24 @@ class ConversationCreation:
         self._prompts = prompts
         self._models = models
 
-    def create(self, tenant: str, agent_id: str, request: CreateConversation, *, user: str | None = None) -> StoredConversation:
+    def create(self, agent_id: str, request: CreateConversation, *, user: str | None = None) -> StoredConversation:
         """An empty conversation. Raises: NotFound for the agent, a block's label or a model's handle; InvalidArgument."""
 
         def attempt() -> StoredConversation:
-            agent = self._records.agent(tenant, agent_id)
-            originals = self._named(tenant, agent, request.isolated_block_labels or ())
+            agent = self._records.agent(agent_id)
+            originals = self._named(agent, request.isolated_block_labels or ())
             copies = [self._copy(block) for block in originals]
             record = self._record(agent, user).model_copy(
                 update={name: getattr(request, name) for name in _CHOSEN}
                 | {"isolated": {block.id: copy.id for block, copy in zip(originals, copies, strict=True)}}
             )
-            self._open(tenant, agent, record, copies, _SharedRows())
+            self._open(agent, record, copies, _SharedRows())
             return record
 
         return self._records.until_settled(attempt)
 
     def fork(
         self,
-        tenant: str,
         source: str,
         *,
         parent: StoredConversation | None = None,
@@ -79,20 +78,20 @@ class ConversationCreation:
         """
 
         def attempt() -> StoredConversation:
-            loaded = self._records.conversations.load(tenant, source)
+            loaded = self._records.conversations.load(source)
             if loaded is None:
                 raise no_conversation(source)
-            agent = self._records.agent(tenant, loaded.head.agent_id)
+            agent = self._records.agent(loaded.head.agent_id)
             record = self._record(agent, user).model_copy(update={"hidden": hidden})
             if parent is not None:
                 record = record.model_copy(update={name: getattr(parent, name) for name in _INHERITED})
-            self._open(tenant, agent, record, [], _shared(loaded, message_id))
+            self._open(agent, record, [], _shared(loaded, message_id))
             return record
 
         return self._records.until_settled(attempt)
 
-    def _named(self, tenant: str, agent: StoredAgent, labels: Sequence[str]) -> list[StoredBlock]:
-        blocks = {block.label: block for block in self._records.blocks_of(tenant, agent)}
+    def _named(self, agent: StoredAgent, labels: Sequence[str]) -> list[StoredBlock]:
+        blocks = {block.label: block for block in self._records.blocks_of(agent)}
         for label in labels:
             if label not in blocks:
                 raise NotFound(f"No block with label '{label}' found for agent '{agent.id}'")
@@ -114,13 +113,11 @@ class ConversationCreation:
             last_updated_by_id=user,
         )
 
-    def _open(
-        self, tenant: str, agent: StoredAgent, record: StoredConversation, copies: Sequence[StoredBlock], shared: _SharedRows
-    ) -> None:
+    def _open(self, agent: StoredAgent, record: StoredConversation, copies: Sequence[StoredBlock], shared: _SharedRows) -> None:
         records, token = self._records, self._records.ids.token()
         seen = agent_in(agent, record, self._models)
         own = {copy.id: copy for copy in copies}
-        originals = {block.id: block for block in records.blocks_of(tenant, agent)}
+        originals = {block.id: block for block in records.blocks_of(agent)}
         blocks = [own.get(record.isolated.get(block_id, ""), block) for block_id, block in originals.items()]
         system_id = records.ids.new("message", after=shared.last)
         head = Head(
@@ -134,16 +131,16 @@ class ConversationCreation:
             segments=list(shared.segments),
             created_at=record.created_at,
         )
-        compiled = self._prompts.compiled(tenant, seen, head, blocks=blocks, in_window=head.messages)
+        compiled = self._prompts.compiled(seen, head, blocks=blocks, in_window=head.messages)
         head = head.model_copy(update={"compiled": compiled.source})
         system = system_row(system_id, seen, compiled.text, record.created_at, record.id)
-        children = [change for copy in copies for change in records.blocks.create(tenant, copy, token)]
-        parents = self._parents(tenant, record, head, system, token)
-        there = [records.conversations.there(tenant, shared.source)] if shared.source else []
+        children = [change for copy in copies for change in records.blocks.create(copy, token)]
+        parents = self._parents(record, head, system, token)
+        there = [records.conversations.there(shared.source)] if shared.source else []
         records.write(children, [*parents, *there], token)
-        records.conversations.keep(tenant, LoadedConversation(head, (system, *shared.rows)))
+        records.conversations.keep(LoadedConversation(head, (system, *shared.rows)))
 
-    def _parents(self, tenant: str, record: StoredConversation, head: Head, system: Message, token: str) -> list[Change]:
+    def _parents(self, record: StoredConversation, head: Head, system: Message, token: str) -> list[Change]:
         """What makes the conversation visible, with the marks on the logs that it shares."""
         conversations = self._records.conversations
         sources = list(dict.fromkeys(one.conversation for one in head.segments))
@@ -152,10 +149,10 @@ class ConversationCreation:
                 f"INVALID_ARGUMENT: A fork may share parts of at most {MOST_SOURCES} conversations, not {len(sources)}."
             )
         return [
-            *self._records.conversation_records.create(tenant, record, token),
-            conversations.create_head(tenant, head, token),
-            conversations.put_message(tenant, head.id, system),
-            *(conversations.share(tenant, source, record.id) for source in sources),
+            *self._records.conversation_records.create(record, token),
+            conversations.create_head(head, token),
+            conversations.put_message(head.id, system),
+            *(conversations.share(source, record.id) for source in sources),
         ]
 
 

@@ -28,74 +28,74 @@ class ConversationDeletion:
         self._records = records
         self._endings = endings
 
-    def end_runs(self, tenant: str, conversation: str) -> None:
+    def end_runs(self, conversation: str) -> None:
         """Those that wait first, so that none of them becomes the owner by the end of the one before it. Raises: Conflict."""
         for _ in range(MOST_RUNS):
-            head = self._records.conversations.head(tenant, conversation)
-            waiting = self._records.conversations.queue(tenant, conversation)
+            head = self._records.conversations.head(conversation)
+            waiting = self._records.conversations.queue(conversation)
             open_run = waiting[-1] if waiting else (head.owner or head.pending) if head else None
             if open_run is None:
                 return
-            self._endings.end(tenant, open_run, StopReason.CANCELLED)
+            self._endings.end(open_run, StopReason.CANCELLED)
         raise Conflict(f"CONFLICT: {conversation} cannot be deleted: it keeps being sent messages.")
 
-    def delete(self, tenant: str, record: StoredConversation) -> None:
+    def delete(self, record: StoredConversation) -> None:
         """End its runs, then the conversation, then what was said in it as far as no living fork refers to it. Raises: Conflict."""
-        self._records.until_settled(lambda: self._delete(tenant, record.id))
-        self.go_on(tenant, record.id)
+        self._records.until_settled(lambda: self._delete(record.id))
+        self.go_on(record.id)
 
-    def delete_all(self, tenant: str, agent_id: str) -> None:
+    def delete_all(self, agent_id: str) -> None:
         """Those of an agent, but its own one. Raises: Conflict."""
         records = self._records.conversation_records
-        for ids in records.pages(tenant, agent_id, AT_ONCE):
-            for record in records.get_many(tenant, ids).values():
-                self.delete(tenant, record)
+        for ids in records.pages(agent_id, AT_ONCE):
+            for record in records.get_many(ids).values():
+                self.delete(record)
 
-    def go_on(self, tenant: str, identifier: str) -> bool:
+    def go_on(self, identifier: str) -> bool:
         """Take away what an agent or a conversation that is gone has left. False: nothing is left, or it is not gone. Raises: Conflict."""
         records = self._records
-        left = records.deletion.left(tenant, identifier)
+        left = records.deletion.left(identifier)
         if left is None:
             return False
-        records.conversations.forget(tenant, identifier)
+        records.conversations.forget(identifier)
         if identifier == left.agent_id:
-            self.delete_all(tenant, identifier)  # without an agent no conversation is made any more
-            records.deletion.agent(tenant, identifier)
+            self.delete_all(identifier)  # without an agent no conversation is made any more
+            records.deletion.agent(identifier)
         for number, conversation in enumerate(left.to_do()):
             if number:
-                records.deletion.reach(tenant, identifier, conversation)
-            if records.conversations.head(tenant, conversation) is None:
-                self._delete_log(tenant, identifier, left, conversation)
-        records.deletion.done(tenant, identifier)
+                records.deletion.reach(identifier, conversation)
+            if records.conversations.head(conversation) is None:
+                self._delete_log(identifier, left, conversation)
+        records.deletion.done(identifier)
         return True
 
-    def _delete(self, tenant: str, conversation_id: str) -> None:
+    def _delete(self, conversation_id: str) -> None:
         """Nothing happens where it is gone already."""
         records = self._records
-        record = records.conversation_records.get(tenant, conversation_id)
+        record = records.conversation_records.get(conversation_id)
         if record is None:
             return
-        self.end_runs(tenant, conversation_id)
-        head = records.conversations.head(tenant, conversation_id)
+        self.end_runs(conversation_id)
+        head = records.conversations.head(conversation_id)
         sources = list(dict.fromkeys(one.conversation for one in head.segments)) if head else []
         left = DeletionTombstone(record.agent_id, tuple(dict.fromkeys([conversation_id, *sources])))
-        blocks = records.blocks.get_many(tenant, record.isolated_block_ids).values()
-        copies: list[Change] = [change for block in blocks for change in records.blocks.delete(tenant, block)]
+        blocks = records.blocks.get_many(record.isolated_block_ids).values()
+        copies: list[Change] = [change for block in blocks for change in records.blocks.delete(block)]
         parents: list[Change] = [
-            *records.conversation_records.delete(tenant, record),
-            *(records.conversations.unshare(tenant, source, conversation_id) for source in sources),
-            *([records.deletion.head(tenant, head)] if head else []),
-            records.deletion.tombstone(tenant, conversation_id, left, records.clock.now()),
+            *records.conversation_records.delete(record),
+            *(records.conversations.unshare(source, conversation_id) for source in sources),
+            *([records.deletion.head(head)] if head else []),
+            records.deletion.tombstone(conversation_id, left, records.clock.now()),
         ]
         records.write(copies, parents, records.ids.token())
 
-    def _delete_log(self, tenant: str, identifier: str, left: DeletionTombstone, conversation: str) -> None:
+    def _delete_log(self, identifier: str, left: DeletionTombstone, conversation: str) -> None:
         """Nobody can fork a conversation that has ended, so what its forks refer to only becomes less."""
         deletion = self._records.deletion
-        forks = self._records.conversations.forks(tenant, conversation)
+        forks = self._records.conversations.forks(conversation)
         shared = [one for fork in forks for one in fork.segments if one.conversation == conversation]
         if not shared:
-            deletion.log(tenant, left.agent_id, conversation)
+            deletion.log(left.agent_id, conversation)
             return
         with suppress(ConditionFailed):  # another worker is done with it
-            deletion.shared_log(tenant, identifier, left, conversation, shared)
+            deletion.shared_log(identifier, left, conversation, shared)

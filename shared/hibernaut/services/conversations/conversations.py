@@ -81,68 +81,66 @@ class Conversations:
         self.openings = openings
         self.ends = ends
 
-    def target(self, tenant: str, conversation_id: str, agent_id: str | None) -> ConversationTarget:
+    def target(self, conversation_id: str, agent_id: str | None) -> ConversationTarget:
         """`conv-…`, or an agent's own conversation: `default` with the agent's id, or that id in its place. Raises: NotFound."""
         if conversation_id.startswith("conv-"):
-            record = self._records.conversation(tenant, conversation_id)
+            record = self._records.conversation(conversation_id)
             return ConversationTarget(record.agent_id, record)
         direct = agent_id if conversation_id == DEFAULT else conversation_id
         if direct is None:
             raise no_conversation(conversation_id)
-        return ConversationTarget(self._records.agent(tenant, direct).id)
+        return ConversationTarget(self._records.agent(direct).id)
 
-    def retrieve(self, tenant: str, conversation_id: str) -> Conversation:
+    def retrieve(self, conversation_id: str) -> Conversation:
         """Raises: NotFound."""
-        return self.shown(tenant, self._records.conversation(tenant, conversation_id))
+        return self.shown(self._records.conversation(conversation_id))
 
-    def shown(self, tenant: str, record: StoredConversation) -> Conversation:
+    def shown(self, record: StoredConversation) -> Conversation:
         """As it is shown."""
-        row = self._records.conversation_records.row(tenant, record)
-        head = self._records.conversations.head(tenant, record.id)
-        return self._shown(tenant, record, row, head, self._copies(tenant, [record]))
+        row = self._records.conversation_records.row(record)
+        head = self._records.conversations.head(record.id)
+        return self._shown(record, row, head, self._copies([record]))
 
-    def _shown(
-        self, tenant: str, record: StoredConversation, row: Item, head: Head | None, copies: Container[str]
-    ) -> Conversation:
+    def _shown(self, record: StoredConversation, row: Item, head: Head | None, copies: Container[str]) -> Conversation:
         """`copies`: the private blocks that exist."""
         fields = {name: getattr(record, name) for name in _SHARED}
         last = str(row.get("last_message_at", ""))
         return Conversation.model_construct(
             **fields,
-            in_context_message_ids=self._records.window_ids.of(tenant, head) if head else [],
+            in_context_message_ids=self._records.window_ids.of(head) if head else [],
             isolated_block_ids=[copy for copy in record.isolated_block_ids if copy in copies],
             last_message_at=datetime.fromisoformat(last) if last else None,
         )
 
-    def list(self, tenant: str, query: ConversationQuery) -> Sequence[Conversation]:
+    def list(self, query: ConversationQuery) -> Sequence[Conversation]:
         """Conversations that were never written to, or never ran, stand last where that is the order. Raises: NotFound for the cursor."""
-        rows = self._by_making(tenant, query) if query.order_by == MADE else self._by_time(tenant, query)
+        rows = self._by_making(query) if query.order_by == MADE else self._by_time(query)
         page = list(islice(filter(query.admits, rows), query.limit))
-        found = self._records.conversation_records.get_many(tenant, [_id(row) for row in page])
-        heads = self._records.conversations.heads(tenant, list(found))
-        copies = self._copies(tenant, list(found.values()))
-        return [self._shown(tenant, found[_id(row)], row, heads.get(_id(row)), copies) for row in page if _id(row) in found]
+        found = self._records.conversation_records.get_many([_id(row) for row in page])
+        heads = self._records.conversations.heads(list(found))
+        copies = self._copies(list(found.values()))
+        return [self._shown(found[_id(row)], row, heads.get(_id(row)), copies) for row in page if _id(row) in found]
 
-    def _by_making(self, tenant: str, query: ConversationQuery) -> Iterator[Item]:
+    def _by_making(self, query: ConversationQuery) -> Iterator[Item]:
         """The rows behind the cursor in the order of their ids, read as far as they are asked for. Raises: NotFound."""
         records = self._records.conversation_records
         if query.agent_id is not None:
-            rows = records.listed(tenant, query.agent_id)
+            rows = records.listed(query.agent_id)
             if query.after is not None and not rows.has(query.after):
                 raise no_conversation(query.after)
             return rows.walk(query.after, descending=query.descending, first=query.limit)
-        if query.after is not None and not records.is_listed(tenant, query.after):
+        if query.after is not None and not records.is_listed(query.after):
             raise no_conversation(query.after)
         span = IdRange(None, query.after) if query.descending else IdRange(query.after, None)
-        return records.walked(tenant, span, chunk=max(query.limit, 1), descending=query.descending)
+        return records.walked(span, chunk=max(query.limit, 1), descending=query.descending)
 
-    def _by_time(self, tenant: str, query: ConversationQuery) -> Iterator[Item]:
+    def _by_time(self, query: ConversationQuery) -> Iterator[Item]:
         """The rows behind the cursor in an order that no key serves: all are read. Raises: NotFound."""
         records = self._records.conversation_records
         rows = (
-            list(records.walked(tenant, IdRange(), chunk=MOST_AT_ONCE))
+            list(records.walked(IdRange(), chunk=MOST_AT_ONCE))
             if query.agent_id is None
-            else records.listed(tenant, query.agent_id).all()
+            else records.listed(query.agent_id).all()
         )
         ordered = in_order(rows, id_of=_id, place=lambda row: str(row.get(query.order_by, "")), descending=query.descending)
         if query.after is None:
@@ -152,19 +150,19 @@ class Conversations:
             raise no_conversation(query.after)
         return iter(ordered[ids.index(query.after) + 1 :])
 
-    def _copies(self, tenant: str, records: Sequence[StoredConversation]) -> Container[str]:
+    def _copies(self, records: Sequence[StoredConversation]) -> Container[str]:
         """The private blocks of conversations that exist."""
         ids = [copy for record in records for copy in record.isolated_block_ids]
-        return self._records.blocks.get_many(tenant, ids) if ids else ()
+        return self._records.blocks.get_many(ids) if ids else ()
 
-    def update(self, tenant: str, conversation_id: str, request: UpdateConversation, *, user: str | None = None) -> Conversation:
+    def update(self, conversation_id: str, request: UpdateConversation, *, user: str | None = None) -> Conversation:
         """Set what is named; null clears it. Raises: NotFound for it or a model's handle, InvalidArgument."""
         changes: JsonObject = {
             name: getattr(request, name) for name in request.model_fields_set & set(StoredConversation.model_fields)
         }
 
         def attempt() -> StoredConversation:
-            before = self._records.conversation(tenant, conversation_id)
+            before = self._records.conversation(conversation_id)
             now, token = self._records.clock.now(), self._records.ids.token()
             after = before.model_copy(
                 update={**changes, "updated_at": now, "last_updated_by_id": user or before.last_updated_by_id}
@@ -172,32 +170,32 @@ class Conversations:
             after.archived = bool(after.archived)
             if after.archived != before.archived:
                 after.archived_at = now if after.archived else None
-            chosen(self._records.agent(tenant, after.agent_id), after, self._models)
+            chosen(self._records.agent(after.agent_id), after, self._models)
             at = [request.last_message_at] if "last_message_at" in request.model_fields_set else []
-            written = self._records.conversation_records.change(tenant, before, after, token, last_message_at=at)
+            written = self._records.conversation_records.change(before, after, token, last_message_at=at)
             self._records.writer.write(*written, token=token)
             return after
 
-        return self.shown(tenant, self._records.until_settled(attempt))
+        return self.shown(self._records.until_settled(attempt))
 
-    def recompile(self, tenant: str, target: ConversationTarget, *, dry_run: bool = False) -> str:
+    def recompile(self, target: ConversationTarget, *, dry_run: bool = False) -> str:
         """The system message as memory is now, with the private blocks of the conversation; stored unless `dry_run`. Raises: NotFound."""
 
         def see() -> PromptSubject:
-            agent = self._records.agent(tenant, target.agent_id)
-            record = self._records.conversation(tenant, target.record.id) if target.record else None
-            return PromptSubject(agent_in(agent, record, self._models), self._prompts.blocks_of(tenant, agent, record))
+            agent = self._records.agent(target.agent_id)
+            record = self._records.conversation(target.record.id) if target.record else None
+            return PromptSubject(agent_in(agent, record, self._models), self._prompts.blocks_of(agent, record))
 
         recompiling = Recompilation(self._records, self._prompts)
-        return recompiling.recompile(tenant, target.head_id, see, update_time=True, dry_run=dry_run)
+        return recompiling.recompile(target.head_id, see, update_time=True, dry_run=dry_run)
 
-    def delete(self, tenant: str, conversation_id: str) -> None:
+    def delete(self, conversation_id: str) -> None:
         """End its runs, and what was said in it as far as no living fork refers to it.
 
         Where that broke off, deleting it again goes on. Raises: NotFound, Conflict.
         """
-        if not self.ends.go_on(tenant, conversation_id):
-            self.ends.delete(tenant, self._records.conversation(tenant, conversation_id))
+        if not self.ends.go_on(conversation_id):
+            self.ends.delete(self._records.conversation(conversation_id))
 
 
 def _id(row: Item) -> str:

@@ -32,22 +32,22 @@ class AgentFiles:
         self._records = records
         self._views = views
 
-    def page(self, tenant: str, agent_id: str, asked: Page, *, is_open: bool | None = None) -> AgentFilePage:
+    def page(self, agent_id: str, asked: Page, *, is_open: bool | None = None) -> AgentFilePage:
         """Ordered by the files' time of making; a cursor is the id of an attachment or of a file. Raises: NotFound."""
-        seen = self._seen(tenant, agent_id)
+        seen = self._seen(agent_id)
         wanted = [file for file in seen.files.values() if is_open is None or is_open is (file.row.file_id in seen.desk.open)]
         cursors = {attachment_id(agent_id, file.row.file_id): file.row.file_id for file in seen.files.values()}
         limit = 100 if asked.limit is None else asked.limit
         after, before = (cursors.get(cursor, cursor) if cursor else None for cursor in (asked.after, asked.before))
         asked = replace(asked, limit=limit + 1, after=after, before=before)
         found = page(wanted, asked, id_of=lambda file: file.row.file_id, place=lambda file: file.row.created_at)
-        shown = [self._shown(tenant, seen, file) for file in (found[:limit] if before is None else found[-limit:])]
+        shown = [self._shown(seen, file) for file in (found[:limit] if before is None else found[-limit:])]
         return AgentFilePage(files=shown, next_cursor=shown[-1].id if shown else None, has_more=len(found) > limit)
 
-    def _shown(self, tenant: str, seen: _AgentDesk, file: AttachedFile) -> AgentFile:
+    def _shown(self, seen: _AgentDesk, file: AttachedFile) -> AgentFile:
         file_id = file.row.file_id
         window = seen.desk.open.get(file_id)
-        view = self._views.view(tenant, seen.agent, file.row, window) if window else None
+        view = self._views.view(seen.agent, file.row, window) if window else None
         part = window is not None and view is not None and (window.start > 0 or window.length is not None)
         return AgentFile(
             id=attachment_id(seen.agent.id, file_id),
@@ -62,56 +62,54 @@ class AgentFiles:
             end_line=view.last if view and part else None,
         )
 
-    def open(self, tenant: str, agent_id: str, file_id: str) -> Sequence[str]:
+    def open(self, agent_id: str, file_id: str) -> Sequence[str]:
         """Open a file from its beginning; the names of those that were closed to make room. Raises: NotFound, Conflict."""
 
         def change(seen: _AgentDesk) -> tuple[Desk, Sequence[str]]:
             if file_id not in seen.files:
-                raise self._unknown(tenant, seen.agent, file_id)
+                raise self._unknown(seen.agent, file_id)
             wanted = {file_id: OpenFile(accessed=self._records.clock.now())}
             cleared = file_views.opened(seen.desk, wanted, most=limits_of(seen.agent)[0], there=seen.files)
             return cleared.desk, cleared.evicted
 
-        return self._changed(tenant, agent_id, change)
+        return self._changed(agent_id, change)
 
-    def close(self, tenant: str, agent_id: str, file_id: str) -> None:
+    def close(self, agent_id: str, file_id: str) -> None:
         """Closing what is closed changes nothing. Raises: NotFound, Conflict."""
 
         def change(seen: _AgentDesk) -> tuple[Desk, Sequence[str]]:
             if file_id not in seen.files:
-                raise self._unknown(tenant, seen.agent, file_id)
+                raise self._unknown(seen.agent, file_id)
             return file_views.closed(seen.desk, {file_id}), ()
 
-        self._changed(tenant, agent_id, change)
+        self._changed(agent_id, change)
 
-    def close_all(self, tenant: str, agent_id: str) -> Sequence[str]:
+    def close_all(self, agent_id: str) -> Sequence[str]:
         """The names of the files that were open. Raises: NotFound, Conflict."""
-        return self._changed(
-            tenant, agent_id, lambda seen: (file_views.closed(seen.desk, set(seen.desk.open)), tuple(seen.desk.open))
-        )
+        return self._changed(agent_id, lambda seen: (file_views.closed(seen.desk, set(seen.desk.open)), tuple(seen.desk.open)))
 
-    def _changed(self, tenant: str, agent_id: str, change: Callable[[_AgentDesk], tuple[Desk, Sequence[str]]]) -> Sequence[str]:
+    def _changed(self, agent_id: str, change: Callable[[_AgentDesk], tuple[Desk, Sequence[str]]]) -> Sequence[str]:
         """Change the desk; the names of the files that `change` answers beside it."""
 
         def attempt() -> Sequence[str]:
-            seen = self._seen(tenant, agent_id)
+            seen = self._seen(agent_id)
             after, told = change(seen)
             if after != seen.desk:
                 token = self._records.ids.token()
-                put = self._records.files.put_desk(tenant, agent_id, seen.desk, after, token)
+                put = self._records.files.put_desk(agent_id, seen.desk, after, token)
                 self._records.writer.write(put, token=token)
             return [seen.files[file_id].name for file_id in told if file_id in seen.files]
 
         return self._records.until_settled(attempt)
 
-    def _seen(self, tenant: str, agent_id: str) -> _AgentDesk:
-        agent = self._records.agent(tenant, agent_id)
-        files = {file.row.file_id: file for file in self._views.attached(tenant, agent)}
-        return _AgentDesk(agent, files, self._records.files.desk(tenant, agent_id))
+    def _seen(self, agent_id: str) -> _AgentDesk:
+        agent = self._records.agent(agent_id)
+        files = {file.row.file_id: file for file in self._views.attached(agent)}
+        return _AgentDesk(agent, files, self._records.files.desk(agent_id))
 
-    def _unknown(self, tenant: str, agent: StoredAgent, file_id: str) -> NotFound | Conflict:
+    def _unknown(self, agent: StoredAgent, file_id: str) -> NotFound | Conflict:
         """Not a file of the agent's, or not read yet."""
-        if self._records.files.rows_of(tenant, agent.source_ids, file_id):
+        if self._records.files.rows_of(agent.source_ids, file_id):
             return Conflict(f"CONFLICT: File {file_id} has no text yet; its status says why.")
         return NotFound(f"File with id={file_id} is not attached to agent {agent.id}")
 

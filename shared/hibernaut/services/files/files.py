@@ -65,40 +65,40 @@ class Files:
         self._ingest = ingest
         self.limit = limit
 
-    def upload(self, tenant: str, folder_id: str, upload: Upload, duplicates: Duplicates) -> Uploaded:
+    def upload(self, folder_id: str, upload: Upload, duplicates: Duplicates) -> Uploaded:
         """Store a file and have it read. Raises: NotFound, InvalidArgument (the name), UnsupportedMedia, PayloadTooLarge, Conflict."""
-        folder = self._records.folder(tenant, folder_id)
+        folder = self._records.folder(folder_id)
         original = plain_name(upload.name or upload.file_name)
         _, media_type = kind_of(original, upload.content_type)
-        if duplicates == "skip" and (there := self._named(tenant, folder_id, original)):
+        if duplicates == "skip" and (there := self._named(folder_id, original)):
             return Uploaded(there.wire(folder), skipped=True)
         data = upload.file.read(self.limit + 1)
         if len(data) > self.limit:
             raise self._too_large()
         file = self._made(folder_id, original, media_type, len(data))
         file_id = file.id
-        self._files.put_bytes(tenant, file_id, data)
+        self._files.put_bytes(file_id, data)
         try:
-            stored = self._store(tenant, file, duplicates)
+            stored = self._store(file, duplicates)
         except BaseException:  # whatever stops it, no bytes may stay behind that no file names
-            self._files.forget_blobs(tenant, file)
+            self._files.forget_blobs(file)
             raise
         if stored.id != file_id:
-            self._files.forget_blobs(tenant, file)
+            self._files.forget_blobs(file)
             return Uploaded(stored.wire(folder), skipped=True)
-        self._ingest.start(tenant, file_id)
+        self._ingest.start(self._records.tenant, file_id)
         return Uploaded(stored.wire(folder))
 
-    def expect(self, tenant: str, folder_id: str, asked: AnnounceUpload, *, good_for: timedelta) -> Uploaded:
+    def expect(self, folder_id: str, asked: AnnounceUpload, *, good_for: timedelta) -> Uploaded:
         """Make a file whose bytes will come by another way, within the time that is given. Raises: as `upload`."""
-        folder = self._records.folder(tenant, folder_id)
+        folder = self._records.folder(folder_id)
         original = plain_name(asked.file_name)
         _, media_type = kind_of(original, asked.content_type)
         if asked.file_size > self.limit:
             raise self._too_large()
         file = self._made(folder_id, original, media_type, asked.file_size)
         file.status = FileStatus.PENDING
-        stored = self._store(tenant, file, asked.duplicate_handling, after=good_for)
+        stored = self._store(file, asked.duplicate_handling, after=good_for)
         return Uploaded(stored.wire(folder), skipped=stored.id != file.id)
 
     def _too_large(self) -> PayloadTooLarge:
@@ -117,87 +117,87 @@ class Files:
             updated_at=now,
         )
 
-    def _store(self, tenant: str, file: StoredFile, duplicates: Duplicates, *, after: timedelta = timedelta()) -> StoredFile:
+    def _store(self, file: StoredFile, duplicates: Duplicates, *, after: timedelta = timedelta()) -> StoredFile:
         """Write the record under a name that is free, as `duplicates` says; its bytes are there `after` so long at the latest.
 
         Raises: NotFound, Conflict.
         """
         for _ in range(TRIES):
-            there = self._named(tenant, file.folder_id, file.original_name)
+            there = self._named(file.folder_id, file.original_name)
             if there is not None and duplicates == "skip":
                 return there
             if there is not None and duplicates == "error":
                 raise Conflict(f"CONFLICT: A file called '{file.original_name}' already exists in the folder.")
             if there is not None and duplicates == "replace":
-                self._delete(tenant, there)
-            taken = self._files.names(tenant, file.folder_id) if duplicates == "suffix" and there else ()
+                self._delete(there)
+            taken = self._files.names(file.folder_id) if duplicates == "suffix" and there else ()
             named = file.model_copy(update={"name": free_name(file.original_name, taken)})
             token = self._records.ids.token()
             due = int((self._records.clock.now() + after).timestamp() * 1000) + UNTOLD_MS
-            there_still = self._records.folders.there(tenant, file.folder_id)
+            there_still = self._records.folders.there(file.folder_id)
             try:
-                self._records.writer.write(there_still, *self._files.create(tenant, named, due, token), token=token)
+                self._records.writer.write(there_still, *self._files.create(named, due, token), token=token)
                 return named
             except ConditionFailed as failure:
                 if 0 in failure.failed:
                     raise NotFound(_no_folder(file.folder_id)) from None
         raise Conflict("CONFLICT: The name keeps being taken by other uploads; try again.")
 
-    def _named(self, tenant: str, folder_id: str, name: str) -> StoredFile | None:
-        file_id = self._files.by_name(tenant, folder_id, name)
-        return self._files.get(tenant, file_id) if file_id else None
+    def _named(self, folder_id: str, name: str) -> StoredFile | None:
+        file_id = self._files.by_name(folder_id, name)
+        return self._files.get(file_id) if file_id else None
 
-    def page(self, tenant: str, folder_id: str, asked: Page, *, content: bool = False) -> list[FileMetadata]:
+    def page(self, folder_id: str, asked: Page, *, content: bool = False) -> list[FileMetadata]:
         """Ordered by the time of making; names without the folder's. Raises: NotFound, PayloadTooLarge for too much `content`."""
-        self._records.folder(tenant, folder_id)
-        rows = page(self._files.rows(tenant, folder_id), asked, id_of=_id, place=lambda row: row.created_at)
+        self._records.folder(folder_id)
+        rows = page(self._files.rows(folder_id), asked, id_of=_id, place=lambda row: row.created_at)
         if content and sum(row.characters for row in rows) > MOST_CONTENT:
             raise PayloadTooLarge(
                 f"The texts of these files have over {MOST_CONTENT} characters: ask for fewer files at once (limit)."
             )
-        found = self._files.get_many(tenant, [row.file_id for row in rows])
+        found = self._files.get_many([row.file_id for row in rows])
         files = [found[row.file_id] for row in rows if row.file_id in found]
         now = self._records.clock.now()
-        return [file.wire(None, self._views.content(tenant, file) if content else None, now=now) for file in files]
+        return [file.wire(None, self._views.content(file) if content else None, now=now) for file in files]
 
-    def retrieve(self, tenant: str, folder_id: str, file_id: str, *, content: bool = False) -> FileMetadata:
+    def retrieve(self, folder_id: str, file_id: str, *, content: bool = False) -> FileMetadata:
         """Raises: NotFound."""
-        file = self._file(tenant, folder_id, file_id)
-        return file.wire(None, self._views.content(tenant, file) if content else None, now=self._records.clock.now())
+        file = self._file(folder_id, file_id)
+        return file.wire(None, self._views.content(file) if content else None, now=self._records.clock.now())
 
-    def passages(self, tenant: str, folder_id: str, asked: Page) -> Sequence[Passage]:
+    def passages(self, folder_id: str, asked: Page) -> Sequence[Passage]:
         """The pieces of all files of a folder, in the order of the files and their texts. Raises: NotFound."""
-        self._records.folder(tenant, folder_id)
-        rows = self._files.rows(tenant, folder_id)
-        ids = [(piece_id, row.file_id) for row in rows for piece_id in self._pieces.piece_ids(tenant, row.file_id)]
+        self._records.folder(folder_id)
+        rows = self._files.rows(folder_id)
+        ids = [(piece_id, row.file_id) for row in rows for piece_id in self._pieces.piece_ids(row.file_id)]
         wanted = page(ids, asked, id_of=itemgetter(0), place=itemgetter(0))
         by_file = groupby(wanted, key=itemgetter(1))
-        return [piece for file_id, some in by_file for piece in self._pieces.pieces(tenant, file_id, [one for one, _ in some])]
+        return [piece for file_id, some in by_file for piece in self._pieces.pieces(file_id, [one for one, _ in some])]
 
-    def delete(self, tenant: str, folder_id: str, file_id: str) -> None:
+    def delete(self, folder_id: str, file_id: str) -> None:
         """Raises: NotFound."""
-        self._delete(tenant, self._file(tenant, folder_id, file_id))
+        self._delete(self._file(folder_id, file_id))
 
-    def delete_all(self, tenant: str, folder_id: str) -> None:
+    def delete_all(self, folder_id: str) -> None:
         """Every file of a folder."""
-        for row in self._files.rows(tenant, folder_id):
-            if (file := self._files.get(tenant, row.file_id)) is not None:
-                self._delete(tenant, file)
+        for row in self._files.rows(folder_id):
+            if (file := self._files.get(row.file_id)) is not None:
+                self._delete(file)
 
-    def _delete(self, tenant: str, file: StoredFile) -> None:
+    def _delete(self, file: StoredFile) -> None:
         """No worker writes to it any more; then its pieces go, itself, and its blobs: as long as it is shown, it can be deleted again."""
         try:
-            self._records.writer.write(self._files.fence(tenant, file.id))
+            self._records.writer.write(self._files.fence(file.id))
         except ConditionFailed:
             return
-        for page_of_changes in self._files.forget_pieces(tenant, file):
+        for page_of_changes in self._files.forget_pieces(file):
             self._records.writer.write(*page_of_changes)
-        last = self._files.get(tenant, file.id) or file
-        self._records.writer.write(*self._files.delete(tenant, last))
-        self._files.forget_blobs(tenant, last)
+        last = self._files.get(file.id) or file
+        self._records.writer.write(*self._files.delete(last))
+        self._files.forget_blobs(last)
 
-    def _file(self, tenant: str, folder_id: str, file_id: str) -> StoredFile:
-        file = self._files.get(tenant, file_id) if is_id(file_id, "file") else None
+    def _file(self, folder_id: str, file_id: str) -> StoredFile:
+        file = self._files.get(file_id) if is_id(file_id, "file") else None
         if file is None or file.folder_id != folder_id:
             raise NotFound(f"FileMetadata not found with id='['{file_id}']'")
         return file

@@ -29,7 +29,7 @@ class Folders:
         self._files = files
         self._agents = agents
 
-    def create(self, tenant: str, request: CreateFolder, *, user: str | None = None) -> StoredFolder:
+    def create(self, request: CreateFolder, *, user: str | None = None) -> StoredFolder:
         """Raises: InvalidArgument (the name), NotFound (the embedding's handle), Conflict where the name is taken."""
         now = self._records.clock.now()
         folder = StoredFolder(
@@ -46,7 +46,7 @@ class Folders:
         )
         token = self._records.ids.token()
         try:
-            self._records.writer.write(*self._records.folders.create(tenant, folder, token), token=token)
+            self._records.writer.write(*self._records.folders.create(folder, token), token=token)
         except ConditionFailed:
             raise _taken(folder.name) from None
         return folder
@@ -60,77 +60,77 @@ class Folders:
             return config
         return config.model_copy(update={"embedding_chunk_size": request.embedding_chunk_size})
 
-    def retrieve(self, tenant: str, folder_id: str) -> StoredFolder:
+    def retrieve(self, folder_id: str) -> StoredFolder:
         """Raises: NotFound."""
-        return self._records.folder(tenant, folder_id)
+        return self._records.folder(folder_id)
 
-    def by_name(self, tenant: str, name: str) -> str:
+    def by_name(self, name: str) -> str:
         """The id of the folder with this name. Raises: NotFound."""
-        found = self._records.folders.by_name(tenant, name)
+        found = self._records.folders.by_name(name)
         if found is None:
             raise NotFound(f"Source with name={name} not found.")
         return found
 
-    def list(self, tenant: str, name: str | None, asked: Page) -> Sequence[StoredFolder]:
+    def list(self, name: str | None, asked: Page) -> Sequence[StoredFolder]:
         """Ordered by the time of making."""
-        rows = self._records.folders.listed(tenant).page(
+        rows = self._records.folders.listed().page(
             asked, lambda rows: [row for row in rows if name is None or row["name"] == name]
         )
         ids = [str(row["sk"]) for row in rows]
-        found = self._records.folders.get_many(tenant, ids)
+        found = self._records.folders.get_many(ids)
         return [found[folder_id] for folder_id in ids if folder_id in found]
 
-    def count(self, tenant: str) -> int:
-        return self._records.folders.listed(tenant).count()
+    def count(self) -> int:
+        return self._records.folders.listed().count()
 
-    def of_agent(self, tenant: str, agent_id: str, asked: Page) -> Sequence[StoredFolder]:
+    def of_agent(self, agent_id: str, asked: Page) -> Sequence[StoredFolder]:
         """The folders that an agent has. Raises: NotFound."""
-        agent = self._records.agent(tenant, agent_id)
-        folders = list(self._records.folders.get_many(tenant, agent.source_ids).values())
+        agent = self._records.agent(agent_id)
+        folders = list(self._records.folders.get_many(agent.source_ids).values())
         return page(folders, asked, id_of=lambda folder: folder.id, place=lambda folder: str(folder.created_at))
 
-    def agents(self, tenant: str, folder_id: str, asked: Page) -> Sequence[str]:
+    def agents(self, folder_id: str, asked: Page) -> Sequence[str]:
         """The ids of the agents that have the folder. Raises: NotFound."""
-        self._records.folder(tenant, folder_id)
-        return linked(self._records, tenant, self._records.folders.links(tenant, folder_id), asked)
+        self._records.folder(folder_id)
+        return linked(self._records, self._records.folders.links(folder_id), asked)
 
-    def update(self, tenant: str, folder_id: str, request: UpdateFolder, *, user: str | None = None) -> StoredFolder:
+    def update(self, folder_id: str, request: UpdateFolder, *, user: str | None = None) -> StoredFolder:
         """Apply what is not null. Raises: NotFound, InvalidArgument, Conflict where the new name is taken, or where the model that its
         files are embedded by would change."""
         given = {name: value for name in _GIVEN if (value := getattr(request, name)) is not None}
 
         def attempt() -> StoredFolder:
-            before = self._records.folder(tenant, folder_id)
+            before = self._records.folder(folder_id)
             if not given:
                 return before
             _refuse_other_embedding(before, request.embedding_config)
-            if self._records.folders.by_name(tenant, _checked(given.get("name", before.name))) not in (None, folder_id):
+            if self._records.folders.by_name(_checked(given.get("name", before.name))) not in (None, folder_id):
                 raise _taken(given["name"])
             touched = {"updated_at": self._records.clock.now(), "last_updated_by_id": user or before.last_updated_by_id}
             after = before.model_copy(update={**given, **touched})
             token = self._records.ids.token()
-            self._records.writer.write(*self._records.folders.change(tenant, before, after, token), token=token)
+            self._records.writer.write(*self._records.folders.change(before, after, token), token=token)
             return after
 
         return self._records.until_settled(attempt)
 
-    def delete(self, tenant: str, folder_id: str) -> None:
+    def delete(self, folder_id: str) -> None:
         """Agents lose it first, then its files go, then itself: as long as it is shown, it can be deleted again. Raises: NotFound."""
-        self._records.folder(tenant, folder_id)
-        self._clear(tenant, folder_id)
-        self._records.until_settled(lambda: self._delete(tenant, folder_id))
-        self._clear(tenant, folder_id)
+        self._records.folder(folder_id)
+        self._clear(folder_id)
+        self._records.until_settled(lambda: self._delete(folder_id))
+        self._clear(folder_id)
 
-    def _delete(self, tenant: str, folder_id: str) -> None:
-        folder = self._records.folders.get(tenant, folder_id)
+    def _delete(self, folder_id: str) -> None:
+        folder = self._records.folders.get(folder_id)
         if folder is not None:
             token = self._records.ids.token()
-            self._records.writer.write(*self._records.folders.delete(tenant, folder), token=token)
+            self._records.writer.write(*self._records.folders.delete(folder), token=token)
 
-    def _clear(self, tenant: str, folder_id: str) -> None:
-        for agent_id in self._records.folders.agents_of(tenant, folder_id):
-            self._agents.lose_folder(tenant, agent_id, folder_id)
-        self._files.delete_all(tenant, folder_id)
+    def _clear(self, folder_id: str) -> None:
+        for agent_id in self._records.folders.agents_of(folder_id):
+            self._agents.lose_folder(agent_id, folder_id)
+        self._files.delete_all(folder_id)
 
 
 def _refuse_other_embedding(folder: StoredFolder, given: EmbeddingConfig | None) -> None:

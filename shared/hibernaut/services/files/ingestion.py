@@ -27,7 +27,7 @@ from hibernaut.services.host import Host
 from hibernaut.services.prompt.file_views import FileViews, limits_of
 from hibernaut.store.codec import INLINE_BYTES
 from hibernaut.store.files import GONE, LeasedFile
-from hibernaut.store.stores import Stores
+from hibernaut.store.stores import TenantStores
 
 LEASE = timedelta(minutes=5)
 """For how long a file is a worker's; each batch of pieces makes it anew."""
@@ -56,7 +56,6 @@ class _Lost(Exception):
 class _Job:
     """A file that this worker has taken."""
 
-    tenant: str
     taken: LeasedFile
 
     @property
@@ -67,7 +66,7 @@ class _Job:
 class Ingestion:
     """Reads uploaded files: text, pieces, and the agents' open windows."""
 
-    def __init__(self, stores: Stores, host: Host, embedders: Embedders, *, indexed: bool = True) -> None:
+    def __init__(self, stores: TenantStores, host: Host, embedders: Embedders, *, indexed: bool = True) -> None:
         """`indexed`: an index is fed from the table, so that somebody embeds."""
         self._stores = stores
         self._files = stores.files
@@ -77,9 +76,9 @@ class Ingestion:
         self._indexed = indexed
         self._views = FileViews(stores)
 
-    def process(self, tenant: str, file_id: str) -> None:
+    def process(self, file_id: str) -> None:
         """Read the file, unless it was read, is gone, or somebody else is at it. Raises: OSError, TableError; the sweep tries again."""
-        job = self._take(tenant, file_id)
+        job = self._take(file_id)
         if job is None:
             return
         try:
@@ -90,17 +89,17 @@ class Ingestion:
         except _Lost:
             logger.info("file left to another worker", extra={"file_id": file_id})
 
-    def _take(self, tenant: str, file_id: str) -> _Job | None:
-        before = self._files.taken(tenant, file_id)
+    def _take(self, file_id: str) -> _Job | None:
+        before = self._files.taken(file_id)
         if before is None or before.file.status in ENDED or before.token == GONE or self._alive(before):
             return None
         file = before.file.model_copy(update={"takes": before.file.takes + 1})
         after = LeasedFile(file, self._host.ids.token(), self._host.holder, self._until(LEASE))
         try:
-            self._stores.writer.write(self._files.take(tenant, before, after), token=after.token)
+            self._stores.writer.write(self._files.take(before, after), token=after.token)
         except ConditionFailed:
             return None
-        return _Job(tenant, after)
+        return _Job(after)
 
     def _alive(self, taken: LeasedFile) -> bool:
         """Whether another worker may be at the file right now."""
@@ -130,9 +129,9 @@ class Ingestion:
     def _text(self, job: _Job) -> str:
         """Raises: Unreadable, UnsupportedMedia, KeyError, OSError."""
         if job.file.readable:
-            return "".join(self._views.parts(job.tenant, job.file))
+            return "".join(self._views.parts(job.file))
         kind, _ = kind_of(job.file.name, job.file.media_type)
-        return self._reader.text(self._files.bytes_of(job.tenant, job.file.id), kind, seconds=SECONDS_TO_READ)
+        return self._reader.text(self._files.bytes_of(job.file.id), kind, seconds=SECONDS_TO_READ)
 
     def _store_text(self, job: _Job, text: str) -> _Job:
         """The text in parts, then the record that shows them."""
@@ -140,47 +139,47 @@ class Ingestion:
             return job
         first, parts = 1, []
         for number, part in enumerate(parts_of(text)):
-            self._files.put_text(job.tenant, job.file.id, number, part)
+            self._files.put_text(job.file.id, number, part)
             parts.append(TextPart(first_line=first, characters=len(part)))
             first += part.count("\n")
         try:
             return self._write(job, parts=parts, lines=len(lines_of(text)), characters=len(text), readable=True)
         except _Lost:
-            now = self._files.taken(job.tenant, job.file.id)
+            now = self._files.taken(job.file.id)
             if now is None or now.token == GONE:  # deleted under our hands, by somebody who does not know of these
-                self._files.forget_blobs(job.tenant, job.file.model_copy(update={"parts": parts}))
+                self._files.forget_blobs(job.file.model_copy(update={"parts": parts}))
             raise
 
     def _open_for_agents(self, job: _Job) -> None:
         """Agents that have the folder see the new file open, if it fits."""
-        for agent_id in self._stores.folders.agents_of(job.tenant, job.file.folder_id):
-            agent = self._stores.agents.get(job.tenant, agent_id)
+        for agent_id in self._stores.folders.agents_of(job.file.folder_id):
+            agent = self._stores.agents.get(agent_id)
             if agent is None:
                 continue
             for _ in range(TRIES):
-                there = {file.row.file_id for file in self._views.attached(job.tenant, agent)}
-                desk = self._files.desk(job.tenant, agent_id)
+                there = {file.row.file_id for file in self._views.attached(agent)}
+                desk = self._files.desk(agent_id)
                 now = self._host.clock.now()
                 full = file_views.filled(desk, [job.file.id], most=limits_of(agent)[0], there=there, now=now)
                 if full == desk:
                     break
                 token = self._host.ids.token()
                 try:
-                    self._stores.writer.write(self._files.put_desk(job.tenant, agent_id, desk, full, token), token=token)
+                    self._stores.writer.write(self._files.put_desk(agent_id, desk, full, token), token=token)
                     break
                 except ConditionFailed:
                     continue
 
     def _store_pieces(self, job: _Job, text: str) -> _Job:
         """The pieces that are not stored yet, batch by batch as they are cut, each with the file's progress; then how many there are."""
-        folder = self._stores.folders.get(job.tenant, job.file.folder_id)
+        folder = self._stores.folders.get(job.file.folder_id)
         if folder is None:
             raise _Lost
         stored = job.file.written
         to_do = enumerate(self._chunks(folder, text, self._last(job)), stored)
         for pieces in _batches(_piece(job.file, folder, index, chunk) for index, chunk in to_do):
             stored += len(pieces)
-            job = self._write(job, self._files.pieces(job.tenant, job.file, pieces), written=stored)
+            job = self._write(job, self._files.pieces(job.file, pieces), written=stored)
         return self._write(job, total=stored)
 
     def _last(self, job: _Job) -> Chunk | None:
@@ -188,7 +187,7 @@ class Ingestion:
         one that cannot be asked now."""
         if not job.file.written:
             return None
-        (piece,) = self._stores.passages.pieces(job.tenant, job.file.id, [_piece_id(job.file, job.file.written - 1)])
+        (piece,) = self._stores.passages.pieces(job.file.id, [_piece_id(job.file, job.file.written - 1)])
         start = int((piece.metadata or {})["start"])
         return Chunk(piece.text, start, start + len(piece.text))
 
@@ -202,20 +201,20 @@ class Ingestion:
 
     def _finish(self, job: _Job) -> None:
         """What nobody embeds is done; else the indexer's count says when it is."""
-        folder = self._stores.folders.get(job.tenant, job.file.folder_id)
+        folder = self._stores.folders.get(job.file.folder_id)
         embeds = self._indexed and folder is not None and self._embedders.of(folder.embedding_config) is not None
         if not embeds or not job.file.total:
             self._write(job, status=FileStatus.COMPLETED)
             return
         self._write(job, status=FileStatus.EMBEDDING, lease=LOOK_AGAIN)
-        self._files.complete(job.tenant, job.file.id)
+        self._files.complete(job.file.id)
 
     def _look_after(self, job: _Job) -> None:
         """No news for long: where the index has nothing of the file to learn any more, it is done; else it is looked at again later."""
-        if self._files.unindexed(job.tenant, job.file):
+        if self._files.unindexed(job.file):
             self._write(job, lease=LOOK_AGAIN)
         else:
-            self._files.complete(job.tenant, job.file.id, whatever=True)
+            self._files.complete(job.file.id, whatever=True)
 
     def _fail(self, job: _Job, why: str) -> None:
         logger.info("file not read", extra={"file_id": job.file.id, "folder_id": job.file.folder_id})
@@ -228,11 +227,11 @@ class Ingestion:
         if file.status is FileStatus.EMBEDDING:
             after = replace(after, holder="")
         try:
-            changes = self._files.work(job.tenant, after, job.taken.token)
+            changes = self._files.work(after, job.taken.token)
             self._stores.writer.write(*changes, *beside, token=after.token)
         except ConditionFailed:
             raise _Lost from None
-        return _Job(job.tenant, after)
+        return _Job(after)
 
 
 def _counter(embedder: Embedder) -> Callable[[str], int]:

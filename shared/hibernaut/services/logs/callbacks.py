@@ -19,7 +19,7 @@ from hibernaut.services.host import Host
 from hibernaut.services.logs.messages import MessageLists, MessageQuery
 from hibernaut.services.logs.run_follower import RunFollower
 from hibernaut.store.runs import RunState, unchanged
-from hibernaut.store.stores import Stores
+from hibernaut.store.stores import TenantStores
 
 SECONDS = 5.0
 """How long the other side has to answer."""
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 class Callbacks:
     """Calls a run's `callback_url` once after its end."""
 
-    def __init__(self, stores: Stores, host: Host) -> None:
+    def __init__(self, stores: TenantStores, host: Host) -> None:
         self._runs = stores.runs
         self._writer = stores.writer
         self._following = RunFollower(stores, host)
@@ -44,32 +44,32 @@ class Callbacks:
         self._ids = host.ids
         self._web = host.web
 
-    def send(self, tenant: str, run_id: str) -> bool:
+    def send(self, run_id: str) -> bool:
         """Call for the run, if it has ended, wanted it, and nobody else has done it or is at it. Whether it was called."""
-        state = self._runs.get(tenant, run_id)
+        state = self._runs.get(run_id)
         if state is None or not waits(state):
             return False
         now = self._clock.now()
         claimed = replace(state, token=self._ids.token())
-        if not self._kept(tenant, state, claimed, int(now.timestamp() * 1000) + AGAIN_MS):
+        if not self._kept(state, claimed, int(now.timestamp() * 1000) + AGAIN_MS):
             return False
         run = state.run.model_copy(update={"callback_sent_at": now})
         if state.run.completed_at is not None and now - state.run.completed_at > GIVEN_UP:
             run.callback_error = "The server could not call within an hour of the run's end."
         else:
-            self._call(tenant, run)
-        return self._kept(tenant, claimed, replace(claimed, run=run, token=self._ids.token()), None)
+            self._call(run)
+        return self._kept(claimed, replace(claimed, run=run, token=self._ids.token()), None)
 
-    def _call(self, tenant: str, run: StoredRun) -> None:
+    def _call(self, run: StoredRun) -> None:
         try:
-            run.callback_status_code = self._web.post(run.callback_url or "", self._body(tenant, run), seconds=SECONDS)
+            run.callback_status_code = self._web.post(run.callback_url or "", self._body(run), seconds=SECONDS)
         except WebFailure as failure:
             run.callback_error = str(failure)
         logger.info("callback sent", extra={"run_id": run.id, "status": run.callback_status_code, "error": run.callback_error})
 
-    def _body(self, tenant: str, run: StoredRun) -> JsonObject:
-        result = self._following.outcome(tenant, run.id).model_dump(mode="json", include={"stop_reason", "usage"})
-        said = self._messages.of_run(tenant, run, MessageQuery(limit=None))
+    def _body(self, run: StoredRun) -> JsonObject:
+        result = self._following.outcome(run.id).model_dump(mode="json", include={"stop_reason", "usage"})
+        said = self._messages.of_run(run, MessageQuery(limit=None))
         result["messages"] = [message.model_dump(mode="json") for message in said]
         return {
             "run_id": run.id,
@@ -78,10 +78,10 @@ class Callbacks:
             "metadata": {**(run.metadata or {}), "result": result},
         }
 
-    def _kept(self, tenant: str, before: RunState, after: RunState, due_ms: int | None) -> bool:
+    def _kept(self, before: RunState, after: RunState, due_ms: int | None) -> bool:
         """Write the run, unless somebody else has done so since `before`."""
         try:
-            self._writer.write(self._runs.change(tenant, after, unchanged(before), due_ms), token=after.token)
+            self._writer.write(self._runs.change(after, unchanged(before), due_ms), token=after.token)
         except ConditionFailed:
             return False
         return True

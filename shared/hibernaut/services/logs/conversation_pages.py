@@ -19,24 +19,24 @@ class ConversationPages:
     def __init__(self, conversations: ConversationStore) -> None:
         self._conversations = conversations
 
-    def page(self, tenant: str, conversation: str, span: IdRange, *, limit: int | None, descending: bool) -> list[Message]:
+    def page(self, conversation: str, span: IdRange, *, limit: int | None, descending: bool) -> list[Message]:
         """The rows between two cursors, both exclusive; `descending` chooses the newest `limit` of them."""
-        head = self._conversations.head(tenant, conversation) if conversation.startswith(_FORKABLE) else None
+        head = self._conversations.head(conversation) if conversation.startswith(_FORKABLE) else None
         if head is not None and head.segments:
-            return self._of_fork(tenant, head, span, limit, descending)
-        rows = self._conversations.logs.rows(tenant, conversation, [], span, limit=limit, descending=descending)
+            return self._of_fork(head, span, limit, descending)
+        rows = self._conversations.logs.rows(conversation, [], span, limit=limit, descending=descending)
         return rows[::-1] if descending else rows
 
-    def _of_fork(self, tenant: str, head: Head, span: IdRange, limit: int | None, descending: bool) -> list[Message]:
+    def _of_fork(self, head: Head, span: IdRange, limit: int | None, descending: bool) -> list[Message]:
         first = head.window.pinned[0]
         if span.before == first:
             return []
         begins = span.after is None
         others = IdRange(None if span.after == first else span.after, span.before)
         one_more = None if limit is None else limit + 1  # The system message is among them by its id.
-        rows = self._conversations.logs.rows(tenant, head.id, head.segments, others, limit=one_more, descending=descending)
+        rows = self._conversations.logs.rows(head.id, head.segments, others, limit=one_more, descending=descending)
         rows = [row for row in rows if row.id != first]
-        system = self._conversations.logs.messages(tenant, head.id, [first], lambda: head.segments) if begins else []
+        system = self._conversations.logs.messages(head.id, [first], lambda: head.segments) if begins else []
         if descending:
             return [*rows, *system][:limit][::-1]
         return [*system, *rows][:limit]

@@ -56,69 +56,65 @@ class MessageLists:
         self._log = log
         self._pages = ConversationPages(conversations)
 
-    def page(self, tenant: str, agent_id: str, query: MessageQuery) -> list[LettaMessage]:
+    def page(self, agent_id: str, query: MessageQuery) -> list[LettaMessage]:
         """A page of an agent's messages. Raises: NotFound for the agent or a cursor."""
-        agent = self._agents.get(tenant, agent_id)
+        agent = self._agents.get(agent_id)
         if agent is None:
             raise NotFound(f"Agent with ID {agent_id} not found")
         for cursor in (query.before, query.after):
-            if cursor is not None and self._row(tenant, agent_id, query.conversation_id, cursor) is None:
+            if cursor is not None and self._row(agent_id, query.conversation_id, cursor) is None:
                 raise NotFound(f"No message found with id '{cursor}' for agent '{agent_id}'.")
-        ours = [row for row in self._rows(tenant, agent_id, query) if row.agent_id == agent_id]
+        ours = [row for row in self._rows(agent_id, query) if row.agent_id == agent_id]
         return _shown(ours, query, lambda _row: agent.agent_type)
 
-    def _row(self, tenant: str, agent_id: str, conversation: str | None, message_id: str) -> Message | None:
+    def _row(self, agent_id: str, conversation: str | None, message_id: str) -> Message | None:
         if conversation is None:
-            return self._agent_logs.message(tenant, agent_id, message_id)
-        return self._conversations.message(tenant, _log_of(agent_id, conversation), message_id)
+            return self._agent_logs.message(agent_id, message_id)
+        return self._conversations.message(_log_of(agent_id, conversation), message_id)
 
-    def _rows(self, tenant: str, agent_id: str, query: MessageQuery) -> list[Message]:
+    def _rows(self, agent_id: str, query: MessageQuery) -> list[Message]:
         span = IdRange(query.after, query.before)
         if query.conversation_id is None:
-            return _by_id(self._agent_logs.page(tenant, agent_id, span, limit=query.limit, descending=query.descending))
+            return _by_id(self._agent_logs.page(agent_id, span, limit=query.limit, descending=query.descending))
         conversation = _log_of(agent_id, query.conversation_id)
-        return self._pages.page(tenant, conversation, span, limit=query.limit, descending=query.descending)
+        return self._pages.page(conversation, span, limit=query.limit, descending=query.descending)
 
-    def conversation_page(self, tenant: str, agent_id: str, conversation: str, query: MessageQuery) -> list[LettaMessage]:
+    def conversation_page(self, agent_id: str, conversation: str, query: MessageQuery) -> list[LettaMessage]:
         """A page of one conversation, in the requested order. A cursor that is none of its messages has no effect (digest 1.5)."""
-        agent = self._agents.get(tenant, agent_id)
+        agent = self._agents.get(agent_id)
         given = [cursor for cursor in (query.before, query.after) if cursor is not None]
-        known = {row.id for row in self._conversations.messages(tenant, conversation, given)} if given else set()
+        known = {row.id for row in self._conversations.messages(conversation, given)} if given else set()
         before, after = (cursor if cursor in known else None for cursor in (query.before, query.after))
         span = IdRange(after, before)
-        rows = self._pages.page(tenant, conversation, span, limit=query.limit, descending=query.descending)
+        rows = self._pages.page(conversation, span, limit=query.limit, descending=query.descending)
         shown = _shown(rows, query, lambda _row: agent.agent_type if agent else AgentType.LETTA_V1)
         return shown[::-1] if query.descending else shown
 
-    def page_of_all(self, tenant: str, query: MessageQuery) -> list[LettaMessage]:
+    def page_of_all(self, query: MessageQuery) -> list[LettaMessage]:
         """A page of the messages of all agents, through an index that may lag. Raises: NotFound for a cursor."""
         for cursor in (query.before, query.after):
-            if cursor is not None and self._log.get(tenant, cursor) is None:
+            if cursor is not None and self._log.get(cursor) is None:
                 raise NotFound(f"Message with id {cursor} not found.")
         if query.conversation_id is not None and query.conversation_id != DEFAULT_CONVERSATION:
-            return self.shown(tenant, self._rows(tenant, "", query), query)
+            return self.shown(self._rows("", query), query)
         chunk = max(1, query.limit) if query.limit is not None else CHUNK
-        rows: Iterable[Message] = self._log.walk(
-            tenant, IdRange(query.after, query.before), chunk=chunk, descending=query.descending
-        )
+        rows: Iterable[Message] = self._log.walk(IdRange(query.after, query.before), chunk=chunk, descending=query.descending)
         if query.conversation_id is not None:
             rows = (row for row in rows if row.conversation_id is None)
-        return self.shown(tenant, _by_id(islice(rows, query.limit)), query)
+        return self.shown(_by_id(islice(rows, query.limit)), query)
 
-    def get(self, tenant: str, message_id: str) -> list[LettaMessage]:
+    def get(self, message_id: str) -> list[LettaMessage]:
         """What one row is shown as. Raises: NotFound."""
-        row = self._log.get(tenant, message_id)
+        row = self._log.get(message_id)
         if row is None:
             raise NotFound(f"Message with id {message_id} not found.")
-        return self.shown(tenant, [row], MessageQuery(include_err=True))
+        return self.shown([row], MessageQuery(include_err=True))
 
-    def range(
-        self, tenant: str, conversation: str, first: str | None, last: str | None, query: MessageQuery
-    ) -> list[LettaMessage]:
+    def range(self, conversation: str, first: str | None, last: str | None, query: MessageQuery) -> list[LettaMessage]:
         """A page of the rows from `first` to `last`, both included: a run's or a step's. Raises: NotFound for a cursor."""
         if first is None:
             return []
-        rows = self._conversations.page(tenant, conversation, after=first[:-1], before=_behind(last or first))
+        rows = self._conversations.page(conversation, after=first[:-1], before=_behind(last or first))
         ids = {row.id for row in rows}
         for cursor in (query.before, query.after):
             if cursor is not None and cursor not in ids:
@@ -126,18 +122,18 @@ class MessageLists:
         rows = [row for row in rows if (not query.after or row.id > query.after) and (not query.before or row.id < query.before)]
         limit = len(rows) if query.limit is None else query.limit
         chosen = rows[max(0, len(rows) - limit) :] if query.descending else rows[:limit]
-        return self.shown(tenant, chosen, query)
+        return self.shown(chosen, query)
 
-    def of_run(self, tenant: str, run: StoredRun, query: MessageQuery) -> list[LettaMessage]:
+    def of_run(self, run: StoredRun, query: MessageQuery) -> list[LettaMessage]:
         """A page of what was said in a run, its input among it, of the types that its request wanted. Raises: NotFound for a cursor."""
         wanted = run.request_config.include_return_message_types if run.request_config else None
         if query.types is None and wanted is not None:
             query = replace(query, types=frozenset(wanted))
-        return self.range(tenant, run.conversation_id or run.agent_id, run.first_message, run.last_message, query)
+        return self.range(run.conversation_id or run.agent_id, run.first_message, run.last_message, query)
 
-    def shown(self, tenant: str, rows: Sequence[Message], query: MessageQuery) -> list[LettaMessage]:
+    def shown(self, rows: Sequence[Message], query: MessageQuery) -> list[LettaMessage]:
         """Rows of any agents as messages, in the order of the rows. An agent that no longer exists counts as one of the default type."""
-        agents = self._agents.get_many(tenant, sorted({row.agent_id for row in rows}))
+        agents = self._agents.get_many(sorted({row.agent_id for row in rows}))
 
         def type_of(row: Message) -> AgentType:
             agent = agents.get(row.agent_id)

@@ -14,7 +14,7 @@ from hibernaut.schemas.stop import StopReason
 from hibernaut.services.host import Host
 from hibernaut.services.logs.run_log import LoggedEvent, RunLog
 from hibernaut.store.runs import LOG_LIFE, RunState
-from hibernaut.store.stores import Stores
+from hibernaut.store.stores import TenantStores
 from hibernaut.store.transactions import statistics
 
 NO_ACTIVE_RUN = "No active runs found for this conversation."
@@ -23,7 +23,7 @@ NO_ACTIVE_RUN = "No active runs found for this conversation."
 class RunFollower:
     """Decides who may follow a run and from where, and builds the reply of one that ended."""
 
-    def __init__(self, stores: Stores, host: Host) -> None:
+    def __init__(self, stores: TenantStores, host: Host) -> None:
         self._stores = stores
         self._clock: Clock = host.clock
         self._signal: RunSignal = host.signal
@@ -36,29 +36,29 @@ class RunFollower:
         """Seconds until a follower looks again by itself."""
         return self._signal.patience(looks)
 
-    def state(self, tenant: str, run_id: str) -> RunState:
+    def state(self, run_id: str) -> RunState:
         """Raises: NotFound."""
-        state = self._stores.runs.get(tenant, run_id)
+        state = self._stores.runs.get(run_id)
         if state is None:
             raise NotFound(f"Run with id {run_id} not found.")
         return state
 
-    def log(self, tenant: str, run_id: str) -> RunLog:
+    def log(self, run_id: str) -> RunLog:
         """The run's log as a stream shows it. Raises: NotFound."""
-        return RunLog(self._stores, self._clock, tenant, self.state(tenant, run_id))
+        return RunLog(self._stores, self._clock, self.state(run_id))
 
-    def resumed(self, tenant: str, run_id: str, starting_after: int) -> RunLog:
+    def resumed(self, run_id: str, starting_after: int) -> RunLog:
         """The log for a client that comes back and has seen the stream up to this number of its own.
 
         Raises: InvalidArgument for what is no run's id, and for a number that the stream does not reach; NotFound; LogExpired.
         """
         if not is_id(run_id, "run"):
             raise InvalidArgument(f"Invalid run ID format: {run_id}. Expected format: 'run-<uuid4>'")
-        state = self.state(tenant, run_id)
+        state = self.state(run_id)
         over = state.run.completed_at
         if state.ended and over is not None and over + LOG_LIFE <= self._clock.now():
             raise LogExpired(f"The stream of run {run_id} has expired: its events are kept for 24 hours after its end.")
-        log = RunLog(self._stores, self._clock, tenant, state)
+        log = RunLog(self._stores, self._clock, state)
         if not log.skip(starting_after):
             raise InvalidArgument(
                 f"INVALID_ARGUMENT: starting_after {starting_after} is beyond the stream of run {run_id}: "
@@ -66,58 +66,58 @@ class RunFollower:
             )
         return log
 
-    def run_for(self, tenant: str, conversation: str, *, run_id: str | None = None, otid: str | None = None) -> str:
+    def run_for(self, conversation: str, *, run_id: str | None = None, otid: str | None = None) -> str:
         """The run whose stream is meant: the named one, else the one that took the message of this otid, else the one under way.
 
         `conversation` is a conversation's id, or an agent's for its default one. Raises: InvalidArgument, NotFound.
         """
         if run_id is not None:
-            return self._of_conversation(tenant, conversation, run_id)
+            return self._of_conversation(conversation, run_id)
         if otid is not None:
-            taken = self._stores.resends.run_of(tenant, conversation, otid)
+            taken = self._stores.resends.run_of(conversation, otid)
             if taken is None:
                 raise InvalidArgument(f"INVALID_ARGUMENT: No run of this conversation took a message with the otid {otid}.")
             return taken
-        head = self._stores.conversations.head(tenant, conversation)
+        head = self._stores.conversations.head(conversation)
         if head is None or head.owner is None:
             raise InvalidArgument(NO_ACTIVE_RUN)
         return head.owner
 
-    def known(self, tenant: str, conversation: str, otid: str) -> bool:
+    def known(self, conversation: str, otid: str) -> bool:
         """Whether a run of the conversation took the message of this otid."""
-        return self._stores.resends.run_of(tenant, conversation, otid) is not None
+        return self._stores.resends.run_of(conversation, otid) is not None
 
-    def _of_conversation(self, tenant: str, conversation: str, run_id: str) -> str:
+    def _of_conversation(self, conversation: str, run_id: str) -> str:
         if not is_id(run_id, "run"):
             raise InvalidArgument(f"Invalid run ID format: {run_id}. Expected format: 'run-<uuid4>'")
-        run = self.state(tenant, run_id).run
+        run = self.state(run_id).run
         if conversation != (run.conversation_id or run.agent_id):
             raise InvalidArgument(f"INVALID_ARGUMENT: Run {run_id} belongs to another conversation.")
         return run_id
 
-    def events(self, tenant: str, run_id: str, after: int = 0) -> list[LoggedEvent]:
+    def events(self, run_id: str, after: int = 0) -> list[LoggedEvent]:
         """All events after a number of the log that stand there now, as a stream shows them."""
-        return [one for one in _all(self.log(tenant, run_id)) if one.seq > after]
+        return [one for one in _all(self.log(run_id)) if one.seq > after]
 
-    def response(self, tenant: str, run_id: str) -> LettaResponse | None:
+    def response(self, run_id: str) -> LettaResponse | None:
         """The whole reply of a run; None: it has not ended yet. Raises: NotFound; the error that the run failed with, where it was the
         model's."""
-        state = self.state(tenant, run_id)
+        state = self.state(run_id)
         if not state.ended:
             return None
         if state.run.error is not None:
             raise failure(state.run)
-        return self._reply(tenant, state)
+        return self._reply(state)
 
-    def outcome(self, tenant: str, run_id: str) -> LettaResponse:
+    def outcome(self, run_id: str) -> LettaResponse:
         """The reply as far as there is one: also of a run that failed or still goes on, whose id it bears."""
-        reply = self._reply(tenant, self.state(tenant, run_id))
+        reply = self._reply(self.state(run_id))
         reply.usage.run_ids = [run_id]
         return reply
 
-    def _reply(self, tenant: str, state: RunState) -> LettaResponse:
+    def _reply(self, state: RunState) -> LettaResponse:
         run = state.run
-        followed = _all(RunLog(self._stores, self._clock, tenant, state, whole=True))
+        followed = _all(RunLog(self._stores, self._clock, state, whole=True))
         return LettaResponse(
             messages=[one.message for one in followed if not isinstance(one.message, _NO_MESSAGE)],
             stop_reason=LettaStopReason(stop_reason=run.stop_reason or StopReason.ERROR),

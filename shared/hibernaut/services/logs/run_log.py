@@ -19,7 +19,7 @@ from hibernaut.schemas.base import message_date
 from hibernaut.schemas.events import CompactionEvent, DeltaEvent, DoneEvent, MessageEvent, RunEvent
 from hibernaut.schemas.letta_message import DeltaMessage, EventMessage, LettaMessage
 from hibernaut.store.runs import RunState
-from hibernaut.store.stores import Stores
+from hibernaut.store.stores import TenantStores
 
 PAGE = 100
 """Batches of events that are read at once: a long log begins to be shown before it is read to its end."""
@@ -56,10 +56,9 @@ class RunLog:
     `done`: nothing will come any more; `at_end`: because all of it was read.
     """
 
-    def __init__(self, stores: Stores, clock: Clock, tenant: str, state: RunState, *, whole: bool = False) -> None:
+    def __init__(self, stores: TenantStores, clock: Clock, state: RunState, *, whole: bool = False) -> None:
         self._stores = stores
         self._clock = clock
-        self._tenant = tenant
         self._run = state.run
         self._whole = whole
         self._legacy: bool | None = None
@@ -106,7 +105,7 @@ class RunLog:
         self._vain += 1
         if self._vain % SELDOM:
             return True
-        state = self._stores.runs.get(self._tenant, self.run_id)
+        state = self._stores.runs.get(self.run_id)
         if state is None:
             self.done = True
             return False
@@ -118,7 +117,7 @@ class RunLog:
 
     def _page(self) -> list[LoggedEvent]:
         now = self._clock.now()
-        events = self._stores.runs.events(self._tenant, self.run_id, self.after, now, batches=PAGE, aligned=self._aligned)
+        events = self._stores.runs.events(self.run_id, self.after, now, batches=PAGE, aligned=self._aligned)
         found = self._shown(events)
         self._aligned = self._aligned if not found else len(found) == len(events)
         if found:
@@ -163,8 +162,8 @@ class RunLog:
         types = self._types()
         summaries = (options.include_compaction_messages and not self._whole) or "summary_message" in (types or ())
         how = replace(how, summaries=summaries)
-        found = {row.id: render(row, how) for row in self._stores.conversations.messages(self._tenant, log, ids)}
-        gone = len(found) < len(ids) and self._stores.conversations.head(self._tenant, log) is None
+        found = {row.id: render(row, how) for row in self._stores.conversations.messages(log, ids)}
+        gone = len(found) < len(ids) and self._stores.conversations.head(log) is None
         missing: list[LettaMessage] | None = [] if gone else None
         return {message_id: found.get(message_id, missing) for message_id in ids}
 
@@ -196,6 +195,6 @@ class RunLog:
         if self._legacy is None:
             self._legacy = self._run.speaks_by_tool
         if self._legacy is None:
-            agent = self._stores.agents.get(self._tenant, self._run.agent_id)
+            agent = self._stores.agents.get(self._run.agent_id)
             self._legacy = spec_of(agent.agent_type if agent else AgentType.LETTA_V1).heartbeats
         return self._legacy

@@ -19,7 +19,7 @@ from hibernaut.services.agents.agent_models import embedding_of
 from hibernaut.services.agents.agents import Agents
 from hibernaut.services.records import Records, no_archive
 from hibernaut.store import keys
-from hibernaut.store.stores import Stores
+from hibernaut.store.stores import TenantStores
 
 MOST_ATTACHED = 50
 """Archives of one agent; its searches look through all of them."""
@@ -30,14 +30,14 @@ DELETED_AT_ONCE = 90
 class Archives:
     """Creates, changes, lists, attaches and deletes archives."""
 
-    def __init__(self, stores: Stores, records: Records, *, models: Models, agents: Agents) -> None:
+    def __init__(self, stores: TenantStores, records: Records, *, models: Models, agents: Agents) -> None:
         self._stores = stores
         self._archives = stores.archives
         self._records = records
         self._models = models
         self._agents = agents
 
-    def create(self, tenant: str, request: CreateArchive, *, user: str | None = None) -> Archive:
+    def create(self, request: CreateArchive, *, user: str | None = None) -> Archive:
         """How its passages are embedded holds for its life. Raises: NotFound for the embedding's handle."""
         now, token = self._records.clock.now(), self._records.ids.token()
         archive = StoredArchive(
@@ -50,7 +50,7 @@ class Archives:
             created_by_id=user,
             last_updated_by_id=user,
         )
-        self._records.writer.write(*self._stores.passages.make(tenant, archive, token), token=token)
+        self._records.writer.write(*self._stores.passages.make(archive, token), token=token)
         return archive
 
     def _embedding(self, request: CreateArchive) -> EmbeddingConfig | None:
@@ -59,85 +59,83 @@ class Archives:
         handle = request.embedding or self._models.default_embedding_handle()
         return None if handle is None else embedding_of(handle, self._models)
 
-    def retrieve(self, tenant: str, archive_id: str) -> StoredArchive:
+    def retrieve(self, archive_id: str) -> StoredArchive:
         """Raises: NotFound."""
-        archive = self._archives.get(tenant, archive_id)
+        archive = self._archives.get(archive_id)
         if archive is None:
             raise no_archive(archive_id)
         return archive
 
-    def update(self, tenant: str, archive_id: str, request: UpdateArchive, *, user: str | None = None) -> Archive:
+    def update(self, archive_id: str, request: UpdateArchive, *, user: str | None = None) -> Archive:
         """Apply what is not null. Raises: NotFound, Conflict."""
         changes = request.model_dump(exclude_none=True)
 
         def attempt() -> Archive:
-            before = self.retrieve(tenant, archive_id)
+            before = self.retrieve(archive_id)
             if not changes:
                 return before
             touched = {"updated_at": self._records.clock.now(), "last_updated_by_id": user or before.last_updated_by_id}
             after, token = before.model_copy(update={**changes, **touched}), self._records.ids.token()
-            self._records.writer.write(*self._archives.change(tenant, before, after, token), token=token)
+            self._records.writer.write(*self._archives.change(before, after, token), token=token)
             return after
 
         return self._records.until_settled(attempt)
 
-    def list(self, tenant: str, asked: Page, *, name: str | None = None, agent_id: str | None = None) -> Sequence[Archive]:
+    def list(self, asked: Page, *, name: str | None = None, agent_id: str | None = None) -> Sequence[Archive]:
         """Ordered by the time of making. Raises: NotFound for a cursor."""
-        mine = None if agent_id is None else set(self._archives.of_agent(tenant, agent_id))
+        mine = None if agent_id is None else set(self._archives.of_agent(agent_id))
         rows = [
-            row
-            for row in self._archives.rows(tenant)
-            if (name is None or row["name"] == name) and (mine is None or _id(row) in mine)
+            row for row in self._archives.rows() if (name is None or row["name"] == name) and (mine is None or _id(row) in mine)
         ]
         ids = [_id(row) for row in page(rows, asked, id_of=_id, place=lambda row: str(row["created_at"]))]
-        found = self._archives.get_many(tenant, ids)
+        found = self._archives.get_many(ids)
         return [found[archive_id] for archive_id in ids if archive_id in found]
 
-    def agents(self, tenant: str, archive_id: str, asked: Page, shown: frozenset[str]) -> Sequence[AgentState]:
+    def agents(self, archive_id: str, asked: Page, shown: frozenset[str]) -> Sequence[AgentState]:
         """The agents that it is attached to. Raises: NotFound for the archive or a cursor."""
-        self.retrieve(tenant, archive_id)
-        return self._agents.among(tenant, self._archives.links(tenant, archive_id), asked, shown)
+        self.retrieve(archive_id)
+        return self._agents.among(self._archives.links(archive_id), asked, shown)
 
-    def attach(self, tenant: str, agent_id: str, archive_id: str) -> None:
+    def attach(self, agent_id: str, archive_id: str) -> None:
         """Give an agent an archive; one that it has stays where it stands. Raises: NotFound, InvalidArgument for too many, Conflict."""
 
         def attempt() -> None:
-            self._records.agent(tenant, agent_id)
-            self.retrieve(tenant, archive_id)
-            attached = self._archives.of_agent(tenant, agent_id)
+            self._records.agent(agent_id)
+            self.retrieve(archive_id)
+            attached = self._archives.of_agent(agent_id)
             if archive_id in attached:
                 return
             if len(attached) >= MOST_ATTACHED:
                 raise InvalidArgument(f"INVALID_ARGUMENT: An agent has at most {MOST_ATTACHED} archives.")
             now = self._records.clock.now()
-            links = self._archives.attach(tenant, archive_id, agent_id, now)
-            self._records.writer.write(*self._archives.there(tenant, archive_id, agent_id), *links)
+            links = self._archives.attach(archive_id, agent_id, now)
+            self._records.writer.write(*self._archives.there(archive_id, agent_id), *links)
 
         self._records.until_settled(attempt)
 
-    def detach(self, tenant: str, agent_id: str, archive_id: str) -> None:
+    def detach(self, agent_id: str, archive_id: str) -> None:
         """Take an archive away from an agent; nothing happens where it has not got it. Raises: NotFound."""
-        self._records.agent(tenant, agent_id)
-        self.retrieve(tenant, archive_id)
-        self._records.writer.write(*self._archives.detach(tenant, archive_id, agent_id))
+        self._records.agent(agent_id)
+        self.retrieve(archive_id)
+        self._records.writer.write(*self._archives.detach(archive_id, agent_id))
 
-    def delete(self, tenant: str, archive_id: str) -> None:
+    def delete(self, archive_id: str) -> None:
         """It is closed first, so that nothing gets in any more; then its agents lose it, and its passages are deleted page by page.
 
         Where that broke off, deleting it again goes on. Raises: NotFound.
         """
-        if (archive := self._archives.get(tenant, archive_id)) is not None:
+        if (archive := self._archives.get(archive_id)) is not None:
             with suppress(ConditionFailed):  # it is closed already, by a first try or by somebody else
-                self._records.writer.write(*self._archives.close(tenant, archive, self._records.clock.now()))
-        elif not self._archives.left(tenant, archive_id):
+                self._records.writer.write(*self._archives.close(archive, self._records.clock.now()))
+        elif not self._archives.left(archive_id):
             raise no_archive(archive_id)
-        for agent_id in self._archives.agents_of(tenant, archive_id):
-            self._records.writer.write(*self._archives.detach(tenant, archive_id, agent_id))
-        while tags := self._archives.tags(tenant, archive_id, limit=DELETED_AT_ONCE):
+        for agent_id in self._archives.agents_of(archive_id):
+            self._records.writer.write(*self._archives.detach(archive_id, agent_id))
+        while tags := self._archives.tags(archive_id, limit=DELETED_AT_ONCE):
             self._records.writer.write(*self._archives.forget_tags(tags))
-        while items := self._stores.passages.kept(tenant, archive_id, limit=DELETED_AT_ONCE):
+        while items := self._stores.passages.kept(archive_id, limit=DELETED_AT_ONCE):
             ids = [keys.last_part(str(item["sk"])) for item in items]
-            self._records.writer.write(*self._stores.passages.remove(tenant, archive_id, ids, there=False))
+            self._records.writer.write(*self._stores.passages.remove(archive_id, ids, there=False))
             self._records.deletion.forget_blobs(items)
 
 

@@ -76,78 +76,76 @@ class Blocks:
     def __init__(self, records: Records) -> None:
         self._records = records
 
-    def create(self, tenant: str, request: CreateBlock) -> StoredBlock:
+    def create(self, request: CreateBlock) -> StoredBlock:
         """Several blocks may have one label, as long as no agent has two of them."""
         block = new_block(self._records.ids.new("block"), request, self._records.clock.now())
         token = self._records.ids.token()
-        self._records.writer.write(*self._records.blocks.create(tenant, block, token), token=token)
+        self._records.writer.write(*self._records.blocks.create(block, token), token=token)
         return block
 
-    def retrieve(self, tenant: str, block_id: str) -> StoredBlock:
+    def retrieve(self, block_id: str) -> StoredBlock:
         """Raises: NotFound."""
-        return self._records.block(tenant, block_id)
+        return self._records.block(block_id)
 
-    def list(self, tenant: str, wanted: BlockFilter, asked: Page) -> Sequence[StoredBlock]:
+    def list(self, wanted: BlockFilter, asked: Page) -> Sequence[StoredBlock]:
         """Ordered by the time of making."""
-        counts: Mapping[str, int] = self._records.blocks.counts(tenant) if wanted.counts_agents else {}
+        counts: Mapping[str, int] = self._records.blocks.counts() if wanted.counts_agents else {}
 
         def select(rows: Sequence[Item]) -> Sequence[Item]:
             rows = [row for row in rows if wanted.admits(row)]
             if wanted.counts_agents:
                 rows = [row for row in rows if wanted.admits_count(counts.get(str(row["sk"]), 0))]
-            return self._with_value(tenant, rows, wanted.value_search) if wanted.value_search else rows
+            return self._with_value(rows, wanted.value_search) if wanted.value_search else rows
 
-        ids = [str(row["sk"]) for row in self._records.blocks.listed(tenant).page(asked, select)]
-        blocks = self._records.blocks.get_many(tenant, ids)
+        ids = [str(row["sk"]) for row in self._records.blocks.listed().page(asked, select)]
+        blocks = self._records.blocks.get_many(ids)
         return [blocks[block_id] for block_id in ids if block_id in blocks]
 
-    def count(self, tenant: str) -> int:
-        return self._records.blocks.listed(tenant).count()
+    def count(self) -> int:
+        return self._records.blocks.listed().count()
 
-    def _with_value(self, tenant: str, rows: Sequence[Item], part: str) -> Sequence[Item]:
+    def _with_value(self, rows: Sequence[Item], part: str) -> Sequence[Item]:
         """The rows of blocks in whose values the text stands."""
-        found = self._records.blocks.get_many(tenant, [str(row["sk"]) for row in rows])
+        found = self._records.blocks.get_many([str(row["sk"]) for row in rows])
         return [row for row in rows if str(row["sk"]) in found and contains(found[str(row["sk"])].value, part)]
 
-    def update(self, tenant: str, block_id: str, request: BlockUpdate, *, user: str | None = None) -> StoredBlock:
+    def update(self, block_id: str, request: BlockUpdate, *, user: str | None = None) -> StoredBlock:
         """Apply what is not null. Raises: NotFound, Conflict where an agent has another block with the new label."""
         changes = given(request)
         if not changes:
-            return self._records.block(tenant, block_id)
+            return self._records.block(block_id)
 
         def attempt() -> StoredBlock:
-            before = self._records.block(tenant, block_id)
+            before = self._records.block(block_id)
             if changes.get("label", before.label) != before.label:
-                self._refuse_taken(tenant, before, changes["label"])
+                self._refuse_taken(before, changes["label"])
             touched = {"updated_at": self._records.clock.now(), "last_updated_by_id": user or before.last_updated_by_id}
             after = before.model_copy(update={**changes, **touched})
             token = self._records.ids.token()
-            self._records.writer.write(*self._records.blocks.change(tenant, before, after, token), token=token)
+            self._records.writer.write(*self._records.blocks.change(before, after, token), token=token)
             return after
 
         return self._records.until_settled(attempt)
 
-    def _refuse_taken(self, tenant: str, block: StoredBlock, label: str) -> None:
-        agents = self._records.agents.get_many(tenant, self._records.blocks.agents_of(tenant, block.id))
-        others = self._records.blocks.get_many(tenant, [one for agent in agents.values() for one in agent.block_ids])
+    def _refuse_taken(self, block: StoredBlock, label: str) -> None:
+        agents = self._records.agents.get_many(self._records.blocks.agents_of(block.id))
+        others = self._records.blocks.get_many([one for agent in agents.values() for one in agent.block_ids])
         if any(other.label == label for other in others.values()):
             raise Conflict(f"CONFLICT: An agent's blocks have different labels: one has another block called '{label}'.")
 
-    def delete(self, tenant: str, block_id: str) -> None:
+    def delete(self, block_id: str) -> None:
         """The block first, so that nobody attaches it any more; then it leaves its agents. Raises: NotFound."""
-        block = self._records.block(tenant, block_id)
-        self._records.writer.write(*self._records.blocks.delete(tenant, block))
-        for agent_id in self._records.blocks.agents_of(tenant, block_id):
-            leave(
-                self._records, tenant, agent_id, lambda agent: {"block_ids": [one for one in agent.block_ids if one != block_id]}
-            )
-            self._records.writer.write(self._records.blocks.detach(tenant, block_id, agent_id))
+        block = self._records.block(block_id)
+        self._records.writer.write(*self._records.blocks.delete(block))
+        for agent_id in self._records.blocks.agents_of(block_id):
+            leave(self._records, agent_id, lambda agent: {"block_ids": [one for one in agent.block_ids if one != block_id]})
+            self._records.writer.write(self._records.blocks.detach(block_id, agent_id))
 
 
-def leave(records: Records, tenant: str, agent_id: str, without: Callable[[StoredAgent], JsonObject]) -> None:
+def leave(records: Records, agent_id: str, without: Callable[[StoredAgent], JsonObject]) -> None:
     """Change an agent that something deleted was attached to; nothing happens where the agent is gone too."""
-    if records.agents.get(tenant, agent_id) is not None:
-        records.change_agent(tenant, agent_id, lambda agent: (agent.model_copy(update=without(agent)), []), None)
+    if records.agents.get(agent_id) is not None:
+        records.change_agent(agent_id, lambda agent: (agent.model_copy(update=without(agent)), []), None)
 
 
 def given(request: BlockUpdate) -> JsonObject:

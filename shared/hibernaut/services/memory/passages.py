@@ -21,7 +21,7 @@ from hibernaut.services.records import Records
 from hibernaut.store import archives
 from hibernaut.store.codec import INLINE_BYTES
 from hibernaut.store.logs import IdRange
-from hibernaut.store.stores import Stores
+from hibernaut.store.stores import TenantStores
 
 TOGETHER = 90
 """Passages that are written in one transaction, and the different tags that they bear."""
@@ -46,40 +46,40 @@ class PassageList:
 class Passages:
     """Adds, lists and deletes passages."""
 
-    def __init__(self, stores: Stores, records: Records, archives: Archives) -> None:
+    def __init__(self, stores: TenantStores, records: Records, archives: Archives) -> None:
         self._stores = stores
         self._records = records
         self._archives = archives
 
-    def create(self, tenant: str, archive_id: str, given: Sequence[CreatePassage], *, user: str | None = None) -> list[Passage]:
+    def create(self, archive_id: str, given: Sequence[CreatePassage], *, user: str | None = None) -> list[Passage]:
         """Put passages into an archive: up to 90 of them with their different tags, and 2 MB, all or nothing; more in such pages, in order.
 
         Everything is checked before anything is written. Raises: NotFound, InvalidArgument, Conflict.
         """
-        archive = self._archives.retrieve(tenant, archive_id)
+        archive = self._archives.retrieve(archive_id)
         made = [archives.in_archive(self._made(one, user), archive) for one in given]
         for some in _pages(made):
-            self._add(tenant, archive, some)
+            self._add(archive, some)
         return made
 
-    def _add(self, tenant: str, archive: Archive, passages: Sequence[Passage]) -> None:
+    def _add(self, archive: Archive, passages: Sequence[Passage]) -> None:
         def attempt() -> None:
-            self._archives.retrieve(tenant, archive.id)
+            self._archives.retrieve(archive.id)
             token = self._records.ids.token()
-            self._records.writer.write(*self._stores.archives.put(tenant, archive.id, passages, token), token=token)
+            self._records.writer.write(*self._stores.archives.put(archive.id, passages, token), token=token)
 
         self._records.until_settled(attempt)
 
-    def create_for(self, tenant: str, agent_id: str, given: CreatePassage, *, user: str | None = None) -> list[Passage]:
+    def create_for(self, agent_id: str, given: CreatePassage, *, user: str | None = None) -> list[Passage]:
         """Put a passage into the first of an agent's archives; one is made where it has none. Raises: NotFound, InvalidArgument."""
         passage = self._made(given, user)
 
         def attempt() -> None:
-            agent, token = self._records.agent(tenant, agent_id), self._records.ids.token()
-            self._records.writer.write(*self._stores.archives.insert(tenant, agent, [passage], token), token=token)
+            agent, token = self._records.agent(agent_id), self._records.ids.token()
+            self._records.writer.write(*self._stores.archives.insert(agent, [passage], token), token=token)
 
         self._records.until_settled(attempt)
-        return [found for _, found in self._found(tenant, agent_id, passage.id)] or [passage]
+        return [found for _, found in self._found(agent_id, passage.id)] or [passage]
 
     def _made(self, given: CreatePassage, user: str | None) -> Passage:
         """The passage of a request, without its archive. Raises: InvalidArgument."""
@@ -96,43 +96,43 @@ class Passages:
             last_updated_by_id=user,
         )
 
-    def delete(self, tenant: str, archive_id: str, passage_id: str) -> None:
+    def delete(self, archive_id: str, passage_id: str) -> None:
         """Raises: NotFound."""
 
         def attempt() -> None:
-            self._archives.retrieve(tenant, archive_id)
-            items = self._stores.passages.kept(tenant, archive_id, [passage_id])
+            self._archives.retrieve(archive_id)
+            items = self._stores.passages.kept(archive_id, [passage_id])
             if not items:
                 raise _no_passage(passage_id)
             token = self._records.ids.token()
-            self._records.writer.write(*self._stores.archives.take(tenant, archive_id, items[0], token), token=token)
+            self._records.writer.write(*self._stores.archives.take(archive_id, items[0], token), token=token)
             self._records.deletion.forget_blobs(items)
 
         self._records.until_settled(attempt)
 
-    def delete_of(self, tenant: str, agent_id: str, passage_id: str) -> None:
+    def delete_of(self, agent_id: str, passage_id: str) -> None:
         """Take a passage out of whichever of the agent's archives holds it. Raises: NotFound."""
-        self._records.agent(tenant, agent_id)
-        for archive_id, _ in self._found(tenant, agent_id, passage_id):
-            return self.delete(tenant, archive_id, passage_id)
+        self._records.agent(agent_id)
+        for archive_id, _ in self._found(agent_id, passage_id):
+            return self.delete(archive_id, passage_id)
         raise _no_passage(passage_id)
 
-    def _found(self, tenant: str, agent_id: str, passage_id: str) -> Iterator[tuple[str, Passage]]:
-        for archive in self._stores.archives.open_of_agent(tenant, agent_id):
-            for passage in self._stores.passages.get_many(tenant, archive.id, [passage_id]):
+    def _found(self, agent_id: str, passage_id: str) -> Iterator[tuple[str, Passage]]:
+        for archive in self._stores.archives.open_of_agent(agent_id):
+            for passage in self._stores.passages.get_many(archive.id, [passage_id]):
                 yield archive.id, passage
 
-    def list(self, tenant: str, agent_id: str, asked: PassageList) -> FilteredPage[Passage]:
+    def list(self, agent_id: str, asked: PassageList) -> FilteredPage[Passage]:
         """Of all the agent's archives, by time. A text is looked for in any case, in the first 20,000 from where the page begins.
 
         Raises: NotFound for the agent, InvalidArgument for a cursor.
         """
-        self._records.agent(tenant, agent_id)
+        self._records.agent(agent_id)
         for cursor in (asked.after, asked.before):
             if cursor is not None and not is_id(cursor, "passage"):
                 raise InvalidArgument(f"INVALID_ARGUMENT: {cursor} is no passage's id.")
-        held = self._stores.archives.open_of_agent(tenant, agent_id)
-        walks = [self._walk(tenant, archive.id, asked) for archive in held]
+        held = self._stores.archives.open_of_agent(agent_id)
+        walks = [self._walk(archive.id, asked) for archive in held]
         passages: Iterator[Passage] = heapq.merge(*walks, key=lambda one: one.id, reverse=not asked.ascending)
         wanted = (asked.search or "").casefold()
         return sought(
@@ -144,11 +144,11 @@ class Passages:
             id_of=lambda one: one.id,
         )
 
-    def _walk(self, tenant: str, archive_id: str, asked: PassageList) -> Iterator[Passage]:
+    def _walk(self, archive_id: str, asked: PassageList) -> Iterator[Passage]:
         """One archive, chunk by chunk, as far as it is asked for."""
         span, chunk = IdRange(asked.after, asked.before), CHUNK if asked.search else max(1, min(asked.limit, CHUNK))
         while True:
-            some = self._stores.passages.page(tenant, archive_id, span, limit=chunk, descending=not asked.ascending)
+            some = self._stores.passages.page(archive_id, span, limit=chunk, descending=not asked.ascending)
             yield from some
             if len(some) < chunk:
                 return

@@ -69,9 +69,9 @@ class SummaryBudget:
 class Summarizer:
     """Summarises messages, in several calls where they do not fit one."""
 
-    def __init__(self, models: Models, host: Host) -> None:
+    def __init__(self, models: Models, host: Host, calls: ModelRetry) -> None:
         self._models = models
-        self._attending = ModelRetry(models, host)
+        self._attending = calls
         self._clock = host.clock
         self._ids = host.ids
 

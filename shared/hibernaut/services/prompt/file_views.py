@@ -18,11 +18,7 @@ from hibernaut.schemas.block import FileBlock
 from hibernaut.schemas.file import Desk, OpenFile, StoredFile
 from hibernaut.schemas.folder import StoredFolder
 from hibernaut.store.files import FileRow
-from hibernaut.store.lru_cache import LruCache
-from hibernaut.store.stores import Stores
-
-KEPT = 8_000_000
-"""Characters of windows that a warm worker keeps."""
+from hibernaut.store.stores import TenantStores
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,69 +36,63 @@ class AttachedFile:
 class FileViews:
     """Renders files as windows and as the section `<directories>`."""
 
-    def __init__(self, stores: Stores) -> None:
+    def __init__(self, stores: TenantStores) -> None:
         self._folders = stores.folders
         self._files = stores.files
-        self._kept = LruCache[FileWindow](KEPT, lambda view: len(view.text))
+        self._kept = stores.file_windows
 
-    def attached(self, tenant: str, agent: StoredAgent) -> list[AttachedFile]:
+    def attached(self, agent: StoredAgent) -> list[AttachedFile]:
         """The files of the agent's folders whose text is there, in the order of attachment, then of age."""
-        return [
-            each for folder, rows in self._rows(tenant, agent) for row in rows if (each := AttachedFile(row, folder)).row.readable
-        ]
+        return [each for folder, rows in self._rows(agent) for row in rows if (each := AttachedFile(row, folder)).row.readable]
 
-    def _rows(self, tenant: str, agent: StoredAgent) -> list[tuple[StoredFolder, list[FileRow]]]:
-        folders = self._folders.get_many(tenant, agent.source_ids)
+    def _rows(self, agent: StoredAgent) -> list[tuple[StoredFolder, list[FileRow]]]:
+        folders = self._folders.get_many(agent.source_ids)
         there = [folders[folder_id] for folder_id in agent.source_ids if folder_id in folders]
-        return [(folder, self._files.rows(tenant, folder.id)) for folder in there]
+        return [(folder, self._files.rows(folder.id)) for folder in there]
 
-    def section(self, tenant: str, agent: StoredAgent, labels: Sequence[str | None]) -> str | None:
+    def section(self, agent: StoredAgent, labels: Sequence[str | None]) -> str | None:
         """The section `<directories>` of the agent's system message; None without folders. `labels`: those of the blocks in it."""
         if not agent.source_ids:
             return None
-        found = self._rows(tenant, agent)
-        desk = self._files.desk(tenant, agent.id)
+        found = self._rows(agent)
+        desk = self._files.desk(agent.id)
         most, limit = limits_of(agent)
         shown = [
             ShownFolder(
                 folder.name,
                 folder.description,
                 folder.instructions,
-                [
-                    self._shown(tenant, agent, AttachedFile(row, folder), desk.open.get(row.file_id))
-                    for row in rows
-                    if row.readable
-                ],
+                [self._shown(agent, AttachedFile(row, folder), desk.open.get(row.file_id)) for row in rows if row.readable],
             )
             for folder, rows in found
         ]
         return file_views.directories(shown, most=most, limit=limit, labels=labels)
 
-    def blocks(self, tenant: str, agents: Sequence[StoredAgent]) -> dict[str, list[FileBlock]]:
+    def blocks(self, agents: Sequence[StoredAgent]) -> dict[str, list[FileBlock]]:
         """The files of each agent that has folders, as its memory shows them; each folder is listed once. Raises: OSError."""
         having = [agent for agent in agents if agent.source_ids]
-        desks = self._files.desks(tenant, [agent.id for agent in having]) if having else {}
-        folders = self._folders.get_many(tenant, list({one for agent in having for one in agent.source_ids}))
+        desks = self._files.desks([agent.id for agent in having]) if having else {}
+        folders = self._folders.get_many(list({one for agent in having for one in agent.source_ids}))
         files = {
-            folder_id: [AttachedFile(row, folder) for row in self._files.rows(tenant, folder_id) if row.readable]
+            folder_id: [AttachedFile(row, folder) for row in self._files.rows(folder_id) if row.readable]
             for folder_id, folder in folders.items()
         }
         return {
             agent.id: [
-                self._block(tenant, agent, file, desks.get(agent.id, Desk()))
+                self._block(agent, file, desks.get(agent.id, Desk()))
                 for folder_id in agent.source_ids
                 for file in files.get(folder_id, ())
             ]
             for agent in having
         }
 
-    def _block(self, tenant: str, agent: StoredAgent, file: AttachedFile, desk: Desk) -> FileBlock:
+    def _block(self, agent: StoredAgent, file: AttachedFile, desk: Desk) -> FileBlock:
         file_id = file.row.file_id
         window = desk.open.get(file_id)
         return FileBlock(
             id=f"block-{file_id.removeprefix('file-')}",
             label=file.name,
-            value=self.view(tenant, agent, file.row, window).text if window else "",
+            value=self.view(agent, file.row, window).text if window else "",
             limit=limits_of(agent)[1],
             read_only=True,
             file_id=file_id,
@@ -111,54 +101,54 @@ class FileViews:
             last_accessed_at=window.accessed if window else desk.seen.get(file_id),
         )
 
-    def _shown(self, tenant: str, agent: StoredAgent, file: AttachedFile, window: OpenFile | None) -> ShownFile:
-        view = self.view(tenant, agent, file.row, window) if window else None
+    def _shown(self, agent: StoredAgent, file: AttachedFile, window: OpenFile | None) -> ShownFile:
+        view = self.view(agent, file.row, window) if window else None
         return ShownFile(file.name, file.row.characters, view.text if view else None)
 
-    def view(self, tenant: str, agent: StoredAgent, row: FileRow, window: OpenFile) -> FileWindow:
+    def view(self, agent: StoredAgent, row: FileRow, window: OpenFile) -> FileWindow:
         """The window as the agent sees it; an empty one where the text is being deleted. Raises: OSError."""
         limit = limits_of(agent)[1]
         key = f"{row.file_id}:{window.start}:{window.length}:{limit}"
-        found = self._kept.get(tenant, key)
+        found = self._kept.get(key)
         if found is None:
-            found = self._made(tenant, row, window, limit)
-            self._kept.keep(tenant, key, found)
+            found = self._made(row, window, limit)
+            self._kept.keep(key, found)
         return found
 
-    def _made(self, tenant: str, row: FileRow, window: OpenFile, limit: int) -> FileWindow:
-        file = self._files.get(tenant, row.file_id)
+    def _made(self, row: FileRow, window: OpenFile, limit: int) -> FileWindow:
+        file = self._files.get(row.file_id)
         count = row.lines - window.start if window.length is None else min(window.length, row.lines - window.start)
         try:
-            lines = self.lines(tenant, file, window.start, max(0, count), limit) if file else []
+            lines = self.lines(file, window.start, max(0, count), limit) if file else []
         except KeyError:
             lines = []
         whole = window.length is None
         return file_views.view_of(lines, start=window.start, total=row.lines, limit=limit, whole=whole)
 
-    def lines(self, tenant: str, file: StoredFile, start: int, count: int, characters: int) -> list[str]:
+    def lines(self, file: StoredFile, start: int, count: int, characters: int) -> list[str]:
         """At most `count` lines from line `start` (from 0) on; as many as have more than `characters`. Raises: KeyError, OSError."""
         if not file.parts or count < 1:
             return []
         # A line that goes on over several parts begins in the last one whose own first line is another.
         part = max(0, bisect_left([one.first_line for one in file.parts], start + 1) - 1)
-        wanted = "\n".join(self._files.text_of(tenant, file.id, part).split("\n")[start + 1 - file.parts[part].first_line :])
+        wanted = "\n".join(self._files.text_of(file.id, part).split("\n")[start + 1 - file.parts[part].first_line :])
         pieces, size, ends = [wanted], len(wanted), wanted.count("\n")
         for later in range(part + 1, len(file.parts)):
             if ends >= count or size > characters:
                 break
-            pieces.append(self._files.text_of(tenant, file.id, later))
+            pieces.append(self._files.text_of(file.id, later))
             size, ends = size + len(pieces[-1]), ends + pieces[-1].count("\n")
         return lines_of("".join(pieces))[:count]
 
-    def parts(self, tenant: str, file: StoredFile) -> Iterator[str]:
+    def parts(self, file: StoredFile) -> Iterator[str]:
         """The text, part by part. Raises: KeyError, OSError."""
         for part in range(len(file.parts)):
-            yield self._files.text_of(tenant, file.id, part)
+            yield self._files.text_of(file.id, part)
 
-    def content(self, tenant: str, file: StoredFile) -> str | None:
+    def content(self, file: StoredFile) -> str | None:
         """The whole text; None where there is none (yet). Raises: OSError."""
         try:
-            return "".join(self.parts(tenant, file)) if file.readable else None
+            return "".join(self.parts(file)) if file.readable else None
         except KeyError:
             return None
 

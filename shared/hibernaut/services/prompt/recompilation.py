@@ -30,7 +30,6 @@ class Recompilation:
 
     def recompile(
         self,
-        tenant: str,
         conversation: str,
         see: Callable[[], PromptSubject],
         *,
@@ -42,20 +41,20 @@ class Recompilation:
         """
 
         def attempt() -> str:
-            seen, loaded = see(), self._records.conversations.load(tenant, conversation)
+            seen, loaded = see(), self._records.conversations.load(conversation)
             if loaded is None:
                 raise NotFound(f"Agent with ID {seen.agent.id} not found")
             in_window = len(loaded.messages)
             compiled = self._prompts.compiled(
-                tenant, seen.agent, loaded.head, blocks=seen.blocks, in_window=in_window, update_time=update_time
+                seen.agent, loaded.head, blocks=seen.blocks, in_window=in_window, update_time=update_time
             )
             if not dry_run and loaded.head.owner is None:
-                self._store(tenant, seen.agent, loaded, compiled)
+                self._store(seen.agent, loaded, compiled)
             return compiled.text
 
         return self._records.until_settled(attempt)
 
-    def _store(self, tenant: str, agent: StoredAgent, loaded: LoadedConversation, compiled: CompiledMessage) -> None:
+    def _store(self, agent: StoredAgent, loaded: LoadedConversation, compiled: CompiledMessage) -> None:
         old, head = loaded.messages[0], loaded.head
         if old.text() == compiled.text and not compiled.changed:
             return
@@ -63,8 +62,8 @@ class Recompilation:
         row = system_row(old.id, agent, compiled.text, old.created_at, old.conversation_id)
         after = head.model_copy(update={"compiled": compiled.source, "version": head.version + 1})
         self._records.writer.write(
-            conversations.change_head(tenant, head, after, token),
-            conversations.put_message(tenant, head.id, row, rewrite=True),
+            conversations.change_head(head, after, token),
+            conversations.put_message(head.id, row, rewrite=True),
             token=token,
         )
-        conversations.keep(tenant, LoadedConversation(after, (row, *loaded.messages[1:])))
+        conversations.keep(LoadedConversation(after, (row, *loaded.messages[1:])))

@@ -19,7 +19,7 @@ from hibernaut.schemas.conversation_record import StoredConversation
 from hibernaut.schemas.message import Message
 from hibernaut.services.prompt.file_views import FileViews
 from hibernaut.store.conversations import text_hash
-from hibernaut.store.stores import Stores
+from hibernaut.store.stores import TenantStores
 
 _DEFAULT = "default"
 
@@ -37,21 +37,20 @@ class CompiledMessage:
 class SystemMessages:
     """Compiles system messages and tells whether one is stale."""
 
-    def __init__(self, stores: Stores, clock: Clock) -> None:
+    def __init__(self, stores: TenantStores, clock: Clock) -> None:
         self._blocks = stores.blocks
         self._archives = stores.archives
         self._files = FileViews(stores)
         self._clock = clock
 
-    def blocks_of(self, tenant: str, agent: StoredAgent, record: StoredConversation | None = None) -> list[StoredBlock]:
+    def blocks_of(self, agent: StoredAgent, record: StoredConversation | None = None) -> list[StoredBlock]:
         """The agent's blocks in the order of attachment; in a conversation, its private copies in the places of those that they copy."""
         ids = overlaid(agent.block_ids, record.isolated if record else {})
-        found = self._blocks.get_many(tenant, ids)
+        found = self._blocks.get_many(ids)
         return [found[block_id] for block_id in ids if block_id in found]
 
     def compiled(
         self,
-        tenant: str,
         agent: StoredAgent,
         head: Head,
         *,
@@ -65,11 +64,11 @@ class SystemMessages:
         `in_window` counts the messages of the window; the others of the log are "previous messages". With `update_time` off the
         time line keeps the moment of the last compilation. `archive_ids` are the agent's archives, where they were read.
         """
-        blocks = self.blocks_of(tenant, agent) if blocks is None else blocks
+        blocks = self.blocks_of(agent) if blocks is None else blocks
         at = self._clock.now() if update_time or head.compiled is None else head.compiled.compiled_at
-        archive_ids = self._archives.of_agent(tenant, agent.id) if archive_ids is None else archive_ids
-        stamp = self._archives.stamp(tenant, archive_ids)  # before it is counted: what comes between is seen by the next run
-        inputs = self._inputs(tenant, agent, head, blocks, at, in_window)
+        archive_ids = self._archives.of_agent(agent.id) if archive_ids is None else archive_ids
+        stamp = self._archives.stamp(archive_ids)  # before it is counted: what comes between is seen by the next run
+        inputs = self._inputs(agent, head, blocks, at, in_window)
         fixed = self._fixed_inputs(agent, head, blocks)
         digest = system_prompt.digest(replace(fixed, archival_stamp=stamp, directories=inputs.directories))
         versions = {block.id: block.version for block in blocks}
@@ -80,7 +79,6 @@ class SystemMessages:
 
     def stale(
         self,
-        tenant: str,
         agent: StoredAgent,
         head: Head,
         blocks: Sequence[StoredBlock],
@@ -89,9 +87,9 @@ class SystemMessages:
         """Whether the system message may have to change: cheap, exact about memory and everything else that is compiled."""
         if head.compiled is None:
             return True
-        archive_ids = self._archives.of_agent(tenant, agent.id) if archive_ids is None else archive_ids
-        stamp = self._archives.stamp(tenant, archive_ids)
-        files = self._files.section(tenant, agent, [block.label for block in blocks])
+        archive_ids = self._archives.of_agent(agent.id) if archive_ids is None else archive_ids
+        stamp = self._archives.stamp(archive_ids)
+        files = self._files.section(agent, [block.label for block in blocks])
         inputs = replace(self._fixed_inputs(agent, head, blocks), archival_stamp=stamp, directories=files)
         return system_prompt.digest(inputs) != head.compiled.digest
 
@@ -115,12 +113,12 @@ class SystemMessages:
         )
 
     def _inputs(
-        self, tenant: str, agent: StoredAgent, head: Head, blocks: Sequence[StoredBlock], at: datetime, in_window: int
+        self, agent: StoredAgent, head: Head, blocks: Sequence[StoredBlock], at: datetime, in_window: int
     ) -> PromptInputs:
-        archival = self._archives.counted(tenant, agent.id)
+        archival = self._archives.counted(agent.id)
         return replace(
             self._fixed_inputs(agent, head, blocks),
-            directories=self._files.section(tenant, agent, [block.label for block in blocks]),
+            directories=self._files.section(agent, [block.label for block in blocks]),
             compiled_at=at,
             previous_messages=max(0, head.messages - in_window),
             archival_memories=archival.count,

@@ -27,14 +27,14 @@ class WindowOverviews:
         self._records = records
         self._prompts = prompts
 
-    def of(self, tenant: str, agent: StoredAgent, loaded: LoadedConversation) -> ContextWindowOverview:
+    def of(self, agent: StoredAgent, loaded: LoadedConversation) -> ContextWindowOverview:
         """The overview of the agent's default conversation."""
-        blocks = self._prompts.blocks_of(tenant, agent)
-        compiled = self._prompts.compiled(tenant, agent, loaded.head, blocks=blocks, in_window=len(loaded.messages))
+        blocks = self._prompts.blocks_of(agent)
+        compiled = self._prompts.compiled(agent, loaded.head, blocks=blocks, in_window=len(loaded.messages))
         system = loaded.messages[0]
-        if self._prompts.stale(tenant, agent, loaded.head, blocks):
+        if self._prompts.stale(agent, loaded.head, blocks):
             system = system_row(system.id, agent, compiled.text, system.created_at)
-        actor = actor_of(agent, self._records.tools_of(tenant, agent))
+        actor = actor_of(agent, self._records.tools_of(agent))
         forgets = actor.spec.clears_buffer or agent.message_buffer_autoclear
         said = () if forgets else loaded.messages[1:]
         window.measured([system, *said])

@@ -41,7 +41,7 @@ class DirectCalls:
         self._models = models
         self._loader = loader
 
-    def preview(self, tenant: str, agent_id: str, conversation_id: str | None, body: LettaRequest) -> JsonObject:
+    def preview(self, agent_id: str, conversation_id: str | None, body: LettaRequest) -> JsonObject:
         """The provider's request body of the first step that a message would lead to. Raises: NotFound, InvalidArgument, Unprocessable."""
         now = self._host.clock.now()
         inputs = inputs_of(body, now)
@@ -54,7 +54,7 @@ class DirectCalls:
             created_at=now,
             options=options_of(body),
         )
-        work = self._loader.load(tenant, RunState(run=run))
+        work = self._loader.load(RunState(run=run))
         rows, last = list[Message](), work.head.last_message
         for one in inputs.messages:
             last = self._host.ids.new("message", after=last)
@@ -72,9 +72,9 @@ class DirectCalls:
         )
         return self._model(actor.config).payload(request)
 
-    def generate(self, tenant: str, agent_id: str, asked: GenerateRequest) -> GenerateResponse:
+    def generate(self, agent_id: str, asked: GenerateRequest) -> GenerateResponse:
         """The answer of the agent's model to one prompt. Raises: NotFound (agent, handle, provider), ModelError and its kin."""
-        agent = self._records.agent(tenant, agent_id)
+        agent = self._records.agent(agent_id)
         config = self._models.config(asked.override_model) if asked.override_model else agent.llm_config
         row = Message(
             id=self._host.ids.new("message"),

@@ -22,27 +22,27 @@ class Jobs:
         self._runs = runs
         self._endings = endings
 
-    def get(self, tenant: str, job_id: str) -> Job:
+    def get(self, job_id: str) -> Job:
         """Raises: InvalidArgument for what is no id of a job, NotFound."""
-        return job_of(self._runs.get(tenant, _run_id(job_id)))
+        return job_of(self._runs.get(_run_id(job_id)))
 
-    def page(self, tenant: str, asked: Page, *, active: bool) -> FilteredPage[Job]:
+    def page(self, asked: Page, *, active: bool) -> FilteredPage[Job]:
         """Cursors follow the order asked for; it looks as far as a page of runs. Raises: InvalidArgument and NotFound for a cursor."""
         before, after = (None if cursor is None else _run_id(cursor) for cursor in (asked.before, asked.after))
         query = RunQuery(page=replace(asked, before=before, after=after), active=active)
-        found = self._runs.page(tenant, query)
+        found = self._runs.page(query)
         return FilteredPage([job_of(run) for run in found.rows], found.rest)
 
-    def cancel(self, tenant: str, job_id: str) -> Job:
+    def cancel(self, job_id: str) -> Job:
         """End the run; nothing happens where it has ended. Raises: InvalidArgument, NotFound, Conflict where it does not settle."""
         run_id = _run_id(job_id)
-        self._runs.get(tenant, run_id)
-        self._endings.end(tenant, run_id, StopReason.CANCELLED)
-        return self.get(tenant, job_id)
+        self._runs.get(run_id)
+        self._endings.end(run_id, StopReason.CANCELLED)
+        return self.get(job_id)
 
-    def delete(self, tenant: str, job_id: str) -> Job:
+    def delete(self, job_id: str) -> Job:
         """The job as it was. Raises: InvalidArgument, NotFound, Conflict while it goes on."""
-        return job_of(self._runs.delete(tenant, _run_id(job_id)))
+        return job_of(self._runs.delete(_run_id(job_id)))
 
 
 def _run_id(job_id: str) -> str:

@@ -22,7 +22,7 @@ from hibernaut.services.host import Host
 from hibernaut.services.turns.approvals import ApprovalAnswers
 from hibernaut.services.turns.run_commits import RunCommits
 from hibernaut.store.runs import RunState
-from hibernaut.store.stores import Stores
+from hibernaut.store.stores import TenantStores
 from hibernaut.store.transactions import Handover, RepairPlan
 
 TRIES = 20
@@ -42,42 +42,42 @@ class _Diagnosis:
 class Repairs:
     """Finds and repairs conversations that contradict themselves."""
 
-    def __init__(self, stores: Stores, host: Host, *, approvals: ApprovalAnswers, commits: RunCommits) -> None:
+    def __init__(self, stores: TenantStores, host: Host, *, approvals: ApprovalAnswers, commits: RunCommits) -> None:
         self._stores = stores
         self._host = host
         self._approvals = approvals
         self._commits = commits
 
-    def agent_of(self, tenant: str, conversation: str) -> str | None:
+    def agent_of(self, conversation: str) -> str | None:
         """Whose conversation it is; None: there is none."""
-        head = self._stores.conversations.head(tenant, conversation)
+        head = self._stores.conversations.head(conversation)
         return head.agent_id if head else None
 
-    def repair(self, tenant: str, conversation: str) -> Repair:
+    def repair(self, conversation: str) -> Repair:
         """Look at one conversation and mend it. Raises: NotFound, InvalidArgument where its system message is lost, Conflict."""
         for _ in range(TRIES):
-            head = self._stores.conversations.head(tenant, conversation)
+            head = self._stores.conversations.head(conversation)
             if head is None:
                 raise NotFound(f"Agent with ID {conversation} not found")
-            found = self._look(tenant, head)
+            found = self._look(head)
             if not found.report.changed:
                 return found.report
             try:
-                self._mend(tenant, head, found)
+                self._mend(head, found)
             except ConditionFailed:
                 continue
             logger.warning("conversation repaired", extra={"conversation_id": conversation})
             return found.report
         raise Conflict(f"Conversation {conversation} is too busy to be repaired; try again.")
 
-    def _look(self, tenant: str, head: Head) -> _Diagnosis:
-        owner = self._owner(tenant, head)
-        record = self._approvals.pending(tenant, head)
-        queue, lost = self._queue(tenant, head)
-        window, gone = self._window(tenant, head)
+    def _look(self, head: Head) -> _Diagnosis:
+        owner = self._owner(head)
+        record = self._approvals.pending(head)
+        queue, lost = self._queue(head)
+        window, gone = self._window(head)
         calls = []
         if owner is None and record is None:
-            tail = self._stores.conversations.page(tenant, head.id, limit=LAST_ROWS, descending=True)
+            tail = self._stores.conversations.page(head.id, limit=LAST_ROWS, descending=True)
             calls = open_at_end(tail[::-1])
         report = Repair(
             closed_calls=[call.id for call in calls],
@@ -93,7 +93,7 @@ class Repairs:
         report.changed = bool(wrong) or head.waiting != len(queue) or (owner is None and record is None and bool(queue))
         rows = []
         if calls:
-            agent = self._stores.agents.get(tenant, head.agent_id)
+            agent = self._stores.agents.get(head.agent_id)
             message_id = self._host.ids.new("message", after=head.last_message)
             conversation = None if head.id == head.agent_id else head.id
             zone = agent.timezone if agent else "UTC"
@@ -101,23 +101,23 @@ class Repairs:
             rows.append(closed(calls, INTERRUPTED, closing))
         return _Diagnosis(report, rows, window, queue)
 
-    def _owner(self, tenant: str, head: Head) -> RunState | None:
+    def _owner(self, head: Head) -> RunState | None:
         """The run that holds the conversation rightly."""
-        state = self._stores.runs.get(tenant, head.owner) if head.owner else None
+        state = self._stores.runs.get(head.owner) if head.owner else None
         return state if state is not None and state.run.status is RunStatus.RUNNING else None
 
-    def _queue(self, tenant: str, head: Head) -> tuple[list[RunState], list[str]]:
+    def _queue(self, head: Head) -> tuple[list[RunState], list[str]]:
         """The runs that wait, and the places in the queue of which the run does not."""
-        places = self._stores.conversations.queue(tenant, head.id)
-        states = self._stores.runs.get_many(tenant, places)
+        places = self._stores.conversations.queue(head.id)
+        states = self._stores.runs.get_many(places)
         waiting = [states[run_id] for run_id in places if run_id in states and states[run_id].run.status is RunStatus.CREATED]
         kept = {state.run.id for state in waiting}
         return waiting, [run_id for run_id in places if run_id not in kept]
 
-    def _window(self, tenant: str, head: Head) -> tuple[Window, list[str]]:
+    def _window(self, head: Head) -> tuple[Window, list[str]]:
         """The window without the pins that are lost. Raises: InvalidArgument where that is the system message."""
         pinned = head.window.pinned
-        found = {row.id for row in self._stores.conversations.messages(tenant, head.id, pinned)}
+        found = {row.id for row in self._stores.conversations.messages(head.id, pinned)}
         gone = [message_id for message_id in pinned if message_id not in found]
         if pinned and pinned[0] in gone:
             raise InvalidArgument(
@@ -125,7 +125,7 @@ class Repairs:
             )
         return head.window.model_copy(update={"pinned": [each for each in pinned if each in found]}), gone
 
-    def _mend(self, tenant: str, head: Head, found: _Diagnosis) -> None:
+    def _mend(self, head: Head, found: _Diagnosis) -> None:
         now, token, report = self._host.clock.now(), self._host.ids.token(), found.report
         free = report.active_run is None and report.pending_approval is None
         last = found.rows[-1].id if found.rows else head.last_message
@@ -139,7 +139,7 @@ class Repairs:
             }
         )
         mended = RepairPlan(head, after, found.rows, tuple(report.dropped_from_queue), succession)
-        changes: list[Change] = self._stores.transactions.mend(tenant, mended, token, now)
+        changes: list[Change] = self._stores.transactions.mend(mended, token, now)
         self._stores.writer.write(*changes, token=token)
         if succession.run is not None:
-            self._host.workflow.start(RunRef(tenant, succession.run.run.id))
+            self._host.workflow.start(RunRef(self._stores.tenant, succession.run.run.id))

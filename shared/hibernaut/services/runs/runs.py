@@ -59,22 +59,22 @@ class Runs:
         self._conversations = conversations
         self._deletion = deletion
 
-    def get(self, tenant: str, run_id: str) -> Run:
+    def get(self, run_id: str) -> Run:
         """Raises: InvalidArgument for what is no run id, NotFound."""
-        return self._stored(tenant, run_id).wire()
+        return self._stored(run_id).wire()
 
-    def page(self, tenant: str, query: RunQuery) -> FilteredPage[Run]:
+    def page(self, query: RunQuery) -> FilteredPage[Run]:
         """A page; cursors follow the order asked for. It looks at the first 10,000 runs from where it begins. Raises: NotFound for a cursor.
 
         A cursor need not pass the filter: the run that it names may have ended since the page before.
         """
         asked = query.page
-        self._check_cursors(tenant, query)
+        self._check_cursors(query)
         # A page before a cursor is the one next to it: it is searched from the cursor outwards.
         backwards = asked.before is not None and asked.after is None
         span = IdRange(asked.before, asked.after) if asked.descending else IdRange(asked.after, asked.before)
         found = sought(
-            self._runs.walk(tenant, self._whose(tenant, query), span, descending=asked.descending != backwards),
+            self._runs.walk(self._whose(query), span, descending=asked.descending != backwards),
             lambda row: _kept(row, query),
             limit=asked.limit or MOST_READ,
             most=MOST_READ,
@@ -82,29 +82,29 @@ class Runs:
             id_of=_id_of,
         )
         ids = [_id_of(row) for row in (found.rows[::-1] if backwards else found.rows)]
-        states = self._runs.get_many(tenant, ids)
+        states = self._runs.get_many(ids)
         return FilteredPage([states[run_id].run.wire() for run_id in ids if run_id in states], found.rest)
 
-    def messages(self, tenant: str, run_id: str, query: MessageQuery) -> list[LettaMessage]:
+    def messages(self, run_id: str, query: MessageQuery) -> list[LettaMessage]:
         """A page of the run's messages, its input among them, of the types that its request wanted. Raises: InvalidArgument, NotFound."""
-        return self._messages.of_run(tenant, self._stored(tenant, run_id), query)
+        return self._messages.of_run(self._stored(run_id), query)
 
-    def steps(self, tenant: str, run_id: str, asked: Page) -> list[Step]:
+    def steps(self, run_id: str, asked: Page) -> list[Step]:
         """A page of the run's steps. Raises: InvalidArgument, NotFound."""
-        self._stored(tenant, run_id)
-        found = page(self._steps.of_run(tenant, run_id), asked, id_of=lambda step: step.id, place=lambda step: step.id)
+        self._stored(run_id)
+        found = page(self._steps.of_run(run_id), asked, id_of=lambda step: step.id, place=lambda step: step.id)
         return [step.wire() for step in found]
 
-    def usage(self, tenant: str, run_id: str) -> RunUsage:
+    def usage(self, run_id: str) -> RunUsage:
         """The tokens of all steps together, and those of the summaries that made room for them. Raises: InvalidArgument, NotFound."""
-        run = self._stored(tenant, run_id)
+        run = self._stored(run_id)
         shown = RunUsage.of(run.usage)
         shown.summaries = UsageStatistics.of(run.summaries) if run.summaries != Usage() else None
         return shown
 
-    def metrics(self, tenant: str, run_id: str) -> RunMetrics:
+    def metrics(self, run_id: str) -> RunMetrics:
         """Raises: InvalidArgument, NotFound."""
-        run = self._stored(tenant, run_id)
+        run = self._stored(run_id)
         return RunMetrics(
             id=run.id,
             agent_id=run.agent_id,
@@ -115,42 +115,42 @@ class Runs:
             base_template_id=run.base_template_id,
         )
 
-    def trace(self, tenant: str, run_id: str, limit: int) -> list[TraceSpan]:
+    def trace(self, run_id: str, limit: int) -> list[TraceSpan]:
         """The first spans of the run, in the order in which they began. Raises: InvalidArgument, NotFound."""
-        return spans(self._stored(tenant, run_id), self._steps.of_run(tenant, run_id))[:limit]
+        return spans(self._stored(run_id), self._steps.of_run(run_id))[:limit]
 
-    def delete(self, tenant: str, run_id: str) -> Run:
+    def delete(self, run_id: str) -> Run:
         """Take away a run that is over, with its steps, events and whatever else it left but messages; the run as it was.
 
         Raises: InvalidArgument, NotFound, Conflict while it goes on, waits, or waits for an approval.
         """
-        run = self._stored(tenant, run_id)
+        run = self._stored(run_id)
         if run.status not in ENDED:
             raise Conflict(f"CONFLICT: Run {run_id} has not ended. Cancel it before you delete it.")
-        head = self._conversations.head(tenant, run.conversation_id or run.agent_id)
+        head = self._conversations.head(run.conversation_id or run.agent_id)
         if head is not None and head.pending == run_id:
             raise Conflict(f"CONFLICT: Run {run_id} waits for an approval. Answer it, or cancel the run, before you delete it.")
-        self._deletion.run(tenant, run)
+        self._deletion.run(run)
         return run.wire()
 
-    def _stored(self, tenant: str, run_id: str) -> StoredRun:
+    def _stored(self, run_id: str) -> StoredRun:
         if not is_id(run_id, "run"):
             raise InvalidArgument(f"Invalid run ID format: {run_id}. Expected format: 'run-<uuid4>'")
-        state = self._runs.get(tenant, run_id)
+        state = self._runs.get(run_id)
         if state is None:
             raise NotFound(f"Run with id {run_id} not found.")
         return state.run
 
-    def _whose(self, tenant: str, query: RunQuery) -> Sequence[str]:
+    def _whose(self, query: RunQuery) -> Sequence[str]:
         """The agents whose runs are looked through (none: all of them). A conversation's runs are its agent's."""
         named = query.conversation_id or ""
-        head = self._conversations.head(tenant, named) if not query.agent_ids and is_id(named, "conv") else None
+        head = self._conversations.head(named) if not query.agent_ids and is_id(named, "conv") else None
         return [head.agent_id] if head else query.agent_ids
 
-    def _check_cursors(self, tenant: str, query: RunQuery) -> None:
+    def _check_cursors(self, query: RunQuery) -> None:
         """Raises: NotFound for a cursor that is no run, or another agent's than those whose runs are asked for."""
         named = [cursor for cursor in (query.page.before, query.page.after) if cursor is not None]
-        states = self._runs.get_many(tenant, [cursor for cursor in named if is_id(cursor, "run")])
+        states = self._runs.get_many([cursor for cursor in named if is_id(cursor, "run")])
         for cursor in named:
             if cursor not in states or (query.agent_ids and states[cursor].run.agent_id not in query.agent_ids):
                 raise NotFound(f"There is no entry with the id {cursor} in this list.")

@@ -33,7 +33,7 @@ from hibernaut.services.turns.run_commits import InterruptingRun
 from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.store.idempotency import KnownRequest
 from hibernaut.store.runs import RunState
-from hibernaut.store.stores import Stores
+from hibernaut.store.stores import TenantStores
 from hibernaut.store.transactions import INPUT_PAGE, IdempotencyMark, grown
 
 TRIES = 50
@@ -75,7 +75,6 @@ class AcceptedRequest:
 class _Arrival:
     """A request on its way into a conversation: the run that it will be, its messages waiting on it, and the marks of its request."""
 
-    tenant: str
     head: Head
     request: SendRequest
     inputs: RequestInputs
@@ -88,7 +87,7 @@ class Sending:
     """Accepts requests to agents and starts their runs."""
 
     def __init__(
-        self, stores: Stores, host: Host, models: Models, *, endings: RunTermination, approvals: ApprovalAnswers
+        self, stores: TenantStores, host: Host, models: Models, *, endings: RunTermination, approvals: ApprovalAnswers
     ) -> None:
         self._stores = stores
         self._host = host
@@ -96,7 +95,7 @@ class Sending:
         self._endings = endings
         self._approvals = approvals
 
-    def accept(self, tenant: str, request: SendRequest) -> AcceptedRequest:
+    def accept(self, request: SendRequest) -> AcceptedRequest:
         """The run of this request, committed with its input.
 
         Raises: Unprocessable, InvalidArgument, NotFound; PendingApproval and Busy where the conversation is not free for it.
@@ -106,22 +105,20 @@ class Sending:
             self._models.config(request.body.override_model)
         for _ in range(TRIES):
             conversation = request.conversation_id or request.agent_id
-            head, known = self._stores.resends.look(tenant, conversation, request.digest, inputs.otids, request.retry)
+            head, known = self._stores.resends.look(conversation, request.digest, inputs.otids, request.retry)
             if head is None and request.conversation_id is not None:
                 raise no_conversation(request.conversation_id)
             if head is None:
                 raise NotFound(f"Agent with ID {request.agent_id} not found")
-            if known.otids and known.run_id is not None and not self._same(tenant, known.run_id, inputs):
-                head, known = self._stores.resends.look(
-                    tenant, conversation, request.digest, inputs.otids, request.retry, anew=True
-                )
+            if known.otids and known.run_id is not None and not self._same(known.run_id, inputs):
+                head, known = self._stores.resends.look(conversation, request.digest, inputs.otids, request.retry, anew=True)
                 if head is None:
                     continue
             if known.run_id is not None and self._attached(known):
                 return AcceptedRequest(known.run_id, attached=True)
             if known.run_id is not None:
                 continue
-            arrival = self._arrival(tenant, head, request, inputs, known.marks)
+            arrival = self._arrival(head, request, inputs, known.marks)
             try:
                 accepted = self._met(arrival)
             except ConditionFailed:
@@ -130,15 +127,15 @@ class Sending:
                 return accepted
         raise Conflict("The conversation is too busy to take the message; try again.")
 
-    def _same(self, tenant: str, run_id: str, inputs: RequestInputs) -> bool:
+    def _same(self, run_id: str, inputs: RequestInputs) -> bool:
         """Whether the run took messages of these otids with the same content. What nobody can compare any more counts as the same."""
-        state = self._stores.runs.get(tenant, run_id)
+        state = self._stores.runs.get(run_id)
         if state is None:
             return True
         run, rows = state.run, state.run.input
         if not rows and run.first_message:
             log = run.conversation_id or run.agent_id
-            rows = self._stores.conversations.page(tenant, log, after=run.first_message[:-1], limit=len(inputs.otids))
+            rows = self._stores.conversations.page(log, after=run.first_message[:-1], limit=len(inputs.otids))
         taken = {row.otid: row.content for row in rows}
         return all(
             row_of(one, run.id, run, run.created_at).content == taken[one.otid] for one in inputs.messages if one.otid in taken
@@ -157,16 +154,14 @@ class Sending:
     def _made(self, arrival: _Arrival) -> AcceptedRequest | None:
         """The run of a request whose transaction seems to have failed. It is there where only the answer was lost, and others have
         gone on with it since: then no item bears the writer's token any more."""
-        state = self._stores.runs.get(arrival.tenant, arrival.run.id)
+        state = self._stores.runs.get(arrival.run.id)
         return None if state is None else AcceptedRequest(state.run.id, waits=state.run.status is RunStatus.CREATED)
 
-    def start(self, tenant: str, run_id: str, *, inline: bool = False) -> None:
+    def start(self, run_id: str, *, inline: bool = False) -> None:
         """Start the run's workflow; the sweep takes up what this call does not reach."""
-        self._host.workflow.start(RunRef(tenant, run_id), inline=inline)
+        self._host.workflow.start(RunRef(self._stores.tenant, run_id), inline=inline)
 
-    def _arrival(
-        self, tenant: str, head: Head, request: SendRequest, inputs: RequestInputs, marks: Sequence[IdempotencyMark]
-    ) -> _Arrival:
+    def _arrival(self, head: Head, request: SendRequest, inputs: RequestInputs, marks: Sequence[IdempotencyMark]) -> _Arrival:
         now = self._host.clock.now()
         run = self._run(request, head, now)
         last = head.last_message
@@ -174,14 +169,14 @@ class Sending:
             last = self._host.ids.new("message", after=last)
             run.input.append(row_of(one, last, run, now))
         decisions.check_client_tools(request.body.client_tools or ())
-        return _Arrival(tenant, head, request, inputs, run, marks, now)
+        return _Arrival(head, request, inputs, run, marks, now)
 
     def _met(self, arrival: _Arrival) -> AcceptedRequest | None:
         """How the conversation takes the request as it stands. None: it moved meanwhile. Raises: ConditionFailed for the same."""
         head, answer = arrival.head, arrival.inputs.answer
         wanted = arrival.request.body.when_busy
         if answer is not None:
-            answered = self._approvals.answer(arrival.tenant, head, answer, arrival.run, arrival.marks)
+            answered = self._approvals.answer(head, answer, arrival.run, arrival.marks)
             if answered is not None:
                 return AcceptedRequest(answered.run_id, attached=answered.attached)
             self._keep_alive(arrival)
@@ -194,7 +189,7 @@ class Sending:
                 return self._queued(arrival)
             case "interrupt":
                 newcomer = InterruptingRun(RunState(arrival.run, token=self._host.ids.token()), arrival.marks)
-                return AcceptedRequest(arrival.run.id) if self._endings.interrupt(arrival.tenant, head, newcomer) else None
+                return AcceptedRequest(arrival.run.id) if self._endings.interrupt(head, newcomer) else None
             case "reject":
                 raise Busy(_BUSY.format(run_id=head.owner), head.owner)
 
@@ -207,19 +202,19 @@ class Sending:
 
     def _while_pending(self, arrival: _Arrival, wanted: WhenBusy | None) -> AcceptedRequest:
         """Nobody has answered what the agent asked: a plain message is refused, unless it asks to wait or to interrupt (digest 5.4)."""
-        tenant, head = arrival.tenant, arrival.head
+        head = arrival.head
         if wanted == "queue":
             return self._queued(arrival)
         if wanted == "interrupt":
             reason = decisions.INTERRUPTED
-            self._approvals.deny(tenant, head, arrival.run, arrival.marks, how="interrupted", reason=reason)
+            self._approvals.deny(head, arrival.run, arrival.marks, how="interrupted", reason=reason)
             return AcceptedRequest(arrival.run.id)
-        record = self._approvals.pending(tenant, head)
+        record = self._approvals.pending(head)
         raise ApprovalPending(_PENDING, record.request_id if record else "", record.run_id if record else head.pending)
 
     def _taken(self, arrival: _Arrival) -> AcceptedRequest:
         """The conversation is free: the run owns it, and its messages stand in the log."""
-        tenant, run, now = arrival.tenant, arrival.run, arrival.at
+        run, now = arrival.run, arrival.at
         mended = self._mended(arrival)
         rows, run.input = [*mended, *run.input[:INPUT_PAGE]], run.input[INPUT_PAGE:]
         last = arrival.head.last_message
@@ -228,27 +223,27 @@ class Sending:
         run.status = RunStatus.RUNNING
         run.first_message, run.last_message = rows[len(mended)].id, rows[-1].id
         state = RunState(run, token=self._host.ids.token())
-        changes = self._stores.transactions.accept(tenant, arrival.head, state, rows, arrival.marks, now)
+        changes = self._stores.transactions.accept(arrival.head, state, rows, arrival.marks, now)
         self._stores.writer.write(*changes, token=state.token)
         after = grown(arrival.head, rows, owner=run.id)
-        self._stores.conversations.appended(tenant, arrival.head, after, rows)
-        self._stores.step_reads.hand_over(tenant, state, after)
+        self._stores.conversations.appended(arrival.head, after, rows)
+        self._stores.step_reads.hand_over(state, after)
         logger.info("run accepted", extra={"run_id": run.id, "agent_id": run.agent_id})
         return AcceptedRequest(run.id)
 
     def _mended(self, arrival: _Arrival) -> list[Message]:
         """Calls that stand open at the end of an idle log have nobody who would answer them: they get their returns first."""
-        tenant, head = arrival.tenant, arrival.head
+        head = arrival.head
         if head.calls_open is False:
             return []
-        last = self._stores.conversations.message(tenant, head.id, head.last_message) if head.last_message else None
+        last = self._stores.conversations.message(head.id, head.last_message) if head.last_message else None
         if last is None or last.role not in ("assistant", "approval"):
             return []
-        tail = self._stores.conversations.page(tenant, head.id, limit=LAST_ROWS, descending=True)
+        tail = self._stores.conversations.page(head.id, limit=LAST_ROWS, descending=True)
         calls = open_at_end(tail[::-1])
         if not calls:
             return []
-        agent = self._stores.agents.get(tenant, head.agent_id)
+        agent = self._stores.agents.get(head.agent_id)
         closing = Closing(last.id, head.agent_id, last.conversation_id, None, arrival.at, agent.timezone if agent else "UTC")
         return [closed(calls, INTERRUPTED, closing)]
 
@@ -258,7 +253,7 @@ class Sending:
             detail = f"CONFLICT: Cannot send a new message: {head.waiting} messages wait for this agent already."
             raise Busy(detail, head.owner or head.pending)
         state = RunState(run, token=self._host.ids.token())
-        changes = self._stores.transactions.enqueue(arrival.tenant, head, state, arrival.marks, arrival.at)
+        changes = self._stores.transactions.enqueue(head, state, arrival.marks, arrival.at)
         self._stores.writer.write(*changes, token=state.token)
         return AcceptedRequest(run.id, waits=True)
 

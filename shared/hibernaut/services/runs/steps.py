@@ -52,17 +52,17 @@ class Steps:
         self._messages = messages
         self._writer = writer
 
-    def get(self, tenant: str, step_id: str) -> Step:
+    def get(self, step_id: str) -> Step:
         """Raises: NotFound."""
-        return self._stored(tenant, step_id).wire()
+        return self._stored(step_id).wire()
 
-    def page(self, tenant: str, query: StepQuery) -> FilteredPage[Step]:
+    def page(self, query: StepQuery) -> FilteredPage[Step]:
         """A page; cursors follow the order asked for. It looks at the first 10,000 steps from where it begins. Raises: NotFound for a cursor."""
         for cursor in (query.before, query.after):
             if cursor is not None:
-                self._stored(tenant, cursor)
+                self._stored(cursor)
         found = sought(
-            self._all(tenant, query),
+            self._all(query),
             lambda step: _kept(step, query),
             limit=query.limit,
             most=MOST_READ,
@@ -73,9 +73,9 @@ class Steps:
         # A page before a cursor is the one next to it: it is searched from the cursor outwards.
         return FilteredPage(steps[::-1] if _backwards(query) else steps, found.rest)
 
-    def metrics(self, tenant: str, step_id: str) -> StepMetrics:
+    def metrics(self, step_id: str) -> StepMetrics:
         """Raises: NotFound."""
-        step = self._stored(tenant, step_id)
+        step = self._stored(step_id)
         return StepMetrics(
             id=step.id,
             provider_id=step.provider_id,
@@ -89,40 +89,40 @@ class Steps:
             project_id=step.project_id,
         )
 
-    def trace(self, tenant: str, step_id: str) -> ProviderTrace | None:
+    def trace(self, step_id: str) -> ProviderTrace | None:
         """What the step sent to its provider and received; None where that was not kept, or is kept no longer. Raises: NotFound."""
-        step = self._stored(tenant, step_id)
-        return self._traces.get(tenant, step.run_id or "", step.id)
+        step = self._stored(step_id)
+        return self._traces.get(step.run_id or "", step.id)
 
-    def messages(self, tenant: str, step_id: str, query: MessageQuery) -> list[LettaMessage]:
+    def messages(self, step_id: str, query: MessageQuery) -> list[LettaMessage]:
         """A page of the step's messages. Raises: NotFound."""
-        step = self._stored(tenant, step_id)
+        step = self._stored(step_id)
         conversation = step.conversation_id or step.agent_id or ""
-        return self._messages.range(tenant, conversation, step.first_message, step.last_message, query)
+        return self._messages.range(conversation, step.first_message, step.last_message, query)
 
-    def change_feedback(self, tenant: str, step_id: str, given: ModifyFeedback) -> Step:
+    def change_feedback(self, step_id: str, given: ModifyFeedback) -> Step:
         """Raises: NotFound."""
-        step = self._stored(tenant, step_id)
+        step = self._stored(step_id)
         if "feedback" in given.model_fields_set:
             step.feedback = given.feedback
         if given.tags is not None:
             step.tags = given.tags
-        self._writer.write(self._steps.change(tenant, step))
+        self._writer.write(self._steps.change(step))
         return step.wire()
 
-    def _stored(self, tenant: str, step_id: str) -> StoredStep:
-        step = self._steps.get(tenant, step_id)
+    def _stored(self, step_id: str) -> StoredStep:
+        step = self._steps.get(step_id)
         if step is None:
             raise NotFound(f"Step with id {step_id} not found.")
         return step
 
-    def _all(self, tenant: str, query: StepQuery) -> Iterator[StoredStep]:
+    def _all(self, query: StepQuery) -> Iterator[StoredStep]:
         """The steps between the cursors and dates in the order in which the page is searched."""
         low, high = (query.before, query.after) if query.descending else (query.after, query.before)
         low = max(filter(None, (low, _edge(query.start))), default=None)
         high = min(filter(None, (high, _edge(query.end, last=True))), default=None)
         descending = query.descending != _backwards(query)
-        return self._steps.walk(tenant, IdRange(low, high), chunk=CHUNK, descending=descending)
+        return self._steps.walk(IdRange(low, high), chunk=CHUNK, descending=descending)
 
 
 def _backwards(query: StepQuery) -> bool:

@@ -22,7 +22,7 @@ from hibernaut.services.turns.approvals import ApprovalAnswers
 from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.store import keys
 from hibernaut.store.runs import OPEN_FOR_MS, RunState
-from hibernaut.store.stores import Stores
+from hibernaut.store.stores import Stores, TenantStores
 
 LONGEST_RUN = timedelta(hours=24)
 """A run that is under way for longer is closed; while it waited for its turn, it was not."""
@@ -39,10 +39,11 @@ class SweepResult(NamedTuple):
     closed: int
 
 
-class Sweep:
-    """Takes up or closes what is past due."""
+class TenantSweep:
+    """Takes up or closes what is past due of one tenant."""
 
-    def __init__(self, stores: Stores, host: Host, endings: RunTermination, approvals: ApprovalAnswers) -> None:
+    def __init__(self, stores: TenantStores, host: Host, endings: RunTermination, approvals: ApprovalAnswers) -> None:
+        self._tenant = stores.tenant
         self._stores = stores
         self._host = host
         self._endings = endings
@@ -50,86 +51,50 @@ class Sweep:
         self._callbacks = Callbacks(stores, host)
         self._ends = ConversationDeletion(records_over(stores, host.clock, host.ids), endings=endings)
 
-    def run(self, *, everything: bool = False) -> SweepResult:
-        """Take up every open run that is past due, or, at the start of a host that is alone, every open run."""
-        now_ms = int(self._host.clock.now().timestamp() * 1000)
-        started = closed = 0
-        ended: list[Key] = []
-        for shard in keys.shards():
-            for place in self._stores.runs.due(shard, None if everything else now_ms):
-                took = self._tried(self._take_up, place)
-                started += took == "started"
-                closed += took == "closed"
-                ended += [place] if took == "ended" else []
-        # The last, because whoever is called may take his time, and what is left of something that was deleted may be much.
-        for place in sorted(ended, key=_is_gone):
-            self._tried(self._clear_up, place)
-        self._collect()
-        if started or closed:
-            logger.info("runs swept", extra={"started": started, "closed": closed})
-        return SweepResult(started, closed)
-
-    def _collect(self) -> None:
-        """Delete blobs that nothing names, some at a time."""
-        try:
-            if deleted := self._stores.blob_collector.collect():
-                logger.info("blobs collected", extra={"deleted": deleted})
-        except Exception as error:  # noqa: BLE001  whatever keeps blobs from being collected, runs are swept
-            fields = {"error": type(error).__qualname__, "place": place_of(error)}
-            logger.error("blobs could not be collected", extra=fields)
-
-    def take_up_one(self, tenant: str, run_id: str, *, after: int) -> SweepResult:
+    def take_up_one(self, run_id: str, *, after: int) -> SweepResult:
         """Look at one run before it is due, because its execution did not succeed: the one after so many takings. A run that was
         taken up again since is left to its newer execution."""
-        state = self._stores.runs.get(tenant, run_id)
-        place = keys.run(tenant, run_id)
-        took = self._take_up(place) if state is not None and state.sweeps == after else "left"
+        state = self._stores.runs.get(run_id)
+        place = keys.run(self._tenant, run_id)
+        took = self.take_up(place) if state is not None and state.sweeps == after else "left"
         if took == "ended":
-            self._clear_up(place)
+            self.clear_up(place)
         return SweepResult(took == "started", took == "closed")
 
-    def _tried(self, act: Callable[[Key], Took], place: Key) -> Took:
-        """One run that cannot be taken up must not keep the others from it."""
-        try:
-            return act(place)
-        except Exception as error:  # noqa: BLE001  a record that nobody can read raises what it likes
-            fields = {"run_id": keys.last_part(place.pk), "error": type(error).__qualname__, "place": place_of(error)}
-            logger.error("run could not be swept", extra=fields)
-            return "left"
-
-    def _clear_up(self, place: Key) -> Took:
+    def clear_up(self, place: Key) -> Took:
         """Call whoever asked to be called at a run's end; take away what something that was deleted has left."""
-        tenant, identifier = keys.tenant_of(place.pk), keys.last_part(place.pk)
+        identifier = keys.last_part(place.pk)
         if _is_gone(place):
-            self._ends.go_on(tenant, identifier)
+            self._ends.go_on(identifier)
         else:
-            self._callbacks.send(tenant, identifier)
+            self._callbacks.send(identifier)
         return "left"
 
-    def _take_up(self, place: Key) -> Took:
-        tenant, run_id = keys.tenant_of(place.pk), keys.last_part(place.pk)
+    def take_up(self, place: Key) -> Took:
+        """Start again or close what is past due: a run, a file, an approval. What has ended is left to `clear_up`."""
+        run_id = keys.last_part(place.pk)
         if place.sk == keys.FILE:
-            self._host.ingest.start(tenant, run_id)
+            self._host.ingest.start(self._tenant, run_id)
             return "left"
         if place.sk == keys.PENDING:
-            return "left" if self._approvals.deny_overdue(tenant, run_id, early=timedelta()) is None else "started"
+            return "left" if self._approvals.deny_overdue(run_id, early=timedelta()) is None else "started"
         if _is_gone(place):
             return "ended"
-        state = self._stores.runs.get(tenant, run_id)
+        state = self._stores.runs.get(run_id)
         if state is not None and state.ended:
             return "ended"
         if state is None or state.run.status is not RunStatus.RUNNING or self._alive(state):
             return "left"
         if self._is_hopeless(state):
             error = RunError(code="internal_error", message="The run did not come to an end and was closed.")
-            self._endings.end(tenant, run_id, StopReason.ERROR, error)
+            self._endings.end(run_id, StopReason.ERROR, error)
             return "closed"
         counted = replace(state, sweeps=state.sweeps + 1, token=self._host.ids.token())
         try:
-            self._stores.writer.write(self._stores.runs.sweep(tenant, counted, self._due_ms()), token=counted.token)
+            self._stores.writer.write(self._stores.runs.sweep(counted, self._due_ms()), token=counted.token)
         except ConditionFailed:
             return "left"
-        self._host.workflow.start(RunRef(tenant, run_id), name=f"{run_id}.{counted.sweeps}")
+        self._host.workflow.start(RunRef(self._tenant, run_id), name=f"{run_id}.{counted.sweeps}")
         return "started"
 
     def _is_hopeless(self, state: RunState) -> bool:
@@ -146,6 +111,54 @@ class Sweep:
 
     def _due_ms(self) -> int:
         return int(self._host.clock.now().timestamp() * 1000) + OPEN_FOR_MS
+
+
+class Sweep:
+    """Goes through what is past due, of all tenants."""
+
+    def __init__(self, stores: Stores, host: Host, of: Callable[[str], TenantSweep]) -> None:
+        """`of` answers the part of a tenant."""
+        self._due = stores.due
+        self._blob_collector = stores.blob_collector
+        self._host = host
+        self.of = of
+
+    def run(self, *, everything: bool = False) -> SweepResult:
+        """Take up every open run that is past due, or, at the start of a host that is alone, every open run."""
+        now_ms = int(self._host.clock.now().timestamp() * 1000)
+        started = closed = 0
+        ended: list[Key] = []
+        for shard in keys.shards():
+            for place in self._due.past(shard, None if everything else now_ms):
+                took = self._tried(TenantSweep.take_up, place)
+                started += took == "started"
+                closed += took == "closed"
+                ended += [place] if took == "ended" else []
+        # The last, because whoever is called may take his time, and what is left of something that was deleted may be much.
+        for place in sorted(ended, key=_is_gone):
+            self._tried(TenantSweep.clear_up, place)
+        self._collect()
+        if started or closed:
+            logger.info("runs swept", extra={"started": started, "closed": closed})
+        return SweepResult(started, closed)
+
+    def _collect(self) -> None:
+        """Delete blobs that nothing names, some at a time."""
+        try:
+            if deleted := self._blob_collector.collect():
+                logger.info("blobs collected", extra={"deleted": deleted})
+        except Exception as error:  # noqa: BLE001  whatever keeps blobs from being collected, runs are swept
+            fields = {"error": type(error).__qualname__, "place": place_of(error)}
+            logger.error("blobs could not be collected", extra=fields)
+
+    def _tried(self, act: Callable[[TenantSweep, Key], Took], place: Key) -> Took:
+        """One run that cannot be taken up must not keep the others from it."""
+        try:
+            return act(self.of(keys.tenant_of(place.pk)), place)
+        except Exception as error:  # noqa: BLE001  a record that nobody can read raises what it likes
+            fields = {"run_id": keys.last_part(place.pk), "error": type(error).__qualname__, "place": place_of(error)}
+            logger.error("run could not be swept", extra=fields)
+            return "left"
 
 
 def _is_gone(place: Key) -> bool:

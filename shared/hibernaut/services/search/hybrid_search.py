@@ -23,7 +23,7 @@ from hibernaut.schemas.search import IndexDocument, IndexQuery, Kind, Reach, Sea
 from hibernaut.services.search.candidates import Candidates, gathered
 from hibernaut.services.search.search_sources import EmbeddingSpace, Record, SearchSources
 from hibernaut.store.search_outbox import Pointer
-from hibernaut.store.stores import Stores
+from hibernaut.store.stores import TenantStores
 
 R = TypeVar("R")
 
@@ -88,70 +88,80 @@ class _Tail:
     cut: bool
 
 
-class HybridSearch:
-    """`index` None: there is none here, and memory is found by words, in the table."""
+class IndexOutage:
+    """Whether the index slept when it was last asked, for whichever tenant. Its going to sleep and its waking are logged once each."""
 
-    def __init__(self, stores: Stores, index: MemoryIndex | None, sources: SearchSources) -> None:
+    def __init__(self) -> None:
+        self._slept = False
+
+    def asleep(self) -> None:
+        """The index did not answer."""
+        if not self._slept:
+            logger.warning("memory index asleep: searching by words in the table")
+        self._slept = True
+
+    def awake(self) -> None:
+        """The index answered."""
+        if self._slept:
+            logger.info("memory index awake again")
+        self._slept = False
+
+
+class HybridSearch:
+    """Searches one tenant's memory. `index` None: there is none here, and memory is found by words, in the table. All tenants share the
+    `outage`."""
+
+    def __init__(self, stores: TenantStores, index: MemoryIndex | None, sources: SearchSources, outage: IndexOutage) -> None:
         self._stores = stores
         self._index = index
         self._sources = sources
-        self._slept = False
+        self._outage = outage
 
-    def messages(
-        self, tenant: str, where: SearchScope, query: str, *, mode: SearchMode = "hybrid", limit: int = 10
-    ) -> SearchResult[Message]:
+    def messages(self, where: SearchScope, query: str, *, mode: SearchMode = "hybrid", limit: int = 10) -> SearchResult[Message]:
         """Rows of logs. Raises: nothing of the index's or the embedder's."""
-        return self._searched(tenant, where, query, mode, limit)  # type: ignore[return-value]  # `kind` says which records
+        return self._searched(where, query, mode, limit)  # type: ignore[return-value]  # `kind` says which records
 
-    def passages(
-        self, tenant: str, where: SearchScope, query: str, *, mode: SearchMode = "hybrid", limit: int = 10
-    ) -> SearchResult[Passage]:
+    def passages(self, where: SearchScope, query: str, *, mode: SearchMode = "hybrid", limit: int = 10) -> SearchResult[Passage]:
         """Passages of archives, or pieces of files. Raises: nothing of the index's or the embedder's."""
-        return self._searched(tenant, where, query, mode, limit)  # type: ignore[return-value]
+        return self._searched(where, query, mode, limit)  # type: ignore[return-value]
 
-    def _searched(self, tenant: str, where: SearchScope, query: str, mode: SearchMode, limit: int) -> SearchResult[Record]:
+    def _searched(self, where: SearchScope, query: str, mode: SearchMode, limit: int) -> SearchResult[Record]:
         query = query[:LONGEST_QUERY]
         if not query.strip() or where.places == ():
             return SearchResult()
         if self._index is None:
-            return self._walked(tenant, where, query, limit, asleep=False)
+            return self._walked(where, query, limit, asleep=False)
         try:
-            searched = self._asked(self._index, tenant, where, query, mode, limit)
+            searched = self._asked(self._index, where, query, mode, limit)
         except IndexAsleep:
-            if not self._slept:
-                logger.warning("memory index asleep: searching by words in the table")
-            self._slept = True
-            return self._walked(tenant, where, query, limit, asleep=True)
-        if self._slept:
-            logger.info("memory index awake again")
-        self._slept = False
+            self._outage.asleep()
+            return self._walked(where, query, limit, asleep=True)
+        self._outage.awake()
         return searched
 
-    def _asked(
-        self, index: MemoryIndex, tenant: str, where: SearchScope, query: str, mode: SearchMode, limit: int
-    ) -> SearchResult[Record]:
-        before = self._stores.unindexed.building(tenant)
-        tail = self._tail(tenant, where)
+    def _asked(self, index: MemoryIndex, where: SearchScope, query: str, mode: SearchMode, limit: int) -> SearchResult[Record]:
+        before = self._stores.unindexed.building()
+        tail = self._tail(where)
         found, words_only = Candidates(), mode != "fts"
-        for space, places in self._sources.spaces_of(tenant, where.kind, where.places):
+        for space, places in self._sources.spaces_of(where.kind, where.places):
             vector = None if mode == "fts" else _embedded(space, query)
             words_only = words_only and vector is None
             text = None if mode == "vector" and vector is not None else query
-            asked = _asked(tenant, where, places, text, vector, max(CANDIDATES, 2 * limit))
+            asked = _asked(self._stores.tenant, where, places, text, vector, max(CANDIDATES, 2 * limit))
             waiting = [each for each in tail.documents.values() if places is None or each.place in places]
             found = found.with_those(gathered(index, space, asked, waiting))
         ranked = fused(found.lexical, found.vector, 2 * limit + len(tail.documents), found.unseen)
-        hits = self._records(tenant, where, ranked, limit)
-        incomplete = tail.cut or found.missed or before.stage != "OVER" or self._stores.unindexed.building(tenant) != before
+        hits = self._records(where, ranked, limit)
+        incomplete = tail.cut or found.missed or before.stage != "OVER" or self._stores.unindexed.building() != before
         return SearchResult(hits, incomplete=incomplete, words_only=words_only)
 
-    def _tail(self, tenant: str, where: SearchScope) -> _Tail:
+    def _tail(self, where: SearchScope) -> _Tail:
         """What pointers name and the filters let pass."""
         if where.places is None:
-            pointers = self._stores.unindexed.new(tenant, where.kind, TAIL + 1)
+            pointers = self._stores.unindexed.new(where.kind, TAIL + 1)
             cut = len(pointers) > TAIL
         else:
-            lists = [self._stores.unindexed.of(tenant, place, TAIL + 1) for place in where.places]
+            lists = [self._stores.unindexed.of(place, TAIL + 1) for place in where.places]
             cut = any(len(each) > TAIL for each in lists)
             pointers = [pointer for each in lists for pointer in each[:TAIL]]
         found = dict[str, IndexDocument]()
@@ -164,12 +174,12 @@ class HybridSearch:
             found |= {each.id: each for each in documents if fits(each, where)}
         return _Tail(found, cut)
 
-    def _records(self, tenant: str, where: SearchScope, ranked: Sequence[Ranked], limit: int) -> tuple[SearchHit[Record], ...]:
+    def _records(self, where: SearchScope, ranked: Sequence[Ranked], limit: int) -> tuple[SearchHit[Record], ...]:
         """The records of the best, as the table has them now: more are read only where some of the best are gone."""
         found: list[SearchHit[Record]] = []
         for start in range(0, len(ranked), limit):
             some = ranked[start : start + limit]
-            records = self._read(tenant, where.kind, some)
+            records = self._read(where.kind, some)
             found += [
                 SearchHit(records[hit.id], hit.score, hit.lexical_rank, hit.vector_rank) for hit in some if hit.id in records
             ]
@@ -177,7 +187,7 @@ class HybridSearch:
                 break
         return tuple(found[:limit])
 
-    def _read(self, tenant: str, kind: Kind, ranked: Sequence[Ranked]) -> dict[str, Record]:
+    def _read(self, kind: Kind, ranked: Sequence[Ranked]) -> dict[str, Record]:
         by_place: dict[str, list[str]] = {}
         for hit in ranked:
             within, record_id = place_of(hit.id)
@@ -185,12 +195,12 @@ class HybridSearch:
         return {
             name_of(within, record_id): record
             for within, ids in by_place.items()
-            for record_id, record in self._sources.records(tenant, kind, within, ids).items()
+            for record_id, record in self._sources.records(kind, within, ids).items()
         }
 
-    def _walked(self, tenant: str, where: SearchScope, query: str, limit: int, *, asleep: bool) -> SearchResult[Record]:
+    def _walked(self, where: SearchScope, query: str, limit: int, *, asleep: bool) -> SearchResult[Record]:
         """By words, in the newest part of the table."""
-        records, cut = self._sources.newest(tenant, where.kind, where.places, WALKED)
+        records, cut = self._sources.newest(where.kind, where.places, WALKED)
         documents = [(record, document) for record, document in records if document is not None and fits(document, where)]
         found = best(query, ((record, document.text) for record, document in documents), limit)
         hits = tuple(SearchHit(record, score, rank) for rank, (record, score) in enumerate(found, 1))

@@ -15,9 +15,10 @@ from collections.abc import Callable, Sequence
 
 from hibernaut.ports.table import Key
 from hibernaut.schemas.errors import place_of
-from hibernaut.services.search.indexing import Indexing
+from hibernaut.services.per_tenant import PerTenant
+from hibernaut.services.search.indexing import Indexing, by_tenant
 from hibernaut.services.search.pointer_queue import PointerQueue
-from hibernaut.store.search_outbox import Pointer, SearchOutbox
+from hibernaut.store.search_outbox import OutboxSignal, Pointer
 
 WORKERS = 2
 """Threads: an embedder uses one core each."""
@@ -39,8 +40,8 @@ class IndexPollWorker:
 
     def __init__(
         self,
-        unindexed: SearchOutbox,
-        indexing: Indexing,
+        outbox: OutboxSignal,
+        indexing: PerTenant[Indexing],
         tenants: Sequence[str],
         *,
         workers: int = WORKERS,
@@ -54,12 +55,12 @@ class IndexPollWorker:
         self._look = look
         self._gather = gather
         self._storing = storing
-        self._queue = PointerQueue(unindexed, tenants)
+        self._queue = PointerQueue([indexing.of(tenant).unindexed for tenant in tenants])
         self._stopping = threading.Event()
         self._threads = [
             threading.Thread(target=self._work, args=[n == 0], name=f"index-{n}", daemon=True) for n in range(workers)
         ]
-        unindexed.told = self._queue.hand
+        outbox.told = self._queue.hand
 
     def start(self) -> None:
         for thread in self._threads:
@@ -106,7 +107,7 @@ class IndexPollWorker:
     def _ask_again(self) -> None:
         """Embed what was refused, if nobody refuses any more, until there is something new."""
         for tenant in self._tenants:
-            self._indexing.ask_again(tenant, going=lambda: not self._queue.news)
+            self._indexing.of(tenant).ask_again(going=lambda: not self._queue.news)
 
     def _next(self) -> list[Pointer]:
         return self._queue.next(vectors=not self._storing())
@@ -115,7 +116,8 @@ class IndexPollWorker:
         """Whether all of them were indexed."""
         left: Sequence[Key] = [pointer.key for pointer in batch]
         try:
-            left = self._indexing.take([(pointer.key, {}) for pointer in batch]).left
+            told = by_tenant((pointer.key, {}) for pointer in batch)
+            left = [key for tenant, own in told.items() for key in self._indexing.of(tenant).take(own).left]
         finally:
             self._queue.settle(batch, left)
         return not left

@@ -18,12 +18,12 @@ from hibernaut.domain.search import index_documents
 from hibernaut.domain.search.index_documents import in_context, place_of
 from hibernaut.ports.embedder import Embedder, EmbedderFailed, Vector
 from hibernaut.ports.memory_index import IndexAsleep, MemoryIndex
-from hibernaut.ports.table import Change, ConditionFailed, Item, Key, Table
+from hibernaut.ports.table import Change, ConditionFailed, Item, Key
 from hibernaut.schemas.search import IndexDocument
 from hibernaut.services.search.search_sources import EmbeddingSpace, SearchSources
 from hibernaut.store import keys
 from hibernaut.store.search_outbox import Pointer
-from hibernaut.store.stores import Stores
+from hibernaut.store.stores import TenantStores
 
 EMBEDDED_AT_ONCE = 32
 """Texts that are embedded together; between them others get their turn."""
@@ -45,15 +45,33 @@ class IndexedBatch:
     asleep: bool = False
 
 
-class Indexing:
-    """Writes to the index what outbox pointers name."""
+class EmbedderRefusals:
+    """The spaces whose embedder refuses, for whichever tenant. Each is logged once, until it embeds again."""
 
-    def __init__(self, table: Table, stores: Stores, index: MemoryIndex, sources: SearchSources) -> None:
-        self._table = table
+    def __init__(self) -> None:
+        self._spaces: set[str] = set()
+
+    def refused(self, space: EmbeddingSpace, error: EmbedderFailed) -> None:
+        """The embedder of this space refused."""
+        if space.name not in self._spaces:
+            self._spaces.add(space.name)
+            extra = {"space": space.name, "reason": str(error)}
+            logger.error("embedding refused, memory is found by words until it works again", extra=extra)
+
+    def embedded(self, space: EmbeddingSpace) -> None:
+        """The embedder of this space works."""
+        self._spaces.discard(space.name)
+
+
+class Indexing:
+    """Writes to the index what the pointers of one tenant name. `unindexed` holds them; all tenants share the `refusals`."""
+
+    def __init__(self, stores: TenantStores, index: MemoryIndex, sources: SearchSources, refusals: EmbedderRefusals) -> None:
+        self.unindexed = stores.unindexed
         self._stores = stores
         self._index = index
         self._sources = sources
-        self._refusing: set[str] = set()
+        self._refusals = refusals
 
     def take(self, told: Iterable[tuple[Key, Item | None]]) -> IndexedBatch:
         """Index what these items of the change stream point to; anything but a pointer that still stands is passed over, and what was
@@ -62,9 +80,7 @@ class Indexing:
         Where the index sleeps, the rest is not tried. Raises: nothing of the index's or the embedder's.
         """
         named = [key for key, new in told if new is not None and keys.is_unindexed(key)]
-        items = self._table.get_many(named)
-        there = [self._stores.unindexed.read(items[key]) for key in dict.fromkeys(named) if key in items]
-        groups = _groups(pointer for pointer in there if pointer.state != "AGAIN")
+        groups = _groups(pointer for pointer in self.unindexed.standing(named) if pointer.state != "AGAIN")
         left: list[Key] = []
         done = 0
         for number, group in enumerate(groups):
@@ -82,11 +98,11 @@ class Indexing:
                 done += len(group)
         return IndexedBatch(done, tuple(left))
 
-    def ask_again(self, tenant: str, *, going: Callable[[], bool]) -> None:
+    def ask_again(self, *, going: Callable[[], bool]) -> None:
         """Embed what was refused, where nobody refuses any more, as long as it is `going`. Raises: nothing of the index's or the
         embedder's."""
         failures = Counter[str]()
-        for pointer in self._stores.unindexed.to_ask_again(tenant, MOST_REFUSED):
+        for pointer in self.unindexed.to_ask_again(MOST_REFUSED):
             if not going():
                 return
             space = self._sources.space_of(pointer)
@@ -118,7 +134,7 @@ class Indexing:
         if pointer.kind != "file" or pointer.state != "EMBED" or pointer.build:
             self._stores.writer.write(*changes)
             return
-        counted = self._stores.files.counted(pointer.tenant, pointer.within, len(pointer.ids))
+        counted = self._stores.files.counted(pointer.within, len(pointer.ids))
         try:
             self._stores.writer.write(counted, *changes)
         except ConditionFailed as failure:
@@ -126,7 +142,7 @@ class Indexing:
                 raise
             self._stores.writer.write(*changes)  # the file is gone: there is nothing to count
             return
-        self._stores.files.complete(pointer.tenant, pointer.within)
+        self._stores.files.complete(pointer.within)
 
     def _brought(self, group: Sequence[Pointer]) -> list[list[Change]]:
         """What is written of each pointer when the index knows: it is done with, or leaves only the embedding to be done.
@@ -134,40 +150,33 @@ class Indexing:
         Raises: IndexAsleep, EmbedderFailed.
         """
         pointer = _joined(group)
-        unindexed, space = self._stores.unindexed, self._sources.space_of(pointer)
+        space = self._sources.space_of(pointer)
         read = self._sources.read(pointer)
-        self.remove(pointer.tenant, pointer.within, read.gone)
+        self.remove(pointer.within, read.gone)
         follows: Callable[[Pointer], list[Change]] = self._done
         if pointer.state == "NEW" and pointer.kind == "file" and space.embedder is not None and read.documents:
             self._index.put(space.name, read.documents)
-            follows = unindexed.worded
+            follows = self.unindexed.worded
         else:
             try:
                 self._put(group, read.documents, space)
             except EmbedderFailed as error:
                 if error.retryable or pointer.state == "AGAIN":
                     raise
-                self._say_refused(space, error)
+                self._refusals.refused(space, error)
                 self._index.put(space.name, read.documents)
-                follows = unindexed.refused
+                follows = self.unindexed.refused
         self._forget_deleted(pointer, read.documents)
         return [follows(each) for each in group]
 
     def _done(self, pointer: Pointer) -> list[Change]:
-        return [self._stores.unindexed.forget(pointer)]
-
-    def _say_refused(self, space: EmbeddingSpace, error: EmbedderFailed) -> None:
-        """Once, until it embeds again."""
-        if space.name not in self._refusing:
-            self._refusing.add(space.name)
-            extra = {"space": space.name, "reason": str(error)}
-            logger.error("embedding refused, memory is found by words until it works again", extra=extra)
+        return [self.unindexed.forget(pointer)]
 
     def _forget_deleted(self, pointer: Pointer, written: Sequence[IndexDocument]) -> None:
         """Take away again what was deleted between its reading and its writing, however long that took. What is deleted after this
         look has a pointer that is younger than the writing. Raises: IndexAsleep."""
         if written:
-            self.remove(pointer.tenant, pointer.within, self._sources.gone(pointer))
+            self.remove(pointer.within, self._sources.gone(pointer))
 
     def _put(self, group: Sequence[Pointer], documents: Sequence[IndexDocument], space: EmbeddingSpace) -> None:
         """Write documents, embedded where somebody can, each with a little of what stands before it.
@@ -186,7 +195,7 @@ class Indexing:
                     fresh.append(in_context(document, before))
                 before = document.vector
             self._index.put(space.name, fresh)
-            self._refusing.discard(space.name)
+            self._refusals.embedded(space)
 
     def _with_texts_before(self, group: Sequence[Pointer], documents: Sequence[IndexDocument]) -> list[IndexDocument]:
         """In the order in which they stand. Where a pointer's first document does not stand right behind another one here, the text
@@ -220,13 +229,22 @@ class Indexing:
             return documents
         return [index_documents.embedded(document, vector) for document, vector in zip(documents, vectors, strict=True)]
 
-    def remove(self, tenant: str, within: str, ids: Sequence[str]) -> None:
+    def remove(self, within: str, ids: Sequence[str]) -> None:
         """Let the index forget records that are gone, in every space: what made their vectors may be another now, or gone as well.
 
         Raises: IndexAsleep.
         """
         for name in self._index.spaces() if ids else ():
-            self._index.remove(name, index_documents.gone(tenant, within, ids))
+            self._index.remove(name, index_documents.gone(self._stores.tenant, within, ids))
+
+
+def by_tenant(told: Iterable[tuple[Key, Item | None]]) -> dict[str, list[tuple[Key, Item | None]]]:
+    """The items of pointers among these by their tenants, those of each in their order."""
+    found: dict[str, list[tuple[Key, Item | None]]] = {}
+    for key, new in told:
+        if keys.is_unindexed(key):
+            found.setdefault(keys.tenant_of(key.pk), []).append((key, new))
+    return found
 
 
 def _groups(pointers: Iterable[Pointer]) -> list[list[Pointer]]:
@@ -235,7 +253,7 @@ def _groups(pointers: Iterable[Pointer]) -> list[list[Pointer]]:
     groups: dict[tuple[object, ...], list[Pointer]] = {}
     for pointer in pointers:
         own = pointer.key if pointer.kind == "file" or pointer.state != "NEW" else None
-        groups.setdefault((pointer.tenant, pointer.kind, pointer.place, pointer.within, own), []).append(pointer)
+        groups.setdefault((pointer.kind, pointer.place, pointer.within, own), []).append(pointer)
     return [some[at : at + MOST_TOGETHER] for some in groups.values() for at in range(0, len(some), MOST_TOGETHER)]
 
 

@@ -32,9 +32,9 @@ class PointerQueue:
     batch of its own, so that it cannot fail others again.
     """
 
-    def __init__(self, outbox: SearchOutbox, tenants: Sequence[str]) -> None:
-        self._outbox = outbox
-        self._tenants = tenants
+    def __init__(self, outboxes: Sequence[SearchOutbox]) -> None:
+        """`outboxes`: one for each tenant."""
+        self._outboxes = outboxes
         self._changed = threading.Condition()
         self._waiting: dict[Key, Pointer] = {}
         self._taken: set[Key] = set()
@@ -80,8 +80,8 @@ class PointerQueue:
         One thread gathers; the others wait on. A backlog is not gathered. False: nothing was handed over in this time.
         """
         with self._changed:
-            if not (self._news or self._closed):
-                self._changed.wait(seconds)
+            # Another thread may have taken the news between the notice and this thread's turn: then it waits on.
+            self._changed.wait_for(lambda: self._news or self._closed, seconds)
             came, self._news = self._news, False
             if came and not (self._closed or self._backlog):
                 self._gathering = True
@@ -102,7 +102,7 @@ class PointerQueue:
                 return batch
             self._look, most = False, PAGE + len(self._aside)
         try:
-            found = [pointer for tenant in self._tenants for pointer in self._outbox.everywhere(tenant, most)]
+            found = [pointer for outbox in self._outboxes for pointer in outbox.everywhere(most)]
         except BaseException:
             self.look()
             raise

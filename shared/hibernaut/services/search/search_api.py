@@ -35,7 +35,7 @@ from hibernaut.services.logs.messages import DEFAULT_CONVERSATION
 from hibernaut.services.records import no_archive
 from hibernaut.services.search.hybrid_search import HybridSearch, SearchHit, SearchResult, SearchScope, fits
 from hibernaut.store.logs import IdRange
-from hibernaut.store.stores import Stores
+from hibernaut.store.stores import TenantStores
 
 TOP_K = 5
 """Results of an archival search that does not say how many."""
@@ -51,63 +51,63 @@ R = TypeVar("R")
 class SearchApi:
     """Searches of the API and of agents' tools."""
 
-    def __init__(self, stores: Stores, memory: HybridSearch) -> None:
+    def __init__(self, stores: TenantStores, memory: HybridSearch) -> None:
         self._stores = stores
         self._memory = memory
 
     # archival memory
 
     def archival(
-        self, tenant: str, agent: StoredAgent, where: SearchScope, query: str, *, mode: SearchMode = "hybrid", limit: int = TOP_K
+        self, agent: StoredAgent, where: SearchScope, query: str, *, mode: SearchMode = "hybrid", limit: int = TOP_K
     ) -> SearchResult[Passage]:
         """The passages of all the agent's archives that answer the query and pass the filters of `where`; none without a query."""
-        places = tuple(archive.id for archive in self._stores.archives.open_of_agent(tenant, agent.id))
+        places = tuple(archive.id for archive in self._stores.archives.open_of_agent(agent.id))
         if not places or not query.strip():
             return SearchResult()
-        return self._memory.passages(tenant, _at(where, places), query, mode=mode, limit=limit)
+        return self._memory.passages(_at(where, places), query, mode=mode, limit=limit)
 
-    def of_agent(self, tenant: str, agent_id: str, asked: ArchivalSearch) -> ArchivalHits:
+    def of_agent(self, agent_id: str, asked: ArchivalSearch) -> ArchivalHits:
         """Raises: NotFound, InvalidArgument for times."""
-        agent = self._agent(tenant, agent_id)
+        agent = self._agent(agent_id)
         start = _moment("start_datetime", asked.start_datetime, agent.timezone)
         end = _moment("end_datetime", asked.end_datetime, agent.timezone, end=True)
         where = passage_filter(asked.tags or (), all_tags=asked.tag_match_mode == "all", span=checked_span(start, end))
-        found = self.archival(tenant, agent, where, asked.query, mode=asked.search_mode, limit=asked.top_k or TOP_K)
+        found = self.archival(agent, where, asked.query, mode=asked.search_mode, limit=asked.top_k or TOP_K)
         hits = [archival_hit(hit.record, agent.timezone) for hit in found.hits]
         return ArchivalHits(results=hits, count=len(hits), search=standing(found))
 
-    def passages(self, tenant: str, asked: PassageSearch) -> tuple[list[PassageHit], str | None]:
+    def passages(self, asked: PassageSearch) -> tuple[list[PassageHit], str | None]:
         """Of an agent's archives, of one archive, or of all. Without words the newest come. Raises: NotFound, InvalidArgument."""
         span = checked_span(asked.start_date, asked.end_date)
         where = passage_filter(asked.tags or (), all_tags=asked.tag_match_mode == "all", span=span)
-        where = _at(where, self._places(tenant, asked))
+        where = _at(where, self._places(asked))
         if asked.query and asked.query.strip():
-            found = self._memory.passages(tenant, where, asked.query, mode=asked.search_mode, limit=asked.limit)
-            found = self._in_open_archives(tenant, found) if where.places is None else found
+            found = self._memory.passages(where, asked.query, mode=asked.search_mode, limit=asked.limit)
+            found = self._in_open_archives(found) if where.places is None else found
         else:
-            found = self._newest(tenant, where, asked.limit)
+            found = self._newest(where, asked.limit)
         return [_passage_hit(hit) for hit in found.hits], standing(found)
 
-    def _places(self, tenant: str, asked: PassageSearch) -> tuple[str, ...] | None:
+    def _places(self, asked: PassageSearch) -> tuple[str, ...] | None:
         if asked.agent_id is not None:
-            agent = self._agent(tenant, asked.agent_id)
-            return tuple(archive.id for archive in self._stores.archives.open_of_agent(tenant, agent.id))
+            agent = self._agent(asked.agent_id)
+            return tuple(archive.id for archive in self._stores.archives.open_of_agent(agent.id))
         if asked.archive_id is None:
             return None
-        if self._stores.archives.get(tenant, asked.archive_id) is None:
+        if self._stores.archives.get(asked.archive_id) is None:
             raise no_archive(asked.archive_id)
         return (asked.archive_id,)
 
-    def _in_open_archives(self, tenant: str, found: SearchResult[Passage]) -> SearchResult[Passage]:
+    def _in_open_archives(self, found: SearchResult[Passage]) -> SearchResult[Passage]:
         """Without what is left of an archive that is being deleted."""
         ids = list(dict.fromkeys(hit.record.archive_id or "" for hit in found.hits))
-        there = self._stores.archives.get_many(tenant, [one for one in ids if one])
+        there = self._stores.archives.get_many([one for one in ids if one])
         return _with(found, [hit for hit in found.hits if hit.record.archive_id in there])
 
-    def _newest(self, tenant: str, where: SearchScope, limit: int) -> SearchResult[Passage]:
+    def _newest(self, where: SearchScope, limit: int) -> SearchResult[Passage]:
         """The newest passages that pass the filters, without a score."""
-        places = where.places if where.places is not None else self._stores.passages.archives(tenant)[::-1]
-        walks = [self._backwards(tenant, place, max(limit, CHUNK)) for place in places[:MOST_PLACES]]
+        places = where.places if where.places is not None else self._stores.passages.archives()[::-1]
+        walks = [self._backwards(place, max(limit, CHUNK)) for place in places[:MOST_PLACES]]
         merged: Iterator[Passage] = heapq.merge(*walks, key=lambda one: one.id, reverse=True)
         hits, read = list[SearchHit[Passage]](), 0
         for passage in merged:
@@ -118,10 +118,10 @@ class SearchApi:
                 hits.append(SearchHit(passage, 0.0))
         return SearchResult(tuple(hits), incomplete=len(places) > MOST_PLACES or read == MOST_READ)
 
-    def _backwards(self, tenant: str, archive_id: str, chunk: int) -> Iterator[Passage]:
+    def _backwards(self, archive_id: str, chunk: int) -> Iterator[Passage]:
         before: str | None = None
         while True:
-            some = self._stores.passages.page(tenant, archive_id, IdRange(None, before), limit=chunk, descending=True)
+            some = self._stores.passages.page(archive_id, IdRange(None, before), limit=chunk, descending=True)
             yield from some
             if len(some) < chunk:
                 return
@@ -129,57 +129,57 @@ class SearchApi:
 
     # what was said
 
-    def messages(self, tenant: str, asked: MessageSearch) -> tuple[list[MessageHit], str | None]:
+    def messages(self, asked: MessageSearch) -> tuple[list[MessageHit], str | None]:
         """Raises: NotFound for the agent, InvalidArgument for the dates."""
-        found = self._said(tenant, asked, places=self._agents_named(tenant, asked.agent_id))
+        found = self._said(asked, places=self._agents_named(asked.agent_id))
         return [_message_hit(hit) for hit in found.hits], standing(found)
 
-    def agents_messages(self, tenant: str, asked: AgentMessageSearch) -> tuple[list[AgentMessageHit], str | None]:
+    def agents_messages(self, asked: AgentMessageSearch) -> tuple[list[AgentMessageHit], str | None]:
         """The same with the rows themselves, of agents of a project or a template. Raises: as `messages`."""
-        places = self._agents_named(tenant, asked.agent_id)
+        places = self._agents_named(asked.agent_id)
         if asked.project_id is not None or asked.template_id is not None:
             fitting = [
                 str(row["sk"])
-                for row in self._stores.agents.rows(tenant)
+                for row in self._stores.agents.rows()
                 if (asked.project_id is None or row["project_id"] == asked.project_id)
                 and (asked.template_id is None or row["template_id"] == asked.template_id)
             ]
             places = tuple(one for one in fitting if places is None or one in places)
-        found = self._said(tenant, asked, places=places, roles=tuple(asked.roles or ()))
+        found = self._said(asked, places=places, roles=tuple(asked.roles or ()))
         return [_agent_message_hit(hit) for hit in found.hits], standing(found)
 
     def _said(
-        self, tenant: str, asked: MessageSearch, *, places: tuple[str, ...] | None, roles: tuple[str, ...] = ()
+        self, asked: MessageSearch, *, places: tuple[str, ...] | None, roles: tuple[str, ...] = ()
     ) -> SearchResult[Message]:
         start, end = checked_span(asked.start_date, asked.end_date)
         where = SearchScope("message", places, roles=roles, start=start, end=end)
         if asked.conversation_id is not None:
-            where = self._in_conversation(tenant, where, asked.conversation_id, asked.agent_id)
+            where = self._in_conversation(where, asked.conversation_id, asked.agent_id)
         if not asked.query.strip() or where.places == ():
             return SearchResult()
-        found = self._memory.messages(tenant, where, asked.query, mode=asked.search_mode, limit=asked.limit)
-        return self._of_agents(tenant, found) if where.places is None else found
+        found = self._memory.messages(where, asked.query, mode=asked.search_mode, limit=asked.limit)
+        return self._of_agents(found) if where.places is None else found
 
-    def _of_agents(self, tenant: str, found: SearchResult[Message]) -> SearchResult[Message]:
+    def _of_agents(self, found: SearchResult[Message]) -> SearchResult[Message]:
         """Without what is left of an agent that is being deleted."""
-        there = self._stores.agents.rows_of(tenant, list({hit.record.agent_id for hit in found.hits}))
+        there = self._stores.agents.rows_of(list({hit.record.agent_id for hit in found.hits}))
         return _with(found, [hit for hit in found.hits if hit.record.agent_id in there])
 
-    def _in_conversation(self, tenant: str, where: SearchScope, conversation: str, agent_id: str | None) -> SearchScope:
+    def _in_conversation(self, where: SearchScope, conversation: str, agent_id: str | None) -> SearchScope:
         """Narrowed to what a conversation holds, `default` of nobody to what was said in agents' own ones; nowhere if it does not exist."""
         log = agent_id if conversation == DEFAULT_CONVERSATION else conversation
         if log is None:
             return replace(where, reach=OWN_CONVERSATIONS)
-        head = self._stores.conversations.head(tenant, log)
+        head = self._stores.conversations.head(log)
         if head is None or (where.places is not None and head.agent_id not in where.places):
             return replace(where, places=())
         return replace(where, places=(head.agent_id,), reach=reach_of(head))
 
-    def _agents_named(self, tenant: str, agent_id: str | None) -> tuple[str, ...] | None:
-        return None if agent_id is None else (self._agent(tenant, agent_id).id,)
+    def _agents_named(self, agent_id: str | None) -> tuple[str, ...] | None:
+        return None if agent_id is None else (self._agent(agent_id).id,)
 
-    def _agent(self, tenant: str, agent_id: str) -> StoredAgent:
-        agent = self._stores.agents.get(tenant, agent_id)
+    def _agent(self, agent_id: str) -> StoredAgent:
+        agent = self._stores.agents.get(agent_id)
         if agent is None:
             raise NotFound(f"Agent with ID {agent_id} not found")
         return agent

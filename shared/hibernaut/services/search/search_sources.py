@@ -14,7 +14,7 @@ from hibernaut.schemas.passage import Passage
 from hibernaut.schemas.search import IndexDocument, Kind
 from hibernaut.store.logs import IdRange
 from hibernaut.store.search_outbox import Pointer
-from hibernaut.store.stores import Stores
+from hibernaut.store.stores import TenantStores
 
 Record = Message | Passage
 JUST_BEFORE = 2
@@ -54,7 +54,7 @@ class SourceDocuments:
 class SearchSources:
     """Reads the records behind index documents and pointers."""
 
-    def __init__(self, stores: Stores, embedders: Embedders) -> None:
+    def __init__(self, stores: TenantStores, embedders: Embedders) -> None:
         self._stores = stores
         self._embedders = embedders
 
@@ -64,33 +64,31 @@ class SearchSources:
 
     def space_of(self, pointer: Pointer) -> EmbeddingSpace:
         """The space of an archive, of a folder, or of the log of an agent. What is gone stands nowhere."""
-        return self._spaces(pointer.tenant, pointer.kind, [pointer.place])[pointer.place]
+        return self._spaces(pointer.kind, [pointer.place])[pointer.place]
 
-    def spaces_of(
-        self, tenant: str, kind: Kind, places: Sequence[str] | None
-    ) -> list[tuple[EmbeddingSpace, Sequence[str] | None]]:
+    def spaces_of(self, kind: Kind, places: Sequence[str] | None) -> list[tuple[EmbeddingSpace, Sequence[str] | None]]:
         """The spaces in which these places stand (None: all of the tenant's), each with those of them that do."""
         if kind == "message" or places is None:
-            everywhere = [self.default()] if kind == "message" else self._everywhere(tenant, kind)
+            everywhere = [self.default()] if kind == "message" else self._everywhere(kind)
             return [(space, places) for space in everywhere]
         found: dict[str, tuple[EmbeddingSpace, list[str]]] = {}
-        for place, space in self._spaces(tenant, kind, places).items():
+        for place, space in self._spaces(kind, places).items():
             found.setdefault(space.name, (space, []))[1].append(place)
         return list(found.values())
 
-    def _everywhere(self, tenant: str, kind: Kind) -> list[EmbeddingSpace]:
+    def _everywhere(self, kind: Kind) -> list[EmbeddingSpace]:
         """The spaces of all archives of a tenant, or of all its folders."""
         archives, folders = self._stores.passages.archives, self._stores.folders.rows
-        places = archives(tenant) if kind == "passage" else [str(row["sk"]) for row in folders(tenant)]
-        spaces = [self.default(), *self._spaces(tenant, kind, places).values()]
+        places = archives() if kind == "passage" else [str(row["sk"]) for row in folders()]
+        spaces = [self.default(), *self._spaces(kind, places).values()]
         return list({space.name: space for space in spaces}.values())
 
-    def _spaces(self, tenant: str, kind: Kind, places: Sequence[str]) -> dict[str, EmbeddingSpace]:
+    def _spaces(self, kind: Kind, places: Sequence[str]) -> dict[str, EmbeddingSpace]:
         """The space of each place, by one read of all their records."""
         if kind == "message":
             return dict.fromkeys(places, self.default())
         records = self._stores.passages.archive_records if kind == "passage" else self._stores.folders.get_many
-        configs = {place: record.embedding_config for place, record in records(tenant, places).items()}
+        configs = {place: record.embedding_config for place, record in records(places).items()}
         return {place: self._space(configs.get(place)) for place in places}
 
     def _space(self, config: EmbeddingConfig | None) -> EmbeddingSpace:
@@ -99,8 +97,8 @@ class SearchSources:
 
     def read(self, pointer: Pointer) -> SourceDocuments:
         """What a pointer names, as the table has it."""
-        records = self.records(pointer.tenant, pointer.kind, pointer.within, pointer.ids)
-        documents = [self.document(pointer.tenant, pointer.place, pointer.within, record) for record in records.values()]
+        records = self.records(pointer.kind, pointer.within, pointer.ids)
+        documents = [self.document(pointer.place, pointer.within, record) for record in records.values()]
         gone = [record_id for record_id in pointer.ids if record_id not in records]
         return SourceDocuments([document for document in documents if document is not None], gone)
 
@@ -118,7 +116,7 @@ class SearchSources:
         return found
 
     def _text_before(self, pointer: Pointer, record_id: str) -> str | None:
-        tenant, within = pointer.tenant, pointer.within
+        within = pointer.within
         if pointer.kind == "message":
             for limit in (JUST_BEFORE, LOOK_BACK):
                 said, whole = self._said_before(pointer, record_id, limit)
@@ -126,13 +124,13 @@ class SearchSources:
                     return said[0][1] if said else None
             return None
         before = self._stores.passages.before if pointer.kind == "passage" else self._stores.passages.piece_before
-        found = before(tenant, within, record_id)
+        found = before(within, record_id)
         return found.text if found else None
 
     def _said_before(self, pointer: Pointer, record_id: str, limit: int) -> tuple[list[tuple[str, str]], bool]:
         """Ids and texts of what was said in the newest rows of a log before one, the newest first; and whether the log has no others."""
         span = IdRange(None, record_id)
-        rows = self._stores.conversations.logs.rows(pointer.tenant, pointer.within, (), span, limit=limit, descending=True)
+        rows = self._stores.conversations.logs.rows(pointer.within, (), span, limit=limit, descending=True)
         said = [(row.id, text) for row in rows if (text := index_documents.said(row)) is not None]
         return said, len(rows) < limit
 
@@ -142,61 +140,59 @@ class SearchSources:
         return [record_id for record_id in pointer.ids if record_id not in there]
 
     def _there(self, pointer: Pointer) -> Collection[str]:
-        tenant, within, ids = pointer.tenant, pointer.within, pointer.ids
+        within, ids = pointer.within, pointer.ids
         match pointer.kind:
             case "message":
-                there = self._stores.conversations.logs.there(tenant, within, ids)
+                there = self._stores.conversations.logs.there(within, ids)
                 missing = [one for one in ids if one not in there]
-                return there | self.records(tenant, "message", within, missing).keys() if missing else there
+                return there | self.records("message", within, missing).keys() if missing else there
             case "passage":
-                return self._stores.passages.there(tenant, within, ids)
+                return self._stores.passages.there(within, ids)
             case "file":
-                return self._stores.passages.pieces_there(tenant, within, ids)
+                return self._stores.passages.pieces_there(within, ids)
 
-    def records(self, tenant: str, kind: Kind, within: str, ids: Sequence[str]) -> Mapping[str, Record]:
+    def records(self, kind: Kind, within: str, ids: Sequence[str]) -> Mapping[str, Record]:
         """The records that there are among these, by id. `within`: a log, an archive, a file."""
         match kind:
             case "message":
-                return {row.id: row for row in self._stores.conversations.messages(tenant, within, ids)}
+                return {row.id: row for row in self._stores.conversations.messages(within, ids)}
             case "passage":
-                return {passage.id: passage for passage in self._stores.passages.get_many(tenant, within, ids)}
+                return {passage.id: passage for passage in self._stores.passages.get_many(within, ids)}
             case "file":
-                return {passage.id: passage for passage in self._stores.passages.pieces(tenant, within, ids)}
+                return {passage.id: passage for passage in self._stores.passages.pieces(within, ids)}
 
-    def document(self, tenant: str, place: str, within: str, record: Record) -> IndexDocument | None:
+    def document(self, place: str, within: str, record: Record) -> IndexDocument | None:
         """What the index is given of a record; None where nobody looks for it."""
         if isinstance(record, Message):
-            return index_documents.of_message(tenant, within, record)
-        return index_documents.of_passage(tenant, place, within, record)
+            return index_documents.of_message(self._stores.tenant, within, record)
+        return index_documents.of_passage(self._stores.tenant, place, within, record)
 
     def newest(
-        self, tenant: str, kind: Kind, places: Sequence[str] | None, limit: int
+        self, kind: Kind, places: Sequence[str] | None, limit: int
     ) -> tuple[list[tuple[Record, IndexDocument | None]], bool]:
         """The newest records of places with their documents, and whether there are more: for whoever searches without an index."""
         found: list[tuple[Record, IndexDocument | None]] = []
         cut = False
-        for place, within, records in self._walk(tenant, kind, places, limit + 1):
+        for place, within, records in self._walk(kind, places, limit + 1):
             if len(found) >= MOST_PLACES_READ * limit:
                 return found, True
             cut = cut or len(records) > limit
-            found += [(record, self.document(tenant, place, within or _log_of(record), record)) for record in records[:limit]]
+            found += [(record, self.document(place, within or _log_of(record), record)) for record in records[:limit]]
         return found, cut
 
-    def _walk(
-        self, tenant: str, kind: Kind, places: Sequence[str] | None, limit: int
-    ) -> Iterator[tuple[str, str, Sequence[Record]]]:
+    def _walk(self, kind: Kind, places: Sequence[str] | None, limit: int) -> Iterator[tuple[str, str, Sequence[Record]]]:
         """Place, what its records lie in ("": each tells), and its newest records."""
         if kind == "message":
-            for place in places if places is not None else [str(row["sk"]) for row in self._stores.agents.rows(tenant)]:
-                yield place, "", self._stores.agent_logs.page(tenant, place, IdRange(), limit=limit, descending=True)
+            for place in places if places is not None else [str(row["sk"]) for row in self._stores.agents.rows()]:
+                yield place, "", self._stores.agent_logs.page(place, IdRange(), limit=limit, descending=True)
             return
         if kind == "file":
-            for place in places if places is not None else [str(row["sk"]) for row in self._stores.folders.rows(tenant)]:
-                for file in reversed(self._stores.files.rows(tenant, place)):
-                    yield place, file.file_id, self._stores.passages.first_pieces(tenant, file.file_id, limit)
+            for place in places if places is not None else [str(row["sk"]) for row in self._stores.folders.rows()]:
+                for file in reversed(self._stores.files.rows(place)):
+                    yield place, file.file_id, self._stores.passages.first_pieces(file.file_id, limit)
             return
-        for place in places if places is not None else self._stores.passages.archives(tenant):
-            yield place, place, self._stores.passages.newest(tenant, place, limit)
+        for place in places if places is not None else self._stores.passages.archives():
+            yield place, place, self._stores.passages.newest(place, limit)
 
 
 def _log_of(record: Record) -> str:

@@ -34,7 +34,7 @@ from hibernaut.services.models.model_retry import SHORTEST_CALL, ModelRetry
 from hibernaut.services.steps.step_work import StepWork, answered_by
 from hibernaut.services.steps.token_stream import DeltaSink
 from hibernaut.services.steps.trace_recorder import TracedCall, TraceRecorder
-from hibernaut.store.stores import Stores
+from hibernaut.store.stores import TenantStores
 
 LONGEST_CALL = 720.0
 """Seconds that one model call may take (architecture 3, long steps)."""
@@ -61,10 +61,10 @@ class StepTiming:
 class ModelStep:
     """Asks the model for one step's reply."""
 
-    def __init__(self, stores: Stores, models: Models, host: Host) -> None:
+    def __init__(self, stores: TenantStores, models: Models, host: Host, calls: ModelRetry) -> None:
         self._stores = stores
         self._models = models
-        self._attending = ModelRetry(models, host)
+        self._attending = calls
         self._host = host
         self._clock = host.clock
         self._ids = host.ids

@@ -26,7 +26,7 @@ from hibernaut.services.models.conversation_model import agent_in
 from hibernaut.services.prompt.system_messages import SystemMessages, overlaid, system_row
 from hibernaut.store.conversations import LoadedConversation
 from hibernaut.store.runs import RunState
-from hibernaut.store.stores import Stores
+from hibernaut.store.stores import TenantStores
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,6 @@ class StepWork:
     `agent` is as it is stored; what its conversation sets instead (`record`, None for the agent's own one) is in the turn's actor.
     """
 
-    tenant: str
     state: RunState
     agent: StoredAgent
     blocks: tuple[StoredBlock, ...]
@@ -79,7 +78,7 @@ def answered_by(work: StepWork, config: LLMConfig | None) -> StepWork:
 class StepLoader:
     """Loads what one attempt at a step works on."""
 
-    def __init__(self, stores: Stores, prompts: SystemMessages, models: Models) -> None:
+    def __init__(self, stores: TenantStores, prompts: SystemMessages, models: Models) -> None:
         self._conversations = stores.conversations
         self._records = stores.conversation_records
         self._agents = stores.agents
@@ -87,24 +86,24 @@ class StepLoader:
         self._prompts = prompts
         self._models = models
 
-    def load(self, tenant: str, state: RunState, head: Head | None = None) -> StepWork:
+    def load(self, state: RunState, head: Head | None = None) -> StepWork:
         """Everything a step needs. `head` is that of the conversation as the run's acceptance left it, where this worker accepted it.
 
         Raises: NotFound where the agent or its conversation is gone.
         """
         run = state.run
-        read, record = self._reads.agent(tenant, run.agent_id), None
+        read, record = self._reads.agent(run.agent_id), None
         if run.conversation_id:
-            head, record = self._reads.conversation(tenant, run.conversation_id)
-        loaded = self._conversations.load(tenant, run.conversation_id or run.agent_id, head)
+            head, record = self._reads.conversation(run.conversation_id)
+        loaded = self._conversations.load(run.conversation_id or run.agent_id, head)
         if read is None or loaded is None:
             raise NotFound(f"Agent with ID {run.agent_id} not found")
         agent, archive_ids = read
         block_ids = overlaid(agent.block_ids, record.isolated if record else {})
-        found, tools = self._reads.parts(tenant, block_ids, agent.tool_ids)
+        found, tools = self._reads.parts(block_ids, agent.tool_ids)
         blocks = [found[block_id] for block_id in block_ids if block_id in found]
         met = agent_in(agent, record, self._models)
-        head, system = self._system(tenant, met, state, loaded, blocks, archive_ids)
+        head, system = self._system(met, state, loaded, blocks, archive_ids)
         messages = (system, *loaded.messages[1:]) if system else loaded.messages
         actor = self._actor(met, state, tools)
         if actor.spec.clears_buffer or agent.message_buffer_autoclear:
@@ -131,25 +130,22 @@ class StepLoader:
             text = f"{text}\n\n{skills}"
         if text != messages[0].text():
             turn = replace(turn, fixed_tokens=turn.fixed_tokens + count(text) - window.tokens(messages[:1]))
-        return StepWork(
-            tenant, state, agent, tuple(blocks), loaded.head, head, turn, system, text, ToolEffects(tuple(blocks)), record
-        )
+        return StepWork(state, agent, tuple(blocks), loaded.head, head, turn, system, text, ToolEffects(tuple(blocks)), record)
 
     def refreshed(self, work: StepWork) -> StepWork:
         """The same work on the agent and the blocks as they are now: after somebody else's edit. The turn itself stays."""
-        agent = self._agents.get(work.tenant, work.agent.id)
+        agent = self._agents.get(work.agent.id)
         if agent is None:
             raise NotFound(f"Agent with ID {work.agent.id} not found")
-        record = self._record(work.tenant, work.state)
-        blocks = tuple(self._prompts.blocks_of(work.tenant, agent, record))
+        record = self._record(work.state)
+        blocks = tuple(self._prompts.blocks_of(agent, record))
         return replace(work, agent=agent, record=record, blocks=blocks, effects=ToolEffects(blocks))
 
-    def _record(self, tenant: str, state: RunState) -> StoredConversation | None:
-        return self._records.get(tenant, state.run.conversation_id) if state.run.conversation_id else None
+    def _record(self, state: RunState) -> StoredConversation | None:
+        return self._records.get(state.run.conversation_id) if state.run.conversation_id else None
 
     def _system(
         self,
-        tenant: str,
         agent: StoredAgent,
         state: RunState,
         loaded: LoadedConversation,
@@ -158,10 +154,10 @@ class StepLoader:
     ) -> tuple[Head, Message | None]:
         """At a run's first step the system message follows the memory; within the run it stays as it is (invariant 10)."""
         head = loaded.head
-        if state.run.steps > 0 or state.run.resolve or not self._prompts.stale(tenant, agent, head, blocks, archive_ids):
+        if state.run.steps > 0 or state.run.resolve or not self._prompts.stale(agent, head, blocks, archive_ids):
             return head, None
         in_window = len(loaded.messages)
-        compiled = self._prompts.compiled(tenant, agent, head, blocks=blocks, in_window=in_window, archive_ids=archive_ids)
+        compiled = self._prompts.compiled(agent, head, blocks=blocks, in_window=in_window, archive_ids=archive_ids)
         row = system_row(head.window.pinned[0], agent, compiled.text, compiled.source.compiled_at, state.run.conversation_id)
         return head.model_copy(update={"compiled": compiled.source}), row
 

@@ -21,7 +21,7 @@ from hibernaut.services.models.model_retry import CancellationWatch
 from hibernaut.services.steps.step_lease import LeaseLost, check_held
 from hibernaut.services.steps.step_work import StepWork
 from hibernaut.store.runs import RunState
-from hibernaut.store.stores import Stores
+from hibernaut.store.stores import TenantStores
 
 TRIES = 100
 """How often one batch is given other numbers before the step is given up."""
@@ -34,13 +34,12 @@ class DeltaSink(CancellationWatch):
     `speaker` is the model that is asked, where it is not the run's own.
     """
 
-    def __init__(self, stores: Stores, host: Host, work: StepWork, telling: DeltaRenderer | None) -> None:
-        super().__init__(host, partial(check_held, stores.runs, work.tenant, work.state), work.state.run.id)
+    def __init__(self, stores: TenantStores, host: Host, work: StepWork, telling: DeltaRenderer | None) -> None:
+        super().__init__(host, partial(check_held, stores.runs, work.state), work.state.run.id)
         self.tells = telling is not None
         self.speaker: LLMConfig | None = None
         self.telling = telling
         self.state: RunState = work.state
-        self._tenant = work.tenant
         self._runs = stores.runs
         self._writer = stores.writer
         self._gathered: list[DeltaEvent] = []
@@ -79,7 +78,7 @@ class DeltaSink(CancellationWatch):
         for attempt in range(1, TRIES + 1):
             first = self.state.next_seq
             token = f"{self.state.token}.{first}"
-            put = self._runs.put_events(self._tenant, self.state.run.id, first, events, self._clock.now(), token=token)
+            put = self._runs.put_events(self.state.run.id, first, events, self._clock.now(), token=token)
             try:
                 self._writer.write(put, token=token)
             except ConditionFailed:
@@ -101,7 +100,7 @@ class DeltaSink(CancellationWatch):
 
     def _renumber(self) -> None:
         """Go on behind the newest event: read first, so that a run which is seen to go on after that was not closed in what was read."""
-        written = self._runs.events(self._tenant, self.state.run.id, self.state.next_seq - 1, self._clock.now())
+        written = self._runs.events(self.state.run.id, self.state.next_seq - 1, self._clock.now())
         if any(isinstance(event, DoneEvent) for _, event in written):
             raise LeaseLost
         self.look()

@@ -14,7 +14,7 @@ from hibernaut.schemas.errors import HibernautError, ModelError
 from hibernaut.schemas.trace import ProviderTrace
 from hibernaut.services.host import Host
 from hibernaut.services.steps.step_work import StepWork
-from hibernaut.store.stores import Stores
+from hibernaut.store.stores import TenantStores
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ class TracedCall:
 class TraceRecorder:
     """Stores calls by the host's setting `traces`: whole, their form without texts, or not at all."""
 
-    def __init__(self, stores: Stores, models: Models, host: Host) -> None:
+    def __init__(self, stores: TenantStores, models: Models, host: Host) -> None:
         self._traces = stores.traces
         self._models = models
         self._host = host
@@ -55,7 +55,7 @@ class TraceRecorder:
                 latency_ms=int(call.seconds * 1000),
                 created_at=self._host.clock.now(),
             )
-            self._traces.put(work.tenant, trace)
+            self._traces.put(trace)
         except (OSError, ValueError, RecursionError, HibernautError) as error:
             # A provider's body may also hold what no JSON text can (a lone surrogate), or be nested too deeply.
             logger.warning("trace not kept", extra={"run_id": run.id, "error": type(error).__qualname__})

@@ -22,7 +22,7 @@ from hibernaut.services.host import Host
 from hibernaut.services.prompt.file_views import AttachedFile, FileViews, limits_of, named
 from hibernaut.services.search.hybrid_search import HybridSearch, SearchScope
 from hibernaut.services.steps.step_work import DeskChange, StepWork
-from hibernaut.store.stores import Stores
+from hibernaut.store.stores import TenantStores
 
 LONGEST_PATTERN = 1_000
 SECONDS_TO_GREP = 20.0
@@ -61,7 +61,7 @@ class _FilesInReach:
 class FileTools:
     """The file tools of agents."""
 
-    def __init__(self, stores: Stores, host: Host, search: HybridSearch) -> None:
+    def __init__(self, stores: TenantStores, host: Host, search: HybridSearch) -> None:
         self._stores = stores
         self._clock = host.clock
         self._reader = host.reader
@@ -76,7 +76,7 @@ class FileTools:
                 case "open_files":
                     return self._open(work, seen, call.args)
                 case "grep_files":
-                    return self._grep(work, seen, call.args)
+                    return self._grep(seen, call.args)
                 case "semantic_search_files":
                     return self._semantic(work, seen, call.args)
                 case _:
@@ -87,9 +87,9 @@ class FileTools:
             return FileAnswer("error", "The files could not be read just now. Try again.")
 
     def _seen(self, work: StepWork) -> _FilesInReach:
-        files = {file.row.file_id: file for file in self._views.attached(work.tenant, work.agent)}
+        files = {file.row.file_id: file for file in self._views.attached(work.agent)}
         change = work.effects.desk
-        before = change.before if change else self._stores.files.desk(work.tenant, work.agent.id)
+        before = change.before if change else self._stores.files.desk(work.agent.id)
         return _FilesInReach(files, before, change.after if change else before)
 
     def _open(self, work: StepWork, seen: _FilesInReach, args: JsonObject) -> FileAnswer:
@@ -113,9 +113,9 @@ class FileTools:
         told, texts, room = [], [], RETURNED
         for file_id, window in wanted.items():
             file = seen.files[file_id]
-            view = self._views.view(work.tenant, work.agent, file.row, window)
+            view = self._views.view(work.agent, file.row, window)
             before = seen.desk.open.get(file_id)
-            earlier = self._views.view(work.tenant, work.agent, file.row, before) if before else None
+            earlier = self._views.view(work.agent, file.row, before) if before else None
             was = f" (before: lines {earlier.first}-{earlier.last})" if earlier and earlier.first != view.first else ""
             told.append(f"{file.name} (lines {view.first}-{view.last}){was}")
             shown = view.text if len(view.text) <= room else "Its text stands in your context from the next message on."
@@ -136,7 +136,7 @@ class FileTools:
             raise _BadFileArguments(f"There is no file {name}. Your files: {known}.")
         return file
 
-    def _grep(self, work: StepWork, seen: _FilesInReach, args: JsonObject) -> FileAnswer:
+    def _grep(self, seen: _FilesInReach, args: JsonObject) -> FileAnswer:
         pattern = _text(args, "pattern")
         if not pattern.strip() or len(pattern) > LONGEST_PATTERN:
             raise _BadFileArguments(f"`pattern` must be a regular expression of 1 to {LONGEST_PATTERN} characters.")
@@ -151,13 +151,13 @@ class FileTools:
             except (BadPattern, TooSlow):
                 raise _BadFileArguments("`include` must be a pattern of file names, such as *.py.") from None
             files = [file for index, file in enumerate(files) if index in chosen]
-        found = self._matches(work, files, pattern)
+        found = self._matches(files, pattern)
         desk = file_views.looked_at(seen.desk, {match.file_id for match in found.matches}, self._clock.now())
-        shown = self._with_context(work, found, offset, context)
+        shown = self._with_context(found, offset, context)
         message = grep_text(found, shown, pattern=pattern, include=include, context=context, offset=offset)
         return FileAnswer("success", message, DeskChange(seen.before, desk) if desk != seen.desk else None)
 
-    def _matches(self, work: StepWork, files: Sequence[AttachedFile], pattern: str) -> GrepResult:
+    def _matches(self, files: Sequence[AttachedFile], pattern: str) -> GrepResult:
         """Every match of the files, up to the bounds; what was left out is told. Raises: _Refused."""
         deadline = self._clock.monotonic() + SECONDS_TO_GREP
         found: list[Match] = []
@@ -167,7 +167,7 @@ class FileTools:
                 skipped += [file.name for file in batch]
                 continue
             try:
-                found += self._in_files(work, batch, pattern, deadline, MOST_MATCHES - len(found))
+                found += self._in_files(batch, pattern, deadline, MOST_MATCHES - len(found))
             except BadPattern as error:
                 raise _BadFileArguments(f"`pattern` is no regular expression: {error}.") from None
             except TooSlow:
@@ -177,15 +177,15 @@ class FileTools:
                 ) from None
         return GrepResult(tuple(found), tuple(skipped), cut=len(found) >= MOST_MATCHES)
 
-    def _in_files(self, work: StepWork, batch: Sequence[AttachedFile], pattern: str, deadline: float, most: int) -> list[Match]:
+    def _in_files(self, batch: Sequence[AttachedFile], pattern: str, deadline: float, most: int) -> list[Match]:
         """The matches of files that are looked at together. Raises: BadPattern, TooSlow, KeyError, OSError."""
-        stored = self._stores.files.get_many(work.tenant, [file.row.file_id for file in batch])
+        stored = self._stores.files.get_many([file.row.file_id for file in batch])
         lines: list[str] = []
         starts: list[tuple[int, AttachedFile]] = []
         for file in batch:
             if file.row.file_id in stored:
                 starts.append((len(lines), file))
-                lines += lines_of("".join(self._views.parts(work.tenant, stored[file.row.file_id])))
+                lines += lines_of("".join(self._views.parts(stored[file.row.file_id])))
         left = deadline - self._clock.monotonic()
         if left <= 0:
             raise TooSlow
@@ -197,14 +197,14 @@ class FileTools:
             matches.append(Match(file.row.file_id, file.name, index - start + 1))
         return matches
 
-    def _with_context(self, work: StepWork, found: GrepResult, offset: int, context: int) -> list[tuple[Match, list[str], int]]:
+    def _with_context(self, found: GrepResult, offset: int, context: int) -> list[tuple[Match, list[str], int]]:
         """The matches of the page, each with the lines around it and the number of the first of those."""
         shown = []
         for match in found.matches[offset : offset + PAGE]:
             first = max(1, match.line - context)
-            stored = self._stores.files.get(work.tenant, match.file_id)
+            stored = self._stores.files.get(match.file_id)
             count = match.line + context - first + 1
-            lines = self._views.lines(work.tenant, stored, first - 1, count, LARGEST_FILE) if stored else []
+            lines = self._views.lines(stored, first - 1, count, LARGEST_FILE) if stored else []
             shown.append((match, lines, first))
         return shown
 
@@ -214,18 +214,18 @@ class FileTools:
             raise _BadFileArguments("`query` must say what you look for.")
         limit = _whole(args, "limit", 5, most=MOST_HITS)
         where = SearchScope("file", tuple(work.agent.source_ids))
-        searched = self._search.passages(work.tenant, where, query, limit=limit)
+        searched = self._search.passages(where, query, limit=limit)
         hits = [hit for hit in searched.hits if hit.record.file_id in seen.files]
         names = {file_id: file.name for file_id, file in seen.files.items()}
         touched = {str(hit.record.file_id) for hit in hits}
         desk = file_views.looked_at(seen.desk, touched, self._clock.now())
-        notes = [*_search_notes(searched.words_only, searched.incomplete or searched.asleep), *self._progress(work, seen)]
+        notes = [*_search_notes(searched.words_only, searched.incomplete or searched.asleep), *self._progress(seen)]
         message = searched_text(query, [(names[str(hit.record.file_id)], hit.record, hit.score) for hit in hits], notes)
         return FileAnswer("success", message, DeskChange(seen.before, desk) if desk != seen.desk else None)
 
-    def _progress(self, work: StepWork, seen: _FilesInReach) -> list[str]:
+    def _progress(self, seen: _FilesInReach) -> list[str]:
         """What share of files is embedded that are not embedded as a whole."""
-        files = self._stores.files.get_many(work.tenant, list(seen.files)).values()
+        files = self._stores.files.get_many(list(seen.files)).values()
         behind = [(file, min(file.embedded, file.total or 0)) for file in files if file.status == "embedding"]
         return [
             f"{seen.files[file.id].name} is still being embedded ({100 * done // max(1, file.total or 1)} % done): "

@@ -8,7 +8,7 @@ from hibernaut.ports.table import Change
 from hibernaut.schemas.block import StoredBlock
 from hibernaut.services.host import Host
 from hibernaut.services.steps.step_work import StepWork
-from hibernaut.store.stores import Stores
+from hibernaut.store.stores import TenantStores
 
 _EDITABLE = ("value", "label", "description")
 
@@ -16,7 +16,7 @@ _EDITABLE = ("value", "label", "description")
 class MemoryChanges:
     """Turns edits of core memory and of open files into conditional changes."""
 
-    def __init__(self, stores: Stores, host: Host) -> None:
+    def __init__(self, stores: TenantStores, host: Host) -> None:
         self._blocks = stores.blocks
         self._agents = stores.agents
         self._files = stores.files
@@ -32,14 +32,14 @@ class MemoryChanges:
             edits = {name: getattr(after[block_id], name) for name in _EDITABLE} if block_id in after else {}
             edits = {name: value for name, value in edits.items() if value != getattr(old, name)}
             if edits:
-                changes += self._blocks.change(work.tenant, old, old.model_copy(update={**edits, "updated_at": now}), token)
+                changes += self._blocks.change(old, old.model_copy(update={**edits, "updated_at": now}), token)
         gone = [block_id for block_id in before if block_id not in after]
         return [*changes, *self._links(work, now, token, gone=gone), *self._desk(work, token)]
 
     def _desk(self, work: StepWork, token: str) -> list[Change]:
         """What the agent has open of its files."""
         desk = work.effects.desk
-        return [] if desk is None else [self._files.put_desk(work.tenant, work.agent.id, desk.before, desk.after, token)]
+        return [] if desk is None else [self._files.put_desk(work.agent.id, desk.before, desk.after, token)]
 
     def _links(self, work: StepWork, now: datetime, token: str, *, gone: list[str]) -> list[Change]:
         """Blocks that the agent made, and those that it let go: they stay, without a link to it."""
@@ -57,15 +57,15 @@ class MemoryChanges:
         ]
         if not made and not gone:
             return []
-        agent, tenant = work.agent, work.tenant
+        agent = work.agent
         changes, gone = self._let_go(work, token, gone), [block_id for block_id in gone if block_id in agent.block_ids]
         kept = [block_id for block_id in agent.block_ids if block_id not in gone]
         if made or gone:
             after = agent.model_copy(update={"block_ids": [*kept, *(block.id for block in made)]})
-            changes += self._agents.change(tenant, agent, after, token)
+            changes += self._agents.change(agent, after, token)
         for block in made:
-            changes += [*self._blocks.create(tenant, block, token), self._blocks.attach(tenant, block.id, agent.id)]
-        return [*changes, *(self._blocks.detach(tenant, block_id, agent.id) for block_id in gone)]
+            changes += [*self._blocks.create(block, token), self._blocks.attach(block.id, agent.id)]
+        return [*changes, *(self._blocks.detach(block_id, agent.id) for block_id in gone)]
 
     def _let_go(self, work: StepWork, token: str, gone: list[str]) -> list[Change]:
         """Private blocks of the conversation among those that it let go: they end, and what they copied does not come back into sight."""
@@ -74,7 +74,7 @@ class MemoryChanges:
         if record is None or not private:
             return []
         left = {origin: "" if copy in gone else copy for origin, copy in record.isolated.items()}
-        changes = self._records.change(work.tenant, record, record.model_copy(update={"isolated": left}), token)
+        changes = self._records.change(record, record.model_copy(update={"isolated": left}), token)
         for block in private:
-            changes += self._blocks.delete(work.tenant, block)
+            changes += self._blocks.delete(block)
         return changes

@@ -25,7 +25,7 @@ from hibernaut.services.search.hybrid_search import HybridSearch, SearchHit, Sea
 from hibernaut.services.search.search_api import TOP_K, SearchApi, archival_hit, checked_span, passage_filter, passes
 from hibernaut.services.steps.step_work import StepWork
 from hibernaut.store.logs import IdRange
-from hibernaut.store.stores import Stores
+from hibernaut.store.stores import TenantStores
 
 MOST_ROWS = 20_000
 """How many rows of a log a look at the newest goes through."""
@@ -51,7 +51,8 @@ class _BadMemoryArguments(ValueError):
 class MemoryTools:
     """The recall and archival tools of agents."""
 
-    def __init__(self, stores: Stores, host: Host, memory: HybridSearch) -> None:
+    def __init__(self, stores: TenantStores, host: Host, memory: HybridSearch) -> None:
+        self._tenant = stores.tenant
         self._agent_logs = stores.agent_logs
         self._memory = memory
         self._searches = SearchApi(stores, memory)
@@ -84,7 +85,7 @@ class MemoryTools:
         query = _text(args, "query")
         where = SearchScope("message", (work.agent.id,), roles=tuple(roles), start=start, end=end)
         if query.strip():
-            found = self._memory.messages(work.tenant, where, query, limit=limit)
+            found = self._memory.messages(where, query, limit=limit)
         else:
             found = SearchResult(tuple(SearchHit(row, 0.0) for row in islice(self._newest(work, where), limit)))
         if not found.hits:
@@ -99,9 +100,9 @@ class MemoryTools:
         """What was said, newest first, as far as it is asked for."""
         before: str | None = None
         for _ in range(MOST_ROWS // CHUNK):
-            rows = self._agent_logs.page(work.tenant, work.agent.id, IdRange(None, before), limit=CHUNK, descending=True)
+            rows = self._agent_logs.page(work.agent.id, IdRange(None, before), limit=CHUNK, descending=True)
             for row in rows:
-                document = index_documents.of_message(work.tenant, work.agent.id, row)
+                document = index_documents.of_message(self._tenant, work.agent.id, row)
                 if document is not None and fits(document, where):
                     yield row
             if len(rows) < CHUNK:
@@ -119,7 +120,7 @@ class MemoryTools:
         query, limit, every = _text(args, "query"), _whole(args, "top_k", TOP_K), args.get("tag_match_mode") == "all"
         span = _span(args, ("start_datetime", "end_datetime"), work.agent.timezone)
         where = passage_filter(_texts(args, "tags"), all_tags=every, span=span)
-        found = [*self._searches.archival(work.tenant, work.agent, where, query, limit=limit).hits]
+        found = [*self._searches.archival(work.agent, where, query, limit=limit).hits]
         fresh = [(passage, passage.text) for passage in work.effects.passages if passes(passage, where)]
         for passage, score in reversed(best(query, fresh, limit)):  # put away by this very step: no index knows them
             found.insert(round((1.0 - score) * len(found)), SearchHit(passage, score))

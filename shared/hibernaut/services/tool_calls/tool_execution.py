@@ -24,7 +24,7 @@ from hibernaut.services.steps.step_work import StepWork, ToolEffects
 from hibernaut.services.tool_calls.file_tools import FileTools
 from hibernaut.services.tool_calls.memory_tools import MemoryTools
 from hibernaut.services.tool_calls.online_tools import ONLINE_TYPES, OnlineTools
-from hibernaut.store.stores import Stores
+from hibernaut.store.stores import TenantStores
 
 MARGIN = timedelta(seconds=15)
 """What is added to a tool's own time limit until its claim's deadline."""
@@ -72,7 +72,7 @@ class ToolExecution:
 
     def __init__(
         self,
-        stores: Stores,
+        stores: TenantStores,
         host: Host,
         lookups: LookupTools,
         runner: ToolRunner,
@@ -108,7 +108,7 @@ class ToolExecution:
     def _unwritten(self, work: StepWork, result: CallResult) -> CallResult:
         if _is_ours(work, result):
             return _error(result.call, TOO_MUCH)
-        claim = self._runs.claim(work.tenant, work.state, result.call.id)
+        claim = self._runs.claim(work.state, result.call.id)
         changed = claim is not None and claim.result is not None and claim.result.blocks
         return _error(result.call, MEMORY_TOO_MUCH) if changed else result
 
@@ -153,7 +153,7 @@ class ToolExecution:
     def _refused(self, work: StepWork, call: Call, effects: ToolEffects) -> tuple[CallResult, ToolEffects]:
         """A call that is not made. An earlier attempt may have made it, when the agent still had the tool: then that is what is told."""
         again = work.state.journal or work.state.run.resolve
-        theirs = self._runs.claim(work.tenant, work.state, call.id) if again else None
+        theirs = self._runs.claim(work.state, call.id) if again else None
         if theirs is None:
             return _error(call, call.refusal or f"There is no tool {call.name}."), effects
         return self._of_claim(call, theirs, effects)
@@ -187,11 +187,11 @@ class ToolExecution:
         """Claim the call; another's claim where there is one already. Raises: Stopped."""
         now = self._clock.now()
         try:
-            self._writer.write(*self._transactions.claim(work.tenant, work.state, claim, token, now), token=token)
+            self._writer.write(*self._transactions.claim(work.state, claim, token, now), token=token)
         except ConditionFailed as failure:
             if 1 in failure.failed:
                 raise LeaseLost from failure
-            theirs = self._runs.claim(work.tenant, work.state, claim.call_id)
+            theirs = self._runs.claim(work.state, claim.call_id)
             if theirs is None:
                 raise LeaseLost from failure
             return theirs
@@ -205,7 +205,7 @@ class ToolExecution:
 
     def _record(self, work: StepWork, claim: Claim, token: str) -> None:
         """The result is written to the claim as it arrives, also when the attempt is over meanwhile."""
-        self._writer.write(self._runs.finish_claim(work.tenant, work.state, claim, token))
+        self._writer.write(self._runs.finish_claim(work.state, claim, token))
 
     def _job(self, work: StepWork, call: Call, tool: Tool, effects: ToolEffects) -> ToolJob:
         environment = work.agent.environment()

@@ -24,7 +24,7 @@ from hibernaut.services.steps.step_work import StepLoader, StepWork, ToolEffects
 from hibernaut.services.tool_calls.memory_changes import MemoryChanges
 from hibernaut.services.tool_calls.tool_execution import MEMORY_REFUSED, ToolExecution, snapshot
 from hibernaut.store.runs import RunState
-from hibernaut.store.stores import Stores
+from hibernaut.store.stores import TenantStores
 
 NO_CALL = "null"
 """What stands for ids where no message and no call was made."""
@@ -34,7 +34,7 @@ class AdhocToolRuns:
     """Runs tools on request of the API."""
 
     def __init__(
-        self, stores: Stores, host: Host, records: Records, *, loader: StepLoader, calls: ToolExecution, runner: ToolRunner
+        self, stores: TenantStores, host: Host, records: Records, *, loader: StepLoader, calls: ToolExecution, runner: ToolRunner
     ) -> None:
         self._archives = stores.archives
         self._memory = MemoryChanges(stores, host)
@@ -43,26 +43,26 @@ class AdhocToolRuns:
         self._calls = calls
         self._runner = runner
 
-    def run_attached(self, tenant: str, agent_id: str, name: str, args: JsonObject) -> ToolExecutionResult:
+    def run_attached(self, agent_id: str, name: str, args: JsonObject) -> ToolExecutionResult:
         """Run a tool of an agent, with its secrets and its memory. Raises: NotFound where the agent has no such tool."""
-        agent = self._records.agent(tenant, agent_id)
-        tool = next((tool for tool in self._records.tools_of(tenant, agent) if tool.name == name), None)
+        agent = self._records.agent(agent_id)
+        tool = next((tool for tool in self._records.tools_of(agent) if tool.name == name), None)
         if tool is None:
             raise NotFound(f"Tool '{name}' not found or not attached to agent '{agent_id}'")
         if tool.tool_type is ToolType.CUSTOM:
-            return self._custom(tenant, agent_id, tool, args)
-        return self._records.until_settled(lambda: self._builtin(tenant, agent_id, name, args))
+            return self._custom(agent_id, tool, args)
+        return self._records.until_settled(lambda: self._builtin(agent_id, name, args))
 
-    def _builtin(self, tenant: str, agent_id: str, name: str, args: JsonObject) -> ToolExecutionResult:
-        work = self._work(tenant, agent_id)
+    def _builtin(self, agent_id: str, name: str, args: JsonObject) -> ToolExecutionResult:
+        work = self._work(agent_id)
         (result,), effects = self._calls.run(work, (Call(id=NO_CALL, name=name, args=args),))
         self._commit(work, effects)
         if result.status == "error":
             return ToolExecutionResult(status="error", stdout=[], stderr=[as_text(result.message)])
         return ToolExecutionResult(status="success", func_return=result.message, stdout=[], stderr=[])
 
-    def _custom(self, tenant: str, agent_id: str, tool: StoredTool, args: JsonObject) -> ToolExecutionResult:
-        work = self._work(tenant, agent_id)
+    def _custom(self, agent_id: str, tool: StoredTool, args: JsonObject) -> ToolExecutionResult:
+        work = self._work(agent_id)
         agent, limits = work.agent, self._calls.limits
         environment = agent.environment()
         environment |= {"LETTA_AGENT_ID": agent.id, "LETTA_TOOL_ID": tool.id}
@@ -82,14 +82,14 @@ class AdhocToolRuns:
             )
         )
         if outcome.blocks:
-            outcome = self._records.until_settled(lambda: self._keep_blocks(tenant, agent_id, outcome))
+            outcome = self._records.until_settled(lambda: self._keep_blocks(agent_id, outcome))
         stderr = _told(outcome)
         value = outcome.value if outcome.status == "success" else None
         return ToolExecutionResult(status=outcome.status, func_return=value, stdout=list(outcome.stdout), stderr=stderr)
 
-    def _keep_blocks(self, tenant: str, agent_id: str, outcome: ToolOutcome) -> ToolOutcome:
+    def _keep_blocks(self, agent_id: str, outcome: ToolOutcome) -> ToolOutcome:
         """What the function wrote into its `agent_state` becomes the blocks' value, as in a step; an error where it may not."""
-        work = self._work(tenant, agent_id)
+        work = self._work(agent_id)
         edits = memory_edits.written_over(outcome.blocks, work.effects.blocks)
         if edits.status == "error":
             return replace(outcome, status="error", error=f"{MEMORY_REFUSED} {edits.message}")
@@ -100,17 +100,17 @@ class AdhocToolRuns:
         now, token = self._records.clock.now(), self._records.ids.token()
         changes = self._memory.of(replace(work, effects=effects), now, token)
         if effects.passages:
-            changes += self._archives.insert(work.tenant, work.agent, effects.passages, token)
+            changes += self._archives.insert(work.agent, effects.passages, token)
         if changes:
             self._records.writer.write(*changes, token=token)
 
-    def _work(self, tenant: str, agent_id: str) -> StepWork:
+    def _work(self, agent_id: str) -> StepWork:
         """What a step of the agent would begin with; its run is never stored."""
         now = self._records.clock.now()
         run = StoredRun(id=NO_CALL, agent_id=agent_id, created_at=now, options=RunOptions(max_steps=1))
-        return self._loader.load(tenant, RunState(run=run))
+        return self._loader.load(RunState(run=run))
 
-    def run_source(self, _tenant: str, request: ToolRunFromSource) -> ToolReturnMessage:
+    def run_source(self, request: ToolRunFromSource) -> ToolReturnMessage:
         """Run a source once, without an agent; nothing is stored. Raises: InvalidToolSource where it cannot be read."""
         limits = self._calls.limits
         outcome = self._runner.run(

@@ -71,30 +71,30 @@ class Tools:
         self._records = records
         self.runs = runs
 
-    def retrieve(self, tenant: str, tool_id: str) -> StoredTool:
+    def retrieve(self, tool_id: str) -> StoredTool:
         """Raises: NotFound."""
-        return self._records.tool(tenant, tool_id)
+        return self._records.tool(tool_id)
 
-    def list(self, tenant: str, wanted: ToolFilter, asked: Page) -> Sequence[StoredTool]:
+    def list(self, wanted: ToolFilter, asked: Page) -> Sequence[StoredTool]:
         """Ordered by the time of making; built-in tools are the oldest. Raises: InvalidArgument, NotFound for an unknown cursor."""
         wanted.check()
-        rows = [row for row in self._records.tools.rows(tenant) if wanted.admits(row)]
+        rows = [row for row in self._records.tools.rows() if wanted.admits(row)]
         ids = [
             str(row["sk"])
             for row in page(rows, asked, id_of=lambda row: str(row["sk"]), place=lambda row: str(row["created_at"]))
         ]
-        tools = self._records.tools.get_many(tenant, ids)
+        tools = self._records.tools.get_many(ids)
         return [tools[tool_id] for tool_id in ids if tool_id in tools]
 
-    def count(self, tenant: str, wanted: ToolFilter) -> int:
+    def count(self, wanted: ToolFilter) -> int:
         wanted.check()
-        return sum(wanted.admits(row) for row in self._records.tools.rows(tenant))
+        return sum(wanted.admits(row) for row in self._records.tools.rows())
 
-    def builtin(self, tenant: str) -> Sequence[StoredTool]:
+    def builtin(self) -> Sequence[StoredTool]:
         """All built-in tools. They are always there: nothing is written to make them so."""
-        return list(self._records.tools.by_name(tenant, builtin_tools()).values())
+        return list(self._records.tools.by_name(builtin_tools()).values())
 
-    def save(self, tenant: str, request: ToolCreate, *, user: str | None = None) -> StoredTool:
+    def save(self, request: ToolCreate, *, user: str | None = None) -> StoredTool:
         """Create the tool, or change the one that has its name. Raises: InvalidArgument and its kin, Unprocessable."""
         schema = schema_of(request)
         name = str(schema["name"])
@@ -102,11 +102,11 @@ class Tools:
             raise NameTaken(f"INVALID_ARGUMENT: '{name}' is the name of a built-in tool.")
 
         def attempt() -> StoredTool:
-            before = self._records.tools.by_name(tenant, [name]).get(name)
+            before = self._records.tools.by_name([name]).get(name)
             tool = self._saved(request, schema, before, user)
             token = self._records.ids.token()
             stores = self._records.tools
-            changes = stores.create(tenant, tool, token) if before is None else stores.change(tenant, before, tool, token)
+            changes = stores.create(tool, token) if before is None else stores.change(before, tool, token)
             self._records.writer.write(*changes, token=token)
             return tool
 
@@ -136,7 +136,7 @@ class Tools:
         )
         return with_hash(tool)
 
-    def update(self, tenant: str, tool_id: str, request: ToolUpdate, *, user: str | None = None) -> StoredTool:
+    def update(self, tool_id: str, request: ToolUpdate, *, user: str | None = None) -> StoredTool:
         """Apply what is not null. Raises: NotFound, InvalidArgument, NameTaken."""
         changes = {name: value for name in request.model_fields_set if (value := getattr(request, name)) is not None}
         if builtin := builtin_by_id(tool_id):
@@ -150,33 +150,33 @@ class Tools:
             raise InvalidArgument("INVALID_ARGUMENT: Give json_schema or args_json_schema, not both.")
 
         def attempt() -> StoredTool:
-            before = self._records.tool(tenant, tool_id)
+            before = self._records.tool(tool_id)
             after = _updated(before, changes, user)
             if after.name != before.name:
-                self._refuse_taken(tenant, after.name or "")
+                self._refuse_taken(after.name or "")
             token = self._records.ids.token()
-            self._records.writer.write(*self._records.tools.change(tenant, before, after, token), token=token)
+            self._records.writer.write(*self._records.tools.change(before, after, token), token=token)
             return after
 
         return self._records.until_settled(attempt)
 
-    def _refuse_taken(self, tenant: str, name: str) -> None:
-        if self._records.tools.by_name(tenant, [name]):
+    def _refuse_taken(self, name: str) -> None:
+        if self._records.tools.by_name([name]):
             raise NameTaken(f"INVALID_ARGUMENT: Tool name {name} already exists")
 
-    def delete(self, tenant: str, tool_id: str) -> None:
+    def delete(self, tool_id: str) -> None:
         """The tool first, so that nobody attaches it any more; then it leaves its agents. Raises: NotFound, InvalidArgument."""
         if builtin := builtin_by_id(tool_id):
             raise InvalidArgument(f"INVALID_ARGUMENT: {builtin.name} is a built-in tool and cannot be deleted.")
 
         def attempt() -> None:
-            tool = self._records.tool(tenant, tool_id)
-            self._records.writer.write(*self._records.tools.delete(tenant, tool))
+            tool = self._records.tool(tool_id)
+            self._records.writer.write(*self._records.tools.delete(tool))
 
         self._records.until_settled(attempt)
-        for agent_id in self._records.tools.agents_of(tenant, tool_id):
-            leave(self._records, tenant, agent_id, lambda agent: {"tool_ids": [one for one in agent.tool_ids if one != tool_id]})
-            self._records.writer.write(*self._records.tools.detach(tenant, tool_id, agent_id))
+        for agent_id in self._records.tools.agents_of(tool_id):
+            leave(self._records, agent_id, lambda agent: {"tool_ids": [one for one in agent.tool_ids if one != tool_id]})
+            self._records.writer.write(*self._records.tools.detach(tool_id, agent_id))
 
 
 def schema_of(request: ToolCreate) -> JsonObject:

@@ -22,7 +22,7 @@ from hibernaut.schemas.send import ApprovalCreate, ToolReturnCreate
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.host import Host
 from hibernaut.store.runs import RunState
-from hibernaut.store.stores import Stores
+from hibernaut.store.stores import TenantStores
 from hibernaut.store.transactions import ApprovalConsumption, IdempotencyMark
 
 NOTHING_PENDING = (
@@ -47,7 +47,8 @@ class AnswerResult:
 class ApprovalAnswers:
     """Answers, denies and withdraws pending approvals."""
 
-    def __init__(self, stores: Stores, host: Host) -> None:
+    def __init__(self, stores: TenantStores, host: Host) -> None:
+        self._tenant = stores.tenant
         self._approvals = stores.approvals
         self._conversations = stores.conversations
         self._runs = stores.runs
@@ -55,56 +56,54 @@ class ApprovalAnswers:
         self._writer = stores.writer
         self._host = host
 
-    def answer(
-        self, tenant: str, head: Head, given: Answer, run: StoredRun, marks: Sequence[IdempotencyMark]
-    ) -> AnswerResult | None:
+    def answer(self, head: Head, given: Answer, run: StoredRun, marks: Sequence[IdempotencyMark]) -> AnswerResult | None:
         """The answer of a caller; further messages wait on `run` as its input. None: the same answer was taken by a run that was
         cancelled since, so that nothing is left to be answered and the caller wants the agent to go on.
 
         Raises: InvalidArgument where it fits nothing that is pending, ConditionFailed where something moved meanwhile.
         """
-        record = self.pending(tenant, head)
+        record = self.pending(head)
         if record is None and head.pending:
             raise ConditionFailed({})  # answered since the head was read: by the same answer, perhaps
         further = [message.text() for message in run.input]
-        earlier = self._earlier(tenant, head, given, further)
+        earlier = self._earlier(head, given, further)
         if record is None:
             if earlier is None:
                 raise InvalidArgument(NOTHING_PENDING)
-            return None if self._cancelled(tenant, earlier.run_id) else earlier
+            return None if self._cancelled(earlier.run_id) else earlier
         try:
             resolution = decisions.answered(record, given)
         except InvalidArgument:
-            if earlier is None or self._cancelled(tenant, earlier.run_id):
+            if earlier is None or self._cancelled(earlier.run_id):
                 raise
             return earlier
         message_id = self._host.ids.new("message", after=head.last_message)
         row = decisions.answer_row(record, given, run, message_id, self._host.clock.now())
         taken = _taken(record, run.id, "answered", decisions.fingerprint(resolution, further))
-        self._consume(tenant, head, ApprovalConsumption(taken, [row]), resolution, run, marks)
+        self._consume(head, ApprovalConsumption(taken, [row]), resolution, run, marks)
         return AnswerResult(run.id)
 
-    def deny(self, tenant: str, head: Head, run: StoredRun, marks: Sequence[IdempotencyMark], *, how: How, reason: str) -> None:
+    def deny(self, head: Head, run: StoredRun, marks: Sequence[IdempotencyMark], *, how: How, reason: str) -> None:
         """Every call that waits is denied, and `run` goes on with what it brings. Raises: ConditionFailed where something moved."""
-        record = self.pending(tenant, head)
+        record = self.pending(head)
         if record is None:
             raise ConditionFailed({})
         message_id = self._host.ids.new("message", after=head.last_message)
         row = decisions.answer_row(record, decisions.refusals(record, reason), run, message_id, self._host.clock.now())
         resolution = decisions.denied(record, reason)
-        self._consume(tenant, head, ApprovalConsumption(_taken(record, run.id, how), [row]), resolution, run, marks)
+        self._consume(head, ApprovalConsumption(_taken(record, run.id, how), [row]), resolution, run, marks)
 
-    def deny_overdue(self, tenant: str, run_id: str, *, early: timedelta = EARLY) -> str | None:
+    def deny_overdue(self, run_id: str, *, early: timedelta = EARLY) -> str | None:
         """The deadline of what this run asked for has passed: a run of its own tells the model. Its id, or None where there is nothing
         to deny (any more, or yet). `early`: how much before our clock the caller's may have said so."""
-        state = self._approvals.get(tenant, run_id)
+        state = self._approvals.get(run_id)
         now = self._host.clock.now()
         if state is None or state.record.consumed_by or state.record.deadline is None or state.record.deadline > now + early:
             return None
-        record, asking = state.record, self._runs.get(tenant, run_id)
-        head = self._conversations.head(tenant, record.conversation_id or record.agent_id)
+        record, asking = state.record, self._runs.get(run_id)
+        head = self._conversations.head(record.conversation_id or record.agent_id)
         if asking is None or head is None or head.pending != run_id:
-            self._forget(tenant, record)
+            self._forget(record)
             return None
         run = StoredRun(
             id=self._host.ids.new("run"),
@@ -117,41 +116,41 @@ class ApprovalAnswers:
             options=asking.run.options.model_copy(update={"stream_tokens": False}),
         )
         try:
-            self.deny(tenant, head, run, (), how="deadline", reason=decisions.OVERDUE)
+            self.deny(head, run, (), how="deadline", reason=decisions.OVERDUE)
         except ConditionFailed:
             return None
         logger.info("approval denied by its deadline", extra={"run_id": run_id, "denied_by": run.id})
-        self._host.workflow.start(RunRef(tenant, run.id))
+        self._host.workflow.start(RunRef(self._tenant, run.id))
         return run.id
 
-    def _forget(self, tenant: str, record: PendingApproval) -> None:
+    def _forget(self, record: PendingApproval) -> None:
         """A record that its conversation knows nothing of leaves the index of what is due."""
         token = self._host.ids.token()
         with suppress(ConditionFailed):
-            self._writer.write(self._approvals.consume(tenant, _taken(record, record.run_id, "cancelled"), token), token=token)
+            self._writer.write(self._approvals.consume(_taken(record, record.run_id, "cancelled"), token), token=token)
 
-    def wait(self, tenant: str, run_id: str, task_token: str) -> None:
+    def wait(self, run_id: str, task_token: str) -> None:
         """Keep the name of the workflow's wait for as long as the approval is open; else end the wait."""
         try:
-            change = self._approvals.keep_token(tenant, run_id, task_token)
+            change = self._approvals.keep_token(run_id, task_token)
             self._writer.write(change, token=task_token[-36:])
         except ConditionFailed:
-            self._host.workflow.end_wait(RunRef(tenant, run_id), task_token)
+            self._host.workflow.end_wait(RunRef(self._tenant, run_id), task_token)
 
-    def end_wait(self, tenant: str, run_id: str) -> None:
+    def end_wait(self, run_id: str) -> None:
         """End the workflow's wait for what was consumed: the token is read after the transaction, so none is overlooked."""
-        state = self._approvals.get(tenant, run_id)
+        state = self._approvals.get(run_id)
         if state is not None and state.task_token:
-            self._host.workflow.end_wait(RunRef(tenant, run_id), state.task_token)
+            self._host.workflow.end_wait(RunRef(self._tenant, run_id), state.task_token)
 
-    def pending(self, tenant: str, head: Head) -> PendingApproval | None:
+    def pending(self, head: Head) -> PendingApproval | None:
         """What the conversation waits for."""
-        state = self._approvals.get(tenant, head.pending) if head.pending else None
+        state = self._approvals.get(head.pending) if head.pending else None
         return state.record if state is not None and state.record.consumed_by is None else None
 
-    def _earlier(self, tenant: str, head: Head, given: Answer, further: Sequence[str]) -> AnswerResult | None:
+    def _earlier(self, head: Head, given: Answer, further: Sequence[str]) -> AnswerResult | None:
         """The run of the same answer, given to what was asked last."""
-        state = self._approvals.get(tenant, head.answered) if head.answered else None
+        state = self._approvals.get(head.answered) if head.answered else None
         if state is None or not state.record.answer or state.record.consumed_by is None:
             return None
         try:
@@ -161,13 +160,12 @@ class ApprovalAnswers:
         same = decisions.fingerprint(resolution, further) == state.record.answer
         return AnswerResult(state.record.consumed_by, attached=True) if same else None
 
-    def _cancelled(self, tenant: str, run_id: str) -> bool:
-        state = self._runs.get(tenant, run_id)
+    def _cancelled(self, run_id: str) -> bool:
+        state = self._runs.get(run_id)
         return state is not None and state.run.status is RunStatus.CANCELLED
 
     def _consume(
         self,
-        tenant: str,
         head: Head,
         consumed: ApprovalConsumption,
         resolution: Resolution,
@@ -179,12 +177,12 @@ class ApprovalAnswers:
         run.first_message, run.last_message = consumed.rows[0].id, consumed.rows[-1].id
         state = RunState(run, token=self._host.ids.token())
         now = self._host.clock.now()
-        changes = self._transactions.answer(tenant, head, consumed, state, marks, now)
+        changes = self._transactions.answer(head, consumed, state, marks, now)
         self._writer.write(*changes, token=state.token)
         logger.info(
             "approval answered", extra={"run_id": consumed.record.run_id, "answered_by": run.id, "how": consumed.record.how}
         )
-        self.end_wait(tenant, consumed.record.run_id)
+        self.end_wait(consumed.record.run_id)
 
 
 def _taken(record: PendingApproval, run_id: str, how: How, answer: str = "") -> PendingApproval:

@@ -38,7 +38,7 @@ from hibernaut.services.steps.step_work import StepLoader, StepWork
 from hibernaut.services.turns.run_commits import RunCommits, UnitOfWork
 from hibernaut.services.turns.window_reduction import CompactionInput, CompactionResult, WindowReduction
 from hibernaut.store.conversations import LoadedConversation
-from hibernaut.store.stores import Stores
+from hibernaut.store.stores import TenantStores
 from hibernaut.store.transactions import StepWrites
 
 LONGEST = 300.0
@@ -59,26 +59,27 @@ class CompactionParts:
     loader: StepLoader
     prompts: SystemMessages
     commits: RunCommits
+    summarizer: Summarizer
 
 
 class Compaction:
     """Makes room in a window, between two steps or on request."""
 
-    def __init__(self, stores: Stores, host: Host, models: Models, parts: CompactionParts) -> None:
+    def __init__(self, stores: TenantStores, host: Host, models: Models, parts: CompactionParts) -> None:
         self._stores = stores
         self._models = models
         self._host = host
         self._parts = parts
-        self._smaller = WindowReduction(host, Summarizer(models, host))
+        self._smaller = WindowReduction(host, parts.summarizer)
         self._clock = host.clock
         self._ids = host.ids
 
-    def compact(self, tenant: str, run_id: str, *, time_left: Callable[[], float] | None = None) -> AdvanceResult:
+    def compact(self, run_id: str, *, time_left: Callable[[], float] | None = None) -> AdvanceResult:
         """Make the room that the run's step waits for. `time_left`: seconds that this worker may still go on.
 
         Nothing that a summariser does fails it; its call is closed when the run ends. Raises: NotFound, and what the table raises.
         """
-        state = self._stores.runs.get(tenant, run_id)
+        state = self._stores.runs.get(run_id)
         if state is None:
             raise NotFound(f"Run with ID {run_id} not found")
         if state.run.status is not RunStatus.RUNNING:
@@ -90,18 +91,18 @@ class Compaction:
         seconds = min(LONGEST, (time_left() if time_left else LONGEST + MARGIN) - MARGIN)
         deadline = self._clock.monotonic() + seconds
         try:
-            with self._parts.attempts.taken(tenant, state, max(1.0, seconds + MARGIN)) as taken:
-                work = self._parts.loader.load(tenant, taken)
+            with self._parts.attempts.taken(state, max(1.0, seconds + MARGIN)) as taken:
+                work = self._parts.loader.load(taken)
                 if work.head.owner != run_id:
                     raise LeaseLost
-                eye = CancellationWatch(self._host, partial(check_held, self._stores.runs, tenant, taken), run_id)
+                eye = CancellationWatch(self._host, partial(check_held, self._stores.runs, taken), run_id)
                 effort = SummaryBudget(eye, deadline)
                 return self._commit(work, self._smaller.made(self._sight(work), effort), effort.used)
         except LeaseLost:
-            return self._after(tenant, run_id)
+            return self._after(run_id)
 
-    def _after(self, tenant: str, run_id: str) -> AdvanceResult:
-        state = self._stores.runs.get(tenant, run_id)
+    def _after(self, run_id: str) -> AdvanceResult:
+        state = self._stores.runs.get(run_id)
         if state is None or state.ended:
             return AdvanceResult("finished", state.run.steps if state else 0)
         return AdvanceResult("busy", state.run.steps)
@@ -129,10 +130,10 @@ class Compaction:
         state = replace(work.state, run=run, lease=0, token=f"{work.state.token}.compact")
         if made is None:
             logger.warning("window cannot be made smaller", extra={"run_id": run.id})
-            self._parts.commits.step(UnitOfWork(work.tenant, work.head, work.head, state, StepWrites()))
+            self._parts.commits.step(UnitOfWork(work.head, work.head, state, StepWrites()))
             return AdvanceResult("advance", run.steps)
         seen = PromptSubject(agent_in(work.agent, work.record, self._models), work.blocks)
-        after, system = self._compiled(work.tenant, seen, work.head, work.turn.messages, made)
+        after, system = self._compiled(seen, work.head, work.turn.messages, made)
         written = StepWrites()
         if made.summary is None:
             after.version += 1  # no row is added, but whoever keeps the window must read it again
@@ -144,60 +145,60 @@ class Compaction:
             event = CompactionEvent(summary_id=row.id, at=row.created_at, data=data)
             written = StepWrites([row], None, [event, MessageEvent(message_id=row.id, index=0)])
             run.first_message, run.last_message = run.first_message or row.id, row.id
-        rewrite = self._stores.conversations.put_message(work.tenant, work.head.id, system, rewrite=True)
-        self._parts.commits.step(UnitOfWork(work.tenant, work.head, after, state, written, [rewrite]))
+        rewrite = self._stores.conversations.put_message(work.head.id, system, rewrite=True)
+        self._parts.commits.step(UnitOfWork(work.head, after, state, written, [rewrite]))
         logger.info("window compacted", extra={"run_id": run.id, "summary": made.summary is not None})
         return AdvanceResult("advance", run.steps)
 
     def _compiled(
-        self, tenant: str, seen: PromptSubject, head: Head, messages: tuple[Message, ...], made: CompactionResult
+        self, seen: PromptSubject, head: Head, messages: tuple[Message, ...], made: CompactionResult
     ) -> tuple[Head, Message]:
         """The head with the smaller window, and its system message compiled anew: the one moment when the prompt's prefix may move."""
         summary_id = made.summary.id if made.summary else None
         after = head.model_copy(update={"window": window.narrowed(head.window, messages, made.kept, summary_id)})
         added = int(made.summary is not None)
         grown = after.model_copy(update={"messages": head.messages + added})
-        compiled = self._parts.prompts.compiled(tenant, seen.agent, grown, blocks=seen.blocks, in_window=len(made.messages))
+        compiled = self._parts.prompts.compiled(seen.agent, grown, blocks=seen.blocks, in_window=len(made.messages))
         old = messages[0]
         row = system_row(old.id, seen.agent, compiled.text, old.created_at, old.conversation_id)
         return after.model_copy(update={"compiled": compiled.source}), row
 
-    def on_request(self, tenant: str, head_id: str, settings: CompactionSettings | None = None) -> CompactionResponse:
+    def on_request(self, head_id: str, settings: CompactionSettings | None = None) -> CompactionResponse:
         """Compact a conversation that no run holds: `head_id` is `conv-…` or an agent's id. `settings` count over the agent's.
 
         The summariser's call is closed when somebody else comes between. Raises: NotFound, Busy, InvalidArgument where it would have no fewer messages afterwards, and what the summariser raises; then
         nothing has changed.
         """
-        loaded = self._loaded(tenant, head_id)
+        loaded = self._loaded(head_id)
         self._free(loaded.head)
-        sight, seen = self._asked_for(tenant, loaded, settings)
+        sight, seen = self._asked_for(loaded, settings)
         if all(row.role == "summary" for row in sight.messages[1:]) and len(sight.messages) > 1:
             known = "\n".join(summaries.unpacked(row) for row in sight.messages[1:])
             return _response(known, len(sight.messages), len(sight.messages), Usage())
         effort = SummaryBudget(
-            CancellationWatch(self._host, partial(self._unmoved, tenant, loaded.head)), self._clock.monotonic() + LONGEST
+            CancellationWatch(self._host, partial(self._unmoved, loaded.head)), self._clock.monotonic() + LONGEST
         )
         try:
             made = self._smaller.summarised(sight, effort)
         except LeaseLost as moved:
-            raise self._refusal(tenant, head_id) from moved
+            raise self._refusal(head_id) from moved
         if made is None or made.summary is None or len(made.messages) >= len(sight.messages):
             raise InvalidArgument(
                 "INVALID_ARGUMENT: Compaction would not leave fewer messages in context; there is too little to summarize."
             )
-        self._write(tenant, seen, loaded, made, made.summary)
+        self._write(seen, loaded, made, made.summary)
         return _response(made.text, len(sight.messages), len(made.messages), effort.used)
 
     def _asked_for(
-        self, tenant: str, loaded: LoadedConversation, settings: CompactionSettings | None
+        self, loaded: LoadedConversation, settings: CompactionSettings | None
     ) -> tuple[CompactionInput, PromptSubject]:
         head, stores = loaded.head, self._stores
-        agent = stores.agents.get(tenant, head.agent_id)
+        agent = stores.agents.get(head.agent_id)
         if agent is None:
             raise NotFound(f"Agent with ID {head.agent_id} not found")
-        record = stores.conversation_records.get(tenant, head.id) if head.id != agent.id else None
-        seen = PromptSubject(agent_in(agent, record, self._models), self._parts.prompts.blocks_of(tenant, agent, record))
-        found = stores.tools.get_many(tenant, agent.tool_ids)
+        record = stores.conversation_records.get(head.id) if head.id != agent.id else None
+        seen = PromptSubject(agent_in(agent, record, self._models), self._parts.prompts.blocks_of(agent, record))
+        found = stores.tools.get_many(agent.tool_ids)
         tools = [found[tool_id] for tool_id in agent.tool_ids if tool_id in found]
         actor = actor_of(seen.agent, tools, record.id if record else None)
         window.measured(loaded.messages)
@@ -208,37 +209,35 @@ class Compaction:
         measures = Measures.of(actor.config.context_window, size, fixed, correction, exceeded=False)
         return CompactionInput(loaded.messages, head, subject, measures, BY_REQUEST), seen
 
-    def _write(
-        self, tenant: str, seen: PromptSubject, loaded: LoadedConversation, made: CompactionResult, summary: Message
-    ) -> None:
+    def _write(self, seen: PromptSubject, loaded: LoadedConversation, made: CompactionResult, summary: Message) -> None:
         """Raises: Busy where somebody came between."""
         head, conversations = loaded.head, self._stores.conversations
-        after, system = self._compiled(tenant, seen, head, loaded.messages, made)
+        after, system = self._compiled(seen, head, loaded.messages, made)
         grown = {"version": head.version + 1, "last_message": summary.id, "newest": [summary.id], "messages": head.messages + 1}
         token = self._ids.token()
         try:
             self._stores.writer.write(
-                conversations.change_head(tenant, head, after.model_copy(update=grown), token),
-                conversations.put_message(tenant, head.id, summary),
-                conversations.put_message(tenant, head.id, system, rewrite=True),
+                conversations.change_head(head, after.model_copy(update=grown), token),
+                conversations.put_message(head.id, summary),
+                conversations.put_message(head.id, system, rewrite=True),
                 token=token,
             )
         except ConditionFailed as failure:
-            raise self._refusal(tenant, head.id) from failure
+            raise self._refusal(head.id) from failure
 
-    def _unmoved(self, tenant: str, head: Head) -> None:
+    def _unmoved(self, head: Head) -> None:
         """Raises: Stopped where a summary of what was read could not be written any more."""
-        now = self._stores.conversations.head(tenant, head.id)
+        now = self._stores.conversations.head(head.id)
         if now is None or (now.owner, now.pending, now.version) != (head.owner, head.pending, head.version):
             raise LeaseLost
 
-    def _refusal(self, tenant: str, head_id: str) -> Busy:
+    def _refusal(self, head_id: str) -> Busy:
         """What somebody is told who was too late. Raises: NotFound, Busy with who holds it."""
-        self._free(self._loaded(tenant, head_id).head)
+        self._free(self._loaded(head_id).head)
         return Busy(f"{_BUSY}. Please try again.", None)
 
-    def _loaded(self, tenant: str, head_id: str) -> LoadedConversation:
-        loaded = self._stores.conversations.load(tenant, head_id)
+    def _loaded(self, head_id: str) -> LoadedConversation:
+        loaded = self._stores.conversations.load(head_id)
         if loaded is None:
             noun = "Agent with ID" if head_id.startswith("agent-") else "Conversation"
             raise NotFound(f"{noun} {head_id} not found")

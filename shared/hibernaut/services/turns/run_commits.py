@@ -23,7 +23,7 @@ from hibernaut.services.host import Host
 from hibernaut.services.logs.callbacks import Callbacks
 from hibernaut.services.steps.step_lease import LeaseLost
 from hibernaut.store.runs import RunState
-from hibernaut.store.stores import Stores
+from hibernaut.store.stores import TenantStores
 from hibernaut.store.transactions import INPUT_PAGE, Handover, IdempotencyMark, RunEnding, StepWrites
 
 MAX_READS = 20
@@ -53,7 +53,6 @@ class UnitOfWork:
     the approval that the run ends with, and `newcomer` the run that takes the conversation instead of the first of the queue.
     """
 
-    tenant: str
     before: Head
     after: Head
     state: RunState
@@ -69,9 +68,10 @@ class RunCommits:
 
     def __init__(
         self,
-        stores: Stores,
+        stores: TenantStores,
         host: Host,
     ) -> None:
+        self._tenant = stores.tenant
         self._transactions = stores.transactions
         self._conversations = stores.conversations
         self._runs = stores.runs
@@ -87,47 +87,47 @@ class RunCommits:
 
         def build(unit: UnitOfWork) -> list[Change]:
             now = self._clock.now()
-            return self._transactions.step(unit.tenant, unit.before, unit.after, unit.state, unit.written, now)
+            return self._transactions.step(unit.before, unit.after, unit.state, unit.written, now)
 
         self._write(unit, build)
-        self._conversations.appended(unit.tenant, unit.before, unit.after, unit.written.rows, unit.written.system)
+        self._conversations.appended(unit.before, unit.after, unit.written.rows, unit.written.system)
         self._signal.notify(unit.state.run.id)
 
     def last_step(self, unit: UnitOfWork) -> None:
         """Commit the end of a run, and start the run that owns the conversation next: the newcomer, or else the first of the queue;
         nobody where the run asks for an approval. Raises: Stopped, MemoryMoved, ConditionFailed where the newcomer came before.
         """
-        tenant, chosen = unit.tenant, [Handover()]
+        chosen = [Handover()]
 
         def build(unit: UnitOfWork) -> list[Change]:
             now = self._clock.now()
             if unit.asks is None:
-                chosen[0] = self.succession(tenant, unit.before, unit.written.rows, now, unit.newcomer)
+                chosen[0] = self.succession(unit.before, unit.written.rows, now, unit.newcomer)
             ending = RunEnding(unit.state, chosen[0], unit.outside, unit.asks)
-            return self._transactions.last_step(tenant, unit.before, unit.after, ending, unit.written, now)
+            return self._transactions.last_step(unit.before, unit.after, ending, unit.written, now)
 
         self._write(unit, build)
         rows = [*unit.written.rows, *chosen[0].rows]
-        self._conversations.appended(tenant, unit.before, unit.after, rows, unit.written.system)
+        self._conversations.appended(unit.before, unit.after, rows, unit.written.system)
         self._signal.notify(unit.state.run.id)
         if chosen[0].run and unit.newcomer is None:
-            self._workflow.start(RunRef(tenant, chosen[0].run.run.id))
-        self.call_back(tenant, unit.state.run)
+            self._workflow.start(RunRef(self._tenant, chosen[0].run.run.id))
+        self.call_back(unit.state.run)
 
-    def append_input(self, tenant: str, state: RunState, when: Callable[[RunState], Condition]) -> RunState:
+    def append_input(self, state: RunState, when: Callable[[RunState], Condition]) -> RunState:
         """Bring what still waits on a running run into the log, a page a transaction. `when` is the condition on the run as it was last
         read or written. Raises: Stopped where somebody else has the run, or ended it.
         """
         token, pages = state.token, 0
         while state.run.input:
-            head, now = self._conversations.head(tenant, state.run.conversation_id or state.run.agent_id), self._clock.now()
+            head, now = self._conversations.head(state.run.conversation_id or state.run.agent_id), self._clock.now()
             if head is None or head.owner != state.run.id:
                 raise LeaseLost
             rows, run = self.input_rows(state.run, head.last_message, now), state.run.model_copy()
             run.input = run.input[INPUT_PAGE:]
             run.first_message, run.last_message = run.first_message or rows[0].id, rows[-1].id
             written = replace(state, run=run, token=f"{token}.input{pages}")
-            changes = self._transactions.append_input(tenant, head, written, when(state), rows, now)
+            changes = self._transactions.append_input(head, written, when(state), rows, now)
             try:
                 self._writer.write(*changes, token=written.token)
             except ConditionFailed as failure:
@@ -135,11 +135,11 @@ class RunCommits:
             state, pages = written, pages + 1
         return replace(state, token=token)
 
-    def call_back(self, tenant: str, run: StoredRun) -> None:
+    def call_back(self, run: StoredRun) -> None:
         """Call who asked for it at the run's end; where this fails, the sweep does it."""
         if run.callback_url:
             with suppress(HibernautError, TableError):
-                self._callbacks.send(tenant, run.id)
+                self._callbacks.send(run.id)
 
     def _write(self, unit: UnitOfWork, build: Callable[[UnitOfWork], list[Change]]) -> None:
         """Write what `build` makes of the unit, on what stands in the table now, until it holds or has no right to any more."""
@@ -165,7 +165,7 @@ class RunCommits:
         Raises: Stopped where this worker has no right to write any more.
         """
         before, state, outside = unit.before, unit.state, unit.outside
-        run, head = self._runs.get(unit.tenant, state.run.id), self._conversations.head(unit.tenant, before.id)
+        run, head = self._runs.get(state.run.id), self._conversations.head(before.id)
         if run is not None and run.token == state.token:
             return None
         if run is None or head is None or run.ended or head.owner != before.owner or head.version != before.version:
@@ -174,7 +174,7 @@ class RunCommits:
             raise LeaseLost
         if outside is not None and run.token != outside.token:
             raise LeaseLost
-        events = self._runs.events(unit.tenant, state.run.id, state.next_seq - 1, self._clock.now())
+        events = self._runs.events(state.run.id, state.next_seq - 1, self._clock.now())
         moved = {"waiting": head.waiting}
         return replace(
             unit,
@@ -184,7 +184,7 @@ class RunCommits:
         )
 
     def succession(
-        self, tenant: str, before: Head, rows: Sequence[Message], now: datetime, newcomer: InterruptingRun | None = None
+        self, before: Head, rows: Sequence[Message], now: datetime, newcomer: InterruptingRun | None = None
     ) -> Handover:
         """The first run in the queue, with its messages given their ids behind everything that stands in the log.
 
@@ -194,11 +194,11 @@ class RunCommits:
         if newcomer is not None:
             return replace(self.owning(newcomer.state, last, now), fresh=newcomer.marks)
         for _ in range(MAX_READS if before.waiting else 0):
-            for run_id in self._conversations.queue(tenant, before.id):
-                state = self._runs.get(tenant, run_id)
+            for run_id in self._conversations.queue(before.id):
+                state = self._runs.get(run_id)
                 if state is not None and state.run.status is RunStatus.CREATED:
                     return self.owning(state, last, now)
-            head = self._conversations.head(tenant, before.id)
+            head = self._conversations.head(before.id)
             if head is None or head.waiting != before.waiting:
                 return Handover()  # the transaction's condition fails, and all is read again
         if before.waiting:

@@ -39,7 +39,7 @@ from hibernaut.services.tool_calls.tool_execution import given, is_outside
 from hibernaut.services.turns.approvals import ApprovalAnswers
 from hibernaut.services.turns.run_commits import InterruptingRun, MemoryConflict, RunCommits, UnitOfWork
 from hibernaut.store.runs import RunState, unchanged
-from hibernaut.store.stores import Stores
+from hibernaut.store.stores import TenantStores
 from hibernaut.store.transactions import INPUT_PAGE, ApprovalConsumption, RunEnding, StepWrites
 
 TRIES = 20
@@ -57,13 +57,14 @@ class RunTermination:
 
     def __init__(
         self,
-        stores: Stores,
+        stores: TenantStores,
         host: Host,
         *,
         loader: StepLoader,
         commits: RunCommits,
         approvals: ApprovalAnswers,
     ) -> None:
+        self._tenant = stores.tenant
         self._runs = stores.runs
         self._conversations = stores.conversations
         self._transactions = stores.transactions
@@ -77,48 +78,48 @@ class RunTermination:
         self._clock = host.clock
         self._ids = host.ids
 
-    def end(self, tenant: str, run_id: str, reason: StopReason, error: RunError | None = None) -> None:
+    def end(self, run_id: str, reason: StopReason, error: RunError | None = None) -> None:
         """End the run for this reason; nothing happens where it has ended. Raises: NotFound, Conflict where it never settles."""
         for _ in range(TRIES):
-            state = self._runs.get(tenant, run_id)
+            state = self._runs.get(run_id)
             if state is None:
                 raise NotFound(f"Run with ID {run_id} not found")
-            head = self._conversations.head(tenant, state.run.conversation_id or state.run.agent_id)
+            head = self._conversations.head(state.run.conversation_id or state.run.agent_id)
             try:
                 if state.ended:
-                    return self._withdraw(tenant, state.run, head) if reason is StopReason.CANCELLED else None
-                self._end(tenant, state, head, reason, error)
+                    return self._withdraw(state.run, head) if reason is StopReason.CANCELLED else None
+                self._end(state, head, reason, error)
             except (LeaseLost, ConditionFailed, MemoryConflict):
                 continue
             logger.info("run ended from outside", extra={"run_id": run_id, "stop_reason": reason.value})
-            self._workflow.stop(RunRef(tenant, run_id))
-            self._commits.call_back(tenant, state.run)
+            self._workflow.stop(RunRef(self._tenant, run_id))
+            self._commits.call_back(state.run)
             return None
         raise Conflict(f"Run {run_id} cannot be ended: it does not settle. Try again.")
 
-    def interrupt(self, tenant: str, head: Head, newcomer: InterruptingRun) -> bool:
+    def interrupt(self, head: Head, newcomer: InterruptingRun) -> bool:
         """End the run that owns the conversation, and give it to the newcomer, in one transaction. False: read again, something moved.
 
         The newcomer's workflow is not started here.
         """
-        owner = self._runs.get(tenant, head.owner or "")
+        owner = self._runs.get(head.owner or "")
         if owner is None or owner.ended:
             return False
         try:
-            self._end(tenant, owner, head, StopReason.CANCELLED, None, newcomer)
+            self._end(owner, head, StopReason.CANCELLED, None, newcomer)
         except (LeaseLost, ConditionFailed, MemoryConflict):
             return False
         logger.info("run interrupted", extra={"run_id": owner.run.id, "by": newcomer.state.run.id})
-        self._workflow.stop(RunRef(tenant, owner.run.id))
+        self._workflow.stop(RunRef(self._tenant, owner.run.id))
         return True
 
-    def _withdraw(self, tenant: str, run: StoredRun, head: Head | None) -> None:
+    def _withdraw(self, run: StoredRun, head: Head | None) -> None:
         """Take back what the ended run asked to be allowed, where nobody has answered it: its calls get their returns."""
-        record = self._approvals.pending(tenant, head) if head is not None and head.pending == run.id else None
+        record = self._approvals.pending(head) if head is not None and head.pending == run.id else None
         if head is None or record is None:
             return
         now, token = self._clock.now(), self._ids.token()
-        agent = self._agents.get(tenant, run.agent_id)
+        agent = self._agents.get(run.agent_id)
         message_id = self._ids.new("message", after=head.last_message)
         said = answer_row(record, refusals(record, CANCELLED), run, message_id, now)
         closing = Closing(
@@ -132,16 +133,15 @@ class RunTermination:
         calls = [OpenCall(call.id, call.name, record.step_id) for call in record.calls]
         rows = [said, closed(calls, denial(CANCELLED), closing)]
         taken = record.model_copy(update={"consumed_by": run.id, "how": "cancelled"})
-        succession = self._commits.succession(tenant, head, rows, now)
-        changes = self._transactions.withdraw(tenant, head, ApprovalConsumption(taken, rows), succession, token, now)
+        succession = self._commits.succession(head, rows, now)
+        changes = self._transactions.withdraw(head, ApprovalConsumption(taken, rows), succession, token, now)
         self._writer.write(*changes, token=token)
-        self._approvals.end_wait(tenant, run.id)
+        self._approvals.end_wait(run.id)
         if succession.run:
-            self._workflow.start(RunRef(tenant, succession.run.run.id))
+            self._workflow.start(RunRef(self._tenant, succession.run.run.id))
 
     def _end(
         self,
-        tenant: str,
         before: RunState,
         head: Head | None,
         reason: StopReason,
@@ -149,7 +149,7 @@ class RunTermination:
         newcomer: InterruptingRun | None = None,
     ) -> None:
         if head is not None and before.run.status is RunStatus.RUNNING and before.run.input and before.run.resolve is None:
-            self._commits.append_input(tenant, before, unchanged)
+            self._commits.append_input(before, unchanged)
             raise LeaseLost  # what was said stands in the log now: the run and its conversation are read again
         run = before.run.model_copy(deep=True)
         now = self._clock.now()
@@ -159,16 +159,16 @@ class RunTermination:
         run.error = error
         after = replace(before, run=run, token=self._ids.token())
         if head is None:
-            self._writer.write(*self._transactions.end_alone(tenant, RunEnding(after, outside=before), now), token=after.token)
+            self._writer.write(*self._transactions.end_alone(RunEnding(after, outside=before), now), token=after.token)
         elif before.run.status is RunStatus.CREATED:
-            self._writer.write(*self._transactions.cancel_queued(tenant, head, RunEnding(after), now), token=after.token)
+            self._writer.write(*self._transactions.cancel_queued(head, RunEnding(after), now), token=after.token)
         elif before.run.resolve is not None:
-            self._end_resolving(tenant, before, after, head, newcomer)
+            self._end_resolving(before, after, head, newcomer)
         else:
-            self._end_running(tenant, before, after, head, newcomer)
+            self._end_running(before, after, head, newcomer)
 
-    def _end_running(self, tenant: str, before: RunState, after: RunState, head: Head, newcomer: InterruptingRun | None) -> None:
-        work, turn, journal, beside = self._journaled(tenant, before, after.run, _room(newcomer), after.token)
+    def _end_running(self, before: RunState, after: RunState, head: Head, newcomer: InterruptingRun | None) -> None:
+        work, turn, journal, beside = self._journaled(before, after.run, _room(newcomer), after.token)
         written = StepWrites()
         if work is not None and turn is not None and turn.stepped is not None and journal is not None:
             head, rows = work.head, turn.stepped.rows
@@ -179,17 +179,15 @@ class RunTermination:
             after.run.last_message = rows[-1].id
             after.run.steps += 1
             after.run.usage = after.run.usage.plus(journal.usage)
-        self._commits.last_step(UnitOfWork(tenant, head, head, after, written, beside, before, newcomer=newcomer))
+        self._commits.last_step(UnitOfWork(head, head, after, written, beside, before, newcomer=newcomer))
 
-    def _end_resolving(
-        self, tenant: str, before: RunState, after: RunState, head: Head, newcomer: InterruptingRun | None
-    ) -> None:
+    def _end_resolving(self, before: RunState, after: RunState, head: Head, newcomer: InterruptingRun | None) -> None:
         """The calls of an earlier run still stand open: their returns come first, then the messages that wait on the run."""
         resolution, now, beside = before.run.resolve, self._clock.now(), list[Change]()
         rows: list[Message] = []
         events: list[RunEvent] = []
         with suppress(NotFound):
-            work = self._loader.load(tenant, before)
+            work = self._loader.load(before)
             head = work.head
             room = _room(newcomer) - len(before.run.input)
             results, beside = self._claimed(work, to_run(resolution), room, after.token) if resolution else ((), [])
@@ -204,10 +202,10 @@ class RunTermination:
         after.run.resolve, after.run.input = None, []
         after.run.last_message = rows[-1].id if rows else after.run.last_message
         written = StepWrites(rows, None, events)
-        self._commits.last_step(UnitOfWork(tenant, head, head, after, written, beside, before, newcomer=newcomer))
+        self._commits.last_step(UnitOfWork(head, head, after, written, beside, before, newcomer=newcomer))
 
     def _journaled(
-        self, tenant: str, state: RunState, after: StoredRun, room: int, token: str
+        self, state: RunState, after: StoredRun, room: int, token: str
     ) -> tuple[StepWork | None, Turn | None, Journal | None, list[Change]]:
         """The turn of the reply that is journaled, as `after` ends it: each call with its recorded result, or with the word that it may
         have happened.
@@ -215,11 +213,11 @@ class RunTermination:
         The changes are what makes it true what the rows say: of memory that it was changed, of calls that they were not begun. Without an
         agent there is nobody to tell.
         """
-        journal = self._runs.journal_of(tenant, state)
+        journal = self._runs.journal_of(state)
         if journal is None:
             return None, None, None, []
         try:
-            work = answered_by(self._loader.load(tenant, state), journal.stamp.fallback)
+            work = answered_by(self._loader.load(state), journal.stamp.fallback)
         except NotFound:
             return None, None, None, []
         turn = absorb(work.turn, Replayed(reply_of(journal), journal.stamp))
@@ -236,8 +234,8 @@ class RunTermination:
 
         Of more calls than there is room for conditions it is said that they may have happened.
         """
-        tenant, state = work.tenant, work.state
-        claims = {call.id: self._runs.claim(tenant, state, call.id) for call in calls}
+        state = work.state
+        claims = {call.id: self._runs.claim(state, call.id) for call in calls}
         edits, refused = self._edits(work, calls, claims, token)
         kept = len(edits) <= min(MOST_EDITS, max(0, room))
         edits = edits if kept else []
@@ -245,7 +243,7 @@ class RunTermination:
         begun = [call.id for call in calls if claims[call.id] is None and (call.refusal is not None or is_outside(work, call))]
         room = max(0, room - len(edits))
         sure, unsure = begun[:room], begun[room:]
-        unclaimed = [self._runs.unclaimed(tenant, state, call_id) for call_id in sure]
+        unclaimed = [self._runs.unclaimed(state, call_id) for call_id in sure]
         results = tuple(_told(call, claims[call.id], refused.get(call.id), unsure=call.id in unsure, kept=kept) for call in calls)
         return results, [*edits, *unclaimed]
 

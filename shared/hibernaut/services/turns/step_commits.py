@@ -15,14 +15,14 @@ from hibernaut.services.steps.step_records import events_of, measured, progresse
 from hibernaut.services.steps.step_work import StepWork
 from hibernaut.services.tool_calls.memory_changes import MemoryChanges
 from hibernaut.services.turns.run_commits import RunCommits, UnitOfWork
-from hibernaut.store.stores import Stores
+from hibernaut.store.stores import TenantStores
 from hibernaut.store.transactions import StepWrites
 
 
 class StepCommits:
     """Builds and writes the transaction of one step."""
 
-    def __init__(self, stores: Stores, host: Host, *, memory: MemoryChanges, commits: RunCommits) -> None:
+    def __init__(self, stores: TenantStores, host: Host, *, memory: MemoryChanges, commits: RunCommits) -> None:
         self._conversations = stores.conversations
         self._archives = stores.archives
         self._memory = memory
@@ -41,7 +41,7 @@ class StepCommits:
         if written.rows:
             state.run.last_message = written.rows[-1].id
         edits = self._edits(work, state.token)
-        unit = UnitOfWork(work.tenant, work.head, measured(work, turn), state, written, edits)
+        unit = UnitOfWork(work.head, measured(work, turn), state, written, edits)
         if stepped.stop is None:
             self._commits.step(unit)
             return AdvanceResult("advance", state.run.steps)
@@ -63,9 +63,9 @@ class StepCommits:
         """What the step changes besides the log: memory, passages, and the system message compiled for this run."""
         changes = self._memory.of(work, self._clock.now(), token)
         if work.effects.passages:
-            changes += self._archives.insert(work.tenant, work.agent, work.effects.passages, token)
+            changes += self._archives.insert(work.agent, work.effects.passages, token)
         if work.system is not None:
-            changes.append(self._conversations.put_message(work.tenant, work.head.id, work.system, rewrite=True))
+            changes.append(self._conversations.put_message(work.head.id, work.system, rewrite=True))
         return changes
 
 

@@ -42,7 +42,7 @@ from hibernaut.services.turns.run_commits import MemoryConflict, RunCommits
 from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.services.turns.step_commits import StepCommits
 from hibernaut.store.runs import OPEN_FOR_MS, RunState, running
-from hibernaut.store.stores import Stores
+from hibernaut.store.stores import TenantStores
 
 LONGEST_STEP = 880.0
 """Seconds a worker has for a step where its host sets no other limit (Lambda: 15 minutes)."""
@@ -68,7 +68,7 @@ class EngineParts:
 class TurnEngine:
     """Advances a run by one step at a time."""
 
-    def __init__(self, stores: Stores, host: Host, parts: EngineParts) -> None:
+    def __init__(self, stores: TenantStores, host: Host, parts: EngineParts) -> None:
         self._runs = stores.runs
         self._reads = stores.step_reads
         self._conversations = stores.conversations
@@ -87,7 +87,6 @@ class TurnEngine:
 
     def advance(
         self,
-        tenant: str,
         run_id: str,
         *,
         time_left: Callable[[], float] | None = None,
@@ -103,13 +102,13 @@ class TurnEngine:
         began = self._clock.monotonic()
         left = time_left or (lambda: LONGEST_STEP - (self._clock.monotonic() - began))
         whole = left()
-        handoff = None if takes_over else self._reads.handed_over(tenant, run_id)
+        handoff = None if takes_over else self._reads.handed_over(run_id)
         while True:
-            state = handoff.state if handoff else self._runs.get(tenant, run_id)
+            state = handoff.state if handoff else self._runs.get(run_id)
             if state is None:
                 raise NotFound(f"Run with ID {run_id} not found")
             head = handoff.head if handoff else None
-            advanced = self._one(tenant, state, left, head=head, drop=drop, takes_over=takes_over)
+            advanced = self._one(state, left, head=head, drop=drop, takes_over=takes_over)
             outdated = handoff is not None and advanced.next == "busy"
             takes_over, handoff = False, None
             if outdated:
@@ -119,35 +118,35 @@ class TurnEngine:
                 return advanced
 
     def _one(
-        self, tenant: str, state: RunState, left: Callable[[], float], *, head: Head | None, drop: bool, takes_over: bool
+        self, state: RunState, left: Callable[[], float], *, head: Head | None, drop: bool, takes_over: bool
     ) -> AdvanceResult:
         if state.run.status is not RunStatus.RUNNING:
             return AdvanceResult("waiting" if state.run.status is RunStatus.CREATED else "finished", state.run.steps)
         if self._attempts.held_by_another(state) and not takes_over:
             return AdvanceResult("busy", state.run.steps)
         try:
-            with self._attempts.taken(tenant, state, left()) as taken:
+            with self._attempts.taken(state, left()) as taken:
                 if taken.run.input and taken.run.resolve is None:
-                    taken, head = self._commits.append_input(tenant, taken, lambda state: running(state.attempt)), None
-                work = self._loader.load(tenant, taken, head)
+                    taken, head = self._commits.append_input(taken, lambda state: running(state.attempt)), None
+                work = self._loader.load(taken, head)
                 if work.head.owner != state.run.id:
                     raise LeaseLost  # it has ended, or it was handed the conversation by a transaction that is not all in sight
                 return self._step(work, left, drop=drop)
         except LeaseLost:
-            return self._after(tenant, state.run.id)
+            return self._after(state.run.id)
         except NotFound:
-            self._endings.end(tenant, state.run.id, StopReason.ERROR)
+            self._endings.end(state.run.id, StopReason.ERROR)
             return AdvanceResult("finished", state.run.steps)
 
-    def _after(self, tenant: str, run_id: str) -> AdvanceResult:
+    def _after(self, run_id: str) -> AdvanceResult:
         """What a worker answers whose step was taken over."""
-        state = self._runs.get(tenant, run_id)
+        state = self._runs.get(run_id)
         if state is None or state.ended:
             return AdvanceResult("finished", state.run.steps if state else 0)
         return AdvanceResult("busy", state.run.steps)
 
     def _step(self, work: StepWork, left: Callable[[], float], *, drop: bool) -> AdvanceResult:
-        journal = self._runs.journal_of(work.tenant, work.state)
+        journal = self._runs.journal_of(work.state)
         timing = StepTiming.of(journal, self._clock)
         work = answered_by(work, journal.stamp.fallback if journal else None)
         turn = self._begun(work, journal)
@@ -198,7 +197,7 @@ class TurnEngine:
         state = replace(work.state, run=run, lease=0, attempt=work.state.attempt + 1, token=f"{work.state.token}.room")
         due = self._attempts.now_ms() + OPEN_FOR_MS
         try:
-            change = self._runs.change(work.tenant, state, running(work.state.attempt), due)
+            change = self._runs.change(state, running(work.state.attempt), due)
             self._writer.write(change, token=state.token)
         except ConditionFailed as failure:
             raise LeaseLost from failure
@@ -209,13 +208,13 @@ class TurnEngine:
         journal: Journal = journal_of(asked, f"{work.turn.steps}.{work.state.attempt}", timing)
         marked = replace(work.state, token=f"{work.state.token}.journal")
         try:
-            self._writer.write(*self._transactions.journal(work.tenant, marked, journal, self._clock.now()), token=marked.token)
+            self._writer.write(*self._transactions.journal(marked, journal, self._clock.now()), token=marked.token)
         except ConditionFailed as failure:
             raise LeaseLost from failure
 
     def _later(self, work: StepWork) -> AdvanceResult:
         """Too little time is left for the tools: give the lease up; the next call of the same step begins at the journal."""
-        self._attempts.keep(work.tenant, work.state, "later", 0, self._attempts.now_ms() + OPEN_FOR_MS)
+        self._attempts.keep(work.state, "later", 0, self._attempts.now_ms() + OPEN_FOR_MS)
         return AdvanceResult("advance", work.state.run.steps)
 
     def _tools(self, work: StepWork, turn: Turn, calls: tuple[Call, ...], timing: StepTiming) -> AdvanceResult:
@@ -239,7 +238,7 @@ class TurnEngine:
     def _wait_for_claim(self, work: StepWork, seconds: float) -> AdvanceResult:
         """Keep the step for as long as the other's call may go on, without a worker: whoever takes it after that reads the claim."""
         due = self._attempts.now_ms() + int(seconds * 1000)
-        self._attempts.keep(work.tenant, work.state, "wait", due, due + 1000)
+        self._attempts.keep(work.state, "wait", due, due + 1000)
         return AdvanceResult("busy", work.state.run.steps)
 
 

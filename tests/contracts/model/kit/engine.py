@@ -22,7 +22,7 @@ from hibernaut.wiring.api_services import services_over
 from tests.support.blobs import MemoryBlobs
 from tests.support.clocks import ManualClock
 from tests.support.scripted_model import ScriptedRunner
-from tests.support.world import TENANT, Data, World
+from tests.support.world import Data, World
 
 TOOL = '''def {name}(x: str) -> str:
     """Do {name}.
@@ -54,22 +54,22 @@ class Engine:
     ) -> None:
         """The agent as the API makes it: base tools, two blocks, and custom tools of these names and with these parameters."""
         for name in tools:
-            self.services.tools.save(TENANT, ToolCreate(source_code=TOOL.format(name=name)))
+            self.services.tools.save(ToolCreate(source_code=TOOL.format(name=name)))
         for name, parameters in schemas.items():
             schema = {"name": name, "description": f"Do {name}.", "parameters": parameters}
-            self.services.tools.save(TENANT, ToolCreate(source_code=TOOL.format(name=name), json_schema=schema))
+            self.services.tools.save(ToolCreate(source_code=TOOL.format(name=name), json_schema=schema))
         tools = [*tools, *schemas]
         blocks = [{"label": "human", "value": "Ann"}, {"label": "persona", "value": "I am Ada."}]
         asked = {"model": handle, "tools": list(tools), "memory_blocks": blocks, "parallel_tool_calls": True} | fields
-        self.agent = self.services.agents.creation.create(TENANT, CreateAgentRequest.model_validate(asked)).id
+        self.agent = self.services.agents.creation.create(CreateAgentRequest.model_validate(asked)).id
 
     def change_agent(self, **fields: Any) -> None:
-        self.services.agents.updates.update(TENANT, self.agent, UpdateAgent.model_validate(fields))
+        self.services.agents.updates.update(self.agent, UpdateAgent.model_validate(fields))
 
     def edit_memory(self, label: str, value: str) -> None:
         """As a client edits a block, outside any run."""
         block = self.world.block(self.agent, label)
-        self.services.blocks.update(TENANT, block.id, BlockUpdate(value=value))
+        self.services.blocks.update(block.id, BlockUpdate(value=value))
 
     def send(self, text: str, **options: Any) -> Run:
         return self.run(self.world.send(self.agent, text, **options))
@@ -82,7 +82,7 @@ class Engine:
 
     def compact(self) -> None:
         """As POST …/summarize does."""
-        self.services.compactions.on_request(TENANT, self.agent)
+        self.services.compactions.on_request(self.agent)
 
     def usage(self, run_id: str) -> Usage:
         """What the run used, over all its steps."""

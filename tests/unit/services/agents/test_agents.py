@@ -25,11 +25,11 @@ ALL, WHOLE = AgentFilter(), Page()
 
 
 def names(house: House, wanted: AgentFilter = ALL, asked: Page = WHOLE, order_by: str = "created_at") -> list[str]:
-    return [state.name for state in house.services.agents.list(TENANT, wanted, asked, order_by, frozenset())]
+    return [state.name for state in house.services.agents.list(wanted, asked, order_by, frozenset())]
 
 
 def ended(house: House, agent: StoredAgent, day: int, reason: StopReason) -> None:
-    change = house.stores.agents.run_ended(TENANT, agent.id, datetime(2026, 1, day, tzinfo=UTC), 7, reason)
+    change = house.stores.agents.run_ended(agent.id, datetime(2026, 1, day, tzinfo=UTC), 7, reason)
     house.stores.writer.write(change)
 
 
@@ -55,19 +55,19 @@ def test_every_filter_admits_what_it_names(house: House) -> None:
         (AgentFilter(created_by_id="user-1"), []),
     ):
         assert names(house, wanted) == found, wanted
-    assert house.services.agents.count(TENANT, AgentFilter(hidden=True)) == 3
+    assert house.services.agents.count(AgentFilter(hidden=True)) == 3
 
 
 def test_the_filters_follow_a_change(house: House) -> None:
     agent = house.agent(name="Ann", tags=["a"])
-    house.services.agents.updates.update(TENANT, agent.id, UpdateAgent(name="Bea", tags=["z"], project_id="p"))
+    house.services.agents.updates.update(agent.id, UpdateAgent(name="Bea", tags=["z"], project_id="p"))
     assert names(house, AgentFilter(name="Bea", tags=["z"], project_id="p")) == ["Bea"]
     assert names(house, AgentFilter(tags=["a"])) == []
 
 
 def test_lists_are_ordered_as_asked_with_agents_that_never_ran_last(house: House) -> None:
     one, two, three = (house.agent(name=name) for name in ("one", "two", "three"))
-    house.services.agents.updates.update(TENANT, one.id, UpdateAgent(description="later"))
+    house.services.agents.updates.update(one.id, UpdateAgent(description="later"))
     ended(house, two, 1, StopReason.END_TURN)
     ended(house, three, 2, StopReason.END_TURN)
     assert names(house, asked=Page(descending=True)) == ["three", "two", "one"]
@@ -81,16 +81,16 @@ def test_a_client_that_chooses_sees_no_relation_that_it_did_not_name(house: Hous
     agent = house.agent(
         memory_blocks=[{"label": "human", "value": ""}], tags=["a"], secrets={"K": "v"}, identity_ids=["identity-1"]
     )
-    bare = house.services.agents.retrieve(TENANT, agent.id, shown_relations(True, None, None))
+    bare = house.services.agents.retrieve(agent.id, shown_relations(True, None, None))
     assert (bare.blocks, bare.memory.blocks, bare.tools, bare.tags, bare.secrets, bare.identity_ids) == ([], [], [], [], [], [])
-    some = house.services.agents.retrieve(TENANT, agent.id, shown_relations(True, ["agent.tags", "agent.blocks"], None))
+    some = house.services.agents.retrieve(agent.id, shown_relations(True, ["agent.tags", "agent.blocks"], None))
     assert (some.tags, len(some.blocks), len(some.memory.blocks), some.tools) == (["a"], 1, 1, [])
-    full = house.services.agents.retrieve(TENANT, agent.id)
+    full = house.services.agents.retrieve(agent.id)
     assert (len(full.tools), full.tool_exec_environment_variables[0].value) == (3, None)
-    asked = house.services.agents.retrieve(TENANT, agent.id, shown_relations(True, ["agent.secrets"], None, reads_secrets=True))
+    asked = house.services.agents.retrieve(agent.id, shown_relations(True, ["agent.secrets"], None, reads_secrets=True))
     assert [(one.key, one.value) for one in asked.secrets] == [("K", "v")]
     stranger = shown_relations(True, ["agent.secrets"], None)
-    assert [one.value for one in house.services.agents.retrieve(TENANT, agent.id, stranger).secrets] == [None]
+    assert [one.value for one in house.services.agents.retrieve(agent.id, stranger).secrets] == [None]
     assert shown_relations(False, None, None) == LOADED
     assert shown_relations(True, ["agent.tools"], ["memory", "tags"]) == {"blocks", "tags"}
 
@@ -101,7 +101,7 @@ def test_a_page_of_agents_is_read_in_a_fixed_number_of_calls(tmp_path: Path) -> 
         for _ in range(5):
             house.agent(memory_blocks=[{"label": "human", "value": ""}])
         calls.clear()
-        assert len(house.services.agents.list(TENANT, AgentFilter(), Page(), "created_at", LOADED)) == 5
+        assert len(house.services.agents.list(AgentFilter(), Page(), "created_at", LOADED)) == 5
     assert len([kind for kind in calls if kind.startswith("before")]) <= 6
 
 
@@ -109,42 +109,42 @@ def test_tags_are_of_all_agents_and_their_own_cursors(house: House) -> None:
     house.agent(tags=["beta", "alpha"])
     house.agent(tags=["beta", "gamma"])
     tags = house.services.agents.tags
-    assert tags(TENANT, None, Page()) == ["alpha", "beta", "gamma"]
-    assert tags(TENANT, None, Page(after="alpha", limit=1)) == ["beta"]
-    assert tags(TENANT, "MM", Page()) == ["gamma"]
+    assert tags(None, Page()) == ["alpha", "beta", "gamma"]
+    assert tags(None, Page(after="alpha", limit=1)) == ["beta"]
+    assert tags("MM", Page()) == ["gamma"]
 
 
 def test_a_deleted_agent_leaves_its_blocks_and_nothing_else(house: House) -> None:
-    block = house.services.blocks.create(TENANT, CreateBlock(label="shared", value="x"))
+    block = house.services.blocks.create(CreateBlock(label="shared", value="x"))
     agent = house.agent(block_ids=[block.id], agent_type="memgpt_v2_agent", system="s" * 100_000)
-    house.services.agents.delete(TENANT, agent.id)
+    house.services.agents.delete(agent.id)
     table = house.table
     for pk in (keys.agent(TENANT, agent.id).pk, keys.head(TENANT, agent.id).pk, keys.agent_row(TENANT, "").pk):
         assert table.query(pk) == []
-    assert house.stores.blocks.agents_of(TENANT, block.id) == []
-    assert house.services.blocks.retrieve(TENANT, block.id).value == "x"
+    assert house.stores.blocks.agents_of(block.id) == []
+    assert house.services.blocks.retrieve(block.id).value == "x"
     with pytest.raises(NotFound):
-        house.services.agents.delete(TENANT, agent.id)
+        house.services.agents.delete(agent.id)
 
 
 def test_of_two_deletions_at_once_one_succeeds(contested: House) -> None:
     agent = contested.agent()
-    contested.table.by = lambda: contested.services.agents.delete(TENANT, agent.id)
+    contested.table.by = lambda: contested.services.agents.delete(agent.id)
     with pytest.raises(NotFound):
-        contested.services.agents.delete(TENANT, agent.id)
+        contested.services.agents.delete(agent.id)
 
 
 def test_an_agent_whose_conversation_moves_while_it_is_deleted_goes_when_that_has_settled(contested: House) -> None:
     agent = contested.agent()
-    contested.table.by = lambda: contested.services.agents.windows.reset(TENANT, agent.id)
-    contested.services.agents.delete(TENANT, agent.id)
+    contested.table.by = lambda: contested.services.agents.windows.reset(agent.id)
+    contested.services.agents.delete(agent.id)
     assert contested.table.query(keys.head(TENANT, agent.id).pk) == []
 
 
 def accept(house: House, agent: StoredAgent) -> str:
     """A run that nobody drives."""
     body = LettaRequest(input="hi")
-    return house.services.sending.accept(TENANT, SendRequest(agent.id, body, "send_message", digest="")).run_id
+    return house.services.sending.accept(SendRequest(agent.id, body, "send_message", digest="")).run_id
 
 
 def statuses(house: House, run_id: str) -> list[object]:
@@ -155,32 +155,32 @@ def statuses(house: House, run_id: str) -> list[object]:
 def test_open_and_waiting_runs_are_ended_before_their_agent_goes(house: House) -> None:
     agent = house.agent()
     runs = [accept(house, agent) for _ in range(3)]
-    house.services.agents.delete(TENANT, agent.id)
+    house.services.agents.delete(agent.id)
     assert [statuses(house, run_id)[-1] for run_id in runs] == ["cancelled"] * 3
     assert all("running" not in statuses(house, run_id) for run_id in runs[1:])
-    assert house.stores.runs.get_many(TENANT, runs) == {}
+    assert house.stores.runs.get_many(runs) == {}
 
 
 def test_a_message_that_arrives_while_its_agent_is_deleted_is_not_left_open(contested: House) -> None:
     agent, runs = contested.agent(), []
     contested.table.by = lambda: runs.append(accept(contested, agent))
-    contested.services.agents.delete(TENANT, agent.id)
+    contested.services.agents.delete(agent.id)
     assert statuses(contested, runs[0])[-1] == "cancelled"
 
 
 def test_a_run_that_ends_after_its_agent_is_gone_brings_no_agent_back(house: House) -> None:
     agent = house.agent()
-    house.services.agents.delete(TENANT, agent.id)
+    house.services.agents.delete(agent.id)
     ended(house, agent, 1, StopReason.CANCELLED)
-    assert (house.services.agents.count(TENANT, AgentFilter(hidden=True)), names(house)) == (0, [])
+    assert (house.services.agents.count(AgentFilter(hidden=True)), names(house)) == (0, [])
     assert house.table.get(Key(*keys.agent_row(TENANT, agent.id))) is not None
 
 
 def test_a_deleted_agents_secrets_stand_nowhere_in_the_database(tmp_path: Path) -> None:
     with house_in(tmp_path) as house:
         agent = house.agent(secrets={"KEY": "planted-secret"})
-        house.services.agents.updates.update(TENANT, agent.id, UpdateAgent(secrets={"KEY": "planted-later"}))
-        house.services.agents.delete(TENANT, agent.id)
+        house.services.agents.updates.update(agent.id, UpdateAgent(secrets={"KEY": "planted-later"}))
+        house.services.agents.delete(agent.id)
         assert "planted" not in str(house.table.changes())
     for file in tmp_path.rglob("*"):
         assert not file.is_file() or b"planted" not in file.read_bytes(), file.name

@@ -11,7 +11,7 @@ from hibernaut.ports.embedder import Embedders
 from hibernaut.schemas.agent import CreateAgentRequest
 from hibernaut.schemas.searches import MessageSearch
 from hibernaut.services.search.search_sources import NoEmbedders
-from hibernaut.wiring.api_services import services_over
+from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.support.hashing_embedder import HashingEmbedder, OneEmbedder
@@ -32,10 +32,10 @@ def test_what_was_said_under_an_earlier_model_is_found_by_its_words(tmp_path: Pa
     said = CreateAgentRequest(initial_message_sequence=[{"role": "user", "content": "The key lies in the cellar."}])
     for embedders in (OneEmbedder(), later):
         house = Embedded(EmbeddedSettings(data=tmp_path), EmbeddedOverrides(embedders=embedders))
-        services = services_over(house.stores, house.host, house.models, house.chain)
+        services = services_of(house.stores, house.host, house.models, house.engines).of(TENANT)
         if embedders is not later:
-            services.agents.creation.create(TENANT, said)
+            services.agents.creation.create(said)
         assert house.pump.drain()
-        hits, _standing = services.searches.messages(TENANT, MessageSearch(query="key in the cellar"))
+        hits, _standing = services.searches.messages(MessageSearch(query="key in the cellar"))
         assert [hit.content for hit in hits] == ["The key lies in the cellar."]
         house.close()

@@ -49,7 +49,7 @@ def test_a_fork_made_while_a_run_goes_on_has_what_is_committed(tmp_path: Path) -
     run = world.begin(agent, "hello")
     world.advance(run)
     committed = window_of(world, agent)
-    made = conversations_of(world).openings.fork(TENANT, agent)
+    made = conversations_of(world).openings.fork(agent)
     assert window_of(world, made.id)[1:] == committed[1:]
     assert len(committed) == 4
     world.workflow.drive()
@@ -62,7 +62,7 @@ def test_a_fork_leaves_out_a_request_for_an_approval_that_nobody_has_answered(tm
     agent = world.make_agent(tools=("ring",), rules=[RequiresApprovalToolRule(tool_name="ring")])
     world.send(agent, "hello")
     assert world.head(agent).pending
-    made = conversations_of(world).openings.fork(TENANT, agent)
+    made = conversations_of(world).openings.fork(agent)
     assert [one.role for one in world.log(made.id)][:1] == ["user"]
     assert world.head(made.id).pending is None
     check_valid(world.log(made.id))
@@ -76,7 +76,7 @@ def test_an_old_call_that_was_never_answered_does_not_shorten_a_fork(tmp_path: P
     world, agent = opened(tmp_path)
     talk(world, agent, calls=True, returned=False)
     talk(world, agent)
-    made = conversations_of(world).openings.fork(TENANT, agent)
+    made = conversations_of(world).openings.fork(agent)
     assert window_of(world, made.id)[1:] == window_of(world, agent)[1:]
 
 
@@ -86,22 +86,22 @@ def test_a_fork_shares_parts_of_a_bounded_number_of_logs(tmp_path: Path, monkeyp
     conversations, source = conversations_of(world), agent
     for _ in range(2):
         talk(world, source)
-        source = conversations.openings.fork(TENANT, source).id
+        source = conversations.openings.fork(source).id
     talk(world, source)
     with pytest.raises(InvalidArgument, match="at most 2 conversations, not 3"):
-        conversations.openings.fork(TENANT, source)
-    assert len(conversations.list(TENANT, ConversationQuery(agent_id=agent))) == 2
+        conversations.openings.fork(source)
+    assert len(conversations.list(ConversationQuery(agent_id=agent))) == 2
 
 
 def test_a_fork_of_what_is_deleted_meanwhile_is_refused(tmp_path: Path) -> None:
     world, agent, table = overtaken(tmp_path)
     conversations = conversations_of(world)
-    parent = conversations.openings.create(TENANT, agent, CreateConversation())
+    parent = conversations.openings.create(agent, CreateConversation())
     talk(world, parent.id)
-    table.by = lambda: conversations.delete(TENANT, parent.id)
+    table.by = lambda: conversations.delete(parent.id)
     with pytest.raises(NotFound):
-        conversations.openings.fork(TENANT, parent.id)
-    assert conversations.list(TENANT, ConversationQuery(agent_id=agent)) == []
+        conversations.openings.fork(parent.id)
+    assert conversations.list(ConversationQuery(agent_id=agent)) == []
     assert world.data.table.query(f"{TENANT}#CONV#{parent.id}") == []
 
 
@@ -110,29 +110,29 @@ def test_what_is_said_while_a_fork_is_made_is_not_in_it(tmp_path: Path) -> None:
     talk(world, agent)
     before = window_of(world, agent)
     table.by = lambda: talk(world, agent)
-    made = conversations_of(world).openings.fork(TENANT, agent)
+    made = conversations_of(world).openings.fork(agent)
     assert window_of(world, made.id)[1:] == before[1:]
     assert len(window_of(world, agent)) == 5
 
 
 def test_nobody_begins_a_conversation_with_an_agent_that_is_deleted_meanwhile(tmp_path: Path) -> None:
     world, agent_id, table = overtaken(tmp_path)
-    agent = world.stores.agents.get(TENANT, agent_id)
+    agent = world.stores.agents.get(agent_id)
     assert agent is not None
-    table.by = lambda: world.stores.writer.write(*world.stores.agents.delete(TENANT, agent))
+    table.by = lambda: world.stores.writer.write(*world.stores.agents.delete(agent))
     with pytest.raises(NotFound):
-        conversations_of(world).openings.create(TENANT, agent_id, ISOLATED)
-    assert world.stores.conversation_records.ids(TENANT, agent_id) == []
+        conversations_of(world).openings.create(agent_id, ISOLATED)
+    assert world.stores.conversation_records.ids(agent_id) == []
 
 
 def test_the_memory_tools_of_a_conversation_edit_its_private_copy(tmp_path: Path) -> None:
     world, agent = opened(tmp_path, INSERT)
     conversations = conversations_of(world)
-    made = conversations.openings.create(TENANT, agent, ISOLATED)
+    made = conversations.openings.create(agent, ISOLATED)
     begin_in(world, agent, made.id, "I like tea")
     world.workflow.drive()
     assert world.block(agent, "human").value == "Ann"
-    assert "Ann\ntea" in conversations.recompile(TENANT, conversations.target(TENANT, made.id, None))
+    assert "Ann\ntea" in conversations.recompile(conversations.target(made.id, None))
     begin_in(world, agent, made.id, "again")
     world.workflow.drive()
     assert "Ann\ntea" in world.models.requests[-1].system
@@ -141,22 +141,22 @@ def test_the_memory_tools_of_a_conversation_edit_its_private_copy(tmp_path: Path
 def test_a_private_copy_edited_by_somebody_else_meanwhile_is_edited_as_it_stands_then(tmp_path: Path) -> None:
     world, agent, table = overtaken(tmp_path, INSERT)
     conversations = conversations_of(world)
-    made = conversations.openings.create(TENANT, agent, ISOLATED)
+    made = conversations.openings.create(agent, ISOLATED)
     (copy,) = made.isolated_block_ids
     begin_in(world, agent, made.id, "I like tea")
 
     def edit() -> None:
-        before = world.stores.blocks.get(TENANT, copy)
+        before = world.stores.blocks.get(copy)
         assert before is not None
         after = before.model_copy(update={"value": "Ada"})
-        world.stores.writer.write(*world.stores.blocks.change(TENANT, before, after, "theirs"), token="theirs")
+        world.stores.writer.write(*world.stores.blocks.change(before, after, "theirs"), token="theirs")
 
     def with_journal() -> None:
         table.by = edit
 
     table.by = with_journal
     world.workflow.drive()
-    found = world.stores.blocks.get(TENANT, copy)
+    found = world.stores.blocks.get(copy)
     assert found is not None
     assert found.value == "Ada\ntea"
     assert world.block(agent, "human").value == "Ann"
@@ -165,15 +165,15 @@ def test_a_private_copy_edited_by_somebody_else_meanwhile_is_edited_as_it_stands
 def test_a_private_copy_that_is_let_go_does_not_uncover_the_agents_block(tmp_path: Path) -> None:
     world, agent = opened(tmp_path, LET_GO)
     conversations = conversations_of(world)
-    made = conversations.openings.create(TENANT, agent, ISOLATED)
+    made = conversations.openings.create(agent, ISOLATED)
     (copy,) = made.isolated_block_ids
     begin_in(world, agent, made.id, "forget me")
     world.workflow.drive()
-    assert world.stores.blocks.get(TENANT, copy) is None
+    assert world.stores.blocks.get(copy) is None
     assert world.block(agent, "human").value == "Ann", "the agent keeps its own"
-    assert conversations.retrieve(TENANT, made.id).isolated_block_ids == []
-    assert "<human>" not in conversations.recompile(TENANT, conversations.target(TENANT, made.id, None))
-    conversations.delete(TENANT, made.id)
+    assert conversations.retrieve(made.id).isolated_block_ids == []
+    assert "<human>" not in conversations.recompile(conversations.target(made.id, None))
+    conversations.delete(made.id)
 
 
 def test_a_private_copy_stays_when_its_original_leaves_the_agent(tmp_path: Path) -> None:
@@ -183,19 +183,19 @@ def test_a_private_copy_stays_when_its_original_leaves_the_agent(tmp_path: Path)
     assert overlaid(["a"], {"b": ""}) == ["a"]
     world, agent = opened(tmp_path)
     conversations = conversations_of(world)
-    made = conversations.openings.create(TENANT, agent, ISOLATED)
+    made = conversations.openings.create(agent, ISOLATED)
     (copy,) = made.isolated_block_ids
-    block = world.stores.blocks.get(TENANT, copy)
+    block = world.stores.blocks.get(copy)
     assert block is not None
-    world.stores.writer.write(*world.stores.blocks.delete(TENANT, block))
-    assert conversations.retrieve(TENANT, made.id).isolated_block_ids == []
-    assert "<human>" not in conversations.recompile(TENANT, conversations.target(TENANT, made.id, None))
+    world.stores.writer.write(*world.stores.blocks.delete(block))
+    assert conversations.retrieve(made.id).isolated_block_ids == []
+    assert "<human>" not in conversations.recompile(conversations.target(made.id, None))
 
 
 def test_a_block_that_a_conversation_makes_is_the_agents(tmp_path: Path) -> None:
     make = calls(("memory", {"command": "create", "path": "/memories/notes", "description": "Notes", "file_text": "x"}))
     world, agent = opened(tmp_path, make)
-    made = conversations_of(world).openings.create(TENANT, agent, ISOLATED)
+    made = conversations_of(world).openings.create(agent, ISOLATED)
     begin_in(world, agent, made.id, "take notes")
     world.workflow.drive()
     assert world.block(agent, "notes").value == "x"
@@ -203,9 +203,9 @@ def test_a_block_that_a_conversation_makes_is_the_agents(tmp_path: Path) -> None
 
 def test_a_conversations_model_keeps_the_agents_window_as_far_as_it_is_that_large(tmp_path: Path) -> None:
     world, agent_id = opened(tmp_path)
-    agent = world.stores.agents.get(TENANT, agent_id)
+    agent = world.stores.agents.get(agent_id)
     assert agent is not None
-    record = conversations_of(world).openings.create(TENANT, agent_id, CreateConversation())
+    record = conversations_of(world).openings.create(agent_id, CreateConversation())
     assert chosen(agent, record, world.models) is agent.llm_config
     smaller = agent.model_copy(update={"llm_config": agent.llm_config.model_copy(update={"context_window": 5000})})
     other = record.model_copy(update={"model": "test/other"})
@@ -220,10 +220,10 @@ def test_a_conversations_model_keeps_the_agents_window_as_far_as_it_is_that_larg
 def test_a_conversations_model_is_never_written_to_its_agent(tmp_path: Path) -> None:
     make = calls(("memory", {"command": "create", "path": "/memories/notes", "description": "Notes", "file_text": "x"}))
     world, agent_id = opened(tmp_path, make)
-    made = conversations_of(world).openings.create(TENANT, agent_id, CreateConversation(model="test/other"))
+    made = conversations_of(world).openings.create(agent_id, CreateConversation(model="test/other"))
     begin_in(world, agent_id, made.id, "take notes")
     world.workflow.drive()
-    agent = world.stores.agents.get(TENANT, agent_id)
+    agent = world.stores.agents.get(agent_id)
     assert agent is not None
     assert agent.llm_config.model == "scripted"
     assert world.log(made.id)[0].model == "other"
@@ -232,15 +232,15 @@ def test_a_conversations_model_is_never_written_to_its_agent(tmp_path: Path) -> 
 def test_deleting_a_conversation_ends_its_runs_and_leaves_the_others(tmp_path: Path) -> None:
     world, agent = opened(tmp_path)
     conversations = conversations_of(world)
-    made = conversations.openings.create(TENANT, agent, CreateConversation())
+    made = conversations.openings.create(agent, CreateConversation())
     first, second = (begin_in(world, agent, made.id, text) for text in "12")
     other = world.begin(agent, "mine")
-    conversations.delete(TENANT, made.id)
+    conversations.delete(made.id)
     assert [world.run(run).run.stop_reason for run in (first, second)] == [StopReason.CANCELLED] * 2
     world.workflow.drive()
     assert world.run(other).run.stop_reason is StopReason.END_TURN
     assert world.data.table.query(f"{TENANT}#CONV#{made.id}") == []
-    assert world.stores.conversation_records.ids(TENANT, agent) == [], "the end of a run brings no row back"
+    assert world.stores.conversation_records.ids(agent) == [], "the end of a run brings no row back"
     with pytest.raises(NotFound):
         begin_in(world, agent, made.id, "hello?")
 
@@ -249,29 +249,29 @@ def test_a_conversation_that_waits_for_an_approval_can_be_deleted(tmp_path: Path
     world = World(data_in(tmp_path, in_turn(calls(("ring", {"x": "1"})), says("done"))))
     agent = world.make_agent(tools=("ring",), rules=[RequiresApprovalToolRule(tool_name="ring")])
     conversations = conversations_of(world)
-    made = conversations.openings.create(TENANT, agent, CreateConversation())
+    made = conversations.openings.create(agent, CreateConversation())
     begin_in(world, agent, made.id, "hello")
     world.workflow.drive()
     assert world.head(made.id).pending
-    conversations.delete(TENANT, made.id)
-    assert world.stores.conversations.head(TENANT, made.id) is None
+    conversations.delete(made.id)
+    assert world.stores.conversations.head(made.id) is None
     world.sweep()
 
 
 def test_two_updates_at_once_both_count(tmp_path: Path) -> None:
     world, agent, table = overtaken(tmp_path)
     conversations = conversations_of(world)
-    made = conversations.openings.create(TENANT, agent, CreateConversation())
-    table.by = lambda: conversations.update(TENANT, made.id, UpdateConversation(description="second"))
-    shown = conversations.update(TENANT, made.id, UpdateConversation(summary="first", archived=True))
+    made = conversations.openings.create(agent, CreateConversation())
+    table.by = lambda: conversations.update(made.id, UpdateConversation(description="second"))
+    shown = conversations.update(made.id, UpdateConversation(summary="first", archived=True))
     assert (shown.summary, shown.description, shown.archived) == ("first", "second", True)
-    assert conversations.retrieve(TENANT, made.id) == shown
+    assert conversations.retrieve(made.id) == shown
 
 
 def test_a_message_by_request_can_interrupt_what_is_under_way(tmp_path: Path) -> None:
     world, agent = opened(tmp_path)
     conversations = conversations_of(world)
-    made = conversations.openings.create(TENANT, agent, CreateConversation())
+    made = conversations.openings.create(agent, CreateConversation())
     first = begin_in(world, agent, made.id, "first")
     with pytest.raises(Busy):
         begin_in(world, agent, made.id, "refused", when_busy="reject")
@@ -279,22 +279,22 @@ def test_a_message_by_request_can_interrupt_what_is_under_way(tmp_path: Path) ->
     world.workflow.drive()
     reasons = [world.run(run).run.stop_reason for run in (first, second)]
     assert reasons == [StopReason.CANCELLED, StopReason.END_TURN]
-    assert conversations.retrieve(TENANT, made.id).last_message_at is not None
+    assert conversations.retrieve(made.id).last_message_at is not None
 
 
 def test_messages_in_conversations_are_found_wherever_they_are(tmp_path: Path) -> None:
     """A system row that a caller sent is shared by a fork, a prompt is not."""
     world, agent = opened(tmp_path)
     conversations = conversations_of(world)
-    parent = conversations.openings.create(TENANT, agent, CreateConversation()).id
+    parent = conversations.openings.create(agent, CreateConversation()).id
     said = row(world, parent, "system", otid="otid-1")
     append(world, parent, [said])
-    made = conversations.openings.fork(TENANT, parent).id
+    made = conversations.openings.fork(parent).id
     store = world.stores.conversations
-    assert store.message(TENANT, made, said.id) == said
+    assert store.message(made, said.id) == said
     prompt = world.head(parent).window.pinned[0]
-    assert store.message(TENANT, made, prompt) is None
-    assert store.message(TENANT, parent, prompt) is not None
+    assert store.message(made, prompt) is None
+    assert store.message(parent, prompt) is not None
 
 
 def test_a_lost_answer_of_the_table_changes_nothing(tmp_path: Path) -> None:
@@ -302,18 +302,18 @@ def test_a_lost_answer_of_the_table_changes_nothing(tmp_path: Path) -> None:
     for lost in range(1, 20):
         world, agent = opened(tmp_path / str(lost), wrap=lambda table, lost=lost: LosesResponses(table, after=[lost]))
         conversations = conversations_of(world)
-        parent = conversations.openings.create(TENANT, agent, ISOLATED)
+        parent = conversations.openings.create(agent, ISOLATED)
         talk(world, parent.id)
-        fork = conversations.openings.fork(TENANT, parent.id)
-        again = conversations.openings.fork(TENANT, fork.id)
-        assert len(conversations.list(TENANT, ConversationQuery(agent_id=agent))) == 3
+        fork = conversations.openings.fork(parent.id)
+        again = conversations.openings.fork(fork.id)
+        assert len(conversations.list(ConversationQuery(agent_id=agent))) == 3
         assert window_of(world, again.id)[1:] == window_of(world, parent.id)[1:]
         for made in (parent, fork, again):
-            conversations.delete(TENANT, made.id)
+            conversations.delete(made.id)
             assert world.data.table.query(f"{TENANT}#CONV#{made.id}", prefix="HEAD") == []
         for made in (parent, fork, again):
             assert world.data.table.query(f"{TENANT}#CONV#{made.id}") == [], lost
-        assert world.stores.blocks.get(TENANT, parent.isolated_block_ids[0]) is None
+        assert world.stores.blocks.get(parent.isolated_block_ids[0]) is None
 
 
 @pytest.mark.parametrize("order", [list, lambda found: found[::-1]])
@@ -330,11 +330,11 @@ def test_lists_can_be_read_while_a_transaction_shows_item_by_item(
 
     world, agent = opened(tmp_path, wrap=lambda table: RevealsSlowly(table, order=order, meanwhile=meanwhile))
     conversations = conversations_of(world)
-    look.append(lambda: looks.append(len(conversations.list(TENANT, ConversationQuery(agent_id=agent)))))
-    made = conversations.openings.create(TENANT, agent, ISOLATED)
+    look.append(lambda: looks.append(len(conversations.list(ConversationQuery(agent_id=agent)))))
+    made = conversations.openings.create(agent, ISOLATED)
     talk(world, made.id)
-    fork = conversations.openings.fork(TENANT, made.id)
+    fork = conversations.openings.fork(made.id)
     assert window_of(world, fork.id, fresh=True)[1:] == window_of(world, made.id, fresh=True)[1:]
     for one in (made, fork):
-        conversations.delete(TENANT, one.id)
+        conversations.delete(one.id)
     assert {0, 1, 2} <= set(looks)

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from hibernaut.schemas.passage import CreateArchive
-from tests.support.deletions import TENANT, House, house_in
+from tests.support.deletions import House, house_in
 
 ENOUGH = 60
 """Calls of the table that one attempt needs before anything is deleted for good, at most."""
@@ -55,15 +55,15 @@ def test_an_agent_goes_in_attempts_that_grow_with_its_size(
     conversations += [house.fork(agent, one) for one in conversations]
 
     def delete() -> None:
-        if house.embedded.stores.agents.get(TENANT, agent) is not None:
-            house.services.agents.delete(TENANT, agent)
+        if house.stores.agents.get(agent) is not None:
+            house.services.agents.delete(agent)
         else:
-            house.embedded.chain.sweep.run(everything=True)
+            house.embedded.engines.sweep.run(everything=True)
 
     size = len(stands(house, agent, *conversations))
     attempts = attempts_until_done(house, delete, budget, agent, *conversations)
     assert attempts <= 2 + 3 * size // (budget - ENOUGH // 2)
-    house.embedded.chain.sweep.run(everything=True)
+    house.embedded.engines.sweep.run(everything=True)
     assert not stands(house, agent, *conversations)
 
 
@@ -82,10 +82,10 @@ def test_a_log_of_which_a_fork_keeps_most_is_read_once(house: House, said: int, 
 
     def delete(conversation: str) -> Callable[[], None]:
         def act() -> None:
-            if house.embedded.stores.conversation_records.get(TENANT, conversation) is not None:
-                conversations.delete(TENANT, conversation)
+            if house.stores.conversation_records.get(conversation) is not None:
+                conversations.delete(conversation)
             else:
-                house.embedded.chain.sweep.run(everything=True)
+                house.embedded.engines.sweep.run(everything=True)
 
         return act
 
@@ -97,7 +97,7 @@ def test_a_log_of_which_a_fork_keeps_most_is_read_once(house: House, said: int, 
 
 
 def conversations_shown(house: House, conversation: str) -> list[str]:
-    return [row.id for row in house.embedded.stores.conversations.page(TENANT, conversation)]
+    return [row.id for row in house.stores.conversations.page(conversation)]
 
 
 def test_the_work_of_a_deletion_grows_with_the_number_of_runs(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,16 +106,16 @@ def test_the_work_of_a_deletion_grows_with_the_number_of_runs(house: House, monk
     for number in (50, 500):
         agent = house.agent()
         house.runs(agent, [2] * number)
-        assert not house.broken(lambda agent=agent: house.services.agents.delete(TENANT, agent))  # type: ignore[misc]
+        assert not house.broken(lambda agent=agent: house.services.agents.delete(agent))  # type: ignore[misc]
         calls.append(house.calls)
     assert calls[1] - calls[0] <= 1.2 * 450
 
 
 def test_an_archive_without_passages_loses_its_links_in_as_many_attempts_as_it_takes(house: House) -> None:
     archives, agents = house.services.archives, [house.agent() for _ in range(3)]
-    archive = archives.create(TENANT, CreateArchive(name="a")).id
+    archive = archives.create(CreateArchive(name="a")).id
     for agent in agents:
-        archives.attach(TENANT, agent, archive)
-    assert house.broken(lambda: archives.delete(TENANT, archive), 3)
-    archives.delete(TENANT, archive)
-    assert [house.embedded.stores.archives.of_agent(TENANT, agent) for agent in agents] == [[], [], []]
+        archives.attach(agent, archive)
+    assert house.broken(lambda: archives.delete(archive), 3)
+    archives.delete(archive)
+    assert [house.stores.archives.of_agent(agent) for agent in agents] == [[], [], []]

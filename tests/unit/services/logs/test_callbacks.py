@@ -17,7 +17,7 @@ from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.runs.sending import SendRequest
 from hibernaut.store import keys
 from tests.support.scripted_model import Script, in_turn, says
-from tests.support.world import TENANT, Data, World, data_in
+from tests.support.world import Data, World, data_in
 
 URL = "https://example.test/done"
 
@@ -48,7 +48,7 @@ def opened(folder: Path, heard: Heard, script: Script | None = None) -> tuple[Wo
 def accept(world: World, agent_id: str) -> str:
     body = LettaAsyncRequest(input="hello", callback_url=URL)
     request = SendRequest(agent_id, body, "send_message_async", world.ids.token(), background=True, callback_url=URL)
-    return world.sending.accept(TENANT, request).run_id
+    return world.sending.accept(request).run_id
 
 
 def after(data: Data, heard: Heard, seconds: float = 120) -> World:
@@ -58,7 +58,7 @@ def after(data: Data, heard: Heard, seconds: float = 120) -> World:
 
 
 def is_due(world: World) -> bool:
-    return any(world.stores.runs.due(shard, None) for shard in keys.shards())
+    return any(world.all_stores.due.past(shard, None) for shard in keys.shards())
 
 
 def outcome(run: StoredRun) -> tuple[bool, int | None, str | None]:
@@ -112,7 +112,7 @@ def test_a_cancelled_run_tells_so_whether_it_had_begun_or_not(queued: bool, tmp_
     if queued:
         world.accept(agent_id, "first")
     run_id = accept(world, agent_id)
-    world.chain.endings.end(TENANT, run_id, StopReason.CANCELLED)
+    world.chain.endings.end(run_id, StopReason.CANCELLED)
     assert [body["status"] for _, body, _ in heard.posts] == ["cancelled"]
     assert outcome(world.run(run_id).run) == (True, 204, None)
 
@@ -125,8 +125,8 @@ def test_a_worker_that_dies_over_the_call_leaves_it_to_the_sweep(tmp_path: Path)
     assert world.run(run_id).run.status is RunStatus.COMPLETED
     heard = Heard()
     later = after(world.data, heard)
-    later.chain.sweep.run()
-    later.chain.sweep.run()
+    later.engines.sweep.run()
+    later.engines.sweep.run()
     assert len(heard.posts) == 1
     assert outcome(later.run(run_id).run) == (True, 204, None)
     assert not is_due(later)
@@ -147,7 +147,7 @@ def test_everybody_is_taken_up_before_anybody_is_called(tmp_path: Path) -> None:
         world.accept(world.make_agent(), "hello")
     taken_up: list[int] = []
     later = after(world.data, Counts())
-    later.chain.sweep.run()
+    later.engines.sweep.run()
     assert taken_up == [6] * 6
 
 
@@ -156,7 +156,7 @@ def test_while_one_worker_calls_no_other_does(tmp_path: Path) -> None:
         other = Heard()
 
         def post(self, url: str, body: JsonObject, *, seconds: float) -> int:
-            after(world.data, self.other, seconds=30).chain.sweep.run()
+            after(world.data, self.other, seconds=30).engines.sweep.run()
             return super().post(url, body, seconds=seconds)
 
     world, agent_id = opened(tmp_path, Heard(Died()))
@@ -164,7 +164,7 @@ def test_while_one_worker_calls_no_other_does(tmp_path: Path) -> None:
     with pytest.raises(Died):
         world.advance(run_id)
     slow = Slow()
-    after(world.data, slow).chain.sweep.run()
+    after(world.data, slow).engines.sweep.run()
     assert (len(slow.posts), slow.other.posts) == (1, [])
     assert outcome(world.run(run_id).run) == (True, 204, None)
 
@@ -177,7 +177,7 @@ def test_a_call_that_could_not_be_made_for_an_hour_is_given_up(tmp_path: Path) -
     world.data.clock.sleep(timedelta(hours=2).total_seconds())
     heard = Heard()
     later = after(world.data, heard)
-    later.chain.sweep.run()
+    later.engines.sweep.run()
     assert heard.posts == []
     assert outcome(later.run(run_id).run) == (True, None, "The server could not call within an hour of the run's end.")
     assert not is_due(later)

@@ -21,7 +21,7 @@ from hibernaut.services.logs.messages import MessageLists, MessageQuery
 from hibernaut.services.runs.steps import CHUNK, StepQuery, Steps
 from hibernaut.store import keys
 from hibernaut.store.codec import Codec
-from hibernaut.store.stores import Stores, stores_over
+from hibernaut.store.stores import Stores, TenantStores
 from tests.support.clocks import ManualClock
 
 TENANT = "default"
@@ -55,11 +55,11 @@ def blobs(tmp_path: Path) -> DiskBlobs:
 
 
 @pytest.fixture
-def stores(table: SqliteTable, blobs: DiskBlobs) -> Stores:
-    return stores_over(table, blobs, ManualClock())
+def stores(table: SqliteTable, blobs: DiskBlobs) -> TenantStores:
+    return Stores(table, blobs, ManualClock()).of(TENANT)
 
 
-def reading(stores: Stores) -> tuple[MessageLists, Steps]:
+def reading(stores: TenantStores) -> tuple[MessageLists, Steps]:
     messages = MessageLists(
         agents=stores.agents, conversations=stores.conversations, agent_logs=stores.agent_logs, log=stores.messages
     )
@@ -82,21 +82,23 @@ def steps_written(table: SqliteTable, blobs: DiskBlobs, count: int, tenant: str 
 
 
 @pytest.mark.parametrize("descending", [True, False])
-def test_a_filter_looks_beyond_the_first_chunk(table: SqliteTable, blobs: DiskBlobs, stores: Stores, descending: bool) -> None:
+def test_a_filter_looks_beyond_the_first_chunk(
+    table: SqliteTable, blobs: DiskBlobs, stores: TenantStores, descending: bool
+) -> None:
     made = steps_written(table, blobs, 2 * CHUNK + 50)
     rare = [step.id for step in made if step.agent_id == "rare"]
     wanted = rare[::-1] if descending else rare
     _, steps = reading(stores)
     asked = StepQuery(limit=len(made), agent_id="rare", descending=descending)
-    assert [step.id for step in steps.page(TENANT, asked).rows] == wanted
+    assert [step.id for step in steps.page(asked).rows] == wanted
     before = StepQuery(limit=2, agent_id="rare", descending=descending, before=wanted[-1])
-    assert [step.id for step in steps.page(TENANT, before).rows] == wanted[-3:-1]
+    assert [step.id for step in steps.page(before).rows] == wanted[-3:-1]
 
 
 @pytest.mark.parametrize("descending", [True, False])
 @pytest.mark.parametrize("backwards", [True, False])
 def test_a_page_that_has_looked_at_enough_says_from_where_the_list_goes_on(
-    table: SqliteTable, blobs: DiskBlobs, stores: Stores, monkeypatch: pytest.MonkeyPatch, descending: bool, backwards: bool
+    table: SqliteTable, blobs: DiskBlobs, stores: TenantStores, monkeypatch: pytest.MonkeyPatch, descending: bool, backwards: bool
 ) -> None:
     monkeypatch.setattr("hibernaut.services.runs.steps.MOST_READ", 2)
     made = steps_written(table, blobs, 30)
@@ -106,7 +108,7 @@ def test_a_page_that_has_looked_at_enough_says_from_where_the_list_goes_on(
     asked = StepQuery(limit=2, agent_id="rare", descending=descending, before=order[-1] if backwards else None)
     found, pages = list[str](), 0
     while True:
-        page, pages = steps.page(TENANT, asked), pages + 1
+        page, pages = steps.page(asked), pages + 1
         ids = [step.id for step in page.rows]
         found = [*ids, *found] if backwards else [*found, *ids]
         if page.rest is None and len(ids) < 2:
@@ -119,17 +121,17 @@ def test_a_page_that_has_looked_at_enough_says_from_where_the_list_goes_on(
 
 def test_what_is_gone_and_still_in_the_index_ends_no_list(table: SqliteTable, blobs: DiskBlobs) -> None:
     made = steps_written(table, blobs, CHUNK + 10)
-    _, steps = reading(stores_over(Forgetful(table, made[3].id), blobs, ManualClock()))  # type: ignore[arg-type]
-    found = steps.page(TENANT, StepQuery(limit=len(made), descending=False)).rows
+    _, steps = reading(Stores(Forgetful(table, made[3].id), blobs, ManualClock()).of(TENANT))  # type: ignore[arg-type]
+    found = steps.page(StepQuery(limit=len(made), descending=False)).rows
     assert [step.id for step in found] == [step.id for step in made if step is not made[3]]
 
 
-def test_dates_hold_what_was_made_within_them(table: SqliteTable, blobs: DiskBlobs, stores: Stores) -> None:
+def test_dates_hold_what_was_made_within_them(table: SqliteTable, blobs: DiskBlobs, stores: TenantStores) -> None:
     made = steps_written(table, blobs, 5)
     _, steps = reading(stores)
 
     def found(**by: object) -> list[str]:
-        return [step.id for step in steps.page(TENANT, StepQuery(descending=False, **by)).rows]  # type: ignore[arg-type]
+        return [step.id for step in steps.page(StepQuery(descending=False, **by)).rows]  # type: ignore[arg-type]
 
     second, fourth = made[1].created_at, made[3].created_at
     assert found(start=second, end=fourth) == [step.id for step in made[1:4]]
@@ -138,21 +140,21 @@ def test_dates_hold_what_was_made_within_them(table: SqliteTable, blobs: DiskBlo
     assert found(end=fourth, before=made[1].id) == [made[0].id]
 
 
-def test_no_tenant_sees_another_ones(table: SqliteTable, blobs: DiskBlobs, stores: Stores) -> None:
+def test_no_tenant_sees_another_ones(table: SqliteTable, blobs: DiskBlobs, stores: TenantStores) -> None:
     (step,) = steps_written(table, blobs, 1, tenant="other")
     _, steps = reading(stores)
-    assert steps.page(TENANT, StepQuery()) == FilteredPage([])
-    assert stores.steps.get(TENANT, step.id) is None
-    assert stores.steps.get("other", step.id) == step
+    assert steps.page(StepQuery()) == FilteredPage([])
+    assert stores.steps.get(step.id) is None
+    assert Stores(table, blobs, ManualClock()).of("other").steps.get(step.id) == step
 
 
-def test_an_id_is_found_whole_or_not_at_all(table: SqliteTable, blobs: DiskBlobs, stores: Stores) -> None:
+def test_an_id_is_found_whole_or_not_at_all(table: SqliteTable, blobs: DiskBlobs, stores: TenantStores) -> None:
     (step,) = steps_written(table, blobs, 1)
-    assert stores.steps.get(TENANT, step.id[:-1]) is None
-    assert all(stores.steps.get(TENANT, step.id[:length]) is None for length in range(1, len(step.id)))
+    assert stores.steps.get(step.id[:-1]) is None
+    assert all(stores.steps.get(step.id[:length]) is None for length in range(1, len(step.id)))
 
 
-def test_rows_of_errors_are_shown_when_asked_for(stores: Stores) -> None:
+def test_rows_of_errors_are_shown_when_asked_for(stores: TenantStores) -> None:
     clock = ManualClock()
     ids = TimeOrderedIds(clock)
     messages, _ = reading(stores)
@@ -165,6 +167,6 @@ def test_rows_of_errors_are_shown_when_asked_for(stores: Stores) -> None:
             is_err=failed,
             created_at=clock.now(),
         )
-        stores.writer.write(stores.conversations.put_message(TENANT, "a", row))
-    assert [one.otid is not None for one in messages.page_of_all(TENANT, MessageQuery())] == [True]
-    assert len(messages.page_of_all(TENANT, MessageQuery(include_err=True))) == 2
+        stores.writer.write(stores.conversations.put_message("a", row))
+    assert [one.otid is not None for one in messages.page_of_all(MessageQuery())] == [True]
+    assert len(messages.page_of_all(MessageQuery(include_err=True))) == 2

@@ -14,7 +14,7 @@ from hibernaut.services.logs.run_log import LoggedEvent
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.settled import check_settled
 from tests.support.tables import RevealsSlowly
-from tests.support.world import TENANT, World, data_in
+from tests.support.world import World, data_in
 
 RING = calls(("ring", {"x": "twice"}), text="Let me ring.")
 
@@ -27,17 +27,17 @@ def opened(folder: Path) -> tuple[World, str]:
 def stray(world: World, run_id: str, seq: int) -> None:
     """An event from somewhere else, such as a dead attempt's delta."""
     event = UsageEvent(usage=LettaUsageStatistics())
-    world.stores.writer.write(world.stores.runs.put_events(TENANT, run_id, seq, [event], world.clock.now()))
+    world.stores.writer.write(world.stores.runs.put_events(run_id, seq, [event], world.clock.now()))
 
 
 @pytest.mark.parametrize("start", range(9))
 def test_a_follower_that_comes_back_gets_what_it_has_not_seen(start: int, tmp_path: Path) -> None:
     world, agent_id = opened(tmp_path)
     run_id = world.send(agent_id, "hello")
-    everything = world.following.events(TENANT, run_id)
+    everything = world.following.events(run_id)
     assert [one.seq for one in everything] == list(range(1, len(everything) + 1))
     assert isinstance(everything[-1].event, DoneEvent)
-    assert world.following.events(TENANT, run_id, start) == everything[start:]
+    assert world.following.events(run_id, start) == everything[start:]
 
 
 def test_a_stray_event_in_a_steps_place_renumbers_the_steps_own(tmp_path: Path) -> None:
@@ -45,10 +45,10 @@ def test_a_stray_event_in_a_steps_place_renumbers_the_steps_own(tmp_path: Path) 
     run_id = world.accept(agent_id, "hello").run_id
     stray(world, run_id, 1)
     assert world.advance(run_id) == "advance"
-    seen = world.following.events(TENANT, run_id)
+    seen = world.following.events(run_id)
     stray(world, run_id, len(seen) + 1)
     world.sweep()
-    whole = world.following.events(TENANT, run_id)
+    whole = world.following.events(run_id)
     assert [type(one.event) for one in whole[:1]] == [UsageEvent]
     assert whole[: len(seen)] == seen, "what was shown at a number stays there"
     assert world.run(run_id).last_seq == len(whole)
@@ -59,19 +59,19 @@ def test_a_late_event_after_the_end_is_never_shown(tmp_path: Path) -> None:
     world, agent_id = opened(tmp_path)
     run_id = world.send(agent_id, "hello")
     last = world.run(run_id).last_seq
-    before = world.following.events(TENANT, run_id)
+    before = world.following.events(run_id)
     stray(world, run_id, last + 1)
-    assert world.following.events(TENANT, run_id) == before
-    assert world.following.events(TENANT, run_id, last) == []
+    assert world.following.events(run_id) == before
+    assert world.following.events(run_id, last) == []
 
 
 def test_what_comes_after_a_gap_waits_until_the_gap_is_filled(tmp_path: Path) -> None:
     world, agent_id = opened(tmp_path)
     run_id = world.accept(agent_id, "hello").run_id
     stray(world, run_id, 2)
-    assert world.following.events(TENANT, run_id) == []
+    assert world.following.events(run_id) == []
     stray(world, run_id, 1)
-    assert [one.seq for one in world.following.events(TENANT, run_id)] == [1, 2]
+    assert [one.seq for one in world.following.events(run_id)] == [1, 2]
 
 
 Order = Callable[[Sequence[Key]], Sequence[Key]]
@@ -105,7 +105,7 @@ def test_a_follower_between_the_items_of_a_transaction_sees_nothing_out_of_order
         if run_ids:
             following = World(plain.data, wrap=lambda _: slow[0]).following
             after = max(shown, default=0)
-            for place, one in enumerate(following.events(TENANT, run_ids[0], after), after + 1):
+            for place, one in enumerate(following.events(run_ids[0], after), after + 1):
                 assert one.seq == place
                 shown[one.seq] = one
 
@@ -119,5 +119,5 @@ def test_a_follower_between_the_items_of_a_transaction_sees_nothing_out_of_order
     world = World(plain.data, wrap=wrap)
     run_ids.append(world.begin(agent_id, "hello"))
     world.workflow.drive()
-    truth = plain.following.events(TENANT, run_ids[0])
+    truth = plain.following.events(run_ids[0])
     assert [shown[seq] for seq in sorted(shown)] == truth

@@ -8,11 +8,11 @@ from hibernaut.domain.wire.listing import Page
 from hibernaut.schemas.block import BlockUpdate, CreateBlock, StoredBlock
 from hibernaut.schemas.errors import Conflict, NotFound
 from hibernaut.services.memory.blocks import BlockFilter
-from tests.support.house import TENANT, House
+from tests.support.house import House
 
 
 def make(house: House, label: str = "notes", value: str = "", **fields: object) -> StoredBlock:
-    return house.services.blocks.create(TENANT, CreateBlock.model_validate({"label": label, "value": value, **fields}))
+    return house.services.blocks.create(CreateBlock.model_validate({"label": label, "value": value, **fields}))
 
 
 def test_every_filter_admits_what_it_names(house: House) -> None:
@@ -39,49 +39,49 @@ def test_every_filter_admits_what_it_names(house: House) -> None:
         (BlockFilter(connected_lt=0), []),
         (BlockFilter(connected_eq=[0, 7]), [two]),
     ):
-        assert house.services.blocks.list(TENANT, wanted, Page()) == found, wanted
-    assert len(house.services.blocks.list(TENANT, BlockFilter(hidden=True), Page())) == 3
-    assert house.services.blocks.count(TENANT) == 3
+        assert house.services.blocks.list(wanted, Page()) == found, wanted
+    assert len(house.services.blocks.list(BlockFilter(hidden=True), Page())) == 3
+    assert house.services.blocks.count() == 3
 
 
 def test_an_update_applies_what_is_not_null_beyond_the_limit_too(house: House) -> None:
     block = make(house, value="old", limit=5, description="d")
-    after = house.services.blocks.update(TENANT, block.id, BlockUpdate(value="longer than five", description=None), user="user-1")
+    after = house.services.blocks.update(block.id, BlockUpdate(value="longer than five", description=None), user="user-1")
     assert (after.value, after.description, after.limit, after.last_updated_by_id) == ("longer than five", "d", 5, "user-1")
-    assert house.services.blocks.retrieve(TENANT, block.id) == after.model_copy(update={"version": 2})
-    assert house.services.blocks.update(TENANT, block.id, BlockUpdate()).version == 2
+    assert house.services.blocks.retrieve(block.id) == after.model_copy(update={"version": 2})
+    assert house.services.blocks.update(block.id, BlockUpdate()).version == 2
 
 
 def test_a_label_that_an_agent_has_already_is_not_given_twice(house: House) -> None:
     block = make(house)
     house.agent(block_ids=[block.id], memory_blocks=[{"label": "human", "value": ""}])
     with pytest.raises(Conflict):
-        house.services.blocks.update(TENANT, block.id, BlockUpdate(label="human"))
-    assert house.services.blocks.update(TENANT, block.id, BlockUpdate(label="other")).label == "other"
-    assert house.services.blocks.list(TENANT, BlockFilter(label="other"), Page())[0].id == block.id
+        house.services.blocks.update(block.id, BlockUpdate(label="human"))
+    assert house.services.blocks.update(block.id, BlockUpdate(label="other")).label == "other"
+    assert house.services.blocks.list(BlockFilter(label="other"), Page())[0].id == block.id
 
 
 def test_a_deleted_block_leaves_every_agent(house: House) -> None:
     block = make(house)
     agents = [house.agent(block_ids=[block.id]) for _ in range(3)]
-    house.services.blocks.delete(TENANT, block.id)
+    house.services.blocks.delete(block.id)
     assert [house.stored(agent.id).block_ids for agent in agents] == [[], [], []]
-    assert house.stores.blocks.agents_of(TENANT, block.id) == []
+    assert house.stores.blocks.agents_of(block.id) == []
     for gone in (house.services.blocks.delete, house.services.blocks.retrieve):
         with pytest.raises(NotFound, match=f"Block with id '{block.id}' not found"):
-            gone(TENANT, block.id)
+            gone(block.id)
 
 
 def test_an_edit_that_was_overtaken_by_another_keeps_both(contested: House) -> None:
     block, blocks = make(contested), contested.services.blocks
-    contested.table.by = lambda: blocks.update(TENANT, block.id, BlockUpdate(description="d"))
-    blocks.update(TENANT, block.id, BlockUpdate(value="v"))
-    after = blocks.retrieve(TENANT, block.id)
+    contested.table.by = lambda: blocks.update(block.id, BlockUpdate(description="d"))
+    blocks.update(block.id, BlockUpdate(value="v"))
+    after = blocks.retrieve(block.id)
     assert (after.value, after.description, after.version) == ("v", "d", 3)
 
 
 def test_an_agents_block_is_found_by_its_label(house: House) -> None:
     agent = house.agent(memory_blocks=[{"label": "sys/notes", "value": "x"}])
-    assert house.services.agents.block(TENANT, agent.id, "sys/notes").value == "x"
+    assert house.services.agents.block(agent.id, "sys/notes").value == "x"
     with pytest.raises(NotFound, match=f"No block with label 'y' found for agent '{agent.id}'"):
-        house.services.agents.block(TENANT, agent.id, "y")
+        house.services.agents.block(agent.id, "y")

@@ -16,7 +16,7 @@ from tests.support.scripted_model import USAGE, Streamed, in_pieces, says
 from tests.support.settled import check_settled
 from tests.support.talk import LONG, Answer, Talk, raises, summary
 from tests.support.tokens import PATIENCE
-from tests.support.world import TENANT, World
+from tests.support.world import World
 
 SUMMARY = "They spoke of Oslo."
 
@@ -47,7 +47,7 @@ def test_a_cancel_hangs_up_on_a_silent_summariser_and_nothing_of_the_summary_is_
     mode: CompactionMode, pieces: int, tmp_path: Path
 ) -> None:
     def cancelled() -> None:
-        talk.world.chain.endings.end(TENANT, talk.head().owner or "", StopReason.CANCELLED)
+        talk.world.chain.endings.end(talk.head().owner or "", StopReason.CANCELLED)
 
     talk = Talk(tmp_path)
     talk.set(compaction_settings=CompactionSettings(mode=mode))
@@ -66,7 +66,7 @@ def test_a_cancel_hangs_up_on_a_silent_summariser_and_nothing_of_the_summary_is_
 
 def test_a_worker_looks_by_itself_whether_the_run_that_it_makes_room_for_was_cancelled_elsewhere(tmp_path: Path) -> None:
     def cancelled() -> None:
-        World(talk.world.data, holder="host:2").chain.endings.end(TENANT, talk.head().owner or "", StopReason.CANCELLED)
+        World(talk.world.data, holder="host:2").chain.endings.end(talk.head().owner or "", StopReason.CANCELLED)
 
     talk = Talk(tmp_path)
     talk.world = World(talk.world.data, look=0.01)
@@ -80,7 +80,7 @@ def test_a_run_that_is_cancelled_while_a_busy_summariser_is_let_rest_asks_it_no_
     talk = Talk(tmp_path)
 
     def busy(_: ModelRequest) -> ModelReply:
-        talk.world.chain.endings.end(TENANT, talk.head().owner or "", StopReason.CANCELLED)
+        talk.world.chain.endings.end(talk.head().owner or "", StopReason.CANCELLED)
         raise ModelConnection("no connection")
 
     talk.answer = busy
@@ -102,7 +102,7 @@ def test_a_summary_by_request_is_hung_up_on_when_a_message_comes_between(tmp_pat
     talk.answer = silent(talk, lambda: runs.append(talk.world.begin(talk.agent, "me first")))
     runs: list[str] = []
     with pytest.raises(Busy) as refused:
-        talk.world.chain.compactions.on_request(TENANT, talk.agent)
+        talk.world.chain.compactions.on_request(talk.agent)
     assert [refused.value.run_id] == runs
     assert len(talk.summaries) == 1
     talk.world.workflow.drive()
@@ -112,12 +112,12 @@ def test_a_summary_by_request_is_hung_up_on_when_a_message_comes_between(tmp_pat
 
 def test_a_summary_by_request_is_hung_up_on_when_its_conversation_goes(tmp_path: Path) -> None:
     def gone() -> None:
-        talk.world.stores.writer.write(talk.world.stores.deletion.head(TENANT, talk.head()), token="t")
+        talk.world.stores.writer.write(talk.world.stores.deletion.head(talk.head()), token="t")
 
     talk = filled(tmp_path)
     talk.answer = silent(talk, gone)
     with pytest.raises(NotFound):
-        talk.world.chain.compactions.on_request(TENANT, talk.agent)
+        talk.world.chain.compactions.on_request(talk.agent)
 
 
 def test_the_tokens_of_summaries_are_counted_apart_from_those_of_steps(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_a_compaction_that_is_done_again_after_a_crash_counts_its_tokens_once(tm
 
 def test_a_request_for_a_summary_is_answered_with_what_it_used(tmp_path: Path) -> None:
     talk = filled(tmp_path)
-    done = talk.world.chain.compactions.on_request(TENANT, talk.agent, CompactionSettings(mode="all"))
+    done = talk.world.chain.compactions.on_request(talk.agent, CompactionSettings(mode="all"))
     assert (done.usage.prompt_tokens, done.usage.completion_tokens) == (USAGE.prompt_tokens, USAGE.completion_tokens)
-    again = talk.world.chain.compactions.on_request(TENANT, talk.agent)
+    again = talk.world.chain.compactions.on_request(talk.agent)
     assert again.usage.total_tokens == 0, "nobody was asked"

@@ -12,7 +12,7 @@ from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.schemas.tool_rule import RequiresApprovalToolRule
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.settled import check_settled, check_valid
-from tests.support.world import TENANT, World, data_in
+from tests.support.world import World, data_in
 
 ASK = calls(("ring", {"x": "once"}))
 RING = "call-0-ring"
@@ -57,7 +57,7 @@ def orphaned(folder: Path) -> tuple[World, str]:
     world, agent_id, _run_id = asked(folder)
     head = world.head(agent_id)
     after = head.model_copy(update={"pending": None, "version": head.version + 1})
-    world.stores.writer.write(world.stores.conversations.change_head(TENANT, head, after, "by hand"))
+    world.stores.writer.write(world.stores.conversations.change_head(head, after, "by hand"))
     return world, agent_id
 
 
@@ -71,16 +71,16 @@ def test_the_next_message_repairs_a_call_that_nobody_will_answer(tmp_path: Path)
 
 def test_a_repair_says_what_it_did_and_finds_nothing_the_second_time(tmp_path: Path) -> None:
     world, agent_id = orphaned(tmp_path)
-    done = world.chain.repairs.repair(TENANT, agent_id)
+    done = world.chain.repairs.repair(agent_id)
     assert (done.changed, done.closed_calls) == (True, [RING])
-    again = world.chain.repairs.repair(TENANT, agent_id)
+    again = world.chain.repairs.repair(agent_id)
     assert (again.changed, again.closed_calls) == (False, [])
     check_valid(world.log(agent_id))
 
 
 def test_a_repair_leaves_alone_what_is_in_order(tmp_path: Path) -> None:
     world, agent_id, run_id = asked(tmp_path)
-    report = world.chain.repairs.repair(TENANT, agent_id)
+    report = world.chain.repairs.repair(agent_id)
     assert not report.changed
     assert report.pending_approval == world.log(agent_id)[-1].id
     assert world.head(agent_id).pending == run_id
@@ -92,8 +92,8 @@ def test_a_repair_releases_a_conversation_from_a_run_that_is_not_there(tmp_path:
     second = world.accept(agent_id, "second")
     state = world.run(first.run_id)
     lost = state.run.model_copy(update={"status": RunStatus.FAILED})
-    world.stores.writer.write(world.stores.runs.change(TENANT, replace(state, run=lost), (), None))
-    report = world.chain.repairs.repair(TENANT, agent_id)
+    world.stores.writer.write(world.stores.runs.change(replace(state, run=lost), (), None))
+    report = world.chain.repairs.repair(agent_id)
     assert (report.released_run, report.waiting) == (first.run_id, 1)
     world.workflow.drive()
     assert world.run(second.run_id).run.stop_reason == StopReason.END_TURN

@@ -44,9 +44,9 @@ def test_as_many_passages_as_fit_are_put_away_in_one_step(tmp_path: Path) -> Non
     many = [("archival_memory_insert", {"content": f"fact {number}"}) for number in range(60)]
     world, agent_id = opened(tmp_path, calls(*many))
     world.send(agent_id, "hello")
-    agent = world.stores.agents.get(TENANT, agent_id)
+    agent = world.stores.agents.get(agent_id)
     assert agent is not None
-    assert world.stores.archives.counted(TENANT, agent_id).count == 60
+    assert world.stores.archives.counted(agent_id).count == 60
     check_settled(world, agent_id)
 
 
@@ -56,7 +56,7 @@ def test_a_reply_with_more_calls_than_a_transaction_holds_can_be_cancelled_befor
     def cancels(number: int, kind: str) -> None:
         state = plain.run(run_id) if kind == "before write" else None
         if state is not None and state.journal and not state.ended:
-            plain.chain.endings.end(TENANT, run_id, StopReason.CANCELLED)
+            plain.chain.endings.end(run_id, StopReason.CANCELLED)
 
     run_id = plain.accept(agent_id, "hello").run_id
     World(plain.data, wrap=lambda table: CountingTable(table, cancels)).advance(run_id)
@@ -123,13 +123,13 @@ def test_a_run_whose_agent_is_taken_away_under_it_ends(at: int, tmp_path: Path) 
 
     run_id = plain.accept(agent_id, "hello").run_id
     world = World(plain.data, wrap=lambda table: CountingTable(table, deleted))
-    world.sending.start(TENANT, run_id)
+    world.sending.start(run_id)
     world.workflow.drive()
     last = plain.reborn()
     last.sweep()
     assert last.run(run_id).ended
     if at < 6:
-        assert last.stores.runs.events(TENANT, run_id, 0, last.clock.now())[-1][0] == last.run(run_id).last_seq
+        assert last.stores.runs.events(run_id, 0, last.clock.now())[-1][0] == last.run(run_id).last_seq
 
 
 def test_a_run_that_cannot_be_closed_keeps_no_other_from_it(tmp_path: Path) -> None:
@@ -154,4 +154,4 @@ def test_a_run_that_cannot_be_closed_keeps_no_other_from_it(tmp_path: Path) -> N
     assert all(world.run(one).ended for one in others)
     check_events(world, whole)
     with pytest.raises(NotFound):
-        world.chain.endings.end(TENANT, "run-unknown", StopReason.ERROR)
+        world.chain.endings.end("run-unknown", StopReason.ERROR)

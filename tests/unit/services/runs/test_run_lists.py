@@ -18,7 +18,7 @@ from hibernaut.services.runs import cancellation, runs
 from hibernaut.services.runs.runs import RunQuery
 from hibernaut.store.runs import CHUNK, RunState
 from tests.support.clocks import ManualClock
-from tests.support.house import TENANT, House, house_in
+from tests.support.house import House, house_in
 from tests.support.tables import PassesOn
 
 ONE, OTHER = (f"agent-00000000-0000-4000-8000-00000000000{number}" for number in (1, 2))
@@ -74,7 +74,7 @@ def written(house: House, agents: Sequence[str], count: int, *, open_ones: Seque
             created_at=clock.now(),
             options=RunOptions(max_steps=1),
         )
-        house.stores.writer.write(*house.stores.runs.create(TENANT, RunState(run), None))
+        house.stores.writer.write(*house.stores.runs.create(RunState(run), None))
         made.append(run.id)
     return made
 
@@ -90,7 +90,7 @@ def test_a_page_of_many_runs_reads_only_what_it_may_need(house: House, agents: t
     made = written(house, agents or (ONE, OTHER), 5 * CHUNK)
     for descending in (True, False):
         before = read(house)
-        page = house.services.runs.page(TENANT, RunQuery(page=Page(limit=5, descending=descending), agent_ids=agents))
+        page = house.services.runs.page(RunQuery(page=Page(limit=5, descending=descending), agent_ids=agents))
         assert [run.id for run in page.rows] == (made[:-6:-1] if descending else made[:5])
         assert page.rest is None
         assert read(house) - before <= CHUNK * max(1, len(agents))
@@ -110,7 +110,7 @@ def test_a_filter_looks_at_so_many_rows_and_says_where_it_goes_on(
     cursor, start, met = ("before", ordered[-1], list[str]()) if backwards else ("after", ordered[0], list[str]())
     for _ in range(6):
         asked = Page(limit=2, descending=descending, **{cursor: start})  # type: ignore[arg-type]
-        page = house.services.runs.page(TENANT, RunQuery(page=asked, agent_ids=agents, background=True))
+        page = house.services.runs.page(RunQuery(page=asked, agent_ids=agents, background=True))
         found = [run.id for run in page.rows]
         met = found + met if backwards else met + found
         if page.rest is None:
@@ -124,7 +124,7 @@ def test_a_page_between_two_cursors_is_the_first_one_after_the_first(house: Hous
     made = written(house, (ONE,), 6)
 
     def found(after: str, before: str, limit: int = 10) -> list[str]:
-        page = house.services.runs.page(TENANT, RunQuery(page=Page(limit=limit, after=after, before=before)))
+        page = house.services.runs.page(RunQuery(page=Page(limit=limit, after=after, before=before)))
         return [run.id for run in page.rows]
 
     assert found(made[0], made[4]) == made[1:4]
@@ -137,11 +137,11 @@ def test_a_page_between_two_cursors_is_the_first_one_after_the_first(house: Hous
 
 def test_a_conversations_runs_are_looked_for_among_those_of_its_agent(house: House) -> None:
     agent = house.agent()
-    conversation = house.services.conversations.openings.create(TENANT, agent.id, CreateConversation())
+    conversation = house.services.conversations.openings.create(agent.id, CreateConversation())
     before = read(house)
     written(house, (OTHER,), CHUNK)
     query = RunQuery(page=Page(limit=5), conversation_id=conversation.id)
-    assert house.services.runs.page(TENANT, query).rows == []
+    assert house.services.runs.page(query).rows == []
     assert read(house) == before
 
 
@@ -151,6 +151,6 @@ def test_open_runs_are_looked_for_among_the_newest(house: House, monkeypatch: py
     monkeypatch.setattr(cancellation, "CHUNK", 4)
     monkeypatch.setattr(cancellation, "MOST_READ", 8)
     before = read(house)
-    told = house.services.cancelling.agent(TENANT, agent.id)
+    told = house.services.cancelling.agent(agent.id)
     assert list(told) == [made[16], made[14]]
     assert read(house) - before == 8

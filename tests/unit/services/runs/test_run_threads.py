@@ -188,7 +188,7 @@ def test_a_close_in_the_middle_of_a_run_lets_the_step_finish_and_leaves_the_rest
     world = World(data_in(tmp_path, script))
     agent_id = world.make_agent(tools=("ring",))
     threads = Threads()
-    advance = lambda run: world.chain.turns.advance(run.tenant, run.run_id).next  # noqa: E731
+    advance = lambda run: world.engines.of(run.tenant).turns.advance(run.run_id).next  # noqa: E731
     threads.bind(Drive(advance, lambda _: None, advance, advance))
     run_id = world.accept(agent_id, "hello").run_id
     request = threading.Thread(target=threads.start, args=(RunRef("default", run_id),), kwargs={"inline": inline})

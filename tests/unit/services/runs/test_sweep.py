@@ -20,7 +20,7 @@ def test_a_run_that_no_worker_has_come_to_is_started_again_and_again_but_not_clo
     run_id = world.accept(agent_id, "hello").run_id
     for _ in range(MOST_SWEEPS + 5):
         world.clock.sleep(70)
-        assert world.chain.sweep.run().started == 1
+        assert world.engines.sweep.run().started == 1
     world.workflow.drive()
     assert world.run(run_id).run.stop_reason is StopReason.END_TURN
 
@@ -29,7 +29,7 @@ def test_a_run_that_nobody_comes_to_for_a_day_is_closed(tmp_path: Path) -> None:
     world, agent_id = opened(tmp_path, in_turn(says("done")))
     run_id = world.accept(agent_id, "hello").run_id
     world.clock.sleep(LONGEST_RUN.total_seconds() + 1)
-    assert world.chain.sweep.run().closed == 1
+    assert world.engines.sweep.run().closed == 1
     assert world.run(run_id).run.status is RunStatus.FAILED
 
 
@@ -38,10 +38,10 @@ def test_a_run_that_waited_for_days_for_its_turn_and_whose_start_is_lost_is_take
     asking = world.send(agent_id, "hello")
     waiting = world.accept(agent_id, "me too", when_busy="queue").run_id
     world.clock.sleep(1.5 * LONGEST_RUN.total_seconds())
-    world.chain.endings.end(TENANT, asking, StopReason.CANCELLED)
+    world.chain.endings.end(asking, StopReason.CANCELLED)
     world.workflow.started.clear()
     other = takes_over(world)
-    assert other.chain.sweep.run().started == 1
+    assert other.engines.sweep.run().started == 1
     other.workflow.drive()
     assert world.run(waiting).run.stop_reason is StopReason.END_TURN
     check_settled(world, agent_id)
@@ -54,6 +54,6 @@ def test_a_run_that_nobody_can_read_any_more_keeps_no_other_from_being_taken_up(
     for one in spoilt:
         world.data.table.write(Update(keys.run(TENANT, one), set={"body": "{"}))
     world.clock.sleep(70)
-    assert world.chain.sweep.run().started == 1
+    assert world.engines.sweep.run().started == 1
     world.workflow.drive()
     assert world.run(run_id).run.stop_reason is StopReason.END_TURN

@@ -15,7 +15,6 @@ from hibernaut.services.search.hybrid_search import SearchScope
 from tests.support.clocks import ManualClock
 from tests.support.hashing_embedder import HashingEmbedder
 from tests.support.memories import ARCHIVE, FOLDER, Kind, memories
-from tests.support.world import TENANT
 
 
 def cosine(one: tuple[float, ...], other: tuple[float, ...]) -> float:
@@ -46,9 +45,7 @@ def test_the_order_of_texts_decides_what_stands_before_however_they_are_written(
     memory.write(kind, *texts[1:])
     memory.worker().drain()
     own = HashingEmbedder().embed(texts)
-    found = memory.search.passages(
-        TENANT, SearchScope(kind, (ARCHIVE if kind == "passage" else FOLDER,)), texts[0], mode="vector"
-    ).hits
+    found = memory.search.passages(SearchScope(kind, (ARCHIVE if kind == "passage" else FOLDER,)), texts[0], mode="vector").hits
     assert {hit.record.text for hit in found} == set(texts)
     query = own[0]
     plain = {text: cosine(query, vector) for text, vector in zip(texts, own, strict=True)}

@@ -13,7 +13,7 @@ WRITES = ("before write", "after write", "before put", "after put")
 
 
 def _counted(memory: Memories) -> int:
-    file = memory.stores.files.get(TENANT, FILE)
+    file = memory.stores.files.get(FILE)
     assert file is not None
     return file.embedded
 
@@ -75,12 +75,12 @@ def test_pieces_of_a_file_that_is_gone_leave_no_pointer_and_no_count(tmp_path: P
 
     def hook(call: str) -> None:
         if call == "before embed":
-            file = memory.stores.files.get(TENANT, FILE)
+            file = memory.stores.files.get(FILE)
             assert file is not None
-            memory.stores.writer.write(*memory.stores.files.delete(TENANT, file))
+            memory.stores.writer.write(*memory.stores.files.delete(file))
 
     assert memory.worker(hook).drain()
     assert written
-    assert memory.stores.unindexed.waiting(TENANT) == 0
-    assert memory.stores.files.get(TENANT, FILE) is None
+    assert memory.stores.unindexed.waiting() == 0
+    assert memory.stores.files.get(FILE) is None
     memory.close()

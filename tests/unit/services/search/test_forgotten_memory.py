@@ -23,12 +23,13 @@ from hibernaut.schemas.searches import MessageSearch
 from hibernaut.schemas.tool import ToolCreate
 from hibernaut.services.files.files import Upload
 from hibernaut.services.search.index_poll_worker import IndexPollWorker
-from hibernaut.services.search.indexing import Indexing
 from hibernaut.services.search.reindexing import Reindexing
-from hibernaut.services.search.search_sources import NoEmbedders, SearchSources
-from hibernaut.store.stores import stores_over
-from hibernaut.wiring.api_services import services_over
+from hibernaut.services.search.search_sources import NoEmbedders
+from hibernaut.store.stores import Stores
+from hibernaut.store.writer import Writer
+from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides
+from hibernaut.wiring.index_feed import indexing_of
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.support.conversations import begin_in, conversations_of
 from tests.support.scripted_model import in_turn, says
@@ -60,27 +61,27 @@ def held(index: SqliteMemoryIndex) -> set[str]:
 def indexed(tmp_path: Path) -> Iterator[Indexed]:
     house = Embedded(EmbeddedSettings(data=tmp_path), EmbeddedOverrides(embedders=NoEmbedders()))
     index = SqliteMemoryIndex(tmp_path / "index.db")
-    yield Indexed(house, services_over(house.stores, house.host, house.models, house.chain), index)
+    yield Indexed(house, services_of(house.stores, house.host, house.models, house.engines).of(TENANT), index)
     index.close()
     house.close()
 
 
 def test_what_an_agent_begins_with_is_found(indexed: Indexed) -> None:
     made = CreateAgentRequest(initial_message_sequence=SAID)
-    agent = indexed.services.agents.creation.create(TENANT, made)
+    agent = indexed.services.agents.creation.create(made)
     asked = MessageSearch(query="key cellar", agent_id=agent.id)
     for _ in range(2):  # before the index knows it, and after
-        hits, _standing = indexed.services.searches.messages(TENANT, asked)
+        hits, _standing = indexed.services.searches.messages(asked)
         assert {hit.content for hit in hits} == {said["content"] for said in SAID}
         assert len(indexed.held()) == len(SAID)
 
 
 def test_a_deleted_agent_leaves_nothing_in_the_index(indexed: Indexed) -> None:
     gone, kept = (
-        indexed.services.agents.creation.create(TENANT, CreateAgentRequest(initial_message_sequence=SAID * 100)) for _ in range(2)
+        indexed.services.agents.creation.create(CreateAgentRequest(initial_message_sequence=SAID * 100)) for _ in range(2)
     )
     assert len(indexed.held()) == 600
-    indexed.services.agents.delete(TENANT, gone.id)
+    indexed.services.agents.delete(gone.id)
     assert {name.partition("/")[0] for name in indexed.held()} == {kept.id}
     assert len(indexed.held()) == 300
 
@@ -93,28 +94,27 @@ def test_of_an_agent_whose_deletion_broke_off_nothing_is_found_and_deleting_it_a
     indexed: Indexed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     creation, agents = indexed.services.agents.creation, indexed.services.agents
-    gone, kept = (creation.create(TENANT, CreateAgentRequest(initial_message_sequence=SAID * 100)) for _ in range(2))
-    writer, writes = indexed.house.stores.writer, 0
-    write = writer.write
+    gone, kept = (creation.create(CreateAgentRequest(initial_message_sequence=SAID * 100)) for _ in range(2))
+    write, writes = Writer.write, 0
 
-    def dies(*changes: Change, token: str = "") -> None:
+    def dies(writer: Writer, *changes: Change, token: str = "") -> None:
         nonlocal writes
         writes += 1
         if writes == 3:  # the first ended the agent, the second was a page of its log
             raise Died
-        write(*changes, token=token)
+        write(writer, *changes, token=token)
 
-    monkeypatch.setattr(writer, "write", dies)
+    monkeypatch.setattr(Writer, "write", dies)
     with pytest.raises(Died):
-        agents.delete(TENANT, gone.id)
-    monkeypatch.setattr(writer, "write", write)
+        agents.delete(gone.id)
+    monkeypatch.setattr(Writer, "write", write)
     assert any(name.startswith(gone.id) for name in indexed.held())
-    hits, _standing = indexed.services.searches.messages(TENANT, MessageSearch(query="key cellar", limit=100))
+    hits, _standing = indexed.services.searches.messages(MessageSearch(query="key cellar", limit=100))
     assert {hit.agent_id for hit in hits} <= {kept.id}
-    agents.delete(TENANT, gone.id)
+    agents.delete(gone.id)
     assert {name.partition("/")[0] for name in indexed.held()} == {kept.id}
     with pytest.raises(NotFound):
-        agents.delete(TENANT, gone.id)
+        agents.delete(gone.id)
 
 
 def blobs(folder: Path) -> int:
@@ -127,67 +127,67 @@ LONG, OTHER = "a" * 65_000, "b" * 65_000
 
 def test_a_long_description_goes_when_it_is_replaced_and_with_what_it_describes(indexed: Indexed, tmp_path: Path) -> None:
     folders, archives = indexed.services.folders, indexed.services.archives
-    folder = folders.create(TENANT, CreateFolder(name="papers", description=LONG))
-    archive = archives.create(TENANT, CreateArchive(name="notes", description=LONG))
+    folder = folders.create(CreateFolder(name="papers", description=LONG))
+    archive = archives.create(CreateArchive(name="notes", description=LONG))
     for description in (OTHER, OTHER):
-        folders.update(TENANT, folder.id, UpdateFolder(description=description))
-        archives.update(TENANT, archive.id, UpdateArchive(description=description))
+        folders.update(folder.id, UpdateFolder(description=description))
+        archives.update(archive.id, UpdateArchive(description=description))
         assert blobs(tmp_path) == 2
-    assert folders.retrieve(TENANT, folder.id).description == archives.retrieve(TENANT, archive.id).description == OTHER
-    folders.delete(TENANT, folder.id)
-    archives.delete(TENANT, archive.id)
+    assert folders.retrieve(folder.id).description == archives.retrieve(archive.id).description == OTHER
+    folders.delete(folder.id)
+    archives.delete(archive.id)
     assert blobs(tmp_path) == 0
 
 
 def test_what_is_large_of_agents_conversations_blocks_and_tools_goes_with_them(indexed: Indexed, tmp_path: Path) -> None:
     services = indexed.services
-    block = services.blocks.create(TENANT, CreateBlock(label="notes", value=LONG, limit=200_000))
-    tool = services.tools.save(TENANT, ToolCreate(source_code=f'def tool():\n    """Do it."""\n    return "{LONG}"\n'))
+    block = services.blocks.create(CreateBlock(label="notes", value=LONG, limit=200_000))
+    tool = services.tools.save(ToolCreate(source_code=f'def tool():\n    """Do it."""\n    return "{LONG}"\n'))
     agent = services.agents.creation.create(
-        TENANT, CreateAgentRequest(model="hibernaut/demo", description=LONG, system=LONG, block_ids=[block.id])
+        CreateAgentRequest(model="hibernaut/demo", description=LONG, system=LONG, block_ids=[block.id])
     )
     request = CreateConversation(isolated_block_labels=["notes"])
-    conversation = services.conversations.openings.create(TENANT, agent.id, request)
+    conversation = services.conversations.openings.create(agent.id, request)
     large = blobs(tmp_path)
     assert large >= 5
-    services.conversations.delete(TENANT, conversation.id)
+    services.conversations.delete(conversation.id)
     assert blobs(tmp_path) < large
-    services.agents.delete(TENANT, agent.id)
+    services.agents.delete(agent.id)
     assert blobs(tmp_path) == 2
-    services.blocks.delete(TENANT, block.id)
+    services.blocks.delete(block.id)
     assert blobs(tmp_path) == 1
-    services.tools.delete(TENANT, tool.id)
+    services.tools.delete(tool.id)
     assert blobs(tmp_path) == 0
 
 
 def test_what_is_large_of_agents_and_blocks_goes_when_it_is_replaced(indexed: Indexed, tmp_path: Path) -> None:
     services = indexed.services
-    block = services.blocks.create(TENANT, CreateBlock(label="notes", value=LONG, limit=200_000))
-    agent = services.agents.creation.create(TENANT, CreateAgentRequest(model="hibernaut/demo", description=LONG))
+    block = services.blocks.create(CreateBlock(label="notes", value=LONG, limit=200_000))
+    agent = services.agents.creation.create(CreateAgentRequest(model="hibernaut/demo", description=LONG))
     before = blobs(tmp_path)
     for value in (OTHER, LONG, LONG):
-        services.blocks.update(TENANT, block.id, BlockUpdate(value=value))
-        services.agents.updates.update(TENANT, agent.id, UpdateAgent(description=value))
+        services.blocks.update(block.id, BlockUpdate(value=value))
+        services.agents.updates.update(agent.id, UpdateAgent(description=value))
         assert blobs(tmp_path) == before
-    assert services.blocks.retrieve(TENANT, block.id).value == services.agents.retrieve(TENANT, agent.id).description == LONG
+    assert services.blocks.retrieve(block.id).value == services.agents.retrieve(agent.id).description == LONG
 
 
 def test_a_record_that_is_replaced_while_it_is_read_is_read_as_it_is_then(tmp_path: Path) -> None:
     data = data_in(tmp_path, in_turn(says("nothing")))
-    stores = stores_over(data.table, data.blobs, data.clock)
+    stores = Stores(data.table, data.blobs, data.clock).of(TENANT)
     now = data.clock.now()
     block = StoredBlock(id="block-1", label="notes", value=LONG, limit=200_000, created_at=now, updated_at=now)
-    stores.writer.write(*stores.blocks.create(TENANT, block, "made"))
+    stores.writer.write(*stores.blocks.create(block, "made"))
 
     class Overtaken(PassesOn):
         def get(self, key: Key) -> Item | None:
             item = super().get(key)
-            if (before := stores.blocks.get(TENANT, block.id)) is not None and before.value == LONG:
+            if (before := stores.blocks.get(block.id)) is not None and before.value == LONG:
                 after = before.model_copy(update={"value": OTHER})
-                stores.writer.write(*stores.blocks.change(TENANT, before, after, "token"), token="token")
+                stores.writer.write(*stores.blocks.change(before, after, "token"), token="token")
             return item
 
-    read = stores_over(Overtaken(data.table), data.blobs, data.clock).blocks.get(TENANT, block.id)
+    read = Stores(Overtaken(data.table), data.blobs, data.clock).of(TENANT).blocks.get(block.id)
     assert read is not None
     assert read.value == OTHER
     assert len(data.blobs.kept) == 1
@@ -195,14 +195,12 @@ def test_a_record_that_is_replaced_while_it_is_read_is_read_as_it_is_then(tmp_pa
 
 def test_pieces_so_large_that_they_lie_in_blobs_go_with_their_file(indexed: Indexed, tmp_path: Path) -> None:
     nobody = EmbeddingConfig(embedding_endpoint_type="none", embedding_model="none", embedding_dim=3, embedding_chunk_size=20_000)
-    folder = indexed.services.folders.create(TENANT, CreateFolder(name="books", embedding_config=nobody))
-    file = indexed.services.files.upload(
-        TENANT, folder.id, Upload(io.BytesIO(b"word " * 60_000), "a.txt", "text/plain"), "error"
-    ).file
+    folder = indexed.services.folders.create(CreateFolder(name="books", embedding_config=nobody))
+    file = indexed.services.files.upload(folder.id, Upload(io.BytesIO(b"word " * 60_000), "a.txt", "text/plain"), "error").file
     indexed.house.ingest.close()
-    assert indexed.services.files.retrieve(TENANT, folder.id, file.id).processing_status == "completed"
+    assert indexed.services.files.retrieve(folder.id, file.id).processing_status == "completed"
     assert blobs(tmp_path) > 3
-    indexed.services.files.delete(TENANT, folder.id, file.id)
+    indexed.services.files.delete(folder.id, file.id)
     assert blobs(tmp_path) == 0
 
 
@@ -210,25 +208,25 @@ def test_of_a_deleted_conversation_the_index_keeps_what_a_fork_still_shows(tmp_p
     world = World(data_in(tmp_path, in_turn(*(says(f"answer {number}") for number in range(3)))), indexed=True)
     agent = world.make_agent()
     index = SqliteMemoryIndex(tmp_path / "index.db")
-    indexing = Indexing(world.data.table, world.stores, index, SearchSources(world.stores, NoEmbedders()))
-    pump = IndexPollWorker(world.stores.unindexed, indexing, [TENANT])
+    indexing = indexing_of(world.all_stores, index, NoEmbedders())
+    pump = IndexPollWorker(world.all_stores.outbox, indexing, [TENANT])
     conversations = conversations_of(world)
-    first = conversations.openings.create(TENANT, agent, CreateConversation())
+    first = conversations.openings.create(agent, CreateConversation())
     begin_in(world, agent, first.id, "shared")
     world.workflow.drive()
-    fork = conversations.openings.fork(TENANT, first.id)
+    fork = conversations.openings.fork(first.id)
     begin_in(world, agent, first.id, "its own")
     world.workflow.drive()
     assert pump.drain()
     assert len(held(index)) == 4
-    conversations.delete(TENANT, first.id)
+    conversations.delete(first.id)
     assert pump.drain()
-    shared = {f"{first.id}/{row.id}" for row in world.stores.conversations.page(TENANT, fork.id) if row.role != "system"}
+    shared = {f"{first.id}/{row.id}" for row in world.stores.conversations.page(fork.id) if row.role != "system"}
     assert held(index) == shared
-    Reindexing(world.stores, index).begin([TENANT], lambda _progress: None)
+    Reindexing(world.all_stores, index).begin([TENANT], lambda _progress: None)
     assert pump.drain()
     assert held(index) == shared, "built anew, it knows the rows that only the fork shows"
-    conversations.delete(TENANT, fork.id)
+    conversations.delete(fork.id)
     assert pump.drain()
     assert held(index) == set()
     index.close()

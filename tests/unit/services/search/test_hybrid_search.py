@@ -19,10 +19,10 @@ from hibernaut.schemas.search import IndexDocument, IndexFound, IndexQuery, Tomb
 from hibernaut.services.search.candidates import EMBEDDED_TAIL
 from hibernaut.services.search.hybrid_search import HybridSearch, SearchScope
 from hibernaut.services.search.index_poll_worker import IndexPollWorker
-from hibernaut.services.search.indexing import Indexing
 from hibernaut.services.search.reindexing import Reindexing
-from hibernaut.services.search.search_sources import SearchSources
-from hibernaut.store.stores import Stores, stores_over
+from hibernaut.store.stores import Stores, TenantStores
+from hibernaut.wiring.index_feed import indexing_of
+from hibernaut.wiring.run_engine import SearchEngines
 from tests.support.blobs import MemoryBlobs
 from tests.support.clocks import ManualClock
 from tests.support.hashing_embedder import HashingEmbedder
@@ -80,7 +80,7 @@ class Sleeper:
 
 @dataclass
 class Memory:
-    stores: Stores
+    stores: TenantStores
     index: Sleeper
     search: HybridSearch
     pump: IndexPollWorker
@@ -101,27 +101,27 @@ class Memory:
                 tags=list(tags),
                 created_at=self.clock.now(),
             )
-            self.stores.writer.write(*self.stores.passages.add(TENANT, ARCHIVE, [passage]))
+            self.stores.writer.write(*self.stores.passages.add(ARCHIVE, [passage]))
             ids.append(passage.id)
         return ids
 
     def found(self, query: str, where: SearchScope = WHERE, **how: object) -> list[str]:
-        return [hit.record.text for hit in self.search.passages(TENANT, where, query, **how).hits]  # type: ignore[arg-type]
+        return [hit.record.text for hit in self.search.passages(where, query, **how).hits]  # type: ignore[arg-type]
 
 
 @pytest.fixture(params=[True, False], ids=["embedded", "words only"])
 def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
     clock = ManualClock()
     table = SqliteTable(tmp_path / "table.db", now=lambda: clock.now().timestamp())
-    stores = stores_over(table, MemoryBlobs(), clock, indexed=True)
+    all_stores = Stores(table, MemoryBlobs(), clock, indexed=True)
+    stores = all_stores.of(TENANT)
     index = Sleeper(SqliteMemoryIndex(tmp_path / "index.db", now=lambda: clock.now().timestamp()))
     embedders = Hashing(there=request.param)
-    sources = SearchSources(stores, embedders)
-    indexing = Indexing(table, stores, index, sources)
-    pump = IndexPollWorker(stores.unindexed, indexing, [TENANT])
+    pump = IndexPollWorker(all_stores.outbox, indexing_of(all_stores, index, embedders), [TENANT])  # type: ignore[arg-type]
     archive = Archive(id=ARCHIVE, name="notes", embedding_config=CONFIG if request.param else None, created_at=clock.now())
-    stores.writer.write(*stores.passages.make(TENANT, archive))
-    yield Memory(stores, index, HybridSearch(stores, index, sources), pump, Reindexing(stores, index), clock, embedders)
+    stores.writer.write(*stores.passages.make(archive))
+    search = SearchEngines(index, embedders).search(stores)  # type: ignore[arg-type]
+    yield Memory(stores, index, search, pump, Reindexing(all_stores, index), clock, embedders)
     index.index.close()
 
 
@@ -133,7 +133,7 @@ def test_what_was_just_written_is_found_before_the_index_knows_it(memory: Memory
 def test_it_is_found_once_when_the_index_knows_it_too(memory: Memory) -> None:
     memory.insert("the harbour of Bergen")
     memory.pump.drain()
-    assert memory.stores.unindexed.of(TENANT, ARCHIVE, 10) == []
+    assert memory.stores.unindexed.of(ARCHIVE, 10) == []
     assert memory.found("harbour of Bergen") == ["the harbour of Bergen"]
 
 
@@ -162,7 +162,7 @@ def test_the_newest_are_compared_with_the_index_by_one_measure(memory: Memory) -
 def test_what_is_deleted_is_never_found_again_even_if_the_index_has_not_heard(memory: Memory) -> None:
     kept, lost = memory.insert("a letter from Oslo", "a letter from Rome")
     memory.pump.drain()
-    memory.stores.writer.write(*memory.stores.passages.remove(TENANT, ARCHIVE, [lost]))
+    memory.stores.writer.write(*memory.stores.passages.remove(ARCHIVE, [lost]))
     assert memory.found("letter") == ["a letter from Oslo"]
     memory.pump.drain()
     space = memory.index.index.spaces()[0]
@@ -185,47 +185,47 @@ def test_an_index_that_sleeps_is_told_of_and_nothing_is_lost(memory: Memory) -> 
     memory.index.asleep = True
     memory.insert("another harbour")
     assert not memory.pump.drain()
-    searched = memory.search.passages(TENANT, WHERE, "harbour")
+    searched = memory.search.passages(WHERE, "harbour")
     assert (searched.asleep, {hit.record.text for hit in searched.hits}) == (True, {"a harbour", "another harbour"})
     memory.index.asleep = False
     assert memory.pump.drain()
-    searched = memory.search.passages(TENANT, WHERE, "harbour")
+    searched = memory.search.passages(WHERE, "harbour")
     assert (searched.asleep, len(searched.hits)) == (False, 2)
 
 
 def test_beyond_the_bound_the_answer_says_that_it_may_be_incomplete(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hibernaut.services.search.hybrid_search.TAIL", 2)
     memory.insert("one", "two")
-    assert not memory.search.passages(TENANT, WHERE, "two").incomplete
+    assert not memory.search.passages(WHERE, "two").incomplete
     memory.insert("three")
-    assert memory.search.passages(TENANT, WHERE, "three").incomplete
+    assert memory.search.passages(WHERE, "three").incomplete
     memory.pump.drain()
-    assert not memory.search.passages(TENANT, WHERE, "one").incomplete
+    assert not memory.search.passages(WHERE, "one").incomplete
 
 
 def test_by_meaning_alone_what_nobody_has_embedded_may_be_missed_and_the_answer_says_so(memory: Memory) -> None:
     memory.insert(*(f"harbour {number}" for number in range(EMBEDDED_TAIL)))
-    assert not memory.search.passages(TENANT, WHERE, "harbour", mode="vector").incomplete
+    assert not memory.search.passages(WHERE, "harbour", mode="vector").incomplete
     memory.insert("another harbour")
     embedded = memory.embedders.there
-    searched = memory.search.passages(TENANT, WHERE, "harbour", mode="vector", limit=100)
+    searched = memory.search.passages(WHERE, "harbour", mode="vector", limit=100)
     assert (searched.incomplete, len(searched.hits)) == (embedded, EMBEDDED_TAIL if embedded else EMBEDDED_TAIL + 1)
-    assert not memory.search.passages(TENANT, WHERE, "harbour").incomplete
+    assert not memory.search.passages(WHERE, "harbour").incomplete
     memory.pump.drain()
-    assert not memory.search.passages(TENANT, WHERE, "harbour", mode="vector").incomplete
+    assert not memory.search.passages(WHERE, "harbour", mode="vector").incomplete
 
 
 def test_an_index_that_is_built_anew_says_so_until_it_is_whole(memory: Memory) -> None:
     memory.insert("one", "two", "three")
     memory.pump.drain()
     assert memory.reindexing.begin([TENANT], lambda _progress: None) == 3
-    searched = memory.search.passages(TENANT, WHERE, "two")
+    searched = memory.search.passages(WHERE, "two")
     assert searched.incomplete
     assert searched.hits[0].record.text == "two"
     memory.pump.drain()
-    assert memory.reindexing.left(TENANT) == 0
-    memory.reindexing.end(TENANT)
-    assert not memory.search.passages(TENANT, WHERE, "two").incomplete
+    assert memory.reindexing.of(TENANT).left() == 0
+    memory.reindexing.of(TENANT).end()
+    assert not memory.search.passages(WHERE, "two").incomplete
     assert len(memory.found("two")) >= 1
 
 
@@ -233,14 +233,14 @@ def test_an_index_that_is_built_anew_says_so_until_it_is_whole(memory: Memory) -
 def test_a_query_without_words_finds_nothing_by_words(query: str, memory: Memory) -> None:
     memory.insert("a harbour")
     memory.pump.drain()
-    assert memory.search.passages(TENANT, WHERE, query, mode="fts").hits == ()
+    assert memory.search.passages(WHERE, query, mode="fts").hits == ()
 
 
 def test_an_archive_whose_embedder_is_gone_is_found_by_words(memory: Memory) -> None:
     memory.insert("a harbour")
     memory.pump.drain()
-    search = HybridSearch(memory.stores, memory.index, SearchSources(memory.stores, Hashing(there=False)))
-    searched = search.passages(TENANT, WHERE, "harbour")
+    search = SearchEngines(memory.index, Hashing(there=False)).search(memory.stores)  # type: ignore[arg-type]
+    searched = search.passages(WHERE, "harbour")
     assert searched.words_only
     assert [hit.record.text for hit in searched.hits] == ["a harbour"]
 
@@ -249,7 +249,7 @@ def test_what_can_never_be_embedded_is_indexed_by_its_words(memory: Memory) -> N
     memory.embedders.embedder.refuses = EmbedderFailed("the weights are others", retryable=False)
     memory.insert("a harbour")
     assert memory.pump.drain()
-    assert memory.stores.unindexed.of(TENANT, ARCHIVE, 10) == []
+    assert memory.stores.unindexed.of(ARCHIVE, 10) == []
     assert memory.found("harbour") == ["a harbour"]
 
 
@@ -273,8 +273,8 @@ def test_what_waits_is_scored_as_it_is_when_the_index_knows_it(memory: Memory) -
     memory.insert("the ferry to Bergen", "a boat in the harbour", "rain in Bergen", "tea for two")
     memory.pump.drain()
     memory.insert("the harbour of Bergen", "boats and ferries", "Bergen in the rain")
-    before = {hit.record.text: hit.score for hit in memory.search.passages(TENANT, WHERE, "ferries of Bergen", mode="fts").hits}
+    before = {hit.record.text: hit.score for hit in memory.search.passages(WHERE, "ferries of Bergen", mode="fts").hits}
     memory.pump.drain()
-    after = {hit.record.text: hit.score for hit in memory.search.passages(TENANT, WHERE, "ferries of Bergen", mode="fts").hits}
+    after = {hit.record.text: hit.score for hit in memory.search.passages(WHERE, "ferries of Bergen", mode="fts").hits}
     assert before == pytest.approx(after, rel=0.1)
     assert list(before) == list(after)

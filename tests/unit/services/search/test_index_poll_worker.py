@@ -11,7 +11,6 @@ from hibernaut.ports.embedder import EmbedderFailed
 from hibernaut.services.search import index_poll_worker, pointer_queue
 from hibernaut.store.search_outbox import EMBEDDED_TOGETHER
 from tests.support.memories import ARCHIVE, FILE, memories
-from tests.support.world import TENANT
 
 
 def test_what_is_new_does_not_wait_behind_pieces_that_only_lack_vectors(tmp_path: Path) -> None:
@@ -33,7 +32,7 @@ def test_what_is_new_does_not_wait_behind_pieces_that_only_lack_vectors(tmp_path
     assert passage in known[2], "it was embedded right after the piece that was at hand"
     assert len(known) == 4
     assert memory.agree()
-    assert memory.stores.unindexed.waiting(TENANT) == 0
+    assert memory.stores.unindexed.waiting() == 0
     memory.close()
 
 
@@ -44,7 +43,7 @@ def test_vectors_wait_while_uploads_are_stored_and_words_do_not(tmp_path: Path) 
     pump = memory.worker(storing=lambda: bool(uploads))
     assert pump.drain()
     assert {(version, embedded) for _, version, embedded in memory.held()} == {(1, False)}
-    waiting = memory.stores.unindexed.everywhere(TENANT, 10)
+    waiting = memory.stores.unindexed.everywhere(10)
     assert sorted((one.state, len(one.ids)) for one in waiting) == [("EMBED", 1), *[("EMBED", EMBEDDED_TOGETHER)] * 2]
     uploads.clear()
     assert pump.drain()
@@ -56,10 +55,10 @@ def test_the_pump_is_told_when_what_is_new_can_be_read_and_of_nothing_else(tmp_p
     memory = memories(tmp_path)
     seen: list[tuple[int, list[str]]] = []
     outbox = memory.stores.unindexed
-    outbox.told = lambda pointers: seen.append((outbox.waiting(TENANT), [pointer.kind for pointer in pointers]))
+    memory.all_stores.outbox.told = lambda pointers: seen.append((outbox.waiting(), [pointer.kind for pointer in pointers]))
     memory.write("passage", "one")
     memory.write("file", "two")
-    memory.stores.writer.write(memory.stores.files.fence(TENANT, FILE))
+    memory.stores.writer.write(memory.stores.files.fence(FILE))
     assert seen == [(1, ["passage"]), (2, ["file"])]
     memory.close()
 

@@ -10,9 +10,11 @@ from hibernaut.adapters.clock import SystemClock
 from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.ports.table import Item, Key
 from hibernaut.schemas.ids import compose
+from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.search.index_stream_worker import LEFT_TO_THE_STREAM, NEEDED_SECONDS, TOGETHER, IndexStreamWorker
 from hibernaut.services.search.indexing import IndexedBatch
-from hibernaut.store.stores import stores_over
+from hibernaut.store.search_outbox import SearchOutbox
+from hibernaut.store.stores import Stores
 
 KEYS = [Key("t#TAIL#a", f"NEW#{number}") for number in range(12)]
 TOLD: list[tuple[Key, Item | None]] = [(key, {}) for key in KEYS]
@@ -24,7 +26,8 @@ class Indexer:
     def __init__(self, refused: Iterable[Key] = (), naps: int = 1000) -> None:
         self.refused, self.naps = set(refused), naps
         self.calls: list[list[Key]] = []
-        self.asked: list[str] = []
+        self.asked = 0
+        self.unindexed: SearchOutbox | None = None
 
     def take(self, told: Iterable[tuple[Key, Item | None]]) -> IndexedBatch:
         keys = [key for key, _ in told]
@@ -34,14 +37,12 @@ class Indexer:
         left = tuple(key for key in keys if key in self.refused)
         return IndexedBatch(len(keys) - len(left), left)
 
-    def ask_again(self, tenant: str, *, going: Callable[[], bool]) -> None:
-        if going():
-            self.asked.append(tenant)
+    def ask_again(self, *, going: Callable[[], bool]) -> None:
+        self.asked += going()
 
 
-def feeding(indexer: Indexer, folder: Path, clock: SystemClock | None = None) -> IndexStreamWorker:
-    stores = stores_over(SqliteTable(folder / "t.db"), DiskBlobs(folder), SystemClock(), indexed=True)
-    return IndexStreamWorker(stores.unindexed, indexer, clock or SystemClock())  # type: ignore[arg-type]
+def feeding(indexer: Indexer, clock: SystemClock | None = None) -> IndexStreamWorker:
+    return IndexStreamWorker(PerTenant(lambda _tenant: indexer), clock or SystemClock())  # type: ignore[arg-type,return-value]
 
 
 def for_ever() -> float:
@@ -50,14 +51,14 @@ def for_ever() -> float:
 
 def test_all_is_taken_in_small_batches_and_what_was_refused_is_left(tmp_path: Path) -> None:
     indexer = Indexer(refused=KEYS[3:5])
-    taken = feeding(indexer, tmp_path).take(TOLD, time_left=for_ever)
+    taken = feeding(indexer).take(TOLD, time_left=for_ever)
     assert (taken.done, taken.left, taken.asleep) == (10, (KEYS[3], KEYS[4]), False)
     assert [len(call) for call in indexer.calls] == [TOGETHER, TOGETHER, 2]
 
 
 def test_a_sleeping_index_ends_it_and_nothing_is_lost(tmp_path: Path) -> None:
     indexer = Indexer(refused=KEYS[:1], naps=1)
-    taken = feeding(indexer, tmp_path).take(TOLD, time_left=for_ever)
+    taken = feeding(indexer).take(TOLD, time_left=for_ever)
     assert (taken.done, taken.asleep, len(indexer.calls)) == (4, True, 2)
     assert set(taken.left) == {KEYS[0], *KEYS[5:]}
 
@@ -65,7 +66,7 @@ def test_a_sleeping_index_ends_it_and_nothing_is_lost(tmp_path: Path) -> None:
 def test_nothing_is_begun_that_may_not_end_in_time(tmp_path: Path) -> None:
     indexer = Indexer()
     left = iter([NEEDED_SECONDS, NEEDED_SECONDS - 1])
-    taken = feeding(indexer, tmp_path).take(TOLD, time_left=lambda: next(left))
+    taken = feeding(indexer).take(TOLD, time_left=lambda: next(left))
     assert (taken.done, taken.left) == (5, tuple(KEYS[5:]))
 
 
@@ -76,10 +77,11 @@ def test_pointers_that_stand_since_long_are_taken_again_and_young_ones_left_to_t
     young = compose("message", now - 1000, 0, 0)
     foreign = "message-ffffffff-ffff-4fff-bfff-ffffffffffff"
     table = SqliteTable(tmp_path / "t.db")
-    stores = stores_over(table, DiskBlobs(tmp_path), clock, indexed=True)
+    stores = Stores(table, DiskBlobs(tmp_path), clock, indexed=True).of("t")
+    indexer.unindexed = stores.unindexed
     for message in (old, young, foreign):
-        stores.writer.write(*stores.unindexed.pointer("t", "agent-1", "message", [message], within="agent-1"))
-    taken = IndexStreamWorker(stores.unindexed, indexer, clock).take_again("t", time_left=for_ever)  # type: ignore[arg-type]
-    assert (taken.done, indexer.asked) == (2, ["t"])
+        stores.writer.write(*stores.unindexed.pointer("agent-1", "message", [message], within="agent-1"))
+    taken = feeding(indexer, clock).take_again("t", time_left=for_ever)
+    assert (taken.done, indexer.asked) == (2, 1)
     assert {key.sk for call in indexer.calls for key in call} == {f"NEW#{old}", f"NEW#{foreign}"}
     table.close()

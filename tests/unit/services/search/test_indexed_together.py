@@ -12,10 +12,10 @@ from hibernaut.ports.table import Put
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.message import Message
 from hibernaut.services.search.indexing import Indexing
-from hibernaut.services.search.search_sources import SearchSources
 from hibernaut.store import keys
 from hibernaut.store.codec import Codec
-from hibernaut.store.stores import stores_over
+from hibernaut.store.stores import Stores
+from hibernaut.wiring.index_feed import indexing_of
 from tests.support.blobs import MemoryBlobs
 from tests.support.hashing_embedder import HashingEmbedder, OneEmbedder
 from tests.support.memories import Hooked, Memories, memories
@@ -35,7 +35,7 @@ def say(memory: Memories, number: int, text: str, role: str = "user") -> str:
         created_at=memory.clock.now() + timedelta(seconds=number),
     )
     item = Codec(MemoryBlobs()).item(keys.message(TENANT, AGENT, row.id), row, role=role)
-    memory.stores.writer.write(Put(item), *memory.stores.unindexed.rows(TENANT, AGENT, AGENT, [row]))
+    memory.stores.writer.write(Put(item), *memory.stores.unindexed.rows(AGENT, AGENT, [row]))
     return row.id
 
 
@@ -47,8 +47,8 @@ def counted(memory: Memories, calls: Counter[str]) -> Indexing:
 
     table, index = hooked(memory.table, "table"), hooked(memory.index, "index")
     embedders = OneEmbedder(hooked(HashingEmbedder(), "embedder"))  # type: ignore[arg-type]
-    stores = stores_over(table, MemoryBlobs(), memory.clock, indexed=True)  # type: ignore[arg-type]
-    return Indexing(table, stores, index, SearchSources(stores, embedders))  # type: ignore[arg-type]
+    stores = Stores(table, MemoryBlobs(), memory.clock, indexed=True)  # type: ignore[arg-type]
+    return indexing_of(stores, index, embedders).of(TENANT)  # type: ignore[arg-type]
 
 
 def vectors(memory: Memories) -> dict[str, bytes]:
@@ -59,7 +59,7 @@ def vectors(memory: Memories) -> dict[str, bytes]:
 
 
 def take(memory: Memories, indexing: Indexing, *, together: bool, only: slice = slice(None)) -> None:
-    pointers = sorted((pointer.key for pointer in memory.stores.unindexed.everywhere(TENANT, 100)), key=lambda key: key.sk)[only]
+    pointers = sorted((pointer.key for pointer in memory.stores.unindexed.everywhere(100)), key=lambda key: key.sk)[only]
     for some in [pointers] if together else [[key] for key in pointers]:
         assert indexing.take([(key, {}) for key in some]).left == ()
 
@@ -77,7 +77,7 @@ def test_the_vectors_are_the_same_whatever_is_taken_together(tmp_path: Path, fir
         take(memory, indexing, together=together, only=first)
         take(memory, indexing, together=together)
         found.append(vectors(memory))
-        assert memory.stores.unindexed.waiting(TENANT) == 0
+        assert memory.stores.unindexed.waiting() == 0
         memory.close()
     assert found[0] == found[1]
     assert len(found[0]) == len(TALK)
@@ -92,7 +92,7 @@ def test_ten_messages_are_embedded_written_and_settled_at_once(tmp_path: Path) -
     assert (calls["embedder before embed"], calls["index before put"], calls["table before write"]) == (1, 1, 1)
     assert calls["table before get_many"] == 3, "the pointers, the rows, and whether they are still there"
     assert calls["table before query"] == 1, "what stands before them"
-    assert memory.stores.unindexed.waiting(TENANT) == 0
+    assert memory.stores.unindexed.waiting() == 0
     memory.close()
 
 
@@ -101,9 +101,9 @@ def test_a_pointer_that_another_worker_has_settled_keeps_no_other(tmp_path: Path
     for number in range(1, 4):
         say(memory, number, f"text {number}")
     indexing = counted(memory, Counter())
-    found = memory.stores.unindexed.everywhere(TENANT, 10)
+    found = memory.stores.unindexed.everywhere(10)
     brought = indexing._brought(found)
     memory.stores.writer.write(memory.stores.unindexed.forget(found[1]))
     indexing._settle_all(found, brought)
-    assert memory.stores.unindexed.waiting(TENANT) == 0
+    assert memory.stores.unindexed.waiting() == 0
     memory.close()

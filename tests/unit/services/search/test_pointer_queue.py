@@ -14,7 +14,6 @@ from hibernaut.services.search import index_poll_worker, pointer_queue
 from hibernaut.services.search.pointer_queue import PointerQueue
 from hibernaut.store.search_outbox import Pointer, SearchOutbox
 from tests.support.memories import ARCHIVE, Memories, memories
-from tests.support.world import TENANT
 
 
 class Scanned(PointerQueue):
@@ -23,16 +22,16 @@ class Scanned(PointerQueue):
     def __init__(self, memory: Memories) -> None:
         self.scans = 0
         self.everywhere_of = memory.stores.unindexed.everywhere
-        super().__init__(self, [TENANT])  # type: ignore[arg-type]
-        memory.stores.unindexed.told = self.hand
+        super().__init__([self])  # type: ignore[list-item]
+        memory.all_stores.outbox.told = self.hand
 
-    def everywhere(self, tenant: str, limit: int) -> list[Pointer]:
+    def everywhere(self, limit: int) -> list[Pointer]:
         self.scans += 1
-        return self.everywhere_of(tenant, limit)
+        return self.everywhere_of(limit)
 
 
 def texts(memory: Memories, batch: list[Pointer]) -> list[str]:
-    found = memory.stores.passages.get_many(TENANT, ARCHIVE, [one for pointer in batch for one in pointer.ids])
+    found = memory.stores.passages.get_many(ARCHIVE, [one for pointer in batch for one in pointer.ids])
     return [passage.text for passage in found]
 
 
@@ -100,7 +99,7 @@ def test_a_scan_that_fails_is_made_again(memory: Memories) -> None:
     memory.write("passage", "written by somebody else")
     queue._waiting.clear()
     works = queue.everywhere_of
-    queue.everywhere_of = lambda _tenant, _limit: (_ for _ in ()).throw(OSError("no disk"))
+    queue.everywhere_of = lambda _limit: (_ for _ in ()).throw(OSError("no disk"))
     with pytest.raises(OSError, match="no disk"):
         queue.next(vectors=True)
     queue.everywhere_of = works
@@ -161,14 +160,14 @@ def test_a_running_worker_reads_only_what_it_indexes(memory: Memories, monkeypat
     scans, done, started = Counter[str](), threading.Event(), threading.Event()
     everywhere = SearchOutbox._everywhere
 
-    def counted(self: SearchOutbox, tenant: str, limit: int, prefix: str) -> list[Pointer]:
+    def counted(self: SearchOutbox, limit: int, prefix: str) -> list[Pointer]:
         scans[prefix] += 1
         if prefix:
             started.set()
-        return everywhere(self, tenant, limit, prefix)
+        return everywhere(self, limit, prefix)
 
     def hook(call: str) -> None:
-        if call == "after write" and memory.stores.unindexed.waiting(TENANT) == 0 and written.is_set():
+        if call == "after write" and memory.stores.unindexed.waiting() == 0 and written.is_set():
             done.set()
 
     monkeypatch.setattr(SearchOutbox, "_everywhere", counted)
@@ -194,7 +193,7 @@ def test_a_failure_of_one_time_leaves_nothing_behind(memory: Memories, monkeypat
         if call == "before embed" and not failed.is_set():
             failed.set()
             raise EmbedderFailed("out of reach", retryable=True)
-        if call == "after write" and memory.stores.unindexed.waiting(TENANT) == 0:
+        if call == "after write" and memory.stores.unindexed.waiting() == 0:
             indexed.set()
 
     for number in range(6):

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from hibernaut.ports.embedder import EmbedderFailed
+from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.search.index_poll_worker import IndexPollWorker
 from hibernaut.services.search.index_stream_worker import IndexStreamWorker
 from hibernaut.services.search.indexing import MOST_REFUSALS, Indexing
-from hibernaut.services.search.search_sources import SearchSources
+from hibernaut.wiring.index_feed import indexing_of
 from tests.support.hashing_embedder import HashingEmbedder, OneEmbedder
 from tests.support.memories import FILE, Memories, memories
 from tests.support.world import TENANT
@@ -26,7 +27,7 @@ def test_a_refused_text_costs_no_other_its_vector(of_texts: bool, with_vectors: 
     embedder = HashingEmbedder(refuses=refuses, only="poison" if of_texts else "")
     indexing = _indexing(memory, embedder)
     memory.write("passage", *(f"passage {number} {'poison' if number == 7 else 'water'}" for number in range(30)))
-    assert IndexPollWorker(memory.stores.unindexed, indexing, [TENANT]).drain()
+    assert IndexPollWorker(memory.all_stores.outbox, indexing, [TENANT]).drain()
     assert sum(embedded for _, _, embedded in memory.held()) == with_vectors
     assert len(memory.held()) == 30
     assert embedder.asked <= most_calls
@@ -38,12 +39,12 @@ REFUSED = EmbedderFailed("test: refused with status 401", retryable=False)
 EVER = timedelta(days=1).total_seconds
 
 
-def _indexing(memory: Memories, embedder: HashingEmbedder) -> Indexing:
-    return Indexing(memory.table, memory.stores, memory.index, SearchSources(memory.stores, OneEmbedder(embedder)))
+def _indexing(memory: Memories, embedder: HashingEmbedder) -> PerTenant[Indexing]:
+    return indexing_of(memory.all_stores, memory.index, OneEmbedder(embedder))
 
 
 def _refused(memory: Memories) -> int:
-    return len(memory.stores.unindexed.to_ask_again(TENANT, 100))
+    return len(memory.stores.unindexed.to_ask_again(100))
 
 
 def test_what_an_account_refuses_is_found_by_words_and_embedded_when_it_works(
@@ -55,21 +56,21 @@ def test_what_an_account_refuses_is_found_by_words_and_embedded_when_it_works(
     memory.write("passage", *(f"passage {number}" for number in range(20)))
     memory.write("file", *(f"piece {number}" for number in range(20)))
     memory.reindexing().begin([TENANT], lambda _progress: None)
-    assert IndexPollWorker(memory.stores.unindexed, indexing, [TENANT]).drain()
+    assert IndexPollWorker(memory.all_stores.outbox, indexing, [TENANT]).drain()
     assert {embedded for _, _, embedded in memory.held()} == {False}
-    file = memory.stores.files.taken(TENANT, FILE)
+    file = memory.stores.files.taken(FILE)
     assert file is not None
-    assert (file.file.embedded, memory.stores.files.unindexed(TENANT, file.file)) == (20, False), "nobody waits for the vectors"
-    assert memory.reindexing().end(TENANT)
-    assert memory.stores.unindexed.waiting(TENANT) == 0
+    assert (file.file.embedded, memory.stores.files.unindexed(file.file)) == (20, False), "nobody waits for the vectors"
+    assert memory.reindexing().of(TENANT).end()
+    assert memory.stores.unindexed.waiting() == 0
     said = [record for record in caplog.records if record.message.startswith("embedding refused")]
     assert [getattr(record, "reason", "") for record in said] == ["test: refused with status 401"], "once"
 
     asked, standing = embedder.asked, _refused(memory)
-    indexing.ask_again(TENANT, going=lambda: True)
+    indexing.of(TENANT).ask_again(going=lambda: True)
     assert (embedder.asked, _refused(memory)) == (asked + MOST_REFUSALS, standing)
     embedder.refuses = None
-    indexing.ask_again(TENANT, going=lambda: True)
+    indexing.of(TENANT).ask_again(going=lambda: True)
     assert (_refused(memory), memory.agree()) == (0, True)
     memory.close()
 
@@ -77,7 +78,7 @@ def test_what_an_account_refuses_is_found_by_words_and_embedded_when_it_works(
 def test_the_pump_asks_again_by_itself_when_it_starts(tmp_path: Path) -> None:
     memory = memories(tmp_path)
     memory.write("passage", "refused by an account")
-    assert IndexPollWorker(memory.stores.unindexed, _indexing(memory, HashingEmbedder(refuses=REFUSED)), [TENANT]).drain()
+    assert IndexPollWorker(memory.all_stores.outbox, _indexing(memory, HashingEmbedder(refuses=REFUSED)), [TENANT]).drain()
     done = threading.Event()
     pump = memory.worker(lambda call: done.set() if call == "after put" else None)
     pump.start()
@@ -90,10 +91,10 @@ def test_the_pump_asks_again_by_itself_when_it_starts(tmp_path: Path) -> None:
 def test_the_stream_is_not_held_up_by_what_is_refused_and_the_clock_asks_again(tmp_path: Path) -> None:
     memory = memories(tmp_path)
     embedder = HashingEmbedder(refuses=REFUSED)
-    feeding = IndexStreamWorker(memory.stores.unindexed, _indexing(memory, embedder), memory.clock)
+    feeding = IndexStreamWorker(_indexing(memory, embedder), memory.clock)
     memory.write("passage", "refused by an account")
     for _ in range(2):
-        told = [(pointer.key, {}) for pointer in memory.stores.unindexed.everywhere(TENANT, 10)]
+        told = [(pointer.key, {}) for pointer in memory.stores.unindexed.everywhere(10)]
         assert told
         assert feeding.take(told, time_left=EVER).left == ()
     assert embedder.asked == 1

@@ -14,10 +14,11 @@ from hibernaut.schemas.searches import ArchivalSearch, PassageSearch
 from hibernaut.services.search import search_api
 from hibernaut.services.search.hybrid_search import HybridSearch, SearchResult
 from hibernaut.services.search.search_api import SearchApi, standing
-from hibernaut.services.search.search_sources import NoEmbedders, SearchSources
+from hibernaut.services.search.search_sources import NoEmbedders
 from hibernaut.services.tool_calls.memory_tools import MemoryTools
-from hibernaut.store.stores import Stores
-from tests.support.house import TENANT, House
+from hibernaut.store.stores import TenantStores
+from hibernaut.wiring.run_engine import SearchEngines
+from tests.support.house import House
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.world import World, data_in
 
@@ -32,8 +33,8 @@ class Asleep:
         raise IndexAsleep(f"{space} does not answer {query.kind}")
 
 
-def asleep(stores: Stores) -> HybridSearch:
-    return HybridSearch(stores, Asleep(), SearchSources(stores, NoEmbedders()))  # type: ignore[arg-type]
+def asleep(stores: TenantStores) -> HybridSearch:
+    return SearchEngines(Asleep(), NoEmbedders()).search(stores)  # type: ignore[arg-type]
 
 
 def test_a_search_says_what_it_could_not_do() -> None:
@@ -47,12 +48,12 @@ def test_a_search_says_what_it_could_not_do() -> None:
 
 def test_while_the_index_sleeps_words_find_what_is_new(house: House) -> None:
     agent, sleeping = house.agent(), SearchApi(house.stores, asleep(house.stores))
-    house.services.passages.create_for(TENANT, agent.id, CreatePassage(text="Rex is a dog."))
-    hits, told = sleeping.passages(TENANT, PassageSearch(query="dog"))
+    house.services.passages.create_for(agent.id, CreatePassage(text="Rex is a dog."))
+    hits, told = sleeping.passages(PassageSearch(query="dog"))
     assert ([hit.passage.text for hit in hits], told) == (["Rex is a dog."], "asleep")
-    found = sleeping.of_agent(TENANT, agent.id, ArchivalSearch(query="dog"))
+    found = sleeping.of_agent(agent.id, ArchivalSearch(query="dog"))
     assert ([hit.content for hit in found.results], found.search) == (["Rex is a dog."], "asleep")
-    assert sleeping.of_agent(TENANT, agent.id, ArchivalSearch(query=" ")).search is None
+    assert sleeping.of_agent(agent.id, ArchivalSearch(query=" ")).search is None
 
 
 def test_an_agent_is_told_that_its_index_sleeps(tmp_path: Path) -> None:
@@ -70,12 +71,12 @@ def test_an_agent_is_told_that_its_index_sleeps(tmp_path: Path) -> None:
 def test_where_too_many_archives_are_looked_at_the_newest_may_be_missing(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     agents = [house.agent() for _ in range(3)]
     for agent in agents:
-        house.services.passages.create_for(TENANT, agent.id, CreatePassage(text="fact"))
-    hits, told = house.services.searches.passages(TENANT, PassageSearch())
+        house.services.passages.create_for(agent.id, CreatePassage(text="fact"))
+    hits, told = house.services.searches.passages(PassageSearch())
     assert (len(hits), told) == (3, None)
     monkeypatch.setattr(search_api, "MOST_PLACES", 2)
-    hits, told = house.services.searches.passages(TENANT, PassageSearch())
+    hits, told = house.services.searches.passages(PassageSearch())
     assert (len(hits), told) == (2, "incomplete")
     monkeypatch.setattr(search_api, "MOST_READ", 1)
-    hits, told = house.services.searches.passages(TENANT, PassageSearch(agent_id=agents[0].id, tags=["none"]))
+    hits, told = house.services.searches.passages(PassageSearch(agent_id=agents[0].id, tags=["none"]))
     assert (hits, told) == ([], "incomplete")

@@ -11,11 +11,11 @@ import pytest
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.schemas.passage import Archive, Passage
-from hibernaut.services.search.hybrid_search import HybridSearch, SearchScope
+from hibernaut.services.search.hybrid_search import SearchScope
 from hibernaut.services.search.index_poll_worker import IndexPollWorker
-from hibernaut.services.search.indexing import Indexing
-from hibernaut.services.search.search_sources import SearchSources
-from hibernaut.store.stores import stores_over
+from hibernaut.store.stores import Stores
+from hibernaut.wiring.index_feed import indexing_of
+from hibernaut.wiring.run_engine import SearchEngines
 from tests.support.clocks import ManualClock
 from tests.support.hashing_embedder import OneEmbedder
 from tests.support.memories import Hooked
@@ -28,24 +28,26 @@ def test_a_search_of_many_archives_reads_their_records_at_once(tmp_path: Path, a
     clock = ManualClock()
     table = SqliteTable(tmp_path / "table.db", now=lambda: clock.now().timestamp())
     hooked = Hooked(table, lambda call: calls.update([call]))
-    stores = stores_over(hooked, MemoryBlobs(), clock, indexed=True)  # type: ignore[arg-type]
+    all_stores = Stores(hooked, MemoryBlobs(), clock, indexed=True)  # type: ignore[arg-type]
+    stores = all_stores.of(TENANT)
     index, embedders = SqliteMemoryIndex(tmp_path / "index.db"), OneEmbedder()
-    sources = SearchSources(stores, embedders)
     places = [f"archive-00000000-0000-4000-8000-{number:012d}" for number in range(archives)]
     for number, place in enumerate(places):
         made = Archive(id=place, name=place, embedding_config=embedders.default(), created_at=clock.now())
-        stores.writer.write(*stores.passages.make(TENANT, made))
+        stores.writer.write(*stores.passages.make(made))
         passage = Passage(
             id=f"passage-00000000-0000-4000-8000-{number:012d}",
             text=f"the harbour of Bergen, seen from window {number}",
             archive_id=place,
             created_at=clock.now() + timedelta(seconds=number),
         )
-        stores.writer.write(*stores.passages.add(TENANT, place, [passage]))
-    IndexPollWorker(stores.unindexed, Indexing(hooked, stores, index, sources), [TENANT]).drain()  # type: ignore[arg-type]
+        stores.writer.write(*stores.passages.add(place, [passage]))
+    IndexPollWorker(all_stores.outbox, indexing_of(all_stores, index, embedders), [TENANT]).drain()
     calls.clear()
-    found = HybridSearch(stores, index, sources).passages(
-        TENANT, SearchScope("passage", tuple(places)), "harbour of Bergen", limit=5
+    found = (
+        SearchEngines(index, embedders)
+        .search(stores)
+        .passages(SearchScope("passage", tuple(places)), "harbour of Bergen", limit=5)
     )
     assert len(found.hits) == 5
     assert calls["before get"] <= 2, "is an index being built, before and after"

@@ -29,7 +29,7 @@ from tests.support.clocks import ManualClock
 from tests.support.scripted_model import Streamed, calls, in_pieces, in_turn, nothing, says
 from tests.support.settled import check_settled
 from tests.support.tokens import deltas, streamed
-from tests.support.world import TENANT, World, data_in
+from tests.support.world import World, data_in
 
 RING = calls(("ring", {"x": "twice"}))
 OWN, OTHER = "test/scripted", "test/other"
@@ -59,10 +59,10 @@ def opened(
 
 
 def changed(world: World, agent_id: str, **fields: object) -> None:
-    before, token = world.stores.agents.get(TENANT, agent_id), world.ids.token()
+    before, token = world.stores.agents.get(agent_id), world.ids.token()
     assert before is not None
     after = before.model_copy(update=fields | {"version": before.version + 1})
-    world.stores.writer.write(*world.stores.agents.change(TENANT, before, after, token), token=token)
+    world.stores.writer.write(*world.stores.agents.change(before, after, token), token=token)
 
 
 def asked(world: World) -> list[str | None]:
@@ -94,7 +94,7 @@ def test_a_provider_is_waited_for_as_long_as_it_asks_and_not_beyond_the_workers_
     world.models.script = in_turn(*[ModelRateLimit("slower", retry_after=40.0)] * 9)
     run_id = world.begin(agent_id, "again")
     before = len(world.models.requests)
-    world.chain.turns.advance(TENANT, run_id, time_left=lambda: 30.0)
+    world.chain.turns.advance(run_id, time_left=lambda: 30.0)
     assert len(world.models.requests) == before + 1
     assert error_of(world, run_id).code == "llm_rate_limit"
 
@@ -106,7 +106,7 @@ def test_a_cancel_ends_the_wait_for_the_next_try(tmp_path: Path) -> None:
         def sleep(self, seconds: float) -> None:
             super().sleep(seconds)
             if self.passed == 1.0:
-                World(data, holder="host:2").chain.endings.end(TENANT, run_id, StopReason.CANCELLED)
+                World(data, holder="host:2").chain.endings.end(run_id, StopReason.CANCELLED)
 
     data = data_in(tmp_path, in_turn(ModelRateLimit("slower", retry_after=40.0), says("too late")))
     data.clock = Cancelling()
@@ -148,7 +148,7 @@ def test_the_record_of_a_step_names_the_model_that_answered_and_the_next_step_as
     world, agent_id = opened(tmp_path, script)
     run_id = world.send(agent_id, "hello")
     assert asked(world) == [OWN, OWN, OWN, OTHER, OWN]
-    steps = world.stores.steps.of_run(TENANT, run_id)
+    steps = world.stores.steps.of_run(run_id)
     assert [(step.model, step.model_handle) for step in steps] == [("other", OTHER), ("scripted", OWN)]
     assert [row.model for row in world.log(agent_id) if row.role == "assistant"] == ["other", "scripted"]
 
@@ -170,11 +170,11 @@ def test_a_journaled_reply_of_the_fallback_stays_its_own(ends: str, tmp_path: Pa
     world.runner.at = nothing
     world.models.script = in_turn(says("done"))
     if ends == "cancelled":
-        world.chain.endings.end(TENANT, run_id, StopReason.CANCELLED)
+        world.chain.endings.end(run_id, StopReason.CANCELLED)
     last = world.reborn()
     last.sweep()
     assert world.log(agent_id)[2].model == "other"
-    assert world.stores.steps.of_run(TENANT, run_id)[0].model_handle == OTHER
+    assert world.stores.steps.of_run(run_id)[0].model_handle == OTHER
     check_settled(last, agent_id)
 
 
@@ -198,7 +198,7 @@ def test_where_both_fail_the_run_tells_what_the_agents_own_model_said(tmp_path: 
     assert asked(world) == [OWN, OTHER, OTHER, OTHER]
     assert error_of(world, run_id).code == "llm_insufficient_credits"
     assert world.run(run_id).run.stop_reason is StopReason.INSUFFICIENT_CREDITS
-    assert world.stores.steps.of_run(TENANT, run_id)[0].model_handle == OWN
+    assert world.stores.steps.of_run(run_id)[0].model_handle == OWN
 
 
 def test_a_fallback_that_breaks_midway_ends_the_run_with_its_own_error(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_fallback_that_breaks_midway_ends_the_run_with_its_own_error(tmp_path:
     world, agent_id = opened(tmp_path, by_model(ModelCredits("no money"), broken))
     run_id = world.send(agent_id, "hello")
     assert error_of(world, run_id).code == "llm_connection"
-    assert world.stores.steps.of_run(TENANT, run_id)[0].model_handle == OTHER
+    assert world.stores.steps.of_run(run_id)[0].model_handle == OTHER
 
 
 @pytest.mark.parametrize("fallback", [None, OWN])

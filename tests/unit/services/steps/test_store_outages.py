@@ -13,7 +13,7 @@ from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.runs.sending import SendRequest
 from tests.support.scripted_model import Streamed, in_pieces, in_turn, says
 from tests.support.tables import PassesOn
-from tests.support.world import TENANT, World, data_in
+from tests.support.world import World, data_in
 
 
 class ThrottledEvents(PassesOn):
@@ -38,10 +38,10 @@ def test_a_run_whose_tokens_cannot_be_written_stays_open_and_ends_when_they_can(
     world = World(data_in(tmp_path, in_turn(Streamed(in_pieces(reply), reply))), wrap=wrap)  # type: ignore[arg-type]
     agent_id = world.make_agent()
     asked = LettaStreamingRequest(messages=[MessageCreate(role="user", content="hello")], stream_tokens=True)
-    run_id = world.sending.accept(TENANT, SendRequest(agent_id, asked, "send_message", "digest")).run_id
+    run_id = world.sending.accept(SendRequest(agent_id, asked, "send_message", "digest")).run_id
     tables[0].throttled = True
     with pytest.raises(StoreUnavailable):
-        world.chain.turns.advance(TENANT, run_id)
+        world.chain.turns.advance(run_id)
     assert world.run(run_id).run.status is RunStatus.RUNNING
     tables[0].throttled = False
     assert world.advance(run_id) == "finished"

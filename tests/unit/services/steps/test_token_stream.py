@@ -20,7 +20,7 @@ from tests.support.scripted_model import Script, Streamed, calls, in_pieces, in_
 from tests.support.settled import check_settled
 from tests.support.tables import CountingTable, LosesResponses
 from tests.support.tokens import PATIENCE, Notices, begun, deltas, events, streamed
-from tests.support.world import TENANT, World, data_in
+from tests.support.world import World, data_in
 
 RING = calls(("ring", {"x": "twice"}), text="Let me ring.")
 SPEECH = "A rather long answer, in several pieces."
@@ -130,7 +130,7 @@ def test_deltas_go_on_behind_what_somebody_else_has_written(tmp_path: Path) -> N
     def before(number: int) -> None:
         if number == 1:
             stray = UsageEvent(usage=LettaUsageStatistics())
-            world.stores.writer.write(world.stores.runs.put_events(TENANT, run_id, 1, [stray], world.clock.now()))
+            world.stores.writer.write(world.stores.runs.put_events(run_id, 1, [stray], world.clock.now()))
 
     world, agent_id = opened(tmp_path, lambda *_: Streamed(in_pieces(says(SPEECH)), says(SPEECH), before))
     run_id = begun(world, agent_id)
@@ -183,7 +183,7 @@ def test_a_cancel_stops_a_worker_whose_model_hangs_and_nothing_is_told_after_the
     pieces: int, tokens: bool, tmp_path: Path
 ) -> None:
     def held() -> None:
-        world.chain.endings.end(TENANT, run_id, StopReason.CANCELLED)
+        world.chain.endings.end(run_id, StopReason.CANCELLED)
         assert world.models.broken_off.wait(PATIENCE), "the model is hung up on while it hangs"
 
     world, agent_id = opened(tmp_path, hangs_after(pieces, held))
@@ -199,7 +199,7 @@ def test_a_cancel_stops_a_worker_whose_model_hangs_and_nothing_is_told_after_the
 
 def test_a_worker_looks_by_itself_whether_its_run_was_ended_by_another_process(tmp_path: Path) -> None:
     def held() -> None:
-        World(data, holder="host:2").chain.endings.end(TENANT, run_id, StopReason.CANCELLED)
+        World(data, holder="host:2").chain.endings.end(run_id, StopReason.CANCELLED)
         assert data.models.broken_off.wait(PATIENCE)
 
     data = data_in(tmp_path, hangs_after(2, held))
@@ -236,13 +236,13 @@ def ended_at(folder: Path, at: int) -> bool:
     agent_id = plain.make_agent()
     run_id = begun(plain, agent_id)
     stray = UsageEvent(usage=LettaUsageStatistics())
-    plain.stores.writer.write(plain.stores.runs.put_events(TENANT, run_id, 1, [stray], plain.clock.now()))
+    plain.stores.writer.write(plain.stores.runs.put_events(run_id, 1, [stray], plain.clock.now()))
     seen: list[str] = []
 
     def ends(_number: int, kind: str) -> None:
         seen.append(kind)
         if len(seen) == at:
-            plain.chain.endings.end(TENANT, run_id, StopReason.CANCELLED)
+            plain.chain.endings.end(run_id, StopReason.CANCELLED)
 
     World(data, wrap=lambda table: CountingTable(table, ends)).advance(run_id)
     assert isinstance(events(plain, run_id)[-1], DoneEvent)

@@ -15,7 +15,7 @@ from hibernaut.services.host import TraceMode
 from hibernaut.store.steps import StepStore
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.tables import CountingTable
-from tests.support.world import TENANT, World, data_in
+from tests.support.world import World, data_in
 
 INSERT = ("memory_insert", {"label": "human", "new_string": "planted-argument"})
 
@@ -36,7 +36,7 @@ def talked(folder: Path, mode: TraceMode) -> tuple[World, str, int]:
 
 def traces(world: World, run_id: str) -> list[str]:
     steps: StepStore = world.stores.steps
-    found = [world.stores.traces.get(TENANT, run_id, step.id) for step in steps.of_run(TENANT, run_id)]
+    found = [world.stores.traces.get(run_id, step.id) for step in steps.of_run(run_id)]
     return [trace.model_dump_json() for trace in found if trace is not None]
 
 
@@ -84,8 +84,8 @@ def failed(folder: Path, error: ModelError, mode: TraceMode = "on") -> tuple[Wor
 
 def test_a_failed_call_leaves_what_was_sent_and_the_providers_error(tmp_path: Path) -> None:
     world, run_id = failed(tmp_path, refused())
-    (step,) = world.stores.steps.of_run(TENANT, run_id)
-    trace = world.stores.traces.get(TENANT, run_id, step.id)
+    (step,) = world.stores.steps.of_run(run_id)
+    trace = world.stores.traces.get(run_id, step.id)
     assert trace is not None
     assert (step.status, trace.step_id, trace.run_id) == ("failed", step.id, run_id)
     assert trace.request_json == {"model": "m", "input": "planted-question"}
@@ -95,8 +95,8 @@ def test_a_failed_call_leaves_what_was_sent_and_the_providers_error(tmp_path: Pa
 
 def test_a_call_without_an_answer_leaves_what_was_sent_too(tmp_path: Path) -> None:
     world, run_id = failed(tmp_path, ModelTimeout("no answer in time"))
-    (step,) = world.stores.steps.of_run(TENANT, run_id)
-    trace = world.stores.traces.get(TENANT, run_id, step.id)
+    (step,) = world.stores.steps.of_run(run_id)
+    trace = world.stores.traces.get(run_id, step.id)
     assert trace is not None
     assert "planted-question" in str(trace.request_json)
     assert trace.response_json == {"error": {"type": "llm_timeout", "message": "no answer in time"}}
@@ -116,7 +116,7 @@ def test_of_a_failed_call_redaction_leaves_the_form_and_off_leaves_nothing(tmp_p
 def test_a_body_that_no_trace_can_hold_leaves_the_runs_error_as_it_is(tmp_path: Path, mode: TraceMode, body: Json) -> None:
     world, run_id = failed(tmp_path, refused({"body": body}), mode)
     assert traces(world, run_id) == []
-    run = world.stores.runs.get(TENANT, run_id)
+    run = world.stores.runs.get(run_id)
     assert run is not None
     assert run.run.error is not None
     assert run.run.error.code == "llm_bad_request"

@@ -15,16 +15,14 @@ from tests.protocol.staged import RING, Died, meanwhile, opened, returns, settle
 from tests.support.scripted_model import in_turn, nothing, says
 from tests.support.settled import check_settled
 from tests.support.tables import PassesOn
-from tests.support.world import TENANT, World
+from tests.support.world import World
 
 
 def detach(world: World, agent_id: str) -> None:
-    agent = world.stores.agents.get(TENANT, agent_id)
+    agent = world.stores.agents.get(agent_id)
     assert agent is not None
     token = world.ids.token()
-    world.stores.writer.write(
-        *world.stores.agents.change(TENANT, agent, agent.model_copy(update={"tool_ids": []}), token), token=token
-    )
+    world.stores.writer.write(*world.stores.agents.change(agent, agent.model_copy(update={"tool_ids": []}), token), token=token)
 
 
 def begun(folder: Path, dies: str) -> tuple[World, str]:
@@ -71,7 +69,7 @@ def test_a_call_that_had_a_result_and_whose_tool_is_gone_keeps_it(tmp_path: Path
 
 
 def has_result(world: World, run_id: str) -> bool:
-    claim = world.stores.runs.claim(TENANT, world.run(run_id), "call-0-ring")
+    claim = world.stores.runs.claim(world.run(run_id), "call-0-ring")
     return claim is not None and claim.result is not None
 
 
@@ -89,13 +87,13 @@ def test_a_call_that_is_begun_while_its_run_is_cancelled_may_have_happened_thoug
                 self.claimed = True
                 deadline = plain.clock.now() + timedelta(seconds=60)
                 claim = Claim(call_id="call-0-ring", name="ring", holder="host:1", deadline=deadline)
-                made = plain.stores.transactions.claim(TENANT, plain.run(run_id), claim, "claim", plain.clock.now())
+                made = plain.stores.transactions.claim(plain.run(run_id), claim, "claim", plain.clock.now())
                 plain.stores.writer.write(*made, token="claim")
             super().write(*changes)
 
     def cancels() -> None:
         detach(plain, agent_id)
-        World(plain.data, alone=False, wrap=Overtaken).chain.endings.end(TENANT, run_id, StopReason.CANCELLED)
+        World(plain.data, alone=False, wrap=Overtaken).chain.endings.end(run_id, StopReason.CANCELLED)
 
     meanwhile(plain, cancels, lambda: plain.run(run_id).journal != "").advance(run_id)
     (told,) = returns(plain, agent_id)

@@ -22,7 +22,7 @@ from hibernaut.services.files.files import Upload
 from hibernaut.services.files.ingestion import Ingestion
 from hibernaut.services.search.search_sources import NoEmbedders
 from hibernaut.services.tool_calls import file_tools
-from hibernaut.wiring.api_services import services_over
+from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.support.hashing_embedder import OneEmbedder
@@ -36,20 +36,22 @@ class Desk:
 
     def __init__(self, house: Embedded, embedders: Embedders | None = None) -> None:
         house.ingest.close()
-        self.services: Services = services_over(house.stores, house.host, house.models, house.chain)
-        self._ingestion = Ingestion(house.stores, house.host, embedders or NoEmbedders(), indexed=embedders is not None)
+        self.services: Services = services_of(house.stores, house.host, house.models, house.engines).of(TENANT)
+        self._ingestion = Ingestion(
+            house.stores.of(TENANT), house.host, embedders or NoEmbedders(), indexed=embedders is not None
+        )
         config = embedders.default() if embedders else None
-        self.folder = self.services.folders.create(TENANT, CreateFolder(name="f", embedding_config=config))
+        self.folder = self.services.folders.create(CreateFolder(name="f", embedding_config=config))
         asked = CreateAgentRequest(folder_ids=[self.folder.id], per_file_view_window_char_limit=500)
-        self.agent = self.services.agents.creation.create(TENANT, asked)
+        self.agent = self.services.agents.creation.create(asked)
 
     def add(self, name: str, text: str) -> None:
         upload = Upload(io.BytesIO(text.encode()), name, "text/plain")
-        self._ingestion.process(TENANT, self.services.files.upload(TENANT, self.folder.id, upload, "error").file.id)
+        self._ingestion.process(self.services.files.upload(self.folder.id, upload, "error").file.id)
 
     def call(self, name: str, **args: object) -> str:
         arguments: JsonObject = args
-        result = self.services.tools.runs.run_attached(TENANT, self.agent.id, name, arguments)
+        result = self.services.tools.runs.run_attached(self.agent.id, name, arguments)
         return str(result.func_return if result.status == "success" else result.stderr)
 
 
@@ -157,7 +159,7 @@ def test_a_window_far_into_a_file_shows_the_right_lines(desk: Desk, monkeypatch:
 )
 def test_what_cannot_be_used_says_what_was_expected(desk: Desk, name: str, args: JsonObject) -> None:
     desk.add("a.txt", "owl")
-    result = desk.services.tools.runs.run_attached(TENANT, desk.agent.id, name, args)
+    result = desk.services.tools.runs.run_attached(desk.agent.id, name, args)
     assert result.status == "error"
     assert "`" in str(result.stderr)
 

@@ -11,7 +11,7 @@ import pytest
 from hibernaut.domain.tools.builtin_tools import builtin_id
 from hibernaut.schemas.agent import StoredAgent
 from hibernaut.schemas.passage import CreatePassage
-from tests.support.house import TENANT, House
+from tests.support.house import House
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.world import World, data_in
 
@@ -24,7 +24,7 @@ def agent(house: House) -> StoredAgent:
 
 
 def called(house: House, agent: StoredAgent, name: str, **args: object) -> tuple[str, Any]:
-    result = house.services.tools.runs.run_attached(TENANT, agent.id, name, args)
+    result = house.services.tools.runs.run_attached(agent.id, name, args)
     return result.status, result.func_return if result.status == "success" else "".join(result.stderr or [])
 
 
@@ -53,7 +53,7 @@ def test_what_cannot_be_used_is_told_to_the_model(
 
 def test_an_archival_search_answers_in_the_shape_of_v1(house: House, agent: StoredAgent) -> None:
     given = CreatePassage.model_validate({"text": "Rex is a dog.", "tags": ["pets"], "created_at": "2026-03-01T12:00:00Z"})
-    (passage,) = house.services.passages.create_for(TENANT, agent.id, given)
+    (passage,) = house.services.passages.create_for(agent.id, given)
     status, found = called(house, agent, "archival_memory_search", query="dog")
     (hit,) = ast.literal_eval(found)
     relevance = hit.pop("relevance")
@@ -81,7 +81,7 @@ def test_a_search_finds_what_the_same_step_puts_away(tmp_path: Path) -> None:
     (returns,) = [row.tool_returns for row in world.log(agent_id) if row.role == "tool"]
     assert "Rex is a dog." in (returns[1].func_response or "")
     assert "Rex is a dog." not in (returns[2].func_response or "")
-    assert world.stores.archives.counted(TENANT, agent_id).tags == ("pets",)
+    assert world.stores.archives.counted(agent_id).tags == ("pets",)
 
 
 def test_recall_without_a_query_is_the_newest_and_never_its_own_calls(tmp_path: Path) -> None:

@@ -14,11 +14,10 @@ from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.tool import ToolCreate
 from hibernaut.services.tool_calls.tool_execution import MEMORY_REFUSED
 from tests.protocol.staged import RING, Died, meanwhile, returns
-from tests.support.house import TENANT as HOME
 from tests.support.house import House
 from tests.support.scripted_model import in_turn, says
 from tests.support.settled import check_settled
-from tests.support.world import TENANT, World, data_in
+from tests.support.world import World, data_in
 
 BLOCKS = {"human": "Ann", "locked": "Fixed", "small": "12345678"}
 REFUSED = [
@@ -49,7 +48,7 @@ def opened(folder: Path, values: Mapping[str, str]) -> tuple[World, str]:
         for label, value in BLOCKS.items()
     ]
     token = world.ids.token()
-    changes = [change for block in blocks for change in world.stores.blocks.create(TENANT, block, token)]
+    changes = [change for block in blocks for change in world.stores.blocks.create(block, token)]
     world.stores.writer.write(*changes, token=token)
     world.runner.does = lambda _: ToolOutcome(status="success", value="rung", blocks=dict(values))
     return world, world.make_agent(blocks=blocks, tools=("ring",))
@@ -89,13 +88,13 @@ def test_a_run_that_is_ended_keeps_nothing_of_it_either(tmp_path: Path, values: 
         raise Died
 
     def has_result() -> bool:
-        claim = world.stores.runs.claim(TENANT, world.run(run_id), "call-0-ring") if world.runner.effects else None
+        claim = world.stores.runs.claim(world.run(run_id), "call-0-ring") if world.runner.effects else None
         return claim is not None and claim.result is not None
 
     run_id = world.accept(agent_id, "hello").run_id
     with suppress(Died):
         meanwhile(world, dies, has_result).advance(run_id)
-    world.chain.endings.end(TENANT, run_id, StopReason.CANCELLED)
+    world.chain.endings.end(run_id, StopReason.CANCELLED)
     assert why in returns(world, agent_id)[-1]
     assert memory(world, agent_id) == BLOCKS
     check_settled(world, agent_id)
@@ -103,12 +102,12 @@ def test_a_run_that_is_ended_keeps_nothing_of_it_either(tmp_path: Path, values: 
 
 @pytest.mark.parametrize(("values", "why"), REFUSED)
 def test_a_tool_that_the_api_runs_is_refused_the_same(house: House, values: Mapping[str, str], why: str) -> None:
-    house.services.tools.save(HOME, ToolCreate(source_code=REWRITE))
+    house.services.tools.save(ToolCreate(source_code=REWRITE))
     blocks = [{"label": label, "value": value} for label, value in BLOCKS.items()]
     blocks[1] |= {"read_only": True}
     blocks[2] |= {"limit": 6}
     agent = house.agent(tools=["rewrite"], memory_blocks=blocks)
-    result = house.services.tools.runs.run_attached(HOME, agent.id, "rewrite", {"values": dict(values)})
+    result = house.services.tools.runs.run_attached(agent.id, "rewrite", {"values": dict(values)})
     assert (result.status, result.func_return) == ("error", None)
     assert why in "".join(result.stderr or [])
-    assert {label: house.services.agents.block(HOME, agent.id, label).value for label in BLOCKS} == BLOCKS
+    assert {label: house.services.agents.block(agent.id, label).value for label in BLOCKS} == BLOCKS

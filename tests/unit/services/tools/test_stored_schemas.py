@@ -11,7 +11,7 @@ from hibernaut.schemas.base import Json
 from hibernaut.schemas.stop import StopReason
 from tests.protocol.staged import RING, returns
 from tests.support.scripted_model import in_turn, says
-from tests.support.world import TENANT, World, data_in
+from tests.support.world import World, data_in
 
 
 @pytest.mark.parametrize(
@@ -26,9 +26,9 @@ from tests.support.world import TENANT, World, data_in
 def test_an_unsound_schema_of_an_older_record_is_offered_without_parameters(tmp_path: Path, parameters: Json) -> None:
     world = World(data_in(tmp_path, in_turn(RING, says("done"))))
     agent_id = world.make_agent(tools=("ring",))
-    tool = next(iter(world.stores.tools.by_name(TENANT, ["ring"]).values()))
+    tool = next(iter(world.stores.tools.by_name(["ring"]).values()))
     older, token = tool.model_copy(update={"json_schema": {"name": "ring", "parameters": parameters}}), world.ids.token()
-    world.stores.writer.write(*world.stores.tools.change(TENANT, tool, older, token), token=token)
+    world.stores.writer.write(*world.stores.tools.change(tool, older, token), token=token)
     run_id = world.send(agent_id, "hello")
     assert world.run(run_id).run.stop_reason is StopReason.END_TURN
     asked: ModelRequest = world.models.requests[0]

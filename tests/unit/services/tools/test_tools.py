@@ -9,7 +9,7 @@ from hibernaut.domain.wire.listing import Page
 from hibernaut.schemas.errors import InvalidArgument, InvalidToolSource, NameTaken, NotFound, Unprocessable
 from hibernaut.schemas.tool import StoredTool, ToolCreate, ToolUpdate
 from hibernaut.services.tools.tools import ToolFilter
-from tests.support.house import TENANT, House
+from tests.support.house import House
 
 
 def source(name: str = "roll", extra: str = "") -> str:
@@ -17,7 +17,7 @@ def source(name: str = "roll", extra: str = "") -> str:
 
 
 def save(house: House, **fields: object) -> StoredTool:
-    return house.services.tools.save(TENANT, ToolCreate.model_validate({"source_code": source(), **fields}))
+    return house.services.tools.save(ToolCreate.model_validate({"source_code": source(), **fields}))
 
 
 def test_a_tool_is_saved_under_its_functions_name_and_saved_again_as_the_same(house: House) -> None:
@@ -27,7 +27,7 @@ def test_a_tool_is_saved_under_its_functions_name_and_saved_again_as_the_same(ho
     assert (second.id, second.tags, second.return_char_limit) == (first.id, ["dice"], 10)
     assert second.description == "Roll a die. Twice."
     assert first.metadata_ != second.metadata_
-    assert house.stores.tools.get(TENANT, first.id) == second.model_copy(update={"version": 2})
+    assert house.stores.tools.get(first.id) == second.model_copy(update={"version": 2})
 
 
 def test_a_save_that_was_overtaken_by_one_of_the_same_name_changes_that_tool(contested: House) -> None:
@@ -35,9 +35,7 @@ def test_a_save_that_was_overtaken_by_one_of_the_same_name_changes_that_tool(con
     contested.table.by = lambda: others.append(save(contested, tags=["first"]))
     tool = save(contested, return_char_limit=2)
     assert (tool.id, tool.tags, tool.return_char_limit) == (others[0].id, ["first"], 2)
-    assert contested.services.tools.list(TENANT, ToolFilter(tool_types=["custom"]), Page()) == [
-        tool.model_copy(update={"version": 2})
-    ]
+    assert contested.services.tools.list(ToolFilter(tool_types=["custom"]), Page()) == [tool.model_copy(update={"version": 2})]
 
 
 def test_a_given_schema_is_kept_as_it_is_and_one_of_arguments_is_used(house: House) -> None:
@@ -77,32 +75,32 @@ def test_every_filter_admits_what_it_names(house: House) -> None:
         (ToolFilter(exclude_tool_types=["custom"]), builtins),
         (ToolFilter(return_only_letta_tools=True), builtins),
     ):
-        assert {one.name for one in tools.list(TENANT, wanted, Page())} == found, wanted
-        assert tools.count(TENANT, wanted) == len(found)
-    assert tools.list(TENANT, ToolFilter(), Page(limit=1, descending=True))[0].name == "roll"
+        assert {one.name for one in tools.list(wanted, Page())} == found, wanted
+        assert tools.count(wanted) == len(found)
+    assert tools.list(ToolFilter(), Page(limit=1, descending=True))[0].name == "roll"
     with pytest.raises(InvalidArgument, match="letta_core"):
-        tools.list(TENANT, ToolFilter(tool_types=["odd"]), Page())
+        tools.list(ToolFilter(tool_types=["odd"]), Page())
 
 
 def test_a_tool_is_renamed_by_schema_and_source_together(house: House) -> None:
     tool, tools = save(house), house.services.tools
     save(house, source_code=source("taken"))
     renamed = {**(tool.json_schema or {}), "name": "throw"}
-    after = tools.update(TENANT, tool.id, ToolUpdate(source_code=source("throw"), json_schema=renamed))
+    after = tools.update(tool.id, ToolUpdate(source_code=source("throw"), json_schema=renamed))
     assert after.name == "throw"
-    assert set(house.stores.tools.by_name(TENANT, ["roll", "throw"])) == {"throw"}
+    assert set(house.stores.tools.by_name(["roll", "throw"])) == {"throw"}
     with pytest.raises(InvalidArgument, match="does not match"):
-        tools.update(TENANT, tool.id, ToolUpdate(source_code=source("other")))
+        tools.update(tool.id, ToolUpdate(source_code=source("other")))
     with pytest.raises(NameTaken):
-        tools.update(TENANT, tool.id, ToolUpdate(json_schema={**renamed, "name": "taken"}))
+        tools.update(tool.id, ToolUpdate(json_schema={**renamed, "name": "taken"}))
     with pytest.raises(InvalidArgument, match="not both"):
-        tools.update(TENANT, tool.id, ToolUpdate(json_schema=renamed, args_json_schema={}))
-    assert tools.retrieve(TENANT, tool.id).name == "throw"
+        tools.update(tool.id, ToolUpdate(json_schema=renamed, args_json_schema={}))
+    assert tools.retrieve(tool.id).name == "throw"
 
 
 def test_an_update_of_the_source_alone_leaves_the_schema(house: House) -> None:
     tool = save(house)
-    after = house.services.tools.update(TENANT, tool.id, ToolUpdate(source_code=source(extra=" New."), tags=["x"]))
+    after = house.services.tools.update(tool.id, ToolUpdate(source_code=source(extra=" New."), tags=["x"]))
     assert (after.json_schema, after.tags, after.description) == (tool.json_schema, ["x"], tool.description)
     assert after.source_code != tool.source_code
 
@@ -110,24 +108,24 @@ def test_an_update_of_the_source_alone_leaves_the_schema(house: House) -> None:
 def test_a_deleted_tool_leaves_every_agent_and_frees_its_name(house: House) -> None:
     tool = save(house)
     agent = house.agent(tool_ids=[tool.id])
-    house.services.tools.delete(TENANT, tool.id)
+    house.services.tools.delete(tool.id)
     assert tool.id not in house.stored(agent.id).tool_ids
     with pytest.raises(NotFound, match=f"Tool with id {tool.id} not found."):
-        house.services.tools.delete(TENANT, tool.id)
+        house.services.tools.delete(tool.id)
     assert save(house).id != tool.id
 
 
 def test_of_a_built_in_tool_only_its_settings_change(house: House) -> None:
     tools, tool_id = house.services.tools, builtin_id("memory_insert")
-    after = tools.update(TENANT, tool_id, ToolUpdate(return_char_limit=9, default_requires_approval=True))
-    assert (after.return_char_limit, tools.retrieve(TENANT, tool_id).return_char_limit) == (9, 9)
-    again = tools.update(TENANT, tool_id, ToolUpdate(tags=["x"]))
+    after = tools.update(tool_id, ToolUpdate(return_char_limit=9, default_requires_approval=True))
+    assert (after.return_char_limit, tools.retrieve(tool_id).return_char_limit) == (9, 9)
+    again = tools.update(tool_id, ToolUpdate(tags=["x"]))
     assert (again.return_char_limit, again.tags) == (9, ["x"])
-    assert tools.retrieve("other", tool_id).return_char_limit == 50_000
+    assert house.all_services.of("other").tools.retrieve(tool_id).return_char_limit == 50_000
     assert [rule.type for rule in house.agent().tool_rules or []] == ["requires_approval"]
     for change in (ToolUpdate(source_code="def f(): ..."), ToolUpdate(json_schema={"name": "other"})):
         with pytest.raises(InvalidArgument, match="built-in"):
-            tools.update(TENANT, tool_id, change)
+            tools.update(tool_id, change)
     with pytest.raises(InvalidArgument, match="built-in"):
-        tools.delete(TENANT, tool_id)
-    assert {tool.name for tool in tools.builtin(TENANT)} == set(builtin_tools())
+        tools.delete(tool_id)
+    assert {tool.name for tool in tools.builtin()} == set(builtin_tools())

@@ -18,7 +18,7 @@ from hibernaut.services.runs.sending import SendRequest
 from tests.support.clocks import ManualClock
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.settled import check_settled, check_valid
-from tests.support.world import TENANT, World, data_in
+from tests.support.world import World, data_in
 
 ASK = calls(("ring", {"x": "once"}))
 MIXED = calls(("memory_insert", {"label": "human", "new_string": "tea"}), ("ring", {"x": "once"}), text="May I?")
@@ -204,7 +204,7 @@ def test_the_answer_must_be_the_first_message_of_its_request(tmp_path: Path) -> 
     world, agent_id, _ = asked(tmp_path)
     messages = [{"role": "user", "content": "first"}, {"type": "approval", "approvals": [yes()]}]
     with pytest.raises(InvalidArgument, match="must be the first message"):
-        world.sending.accept(TENANT, SendRequest(agent_id, LettaRequest.model_validate({"messages": messages}), "send", "d"))
+        world.sending.accept(SendRequest(agent_id, LettaRequest.model_validate({"messages": messages}), "send", "d"))
 
 
 # a plain message meanwhile
@@ -217,7 +217,7 @@ def test_a_plain_message_is_refused_while_an_approval_waits(tmp_path: Path) -> N
         with pytest.raises(ApprovalPending) as refused:
             world.accept(agent_id, "hello?", when_busy=mode)
         assert refused.value.request_id == request
-    assert len(list(world.stores.runs.walk(TENANT, [agent_id]))) == 1
+    assert len(list(world.stores.runs.walk([agent_id]))) == 1
 
 
 def test_a_message_that_asks_to_wait_waits_behind_the_answer(tmp_path: Path) -> None:
@@ -304,12 +304,12 @@ def passes(world: World, seconds: float) -> None:
 def test_an_approval_that_nobody_answers_is_denied_by_its_deadline_in_a_run_of_its_own(tmp_path: Path) -> None:
     world, agent_id, asking = asked(tmp_path, approval_deadline=600)
     passes(world, 500)
-    assert world.chain.sweep.run().started == 0
+    assert world.engines.sweep.run().started == 0
     passes(world, 200)
-    assert world.chain.sweep.run().started == 1
+    assert world.engines.sweep.run().started == 1
     world.workflow.drive()
     assert "Nobody answered in time" in returned(world, agent_id)[RING]
-    denied_by = world.stores.approvals.get(TENANT, asking)
+    denied_by = world.stores.approvals.get(asking)
     assert denied_by is not None
     run = world.run(denied_by.record.consumed_by or "").run
     assert (run.background, run.metadata, run.stop_reason) == (True, {"run_type": "approval_deadline"}, StopReason.END_TURN)
@@ -318,15 +318,15 @@ def test_an_approval_that_nobody_answers_is_denied_by_its_deadline_in_a_run_of_i
 
 def test_without_a_deadline_an_approval_waits_for_ever(tmp_path: Path) -> None:
     world, agent_id, run_id = asked(tmp_path, approval_deadline=None)
-    assert world.chain.turns.advance(TENANT, run_id).next == "finished"
+    assert world.chain.turns.advance(run_id).next == "finished"
     passes(world, 3600 * 24 * 365)
-    assert world.chain.sweep.run().started == 0
+    assert world.engines.sweep.run().started == 0
     assert world.head(agent_id).pending == run_id
 
 
 def test_the_agents_own_deadline_counts_where_the_request_gives_none(tmp_path: Path) -> None:
     world, _agent_id, run_id = asked(tmp_path)
-    record = world.stores.approvals.get(TENANT, run_id)
+    record = world.stores.approvals.get(run_id)
     assert record is not None
     assert record.record.deadline is not None
     assert record.record.deadline - record.record.asked_at == timedelta(days=7)
@@ -345,7 +345,7 @@ def test_a_deadline_in_the_past_is_refused(deadline: int | str, tmp_path: Path) 
 def test_cancelling_the_run_that_asked_withdraws_its_request_and_hands_on(tmp_path: Path) -> None:
     world, agent_id, run_id = asked(tmp_path)
     waiting = world.accept(agent_id, "me later", when_busy="queue")
-    world.chain.endings.end(TENANT, run_id, StopReason.CANCELLED)
+    world.chain.endings.end(run_id, StopReason.CANCELLED)
     world.workflow.drive()
     assert "cancelled" in returned(world, agent_id)[RING]
     assert world.run(waiting.run_id).run.stop_reason == StopReason.END_TURN
@@ -356,14 +356,14 @@ def test_cancelling_the_run_that_asked_withdraws_its_request_and_hands_on(tmp_pa
 
 def test_closing_the_run_that_asked_leaves_its_request_open(tmp_path: Path) -> None:
     world, agent_id, run_id = asked(tmp_path)
-    world.chain.endings.end(TENANT, run_id, StopReason.ERROR)
+    world.chain.endings.end(run_id, StopReason.ERROR)
     assert world.head(agent_id).pending == run_id
 
 
 def test_a_run_that_is_cancelled_before_it_resolved_its_calls_leaves_a_return_for_each(tmp_path: Path) -> None:
     world, agent_id, _ = asked(tmp_path, MIXED)
     run_id = world.answer(agent_id, yes("call-1-ring"), texts=["and this"]).run_id
-    world.chain.endings.end(TENANT, run_id, StopReason.CANCELLED)
+    world.chain.endings.end(run_id, StopReason.CANCELLED)
     world.workflow.drive()
     assert world.runner.effects == []
     assert [row.role for row in world.log(agent_id)][-2:] == ["tool", "user"]
@@ -374,10 +374,10 @@ def test_a_run_that_is_cancelled_before_it_resolved_its_calls_leaves_a_return_fo
 
 def test_an_agent_that_clears_its_buffer_still_sees_what_it_asked(tmp_path: Path) -> None:
     world, agent_id = opened(tmp_path, says("first"), ASK)
-    agent = world.stores.agents.get(TENANT, agent_id)
+    agent = world.stores.agents.get(agent_id)
     assert agent is not None
     cleared = agent.model_copy(update={"message_buffer_autoclear": True, "version": agent.version + 1})
-    world.stores.writer.write(*world.stores.agents.change(TENANT, agent, cleared, "t"), token="t")
+    world.stores.writer.write(*world.stores.agents.change(agent, cleared, "t"), token="t")
     world.send(agent_id, "forgotten")
     world.send(agent_id, "hello")
     world.answer(agent_id, yes())

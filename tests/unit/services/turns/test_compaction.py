@@ -28,7 +28,6 @@ from hibernaut.services.turns.compaction import LONGEST
 from tests.support.scripted_model import ScriptedModels, calls, says, serialized
 from tests.support.settled import check_settled, check_valid
 from tests.support.talk import LONG, WINDOW, Answer, Talk, raises, summary, unmeasured
-from tests.support.world import TENANT
 
 
 @pytest.fixture
@@ -53,7 +52,7 @@ def test_a_summary_takes_the_place_of_the_oldest_messages_and_the_run_goes_on(ta
     assert len(said) == 2 * len(talk.steps), "the log keeps everything"
     assert f"{len(log) - len(window)} previous messages" in window[0].text(), "the system message was compiled anew"
     assert talk.steps[-1].messages[0].role == "summary"
-    events = [event for _, event in talk.world.stores.runs.events(TENANT, run_id, 0, talk.world.clock.now())]
+    events = [event for _, event in talk.world.stores.runs.events(run_id, 0, talk.world.clock.now())]
     assert isinstance(events[0], CompactionEvent)
     assert events[0].summary_id == window[1].id
     assert events[0].data["trigger"] == "context_window_limit"
@@ -277,7 +276,7 @@ def test_a_window_that_a_caller_set_is_compacted_too(autoclear: bool, talk: Talk
     pins = Window(pinned=[rows[0].id, rows[3].id, rows[4].id, rows[5].id, rows[6].id], cut=head.last_message)
     stores = talk.world.stores
     after = head.model_copy(update={"window": pins, "version": head.version + 1})
-    stores.writer.write(stores.conversations.change_head(TENANT, head, after, "t"), token="t")
+    stores.writer.write(stores.conversations.change_head(head, after, "t"), token="t")
     talk.set(message_buffer_autoclear=autoclear)
     numbers = iter(range(1, 100))
     talk.reply = lambda _: unmeasured(calls(("ring", {"x": LONG})) if next(numbers) % 12 else says("done"))

@@ -13,7 +13,7 @@ from hibernaut.schemas.model_settings import CompactionSettings
 from tests.support.scripted_model import says
 from tests.support.settled import check_settled, check_valid
 from tests.support.talk import LONG, Talk, raises, summary
-from tests.support.world import TENANT, World, data_in
+from tests.support.world import World, data_in
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def talk(tmp_path: Path) -> Talk:
 
 def compacted(talk: Talk, **settings: object) -> tuple[str, int, int]:
     given = CompactionSettings(**settings) if settings else None  # type: ignore[arg-type]
-    done = talk.world.chain.compactions.on_request(TENANT, talk.agent, given)
+    done = talk.world.chain.compactions.on_request(talk.agent, given)
     return done.summary, done.num_messages_before, done.num_messages_after
 
 
@@ -104,4 +104,4 @@ def test_a_conversation_that_is_not_there_is_not_found(tmp_path: Path) -> None:
     world = World(data_in(tmp_path, lambda *_: says("hi")))
     for head_id in ("agent-00000000-0000-4000-8000-000000000000", "conv-00000000-0000-4000-8000-000000000000"):
         with pytest.raises(NotFound, match=head_id):
-            world.chain.compactions.on_request(TENANT, head_id)
+            world.chain.compactions.on_request(head_id)

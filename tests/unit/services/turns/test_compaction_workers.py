@@ -13,7 +13,6 @@ from hibernaut.services.turns.compaction import LONGEST
 from tests.support.scripted_model import says
 from tests.support.settled import check_settled
 from tests.support.talk import LONG, Talk, is_summary
-from tests.support.world import TENANT
 
 
 @pytest.fixture
@@ -50,9 +49,9 @@ def test_of_two_workers_at_one_compaction_only_one_commits(talk: Talk) -> None:
         if len(talk.summaries) == 1:
             (owner,) = {talk.head().owner}
             assert owner is not None
-            assert second.chain.compactions.compact(TENANT, owner).next == "busy"
+            assert second.chain.compactions.compact(owner).next == "busy"
             talk.world.clock.sleep(2 * LONGEST)
-            answers.append(second.chain.compactions.compact(TENANT, owner).next)
+            answers.append(second.chain.compactions.compact(owner).next)
         return says("Oslo")
 
     talk.answer = answer
@@ -66,7 +65,7 @@ def test_of_two_workers_at_one_compaction_only_one_commits(talk: Talk) -> None:
 
 def test_a_run_that_is_cancelled_while_its_window_is_compacted_leaves_no_summary(talk: Talk) -> None:
     def answer(_: ModelRequest) -> ModelReply:
-        talk.world.chain.endings.end(TENANT, talk.head().owner or "", StopReason.CANCELLED)
+        talk.world.chain.endings.end(talk.head().owner or "", StopReason.CANCELLED)
         return says("Oslo")
 
     talk.answer = answer
@@ -82,11 +81,11 @@ def test_a_run_that_is_cancelled_while_its_window_is_compacted_leaves_no_summary
 def test_a_doubled_start_finds_nothing_to_do(talk: Talk) -> None:
     run_id = talk.world.begin(talk.agent, "hello")
     before = talk.world.run(run_id)
-    assert talk.world.chain.compactions.compact(TENANT, run_id) == ("advance", 0, 0)
+    assert talk.world.chain.compactions.compact(run_id) == ("advance", 0, 0)
     assert talk.world.run(run_id) == before
     talk.world.workflow.drive()
-    assert talk.world.chain.compactions.compact(TENANT, run_id).next == "finished"
+    assert talk.world.chain.compactions.compact(run_id).next == "finished"
     waiting = [talk.world.begin(talk.agent, "one"), talk.world.begin(talk.agent, "two")][1]
-    assert talk.world.chain.compactions.compact(TENANT, waiting).next == "waiting"
+    assert talk.world.chain.compactions.compact(waiting).next == "waiting"
     with pytest.raises(HibernautError):
-        talk.world.chain.compactions.compact(TENANT, run_id.replace("run-0", "run-1"))
+        talk.world.chain.compactions.compact(run_id.replace("run-0", "run-1"))

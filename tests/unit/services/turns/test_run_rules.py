@@ -18,7 +18,7 @@ from tests.support.held import Worker
 from tests.support.scripted_model import Script, calls, in_turn, nothing, says
 from tests.support.settled import check_settled
 from tests.support.tables import CountingTable, LosesResponses, RevealsSlowly
-from tests.support.world import TENANT, World, data_in
+from tests.support.world import World, data_in
 
 INSERT = calls(("memory_insert", {"label": "human", "new_string": "Oslo"}))
 RING = calls(("ring", {"x": "twice"}))
@@ -34,7 +34,7 @@ def takes_over(world: World) -> World:
     """Another process that finds every lease and claim past its time."""
     world.clock.sleep(1000)
     other = World(world.data, holder="host:2", alone=False)
-    other.chain.sweep.run()
+    other.engines.sweep.run()
     return other
 
 
@@ -45,7 +45,7 @@ def test_only_the_newest_attempt_journals_and_commits(zombies: ModelReply, tmp_p
     def script(request: ModelRequest, number: int) -> ModelReply:
         if number == 1:
             world.clock.sleep(1000)
-            newest.start(lambda: newest.world.chain.turns.advance(TENANT, run_id))
+            newest.start(lambda: newest.world.chain.turns.advance(run_id))
             return zombies
         return RING if number == 2 else says("done")
 
@@ -69,7 +69,7 @@ def test_while_a_worker_may_be_at_the_step_no_other_takes_it(tmp_path: Path) -> 
         if number == 1:
             answers.append(World(world.data, holder="host:2", alone=False).advance(run_id))
             answers.append(world.advance(run_id))
-            world.chain.sweep.run(everything=True)
+            world.engines.sweep.run(everything=True)
         return says("done")
 
     world, agent_id = opened(tmp_path, script)
@@ -134,7 +134,7 @@ def test_while_another_may_be_at_a_call_the_step_waits_for_the_claims_deadline(t
     other = World(world.data, holder="host:2", alone=False)
     assert other.advance(run_id) == "busy", "the claim's deadline is not over"
     world.clock.sleep(200)
-    other.chain.sweep.run()
+    other.engines.sweep.run()
     other.workflow.drive()
     assert len(world.runner.effects) == 1
     check_settled(other, agent_id)
@@ -144,7 +144,7 @@ def test_no_call_is_begun_once_the_run_was_cancelled(tmp_path: Path) -> None:
     def cancelled(number: int, kind: str) -> None:
         state = plain.run(run_ids[0]) if run_ids else None
         if kind == "before write" and state is not None and state.journal and not state.ended:
-            plain.chain.endings.end(TENANT, run_ids[0], StopReason.CANCELLED)
+            plain.chain.endings.end(run_ids[0], StopReason.CANCELLED)
 
     plain, agent_id = opened(tmp_path, in_turn(RING, says("done")))
     run_ids: list[str] = []
@@ -166,7 +166,7 @@ def test_an_end_does_not_deny_a_call_that_was_begun_after_it_had_looked(held_bef
     ender = Worker(plain.data, "host:2", lambda place: place == "before write", 1)
     plain.runner.at = worker.point
     worker.start(lambda: worker.world.advance(run_id))
-    ender.start(lambda: ender.world.chain.endings.end(TENANT, run_id, StopReason.CANCELLED))
+    ender.start(lambda: ender.world.chain.endings.end(run_id, StopReason.CANCELLED))
     worker.on()
     assert len(plain.runner.effects) == 1
     ender.end()
@@ -228,9 +228,9 @@ def shared(folder: Path, script: Script) -> tuple[World, str, str]:
     """Two agents with one block between them."""
     world = World(data_in(folder, script))
     first = world.make_agent(blocks={"human": "Ann likes tea"}, tools=("memory_insert", "memory_replace"))
-    agent = world.stores.agents.get(TENANT, first)
+    agent = world.stores.agents.get(first)
     assert agent is not None
-    block = world.stores.blocks.get(TENANT, agent.block_ids[0])
+    block = world.stores.blocks.get(agent.block_ids[0])
     assert block is not None
     return world, first, world.make_agent(blocks=[block], tools=("memory_insert", "memory_replace"))
 
@@ -303,9 +303,9 @@ def test_no_torn_picture_of_a_transaction_is_ever_worked_on(order: Callable[[lis
 
     def look() -> None:
         fresh = World(plain.data, wrap=lambda _: slow[0])
-        head = fresh.stores.conversations.head(TENANT, agent_id)
+        head = fresh.stores.conversations.head(agent_id)
         assert head is not None
-        loaded = fresh.stores.conversations._picture(TENANT, head)
+        loaded = fresh.stores.conversations._picture(head)
         if loaded is not None:
             pictures.append(tuple(row.role for row in loaded.messages))
             shown = loaded.head.compiled
@@ -335,9 +335,9 @@ def test_a_system_message_that_is_not_yet_rewritten_is_not_taken_for_the_heads(t
 
     def look() -> None:
         conversations = World(plain.data, wrap=lambda _: slow[0]).stores.conversations
-        head = conversations.head(TENANT, agent_id)
+        head = conversations.head(agent_id)
         assert head is not None
-        loaded = conversations._picture(TENANT, head)
+        loaded = conversations._picture(head)
         if loaded is not None:
             seen.append(("Oslo" in loaded.messages[0].text()) == (len(head.newest) == 2))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from hibernaut.ports.table import Change, Item, Key
 from hibernaut.schemas.send import LettaRequest
 from hibernaut.services.runs.sending import SendRequest
-from tests.support.house import TENANT, house_in
+from tests.support.house import house_in
 from tests.support.tables import PassesOn
 
 MOST_OPERATIONS = 12
@@ -52,9 +52,9 @@ def test_a_plain_message_stays_within_its_budget_of_table_operations(tmp_path: P
 
         def send(text: str) -> None:
             body = LettaRequest.model_validate({"input": text})
-            run = house.services.sending.accept(TENANT, SendRequest(agent.id, body, "send_message", digest=text)).run_id
-            house.services.sending.start(TENANT, run, inline=True)
-            found = house.services.following.response(TENANT, run)
+            run = house.services.sending.accept(SendRequest(agent.id, body, "send_message", digest=text)).run_id
+            house.services.sending.start(run, inline=True)
+            found = house.services.following.response(run)
             assert found is not None
             assert found.messages
 

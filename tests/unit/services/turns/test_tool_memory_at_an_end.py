@@ -15,7 +15,7 @@ from hibernaut.services.turns.run_termination import RunTermination
 from tests.protocol.staged import RING, Died, answers, meanwhile, opened, returns
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.settled import check_settled
-from tests.support.world import TENANT, World, data_in
+from tests.support.world import World, data_in
 
 OSLO = {"human": "Lives in Oslo"}
 
@@ -31,7 +31,7 @@ def recorded(folder: Path, blocks: Mapping[str, str] = OSLO, *, held: bool = Fal
         raise Died
 
     def has_result() -> bool:
-        claim = plain.stores.runs.claim(TENANT, plain.run(run_id), "call-0-ring") if plain.runner.effects else None
+        claim = plain.stores.runs.claim(plain.run(run_id), "call-0-ring") if plain.runner.effects else None
         return claim is not None and claim.result is not None
 
     plain.runner.does = rings
@@ -47,16 +47,16 @@ def recorded(folder: Path, blocks: Mapping[str, str] = OSLO, *, held: bool = Fal
 
 
 def memory(world: World, agent_id: str) -> dict[str | None, str]:
-    agent = world.stores.agents.get(TENANT, agent_id)
+    agent = world.stores.agents.get(agent_id)
     assert agent is not None
-    return {block.label: block.value for block in world.stores.blocks.get_many(TENANT, agent.block_ids).values()}
+    return {block.label: block.value for block in world.stores.blocks.get_many(agent.block_ids).values()}
 
 
 @pytest.mark.parametrize("held", [False, True])
 @pytest.mark.parametrize("reason", [StopReason.CANCELLED, StopReason.ERROR])
 def test_memory_holds_what_the_return_says(tmp_path: Path, reason: StopReason, held: bool) -> None:
     world, agent_id, run_id = recorded(tmp_path, held=held)
-    world.chain.endings.end(TENANT, run_id, reason)
+    world.chain.endings.end(run_id, reason)
     assert world.run(run_id).run.stop_reason is reason
     assert "rung" in returns(world, agent_id)[-1]
     assert memory(world, agent_id) == OSLO
@@ -67,14 +67,14 @@ def test_an_end_that_is_overtaken_by_an_edit_of_the_block_is_decided_anew(tmp_pa
     plain, agent_id, run_id = recorded(tmp_path)
 
     def edited() -> None:
-        agent = plain.stores.agents.get(TENANT, agent_id)
+        agent = plain.stores.agents.get(agent_id)
         assert agent is not None
-        (block,) = plain.stores.blocks.get_many(TENANT, agent.block_ids).values()
+        (block,) = plain.stores.blocks.get_many(agent.block_ids).values()
         changed = block.model_copy(update={"value": "Ann, by hand", "description": "Who it is"})
-        plain.stores.writer.write(*plain.stores.blocks.change(TENANT, block, changed, "t"), token="t")
+        plain.stores.writer.write(*plain.stores.blocks.change(block, changed, "t"), token="t")
 
     world = meanwhile(plain, edited, lambda: True)
-    world.chain.endings.end(TENANT, run_id, StopReason.CANCELLED)
+    world.chain.endings.end(run_id, StopReason.CANCELLED)
     assert world.run(run_id).run.stop_reason is StopReason.CANCELLED
     assert memory(world, agent_id) == OSLO
     check_settled(world, agent_id)
@@ -97,7 +97,7 @@ def test_a_step_that_is_too_large_says_that_the_tools_changes_were_not_kept(tmp_
 def test_an_end_is_not_kept_up_by_more_changes_than_it_has_room_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{RunTermination.__module__}.MOST_EDITS", 0)
     world, agent_id, run_id = recorded(tmp_path)
-    world.chain.endings.end(TENANT, run_id, StopReason.CANCELLED)
+    world.chain.endings.end(run_id, StopReason.CANCELLED)
     assert "too much to be kept" in returns(world, agent_id)[-1]
     assert '"status": "Failed"' in returns(world, agent_id)[-1]
     assert memory(world, agent_id) == {"human": "Ann"}

@@ -1,0 +1,117 @@
+"""The table and the blobs as one tenant's repositories see them: whatever names a place of another tenant is refused, not passed over.
+
+Every partition of the table but two belongs to one tenant and begins with its name (`store.keys`). The partition COLLECTION and the index
+DUE serve all tenants; only the parts of `Stores` that belong to no tenant read them, by the engine itself. An item of a tenant may stand
+in the index DUE, since only its attributes name that place.
+
+A refusal is an error of the program: no request can bring it about. It costs a comparison of a prefix for each key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hibernaut.ports.blobs import Blobs
+from hibernaut.ports.table import Change, Index, Item, Key, Put, Table, Update
+from hibernaut.store import keys
+from hibernaut.store.tenants import checked
+
+
+class ForeignTenant(AssertionError):
+    """The repositories of one tenant named a place that is not the tenant's. Nothing was read or written."""
+
+    def __init__(self, tenant: str, place: str) -> None:
+        super().__init__(f"The stores of the tenant {tenant!r} may not name the place {place!r}.")
+
+
+class TenantTable:
+    """The part of a table that belongs to one tenant. Thread-safe if the table is."""
+
+    def __init__(self, table: Table, tenant: str) -> None:
+        """Raises: InvalidArgument where no tenant may be called so."""
+        self.tenant = checked(tenant)
+        self._table = table
+        self._prefix = f"{tenant}#"
+
+    def get(self, key: Key) -> Item | None:
+        """As `Table.get`. Raises: ForeignTenant."""
+        self._own(key.pk)
+        return self._table.get(key)
+
+    def get_many(self, wanted: Sequence[Key]) -> dict[Key, Item]:
+        """As `Table.get_many`. Raises: ForeignTenant."""
+        for key in wanted:
+            self._own(key.pk)
+        return self._table.get_many(wanted)
+
+    def query(
+        self,
+        pk: str,
+        *,
+        index: Index | None = None,
+        after: str | None = None,
+        before: str | None = None,
+        prefix: str = "",
+        limit: int | None = None,
+        descending: bool = False,
+        names: Sequence[str] = (),
+    ) -> list[Item]:
+        """As `Table.query`. Raises: ForeignTenant."""
+        self._own(pk)
+        return self._table.query(
+            pk, index=index, after=after, before=before, prefix=prefix, limit=limit, descending=descending, names=names
+        )
+
+    def count(self, pk: str, *, prefix: str = "", having: str = "pk") -> int:
+        """As `Table.count`. Raises: ForeignTenant."""
+        self._own(pk)
+        return self._table.count(pk, prefix=prefix, having=having)
+
+    def write(self, *changes: Change) -> None:
+        """As `Table.write`. Raises: ForeignTenant."""
+        for change in changes:
+            self._own(change.key.pk)
+            if isinstance(change, Put):
+                self._listed(change.item)
+            elif isinstance(change, Update):
+                self._listed(change.set)
+        self._table.write(*changes)
+
+    def _listed(self, attributes: Item) -> None:
+        """An item stands in its own tenant's lists."""
+        place = attributes.get("list_pk")
+        if place is not None:
+            self._own(str(place))
+
+    def _own(self, pk: str) -> None:
+        if not pk.startswith(self._prefix):
+            raise ForeignTenant(self.tenant, pk)
+
+
+class TenantBlobs:
+    """The blobs of one tenant. Thread-safe if the blobs are."""
+
+    def __init__(self, blobs: Blobs, tenant: str) -> None:
+        """Raises: InvalidArgument where no tenant may be called so."""
+        self._tenant = checked(tenant)
+        self._blobs = blobs
+        self._prefixes = keys.blob_prefixes(tenant)
+
+    def put(self, key: str, data: bytes, *, durable: bool = True) -> None:
+        """As `Blobs.put`. Raises: ForeignTenant, OSError."""
+        self._own(key)
+        self._blobs.put(key, data, durable=durable)
+
+    def get(self, key: str) -> bytes:
+        """As `Blobs.get`. Raises: ForeignTenant, KeyError, OSError."""
+        self._own(key)
+        return self._blobs.get(key)
+
+    def delete(self, key: str) -> None:
+        """As `Blobs.delete`. Raises: ForeignTenant, OSError."""
+        self._own(key)
+        self._blobs.delete(key)
+
+    def _own(self, key: str) -> None:
+        if not key.startswith(self._prefixes):
+            raise ForeignTenant(self._tenant, key)

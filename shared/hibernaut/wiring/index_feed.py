@@ -1,0 +1,21 @@
+"""What feeds the index of memory, put together from its parts: the same for every profile. Imports no engine."""
+
+from __future__ import annotations
+
+from hibernaut.ports.embedder import Embedders
+from hibernaut.ports.memory_index import MemoryIndex
+from hibernaut.services.per_tenant import PerTenant
+from hibernaut.services.search.indexing import EmbedderRefusals, Indexing
+from hibernaut.services.search.search_sources import SearchSources
+from hibernaut.store.stores import Stores
+
+
+def indexing_of(stores: Stores, index: MemoryIndex, embedders: Embedders) -> PerTenant[Indexing]:
+    """What writes a tenant's records to the index. All tenants share what is known of embedders that refuse."""
+    refusals = EmbedderRefusals()
+
+    def made(tenant: str) -> Indexing:
+        own = stores.of(tenant)
+        return Indexing(own, index, SearchSources(own, embedders), refusals)
+
+    return PerTenant(made)
