@@ -6,6 +6,11 @@ from typing import Any
 
 import pytest
 
+from hibernaut.adapters.model.anthropic.anthropic import AnthropicModel
+from hibernaut.adapters.model.context_windows import ContextWindows
+from hibernaut.adapters.model.google.gemini import GeminiModel
+from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
+from hibernaut.adapters.model.openai.responses import ResponsesModel
 from hibernaut.ports.model import Delta
 from hibernaut.schemas.errors import (
     ContextWindowExceeded,
@@ -228,3 +233,28 @@ def test_a_list_that_cannot_be_had_is_empty(spoken: Spoken, answer: dict[str, An
     spoken.server.listing_says = answer
     assert spoken.model.models() == []
     assert spoken.model.embedding_models() == []
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_an_address_that_answers_with_a_web_page_is_told_from_a_provider(spoken: Spoken, streams: bool) -> None:
+    spoken.server.says(status=200, body=b"<!doctype html><title>Welcome</title>", headers={"content-type": "text/html"})
+    with pytest.raises(InvalidModelResponse, match=r"answers with a web page instead of JSON; check the base URL"):
+        spoken.model.complete(hello(spoken), (lambda _: None) if streams else None)
+
+
+def test_a_provider_that_falls_silent_between_tokens_is_a_time_out_that_names_it(spoken: Spoken) -> None:
+    spoken.server.says(content="Half of what was meant to be said here", holds=4)
+    with pytest.raises(ModelTimeout, match=rf"^{spoken.kind}"):
+        spoken.model.complete(hello(spoken, timeout=0.3), lambda _: None)
+
+
+@pytest.mark.parametrize("make", [OpenAIModel, ResponsesModel, AnthropicModel, GeminiModel])
+@pytest.mark.parametrize("key", ["sk-planted\n", "sk-planted\r\nx-evil: 1", "sk-plänted"])
+def test_a_key_that_no_header_can_hold_is_named_and_not_sent(make: Any, key: str) -> None:
+    with ScriptedOpenAI() as server:
+        model = make(api_key=key, base_url=server.url, windows=ContextWindows())
+        with pytest.raises(ModelAuthentication, match="the API key contains a line break or another character") as raised:
+            model.complete(Spoken("openai", model, server).request(Rows().user("hi")))
+        assert "sk-" not in raised.value.detail
+        assert server.requests == []
+        assert model.models() == []

@@ -193,6 +193,21 @@ def test_any_body_is_an_error_of_ours(body: Any) -> None:
     assert isinstance(refused(400, body), ModelBadRequest)
 
 
+@pytest.mark.parametrize(
+    ("provider", "status", "advice"),
+    [
+        ("groq", 401, "check GROQ_API_KEY"),
+        ("anthropic", 401, "check ANTHROPIC_API_KEY"),
+        ("openrouter", 402, "add credit to the account"),
+        ("deepseek", 404, "GET /v1/models/ lists the models that exist"),
+    ],
+)
+def test_an_error_names_the_provider_and_what_to_do(provider: str, status: int, advice: str) -> None:
+    error = model_error(read_refusal(provider, status, {"error": {"message": "No."}}, {}))
+    assert error.detail.startswith(f"{provider}: ")
+    assert advice in error.detail
+
+
 def test_a_refused_key_names_the_provider_and_repeats_no_key() -> None:
     error = refused(401, {"error": {"message": "Incorrect API key provided: sk-planted-secret."}})
     assert type(error) is ModelAuthentication

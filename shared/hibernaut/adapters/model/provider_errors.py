@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
+from hibernaut.adapters.model.dialects import DIALECTS
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import (
     ContextWindowExceeded,
@@ -123,11 +124,25 @@ def _upstream(error: JsonObject) -> str:
 
 def model_error(refusal: Refusal) -> ModelError:
     """The error, with the provider's message as far as it may be shown: shortened, and without keys."""
-    kind, said = _kind(refusal), _shown(refusal.message)
-    why = "the API key was refused" if kind is ModelAuthentication else said or "no reason given"
-    error = kind(f"{refusal.provider}: {why} (status {refusal.status})", retry_after=refusal.retry_after)
+    kind, said = _kind(refusal), _shown(refusal.message) or "no reason given"
+    # What a provider says of a key may repeat it.
+    why = "the API key was refused" if kind is ModelAuthentication else said
+    advice = _advice(kind, refusal.provider)
+    error = kind(f"{refusal.provider}: {why} (status {refusal.status}){advice}", retry_after=refusal.retry_after)
     error.exchange = Exchange(sent={}, received={"status": refusal.status, "body": refusal.body})
     return error
+
+
+def _advice(kind: type[ModelError], provider: str) -> str:
+    """What a user can do about an error of this kind."""
+    if kind is ModelAuthentication:
+        own = next((dialect.key for dialect in DIALECTS if dialect.name == provider), f"{provider.upper()}_API_KEY")
+        return f"; check {own}"
+    if kind is ModelCredits:
+        return "; add credit to the account at this provider, or choose a model of another one"
+    if kind is ModelNotFound:
+        return "; GET /v1/models/ lists the models that exist; if it lists none, check the provider's address"
+    return ""
 
 
 def refuses_streams(error: ModelBadRequest) -> bool:
