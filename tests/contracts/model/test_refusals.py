@@ -135,6 +135,11 @@ TPM = (
         (429, "This request would exceed your organization's rate limit of 30,000 input tokens per minute.", ModelRateLimit),
         (402, "Insufficient Balance", ModelCredits),  # api-docs.deepseek.com/quick_start/error_codes
         (500, "Internal error", ModelOverloaded),
+        # ai.google.dev/gemini-api/docs/rate-limits: the same words for a minute's limit and for an empty account
+        (429, "You exceeded your current quota, please check your plan. Please retry in 7.5s.", ModelRateLimit),
+        (429, "Your prepayment credits are depleted.", ModelCredits),
+        (400, "API key not valid. Please pass a valid API key.", ModelAuthentication),
+        (400, "Incorrect API key provided: xa***. You can obtain an API key from the console.", ModelAuthentication),
     ],
 )
 def test_what_is_not_too_long_is_not_taken_for_it(status: int, text: str, kind: type[ModelError]) -> None:
@@ -191,6 +196,13 @@ def test_an_error_inside_a_200_is_read_by_its_code(code: Any, kind: type[ModelEr
 )
 def test_any_body_is_an_error_of_ours(body: Any) -> None:
     assert isinstance(refused(400, body), ModelBadRequest)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("Please retry in 7.5s.", 7.5), ("Rate limit reached. Please try again in 1s.", 1.0), ("Later.", None)]
+)
+def test_a_time_to_wait_is_read_from_the_text_where_no_header_tells_it(text: str, seconds: float | None) -> None:
+    assert refused(429, {"error": {"message": text}}).retry_after == seconds
 
 
 @pytest.mark.parametrize(

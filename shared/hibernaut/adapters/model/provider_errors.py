@@ -38,8 +38,13 @@ _TOO_LONG = re.compile(
 """How providers say that a prompt is too long. `tests/contracts/model/test_refusals.py` has the texts with their sources."""
 _PER_MINUTE = re.compile(r"tokens per (?:minute|min|day)\b|\b(?:TPM|TPD|ITPM)\b|rate[ _]limit", re.IGNORECASE)
 _NO_CREDIT = re.compile(
-    r"insufficient[ _](?:quota|credits?|balance|funds)|credit balance|exceeded your current quota|out of credits", re.IGNORECASE
+    r"insufficient[ _](?:quota|credits?|balance|funds)|credit balance|exceeded your current quota|out of credits|credits are depleted",
+    re.IGNORECASE,
 )
+_AGAIN_IN = re.compile(r"(?:retry|try again) in (\d+(?:\.\d+)?) ?s\b", re.IGNORECASE)
+"""What tells a limit of the rate from an empty account, which Gemini names by the same words."""
+_BAD_KEY = re.compile(r"(?:invalid|incorrect) api key|api key not valid", re.IGNORECASE)
+"""How Gemini and xAI refuse a key with the status 400."""
 _NO_STREAMS = re.compile(r"\bstream(?:s|ed|ing|_options)?\b", re.IGNORECASE)
 _STATUS_OF_KIND = {
     "authentication_error": 401,
@@ -83,7 +88,10 @@ def read_refusal(provider: str, status: int, body: Json, headers: Mapping[str, s
         message = _upstream(error) or _words(error.get("message") or error.get("detail"))
     else:
         message, kind, code = error if isinstance(error, str) else "", "", ""
-    return Refusal(provider, status, message, kind, code, retry_after(headers), _without_keys(body))
+    after = retry_after(headers)
+    if after is None and (again := _AGAIN_IN.search(message)):
+        after = float(again[1])
+    return Refusal(provider, status, message, kind, code, after, _without_keys(body))
 
 
 def _error(body: Json) -> Json:
@@ -153,8 +161,10 @@ def refuses_streams(error: ModelBadRequest) -> bool:
 def _kind(refusal: Refusal) -> type[ModelError]:
     status = _status(refusal)
     words = f"{refusal.code} {refusal.message}"
-    if status == 402 or (400 <= status < 500 and (_NO_CREDIT.search(words))):
+    if status == 402 or (400 <= status < 500 and _NO_CREDIT.search(words) and not _AGAIN_IN.search(words)):
         return ModelCredits
+    if status == 400 and _BAD_KEY.search(words):
+        return ModelAuthentication
     if status == 413 and _PER_MINUTE.search(words):
         return ModelRateLimit  # Groq refuses so what a minute's tokens do not suffice for
     if status == 413 or (status in (400, 422) and _TOO_LONG.search(words)):

@@ -27,7 +27,6 @@ KNOWN_FAILURES: dict[str, dict[str, int]] = {
         "warm_after_an_edit": 13,
     },
     "gemini": {
-        "rate_limit": 9,
         "warm_after_an_edit": 13,
     },
     "deepseek": {
@@ -40,7 +39,6 @@ KNOWN_FAILURES: dict[str, dict[str, int]] = {
         "warm_after_an_edit": 13,
     },
     "gemini-openai": {
-        "rate_limit": 9,
         "warm_after_an_edit": 13,
     },
     "groq": {
