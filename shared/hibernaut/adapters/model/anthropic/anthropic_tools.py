@@ -17,20 +17,8 @@ MOST_STRICT = 20
 """Strict tools of a request."""
 MOST_UNIONS = 16
 """Parameters with several types, over all strict tools. Of optional parameters, which are counted too, `closed` leaves none."""
-_REFUSED = frozenset(
-    {
-        "minimum",
-        "maximum",
-        "exclusiveMinimum",
-        "exclusiveMaximum",
-        "multipleOf",
-        "minLength",
-        "maxLength",
-        "maxItems",
-        "uniqueItems",
-    }
-)
-"""Keywords that the grammar does not have; `minItems` it has for 0 and 1."""
+_REFUSED = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "maxItems"})
+"""Keywords of closed schemas that the grammar does not have; `minItems` it has for 0 and 1."""
 
 
 def definitions(tools: Sequence[ToolSpec], *, strict: bool) -> list[JsonObject]:
