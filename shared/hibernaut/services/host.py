@@ -1,4 +1,4 @@
-"""What a use case needs to know of where it runs: time, ids, who it is, and how runs are driven and followed there."""
+"""The process environment of a use case: clock, ids, the process's identity, and the ports that drive and follow runs."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ from hibernaut.ports.web import NO_WEB, Web
 from hibernaut.ports.workflow import Workflow
 
 TraceMode = Literal["off", "redacted", "on"]
-"""Nothing; the form of the bodies with each text's length in its place; the bodies, without the configured secrets."""
+"""What a trace stores: nothing; the bodies with each text replaced by its length; or the bodies without the configured secrets.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """`holder` names this process on leases and claims. `alone`: no other process can hold one, so that of another holder is dead.
+    """The process that use cases run in, and its ports.
 
-    `gather` is for how many seconds the pieces of a reply are gathered into one write; `look` after how many a worker that waits for its
-    model looks whether the run is still its own. `traces`: what is kept of the exchanges with models' providers.
+    `holder` names this process on leases and claims. `alone`: no other process can hold a lease, so a lease of another holder is
+    dead. `gather`: seconds for which the chunks of a reply are buffered into one write. `look`: seconds between the checks of a
+    worker that waits for its model and must notice that it has lost the run. `traces`: what is stored of the exchanges with
+    model providers.
     """
 
     clock: Clock

@@ -1,4 +1,4 @@
-"""What is built for one tenant at a time, from the tenant's own stores: use cases, run engines, feeders of the index."""
+"""A bounded cache of the objects that a process builds per tenant: use cases, run engines, index feeders."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ from functools import lru_cache
 from typing import Generic, TypeVar
 
 KEPT = 256
-"""Tenants whose things a process keeps: those asked for last. What is built holds no state of its own, so nothing is lost with it."""
+"""Capacity of the cache, in tenants; the least recently used is evicted. The cached objects hold no state, so eviction loses
+nothing."""
 
 T = TypeVar("T")
 
 
 class PerTenant(Generic[T]):
-    """Builds a thing for a tenant when it is first asked for, and keeps it for the tenants that were asked for last. Thread-safe: two
-    threads that ask at once may get two equal things."""
+    """An LRU cache that builds one object per tenant at the first access.
+
+    Thread-safe. Two threads with a simultaneous first access may receive two equal objects.
+    """
 
     def __init__(self, make: Callable[[str], T]) -> None:
-        """`make` gets a tenant's name and does no I/O."""
+        """`make` builds the object from the tenant's name; it does no I/O."""
         self._made = lru_cache(maxsize=KEPT)(make)
 
     def of(self, tenant: str) -> T:
-        """The thing of this tenant. Raises: InvalidArgument where no tenant may be called so."""
+        """The object of this tenant. Raises: InvalidArgument if the name is not a valid tenant name."""
         return self._made(tenant)

@@ -1,1 +1,1 @@
-"""Finding memory again, and the index that makes it fast."""
+"""Search of memory, and the feeding and rebuilding of its index."""

@@ -1,7 +1,8 @@
-"""The candidates of a search in one space: what the index found there, and what waits for the index, scored as if the index knew it.
+"""The candidates of a search in one embedding space: the hits of the index, and the pending documents that it does not hold yet.
 
-By words, the waiting texts are scored by the index's own formula, and their terms count in its rarities. By meaning, they are compared
-where they are few: a text that was said a moment ago is found by its meaning, and an import of hundreds costs a search nothing.
+Lexical search scores pending documents by the formula of the index (BM25), and their terms count in the document frequencies.
+Vector search embeds pending documents only if they are few: a message of a moment ago is found by its meaning, and an import of
+hundreds of documents does not slow a search down.
 """
 
 from __future__ import annotations
@@ -19,14 +20,16 @@ from hibernaut.schemas.search import IndexDocument, IndexFound, IndexQuery
 from hibernaut.services.search.search_sources import EmbeddingSpace
 
 EMBEDDED_TAIL = 16
-"""Waiting texts that a search embeds itself. Where more wait, words find them; where no words count, the newest of them are embedded,
-and the search says that it may miss some."""
+"""The largest number of pending documents that a search embeds. If more are pending, a hybrid search finds them by words only; a
+vector search embeds the newest and reports that it may miss others."""
 Scored = tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Ids with scores of 0 to 1, by words and by meaning; `unseen` have no vector that could be compared; `missed`: some may be missing."""
+    """Lexical and vector hits: ids with scores from 0 to 1. `unseen`: ids without a comparable vector. `missed`: hits may be
+    missing.
+    """
 
     lexical: Scored = ()
     vector: Scored = ()
@@ -34,7 +37,7 @@ class Candidates:
     missed: bool = False
 
     def with_those(self, other: Candidates) -> Candidates:
-        """These and those of another space."""
+        """The union with the candidates of another space."""
         return Candidates(
             self.lexical + other.lexical,
             self.vector + other.vector,
@@ -44,7 +47,7 @@ class Candidates:
 
 
 def gathered(index: MemoryIndex, space: EmbeddingSpace, asked: IndexQuery, waiting: Sequence[IndexDocument]) -> Candidates:
-    """The candidates of a space and of the texts that wait for it. Raises: IndexAsleep."""
+    """The candidates from the index of a space and from the documents that are pending for it. Raises: IndexAsleep."""
     wanted = terms(asked.text or "")
     tail = scan(wanted, ((each.id, each.text) for each in waiting) if wanted else ())
     names = {each.id for each in waiting}
@@ -63,14 +66,19 @@ def gathered(index: MemoryIndex, space: EmbeddingSpace, asked: IndexQuery, waiti
 
 
 def _other_spaces(index: MemoryIndex, space: EmbeddingSpace, asked: IndexQuery) -> Iterable[str]:
-    """Where else there are words: in what was written while nobody could embed. Everywhere where nobody can embed now, and for what
-    was said: it stays in the space of the model that was the default when it was written."""
+    """The other spaces that a lexical search includes: WORDS, which holds what was indexed without an embedder.
+
+    All spaces if the place has no embedder now, and for messages: a message stays in the space of the embedding model that was
+    the default when it was indexed.
+    """
     names = [name for name in index.spaces() if name != space.name]
     return [name for name in names if name == WORDS] if space.embedder is not None and asked.kind != "message" else names
 
 
 def _by_words(found: IndexFound, tail: Scan[str] | None, wanted: Sequence[str], names: Iterable[str]) -> list[tuple[str, float]]:
-    """The index's hits and the waiting texts in one list. `names`: of those that wait, which the index may know in an older form."""
+    """The lexical hits of the index and of the pending documents in one list. `names`: ids of the pending documents; the index
+    may hold older versions of them, which are left out.
+    """
     waits = frozenset(names)
     counts = [found.counts] if tail is None else [found.counts, tail.counts]
     weights = rarities(wanted, *counts)
@@ -82,7 +90,9 @@ def _by_words(found: IndexFound, tail: Scan[str] | None, wanted: Sequence[str], 
 def _by_meaning(
     found: IndexFound, space: EmbeddingSpace, asked: IndexQuery, waiting: Sequence[IndexDocument]
 ) -> tuple[list[tuple[str, float]], set[str]]:
-    """The index's hits and the waiting texts in one list, and which of these were compared."""
+    """The vector hits of the index and of the pending documents in one list, and the ids of the pending documents that were
+    compared.
+    """
     if asked.vector is None or space.embedder is None:
         return [], set()
     newest = sorted(waiting, key=lambda document: document.created_at, reverse=True)
@@ -95,7 +105,7 @@ def _by_meaning(
 
 
 def _compared(space: EmbeddingSpace, query: Vector, documents: Sequence[IndexDocument]) -> list[tuple[str, float]]:
-    """Documents with their scores as an index gives them; none where nobody can embed them now."""
+    """Document ids with the similarity that an index would report; empty if the embedder is missing or fails."""
     if space.embedder is None or not documents:
         return []
     try:

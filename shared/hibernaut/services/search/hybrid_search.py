@@ -1,7 +1,8 @@
-"""Finding memory again: by words and by meaning, in an index that may lag or sleep, without missing what was just written (architecture 7).
+"""Hybrid search of memory: lexical and vector hits of an index that may lag or be unavailable (architecture 7).
 
-A search reads what the index does not know yet (the tail), asks the index for candidates by words and by meaning, fuses the scores of
-both, and reads the best from the table: the table is the truth, so nothing that was deleted is ever shown.
+A search reads the documents that the index does not hold yet (the tail), queries the index for lexical and vector candidates,
+fuses both lists of scores, and reads the best records from the table. The table is authoritative: a deleted record is never
+shown, and a record that was just written is found.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class SearchScope:
-    """What is searched: these archives, folders or agents (None: all of the tenant), narrowed by what else is given.
+    """The scope of a search: archives, folders or agents (`places`; None: all of the tenant), narrowed by the other filters.
 
-    `reach` says what a conversation holds, as documents (`domain.search.index_documents`). `start` and `end` are inclusive.
+    `reach` selects the documents of a conversation (`domain.search.index_documents`). `start` and `end` are inclusive.
     """
 
     kind: Kind
@@ -48,7 +49,7 @@ class SearchScope:
 
 @dataclass(frozen=True, slots=True)
 class SearchHit(Generic[R]):
-    """A record, its fused score, and where it stood in each list (from 1; None: not in it)."""
+    """A record, its fused score, and its rank in each list (from 1; None: not in the list)."""
 
     record: R
     score: float
@@ -58,8 +59,10 @@ class SearchHit(Generic[R]):
 
 @dataclass(frozen=True, slots=True)
 class SearchResult(Generic[R]):
-    """The best, first. `incomplete`: more was written lately than a search looks at. `asleep`: the index did not answer, so these are
-    from the newest part of the table. `words_only`: nobody could embed the query."""
+    """The hits, best first. `incomplete`: hits may be missing, because too many records are pending or the index is being
+    rebuilt. `asleep`: the index is unavailable, and the hits come from the newest part of the table. `words_only`: the query was
+    not embedded.
+    """
 
     hits: tuple[SearchHit[R], ...] = ()
     incomplete: bool = False
@@ -68,48 +71,52 @@ class SearchResult(Generic[R]):
 
 
 TAIL = 200
-"""Pointers of one place that a search looks at; what more was written lately it may miss, and says so."""
+"""The largest number of pointers of one place that a search reads. With more, the result is marked incomplete."""
 TAIL_RECORDS = 1_000
-"""Things that it looks at of what they name, the newest first: one pointer may name a hundred."""
+"""The largest number of records behind these pointers that a search reads, newest first. One pointer may name a hundred."""
 CANDIDATES = 200
-"""Hits of each list that are fused, at least."""
+"""The smallest number of hits that the index returns for each list."""
 WALKED = 5_000
-"""The newest records of a place that are looked at by words where the index sleeps."""
+"""The newest records of a place that a search without an index scores by words."""
 LONGEST_QUERY = 8_000
-"""Characters of a query that are read."""
+"""Characters of a query; the rest is cut off."""
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class _Tail:
-    """What the index does not know yet, by name; `cut`: there is more."""
+    """The documents that the index does not hold yet, by name. `cut`: there are more."""
 
     documents: dict[str, IndexDocument]
     cut: bool
 
 
 class IndexOutage:
-    """Whether the index slept when it was last asked, for whichever tenant. Its going to sleep and its waking are logged once each."""
+    """Whether the index was unavailable at the last query of any tenant. The start and the end of an outage are logged once
+    each.
+    """
 
     def __init__(self) -> None:
         self._slept = False
 
     def asleep(self) -> None:
-        """The index did not answer."""
+        """Record that the index did not answer."""
         if not self._slept:
             logger.warning("memory index asleep: searching by words in the table")
         self._slept = True
 
     def awake(self) -> None:
-        """The index answered."""
+        """Record that the index answered."""
         if self._slept:
             logger.info("memory index awake again")
         self._slept = False
 
 
 class HybridSearch:
-    """Searches one tenant's memory. `index` None: there is none here, and memory is found by words, in the table. All tenants share the
-    `outage`."""
+    """Searches one tenant's memory. `index` None: this deployment has no index; searches go by words, in the table.
+
+    All tenants share `outage`.
+    """
 
     def __init__(self, stores: TenantStores, index: MemoryIndex | None, sources: SearchSources, outage: IndexOutage) -> None:
         self._stores = stores
@@ -118,11 +125,11 @@ class HybridSearch:
         self._outage = outage
 
     def messages(self, where: SearchScope, query: str, *, mode: SearchMode = "hybrid", limit: int = 10) -> SearchResult[Message]:
-        """Rows of logs. Raises: nothing of the index's or the embedder's."""
+        """Search messages. At most `limit` hits. Index and embedder errors appear as flags of the result and are not raised."""
         return self._searched(where, query, mode, limit)  # type: ignore[return-value]  # `kind` says which records
 
     def passages(self, where: SearchScope, query: str, *, mode: SearchMode = "hybrid", limit: int = 10) -> SearchResult[Passage]:
-        """Passages of archives, or pieces of files. Raises: nothing of the index's or the embedder's."""
+        """Search the passages of archives, or the pieces of files. At most `limit` hits; errors as for `messages`."""
         return self._searched(where, query, mode, limit)  # type: ignore[return-value]
 
     def _searched(self, where: SearchScope, query: str, mode: SearchMode, limit: int) -> SearchResult[Record]:
@@ -156,7 +163,7 @@ class HybridSearch:
         return SearchResult(hits, incomplete=incomplete, words_only=words_only)
 
     def _tail(self, where: SearchScope) -> _Tail:
-        """What pointers name and the filters let pass."""
+        """The documents behind pending pointers that pass the filters."""
         if where.places is None:
             pointers = self._stores.unindexed.new(where.kind, TAIL + 1)
             cut = len(pointers) > TAIL
@@ -175,7 +182,7 @@ class HybridSearch:
         return _Tail(found, cut)
 
     def _records(self, where: SearchScope, ranked: Sequence[Ranked], limit: int) -> tuple[SearchHit[Record], ...]:
-        """The records of the best, as the table has them now: more are read only where some of the best are gone."""
+        """The current records of the best hits. Reads further candidates only if some of the best were deleted."""
         found: list[SearchHit[Record]] = []
         for start in range(0, len(ranked), limit):
             some = ranked[start : start + limit]
@@ -199,7 +206,7 @@ class HybridSearch:
         }
 
     def _walked(self, where: SearchScope, query: str, limit: int, *, asleep: bool) -> SearchResult[Record]:
-        """By words, in the newest part of the table."""
+        """Search by words in the newest records of the table."""
         records, cut = self._sources.newest(where.kind, where.places, WALKED)
         documents = [(record, document) for record, document in records if document is not None and fits(document, where)]
         found = best(query, ((record, document.text) for record, document in documents), limit)
@@ -208,7 +215,7 @@ class HybridSearch:
 
 
 def _together(kind: Kind, pointers: Sequence[Pointer]) -> list[Pointer]:
-    """The pointers of a kind, newest first, with all that lies in one log, archive or file as one: to be read at once."""
+    """The pointers of a kind, newest first; those of one log, archive or file are joined, so that one read serves them."""
     found: dict[tuple[str, str], list[Pointer]] = {}
     for pointer in pointers:
         if pointer.kind == kind:
@@ -217,7 +224,7 @@ def _together(kind: Kind, pointers: Sequence[Pointer]) -> list[Pointer]:
 
 
 def fits(document: IndexDocument, where: SearchScope) -> bool:
-    """Whether the filters let a document pass, as an engine would."""
+    """Whether a document passes the filters, by the same rules as in the index."""
     tags = set(document.tags)
     tagged = not where.tags or (set(where.tags) <= tags if where.tag_match == "all" else bool(tags & set(where.tags)))
     return (
@@ -251,7 +258,7 @@ def _asked(
 
 
 def _embedded(space: EmbeddingSpace, query: str) -> Vector | None:
-    """The query's vector; None where nobody can make it now: then words must do."""
+    """The vector of the query; None if the embedder is missing or fails, and the search goes by words."""
     if space.embedder is None:
         return None
     try:

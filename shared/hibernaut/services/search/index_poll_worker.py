@@ -1,8 +1,9 @@
-"""Feeding the index at home: threads that follow the pointers as they are written. On AWS the change stream does this (`index_memory`).
+"""Feeds the index in the embedded profile: threads that consume the outbox of pointers. On AWS the function `index_memory` does
+this.
 
-New things go first, by words; what only waits for vectors goes when nothing else does, and not beside uploads that are being stored. What
-an embedder has refused is asked for again at the start, and from time to time when there is nothing to do. Where the index sleeps, or nobody can embed now,
-the pump rests and tries again: nothing is lost, because the pointers stand in the table.
+New records are indexed first. Pointers that only lack vectors follow when the queue holds nothing else and no upload is being
+stored. Texts that an embedder refused are retried at the start, and from time to time when the worker is idle. If the index is
+asleep or the embedder is unreachable, the worker pauses and retries. Nothing is lost, because the pointers stand in the table.
 """
 
 from __future__ import annotations
@@ -21,22 +22,22 @@ from hibernaut.services.search.pointer_queue import PointerQueue
 from hibernaut.store.search_outbox import OutboxSignal, Pointer
 
 WORKERS = 2
-"""Threads: an embedder uses one core each."""
+"""Number of threads. An embedder uses one core per thread."""
 LOOK = 2.0
-"""Seconds without a new pointer after which the table is scanned, for pointers that nobody has handed over."""
+"""Seconds without a new pointer after which the table is scanned for pointers that did not reach the queue."""
 GATHER = 0.1
-"""Seconds for which new pointers are gathered: one batch of a turn's messages costs little more than one message."""
+"""Seconds for which new pointers are collected into a batch: a batch of a turn's messages costs little more than one message."""
 REST = 5.0
-"""Seconds that it rests when something could not be indexed."""
+"""Seconds of pause after a pointer could not be indexed."""
 LOOKS_BEFORE_ASKING = 300
-"""Looks at which there was nothing to do, before what was refused is asked for again: ten minutes."""
+"""Idle polls (of `LOOK` seconds) before refused texts are retried: ten minutes."""
 LESS_URGENT = 10
-"""The niceness of the pump's threads."""
+"""The nice value of the worker's threads (Linux)."""
 logger = logging.getLogger(__name__)
 
 
 class IndexPollWorker:
-    """Threads that poll the outbox and feed the index at home."""
+    """Threads that poll the outbox and feed the index in the embedded profile."""
 
     def __init__(
         self,
@@ -49,7 +50,7 @@ class IndexPollWorker:
         gather: float = GATHER,
         storing: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`storing`: whether uploads are being read and stored now. `look` and `gather` in seconds, as `LOOK` and `GATHER`."""
+        """`storing` returns whether uploads are being read and stored now. `look` and `gather`: seconds, as `LOOK` and `GATHER`."""
         self._indexing = indexing
         self._tenants = tenants
         self._look = look
@@ -67,7 +68,7 @@ class IndexPollWorker:
             thread.start()
 
     def close(self) -> None:
-        """Finish what is at hand; what is left is taken up at the next start."""
+        """Finish the current batches and join the threads. The next start indexes the remaining pointers."""
         self._stopping.set()
         self._queue.close()
         for thread in self._threads:
@@ -75,7 +76,7 @@ class IndexPollWorker:
                 thread.join()
 
     def drain(self) -> bool:
-        """Take all that stands there now, on the caller's thread. False: something could not be indexed."""
+        """Index all pending pointers on the caller's thread. False: a pointer could not be indexed."""
         self._queue.look(again=True)
         while batch := self._next():
             if not self._take(batch):
@@ -83,8 +84,9 @@ class IndexPollWorker:
         return True
 
     def _work(self, leads: bool) -> None:
-        """`leads`: this thread also scans the table when nothing is handed over, and asks again for what was refused: at the start as
-        soon as there is nothing else, and then from time to time."""
+        """The loop of one thread. The leading thread (`leads`) also scans the table when it is idle, and retries refused texts:
+        first when it is idle after the start, then every `LOOKS_BEFORE_ASKING` idle polls.
+        """
         _step_back()
         idle = asks_at = 0
         while not self._stopping.is_set():
@@ -105,7 +107,7 @@ class IndexPollWorker:
                 self._stopping.wait(REST)
 
     def _ask_again(self) -> None:
-        """Embed what was refused, if nobody refuses any more, until there is something new."""
+        """Retry the texts that an embedder refused, until a new pointer arrives."""
         for tenant in self._tenants:
             self._indexing.of(tenant).ask_again(going=lambda: not self._queue.news)
 
@@ -113,7 +115,7 @@ class IndexPollWorker:
         return self._queue.next(vectors=not self._storing())
 
     def _take(self, batch: Sequence[Pointer]) -> bool:
-        """Whether all of them were indexed."""
+        """Index a batch; whether every pointer of it was indexed."""
         left: Sequence[Key] = [pointer.key for pointer in batch]
         try:
             told = by_tenant((pointer.key, {}) for pointer in batch)
@@ -124,6 +126,6 @@ class IndexPollWorker:
 
 
 def _step_back() -> None:
-    """Requests go before this thread, where the system can tell threads apart (Linux)."""
+    """Lower the priority of this thread below that of requests. Only Linux has a priority per thread."""
     if sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LESS_URGENT)

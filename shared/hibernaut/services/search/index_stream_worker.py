@@ -1,7 +1,8 @@
-"""Feeding the index within a worker's time, where the change stream tells what is new (at home `index_pump` follows the pointers).
+"""Feeds the index from the change stream, within the time limit of a worker. `index_poll_worker` does this in the embedded
+profile.
 
-What the stream has given up is taken again later: the index slept, nobody could embed, or a worker died. Whatever it was, the pointer is
-in the table, and searches find what it names.
+A scheduled pass retries the pointers that the stream has dropped: the index was unavailable, no embedder answered, or a worker
+died. Until then the pointer stands in the table, and searches find the records that it names.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from hibernaut.services.search.indexing import IndexedBatch, Indexing, by_tenant
 from hibernaut.store.search_outbox import Pointer
 
 MOST = 1000
-"""Pointers of a tenant that are taken again in one go."""
+"""The largest number of a tenant's pointers in one retry pass."""
 TOGETHER = 5
-"""Pointers between two looks at the time that is left."""
+"""Pointers that are indexed between two checks of the time left."""
 NEEDED_SECONDS = 90.0
-"""What these may take, with texts to embed one by one."""
+"""The longest time that `TOGETHER` pointers may take, when the texts are embedded one by one."""
 LEFT_TO_THE_STREAM = timedelta(minutes=5)
-"""What is younger is told by the stream, which would do the same work beside us."""
+"""The retry pass skips younger pointers: the stream still delivers them, and both would do the same work."""
 
 
 class IndexStreamWorker:
@@ -34,7 +35,9 @@ class IndexStreamWorker:
         self._clock = clock
 
     def take(self, told: Iterable[tuple[Key, Item | None]], *, time_left: Callable[[], float]) -> IndexedBatch:
-        """Index what these items of the stream point to, as long as there is time (in seconds) and the index does not sleep."""
+        """Index the records that these stream items point to, until the time left (in seconds) is too short or the index is
+        asleep.
+        """
         pointers = by_tenant(told)
         waiting = [(whose, own[at : at + TOGETHER]) for whose, own in pointers.items() for at in range(0, len(own), TOGETHER)]
         done, left, asleep = 0, list[Key](), False
@@ -47,7 +50,7 @@ class IndexStreamWorker:
         return IndexedBatch(done, tuple(left), asleep)
 
     def take_again(self, tenant: str, *, time_left: Callable[[], float]) -> IndexedBatch:
-        """The same for pointers of a tenant that stand in the table since long; then what was refused is asked for again."""
+        """Index the tenant's old pointers that still stand in the table; then retry the texts that an embedder refused."""
         now = self._clock.now()
         indexing = self._indexing.of(tenant)
         found = indexing.unindexed.everywhere(MOST)
@@ -59,7 +62,7 @@ class IndexStreamWorker:
 
 
 def _young(pointer: Pointer, now: datetime) -> bool:
-    """By the time in the first id that it names. An id that was not made here has none: then it is not young."""
+    """Whether the first id that the pointer names is younger than the limit. An id without a time (foreign ids) counts as old."""
     try:
         age = now - made_at(pointer.ids[0])
     except (ValueError, OverflowError, OSError):

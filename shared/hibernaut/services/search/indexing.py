@@ -1,9 +1,10 @@
-"""Feeding the index from the table: what pointers name is read as it is now, embedded, and written to the index; then they go.
+"""Feeds the index from the table: reads the current records that pointers name, embeds them, writes the documents, deletes the
+pointers.
 
-Idempotent by the documents' names and versions, so that a pointer may be told twice, late, or by two workers at once. Where the index
-sleeps or an embedder is out of reach, the pointers stay: a search finds what they name, and the next telling indexes it. Where an embedder
-refuses (a wrong key, no credit, no such model), what they name is indexed by its words and done with; other pointers, at which nobody
-waits, have it embedded when the embedder works again.
+Indexing is idempotent by the names and versions of the documents: a pointer may be processed twice, late, or by two workers at
+once. If the index is asleep or the embedder is unreachable, the pointers stay: searches find their records in the table, and the
+next pass indexes them. If the embedder refuses (wrong key, no credit, unknown model), the records are indexed by words only, and
+the pointers change to the state AGAIN: a later pass embeds the records when the embedder works again, and nothing waits for it.
 """
 
 from __future__ import annotations
@@ -26,19 +27,19 @@ from hibernaut.store.search_outbox import Pointer
 from hibernaut.store.stores import TenantStores
 
 EMBEDDED_AT_ONCE = 32
-"""Texts that are embedded together; between them others get their turn."""
+"""Texts of one embedder call. Between two calls other users of the embedder get their turn."""
 MOST_TOGETHER = 32
-"""Pointers that are indexed together at most; one transaction takes them away."""
+"""The largest number of pointers that are indexed together; one transaction deletes them."""
 MOST_REFUSED = 10_000
-"""Pointers of a tenant to what was refused that are looked up at once."""
+"""The largest number of a tenant's AGAIN pointers that one retry pass reads."""
 MOST_REFUSALS = 3
-"""Of one model, after which the rest waits for the next time."""
+"""Failures in one space after which a retry pass skips the other pointers of that space."""
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class IndexedBatch:
-    """How a batch ended: the pointers that are done with, and those that must be told again; `asleep`: because the index sleeps."""
+    """The result of a batch: the number of indexed pointers, and the keys to process again. `asleep`: the index was unavailable."""
 
     done: int
     left: tuple[Key, ...] = ()
@@ -46,25 +47,27 @@ class IndexedBatch:
 
 
 class EmbedderRefusals:
-    """The spaces whose embedder refuses, for whichever tenant. Each is logged once, until it embeds again."""
+    """The spaces whose embedder refuses, over all tenants. A refusal is logged once per space, until the embedder works again."""
 
     def __init__(self) -> None:
         self._spaces: set[str] = set()
 
     def refused(self, space: EmbeddingSpace, error: EmbedderFailed) -> None:
-        """The embedder of this space refused."""
+        """Record that the embedder of this space has refused."""
         if space.name not in self._spaces:
             self._spaces.add(space.name)
             extra = {"space": space.name, "reason": str(error)}
             logger.error("embedding refused, memory is found by words until it works again", extra=extra)
 
     def embedded(self, space: EmbeddingSpace) -> None:
-        """The embedder of this space works."""
+        """Record that the embedder of this space works."""
         self._spaces.discard(space.name)
 
 
 class Indexing:
-    """Writes to the index what the pointers of one tenant name. `unindexed` holds them; all tenants share the `refusals`."""
+    """Indexes the records that the pointers of one tenant name. `unindexed` is the tenant's outbox; all tenants share
+    `refusals`.
+    """
 
     def __init__(self, stores: TenantStores, index: MemoryIndex, sources: SearchSources, refusals: EmbedderRefusals) -> None:
         self.unindexed = stores.unindexed
@@ -74,10 +77,10 @@ class Indexing:
         self._refusals = refusals
 
     def take(self, told: Iterable[tuple[Key, Item | None]]) -> IndexedBatch:
-        """Index what these items of the change stream point to; anything but a pointer that still stands is passed over, and what was
-        refused.
+        """Index the records that these change-stream items point to.
 
-        Where the index sleeps, the rest is not tried. Raises: nothing of the index's or the embedder's.
+        Skips items that are no pointers, pointers that no longer stand in the table, and pointers in the state AGAIN. If the
+        index is asleep, the remaining pointers are not tried. Index and embedder errors end in the result and are not raised.
         """
         named = [key for key, new in told if new is not None and keys.is_unindexed(key)]
         groups = _groups(pointer for pointer in self.unindexed.standing(named) if pointer.state != "AGAIN")
@@ -99,8 +102,10 @@ class Indexing:
         return IndexedBatch(done, tuple(left))
 
     def ask_again(self, *, going: Callable[[], bool]) -> None:
-        """Embed what was refused, where nobody refuses any more, as long as it is `going`. Raises: nothing of the index's or the
-        embedder's."""
+        """Retry the texts that an embedder refused (state AGAIN), as long as `going` returns True. Ends if the index is asleep.
+
+        Index and embedder errors are not raised.
+        """
         failures = Counter[str]()
         for pointer in self.unindexed.to_ask_again(MOST_REFUSED):
             if not going():
@@ -118,18 +123,22 @@ class Indexing:
                 self._settle_all([pointer], changes)
 
     def _settle_all(self, group: Sequence[Pointer], changes: Sequence[Sequence[Change]]) -> None:
-        """Write what follows of each pointer, together if nobody has touched any of them meanwhile."""
+        """Write the outcome of each pointer: in one transaction, or one by one if another worker has changed a pointer
+        meanwhile.
+        """
         if len(group) > 1:
             with suppress(ConditionFailed):
                 return self._stores.writer.write(*(change for some in changes for change in some))
         for pointer, some in zip(group, changes, strict=True):
-            with suppress(ConditionFailed):  # another worker was faster, or it was written anew: then it stays
+            with suppress(ConditionFailed):  # another worker was faster, or the pointer is a newer one, which stays
                 self._settle(pointer, some)
         return None
 
     def _settle(self, pointer: Pointer, changes: Sequence[Change]) -> None:
-        """Write what follows, and count with it what was embedded of a file, so that nothing is counted twice or not at all: by the
-        pointers that were written with its pieces, not by those of an index that is built anew. Raises: ConditionFailed.
+        """Write the outcome of a pointer, and in the same transaction the file's count of embedded pieces, so that each counts
+        once.
+
+        Only the pointers that were written with the pieces count, not those of a rebuild. Raises: ConditionFailed.
         """
         if pointer.kind != "file" or pointer.state != "EMBED" or pointer.build:
             self._stores.writer.write(*changes)
@@ -145,9 +154,9 @@ class Indexing:
         self._stores.files.complete(pointer.within)
 
     def _brought(self, group: Sequence[Pointer]) -> list[list[Change]]:
-        """What is written of each pointer when the index knows: it is done with, or leaves only the embedding to be done.
+        """Index a group; returns for each pointer the changes that record its outcome: deleted, or changed to EMBED or AGAIN.
 
-        Raises: IndexAsleep, EmbedderFailed.
+        Raises: IndexAsleep, EmbedderFailed (retryable, or for a pointer in the state AGAIN).
         """
         pointer = _joined(group)
         space = self._sources.space_of(pointer)
@@ -173,13 +182,15 @@ class Indexing:
         return [self.unindexed.forget(pointer)]
 
     def _forget_deleted(self, pointer: Pointer, written: Sequence[IndexDocument]) -> None:
-        """Take away again what was deleted between its reading and its writing, however long that took. What is deleted after this
-        look has a pointer that is younger than the writing. Raises: IndexAsleep."""
+        """Remove the documents whose records were deleted between the read and the write, however long that took.
+
+        A record that is deleted after this check has a pointer younger than the write. Raises: IndexAsleep.
+        """
         if written:
             self.remove(pointer.within, self._sources.gone(pointer))
 
     def _put(self, group: Sequence[Pointer], documents: Sequence[IndexDocument], space: EmbeddingSpace) -> None:
-        """Write documents, embedded where somebody can, each with a little of what stands before it.
+        """Write documents, embedded if the space has an embedder; each vector takes in a share of the preceding text's vector.
 
         Raises: IndexAsleep, EmbedderFailed.
         """
@@ -198,8 +209,11 @@ class Indexing:
             self._refusals.embedded(space)
 
     def _with_texts_before(self, group: Sequence[Pointer], documents: Sequence[IndexDocument]) -> list[IndexDocument]:
-        """In the order in which they stand. Where a pointer's first document does not stand right behind another one here, the text
-        before it comes first, which has no id here and is embedded with them."""
+        """The documents in the order of their ids, with the preceding text before a pointer's first document.
+
+        That text is a document with an empty id: it is embedded for its context and not indexed. It is left out if the document
+        before it in the list has the same text.
+        """
         ordered = sorted(documents, key=lambda document: document.id)
         there = {place_of(document.id)[1] for document in ordered}
         firsts = [min(found) for pointer in group if (found := there.intersection(pointer.ids))]
@@ -213,9 +227,9 @@ class Indexing:
         return chain
 
     def _embedded(self, embedder: Embedder, documents: Sequence[IndexDocument]) -> Sequence[IndexDocument]:
-        """With their vectors; as they are, to be found by words, where these texts can never be embedded.
+        """The documents with their vectors. A text that can never be embedded stays without a vector and is found by words only.
 
-        Raises: EmbedderFailed where it is not the texts, or may be possible later.
+        Raises: EmbedderFailed if the failure is retryable or not caused by the texts.
         """
         try:
             vectors: list[Vector] = embedder.embed([document.text for document in documents])
@@ -230,7 +244,7 @@ class Indexing:
         return [index_documents.embedded(document, vector) for document, vector in zip(documents, vectors, strict=True)]
 
     def remove(self, within: str, ids: Sequence[str]) -> None:
-        """Let the index forget records that are gone, in every space: what made their vectors may be another now, or gone as well.
+        """Remove deleted records from every space of the index: their place may have another embedder now, or be deleted as well.
 
         Raises: IndexAsleep.
         """
@@ -239,7 +253,7 @@ class Indexing:
 
 
 def by_tenant(told: Iterable[tuple[Key, Item | None]]) -> dict[str, list[tuple[Key, Item | None]]]:
-    """The items of pointers among these by their tenants, those of each in their order."""
+    """The pointer items by tenant, each tenant's in their order; other items are left out."""
     found: dict[str, list[tuple[Key, Item | None]]] = {}
     for key, new in told:
         if keys.is_unindexed(key):
@@ -248,8 +262,11 @@ def by_tenant(told: Iterable[tuple[Key, Item | None]]) -> dict[str, list[tuple[K
 
 
 def _groups(pointers: Iterable[Pointer]) -> list[list[Pointer]]:
-    """Pointers that are indexed together, in the order of their first: what is new of one log or one archive. Pieces of files have
-    pointers that name many, and are counted one pointer at a time."""
+    """Groups of pointers that are indexed together: the NEW pointers of one log or one archive, at most `MOST_TOGETHER`.
+
+    A pointer of a file, or in another state, forms its own group: it names many pieces, and each such pointer is counted by
+    itself.
+    """
     groups: dict[tuple[object, ...], list[Pointer]] = {}
     for pointer in pointers:
         own = pointer.key if pointer.kind == "file" or pointer.state != "NEW" else None
@@ -258,7 +275,7 @@ def _groups(pointers: Iterable[Pointer]) -> list[list[Pointer]]:
 
 
 def _joined(group: Sequence[Pointer]) -> Pointer:
-    """One that names all that these name: for reading, not for writing."""
+    """A pointer with the ids of all pointers of the group. It serves reads only and is never written."""
     ids = dict.fromkeys(record_id for pointer in group for record_id in pointer.ids)
     return replace(group[0], ids=tuple(ids))
 

@@ -1,8 +1,8 @@
-"""The queue between the writers of one process and its index workers: pointers that were written here, without a look at the table.
+"""The queue between the writers of one process and its index workers. It holds the pointers that this process has written.
 
-The table keeps every pointer; the queue is a bounded copy that saves reading it. The table is scanned at the start, when the queue has
-overflowed, after a failure, when nothing was written for a while, and once in `BATCHES_BEFORE_LOOK` batches.
-Must not know: how pointers are indexed.
+The table holds every pointer; the queue is a bounded copy that saves reads. The workers scan the table at the start, after an
+overflow of the queue, after a failure, when nothing was written for a while, and once in `BATCHES_BEFORE_LOOK` batches. Must not
+know: how pointers are indexed.
 """
 
 from __future__ import annotations
@@ -14,22 +14,23 @@ from hibernaut.ports.table import Key
 from hibernaut.store.search_outbox import Pointer, SearchOutbox
 
 PAGE = 64
-"""Pointers that one scan of the table finds at most, besides those that were set aside."""
+"""The largest number of pointers that one scan of the table returns, besides those that are set aside."""
 MOST_WAITING = 1_000
-"""Pointers in the queue. When more are handed over, the queue is emptied and the table is scanned, the newest first."""
+"""Capacity of the queue, in pointers. On overflow the queue is cleared and the table is scanned, newest first."""
 MOST_SET_ASIDE = 1_000
-"""Pointers that could not be indexed and stand behind all others."""
+"""The largest number of failed pointers that are remembered. They are retried after all others."""
 RECORDS_TOGETHER = 32
-"""Records that the pointers of one batch name together. A pointer that names more is a batch of its own."""
+"""The largest number of records that the pointers of one batch name together. A pointer that names more forms its own batch."""
 BATCHES_BEFORE_LOOK = 200
-"""Batches after which the table is scanned although writers never pause: for pointers whose writer did not hear that it had succeeded."""
+"""Batches between two scans while writers never pause. A scan finds the pointers of writes whose success the writer did not
+learn."""
 
 
 class PointerQueue:
-    """The pointers that are indexed next: new ones first (the newest first), then what is gone, then what waits for vectors.
+    """A priority queue of pointers: NEW first (the newest first), then GONE, then EMBED (only vectors are missing).
 
-    Thread-safe. A pointer is in one batch at a time. A pointer that could not be indexed stands behind all others, and is then a
-    batch of its own, so that it cannot fail others again.
+    Thread-safe. A pointer is in one batch at a time. A pointer that could not be indexed goes behind all others and then forms
+    its own batch, so that it cannot fail others again.
     """
 
     def __init__(self, outboxes: Sequence[SearchOutbox]) -> None:
@@ -49,11 +50,11 @@ class PointerQueue:
 
     @property
     def news(self) -> bool:
-        """Whether pointers were handed over that nobody has waited for yet."""
+        """Whether pointers have arrived that no call of `wait` has reported yet."""
         return self._news
 
     def hand(self, pointers: Sequence[Pointer]) -> None:
-        """Add pointers that were written; never waits for the table."""
+        """Add pointers that were written. Does not access the table."""
         with self._changed:
             self._add(pointers)
             if len(self._waiting) > MOST_WAITING:
@@ -62,22 +63,22 @@ class PointerQueue:
             self._wake()
 
     def close(self) -> None:
-        """`wait` returns at once from now on."""
+        """Release the threads in `wait`; later calls of `wait` return at once."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
 
     def look(self, *, again: bool = False) -> None:
-        """Scan the table as soon as nothing is left here. `again`: try also what was set aside."""
+        """Schedule a scan of the table for when the queue is empty. `again`: retry also the pointers that are set aside."""
         with self._changed:
             self._look = True
             if again:
                 self._aside.clear()
 
     def wait(self, seconds: float, gather: float) -> bool:
-        """Until pointers are handed over, and `gather` seconds longer, so that what is written together is one batch.
+        """Block until pointers arrive, at most `seconds`, then `gather` seconds longer: pointers written together form one batch.
 
-        One thread gathers; the others wait on. A backlog is not gathered. False: nothing was handed over in this time.
+        One thread collects while the others stay blocked. With a backlog there is no collection time. False: no pointer arrived.
         """
         with self._changed:
             # Another thread may have taken the news between the notice and this thread's turn: then it waits on.
@@ -90,9 +91,11 @@ class PointerQueue:
             return came
 
     def next(self, *, vectors: bool) -> list[Pointer]:
-        """A batch that no other thread has; `settle` ends it. `vectors`: whether what only waits for vectors is taken, one at a time.
+        """The next batch, which no other thread has; the caller ends it with `settle`. `vectors`: include EMBED pointers, one at
+        a time.
 
-        Empty: nothing is left, or another thread gathers it. What was set aside is tried again the next time.
+        Empty: nothing is pending, or another thread collects it; the next call retries the pointers that are set aside. Raises:
+        what reading the table raises (StoreUnavailable, TableError); the scan stays scheduled.
         """
         with self._changed:
             if self._gathering and not (self._look or self._backlog):
@@ -108,7 +111,7 @@ class PointerQueue:
             raise
         with self._changed:
             self._add([pointer for pointer in found if pointer.key not in self._taken | self._aside])
-            more = len(found) >= most and all(pointer.state != "AGAIN" for pointer in found)  # of all these come last
+            more = len(found) >= most and all(pointer.state != "AGAIN" for pointer in found)  # AGAIN sorts last
             self._look = self._look or more or bool(self._aside)
             batch = self._batch(vectors)
             if not batch:
@@ -116,7 +119,7 @@ class PointerQueue:
             return batch
 
     def settle(self, batch: Sequence[Pointer], failed: Sequence[Key]) -> None:
-        """The batch is done with, but for those that `failed`."""
+        """End a batch. The pointers in `failed` are set aside; the others are done."""
         with self._changed:
             for pointer in batch:
                 self._taken.discard(pointer.key)
@@ -129,7 +132,7 @@ class PointerQueue:
             self._look = self._look or bool(failed) or self._batches % BATCHES_BEFORE_LOOK == 0
 
     def _add(self, pointers: Sequence[Pointer]) -> None:
-        """What was refused (AGAIN) is not for the queue: it is asked for again now and then."""
+        """Add pointers to the queue, without those in the state AGAIN: the worker retries refused texts by itself."""
         self._waiting.update((pointer.key, pointer) for pointer in pointers if pointer.state != "AGAIN")
 
     def _batch(self, vectors: bool) -> list[Pointer]:
@@ -156,12 +159,12 @@ class PointerQueue:
         return batch
 
     def _wake(self) -> None:
-        """One thread, unless one gathers: it takes what there is when it is done."""
+        """Wake one thread, unless a thread collects: that thread takes the new pointers too."""
         if not self._gathering and self._waiting:
             self._news = True
             self._changed.notify()
 
 
 def _urgency(key: Key) -> str:
-    """The state and the first id that a pointer names: NEW is greater than GONE, GONE than EMBED."""
+    """The sort key: state and first id of the pointer. NEW sorts after GONE, and GONE after EMBED."""
     return key.sk

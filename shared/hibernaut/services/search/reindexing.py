@@ -1,9 +1,9 @@
-"""Building the index anew from the table, while others search and write.
+"""Rebuilds the index from the table while clients search and write.
 
-The index is emptied and everything searchable gets a pointer again; whoever feeds the index does the rest. A mark in the table makes
-searches say meanwhile that they may be incomplete. Stopped before everything was pointed to, it is begun again from the start: nothing is
-doubled. Each building has a number, which its pointers bear: whoever has indexed a thing for an index that was emptied since takes away
-an old pointer to it, never the new one.
+A rebuild empties the index and writes a pointer to every searchable record; the index workers do the rest. A record in the table
+(`IndexBuild`) makes searches report in the meantime that they may be incomplete. A rebuild that stops before every pointer is
+written starts again from the beginning; no record is indexed twice. Each rebuild has a number, and its pointers bear that
+number: a worker that has indexed a record for the emptied index removes the old pointer to it, never the new one.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from hibernaut.store.search_outbox import SEARCHED_ROLES, IndexBuild
 from hibernaut.store.stores import Stores, TenantStores
 
 TOGETHER = 50
-"""Things that one pointer names."""
+"""Records that one pointer names."""
 MOST_STANDING = 1000
-"""Pointers that may stand while others write, when an index is found to be whole."""
+"""A rebuild is complete only if fewer pointers than this are pending; clients may write meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How many records were given a pointer, and of what: agents, archives and files done of all."""
+    """`records`: records that have a pointer. `places` of `of`: agents, archives and folders that are done, of all."""
 
     records: int
     places: int
@@ -34,13 +34,13 @@ class Progress:
 
 
 class TenantReindexing:
-    """Points to everything searchable of one tenant, and says how far the index has come."""
+    """The part of a rebuild that concerns one tenant: writes the pointers and reports the progress."""
 
     def __init__(self, stores: TenantStores) -> None:
         self._stores = stores
 
     def begin(self) -> IndexBuild:
-        """Mark that the index is built anew. Two that begin at once get different numbers."""
+        """Start a rebuild and record it in the table. Two rebuilds that start at the same time get different numbers."""
         while True:
             before = self._stores.unindexed.building()
             after = IndexBuild(before.number + 1, "POINTS")
@@ -51,28 +51,30 @@ class TenantReindexing:
             return after
 
     def point(self, build: IndexBuild) -> Iterator[Progress]:
-        """Point to everything, place by place; then the index waits for what it was pointed to."""
+        """Write the pointers, one place after another, then set the stage to WAITS: the rebuild waits for the index workers."""
         records, places = 0, list(self._places())
         for number, (kind, place) in enumerate(places, 1):
             records += self._point(kind, place, build.number)
             yield Progress(records, number, len(places))
-        with suppress(ConditionFailed):  # somebody has begun again: the index waits for what he points to
+        with suppress(ConditionFailed):  # another process has started a newer rebuild, which sets its own stage
             self._change(build, replace(build, stage="WAITS"))
 
     def broken_off(self) -> bool:
-        """Whether an index was emptied and not everything was pointed to: by somebody who is at it now, or has died."""
+        """Whether a rebuild has emptied the index and not written all its pointers. It may still run, or its process has died."""
         return self._stores.unindexed.building().stage == "POINTS"
 
     def left(self) -> int:
-        """How many pointers the index still waits for."""
+        """Number of pointers that the index workers have still to process."""
         return self._stores.unindexed.waiting()
 
     def end(self) -> bool:
-        """Say that the index knows everything again, if it does; whether it does. Anyone may ask, also while others write."""
+        """Set the stage to OVER if no pointer of the rebuild is pending. True: no rebuild is under way. Safe while clients
+        write.
+        """
         build = self._stores.unindexed.building()
         if build.stage == "WAITS":
             standing = self._stores.unindexed.everywhere(MOST_STANDING)
-            waited_for = [pointer for pointer in standing if pointer.state != "AGAIN"]  # of all these come last
+            waited_for = [pointer for pointer in standing if pointer.state != "AGAIN"]  # AGAIN sorts last
             if len(waited_for) < MOST_STANDING and all(pointer.build != build.number for pointer in waited_for):
                 with suppress(ConditionFailed):
                     self._change(build, replace(build, stage="OVER"))
@@ -98,7 +100,7 @@ class TenantReindexing:
         return count
 
     def _named(self, kind: Kind, place: str) -> Iterator[tuple[str, list[str]]]:
-        """Where the records of a place lie, and the ids of those that are searched."""
+        """The logs, archive or files of a place, each with the ids of its searchable records."""
         match kind:
             case "passage":
                 yield place, self._stores.passages.ids(place)
@@ -111,7 +113,7 @@ class TenantReindexing:
                     yield log, [row_id for row_id, role in roles if role in SEARCHED_ROLES]
 
     def _logs(self, agent_id: str) -> list[str]:
-        """An agent's own log, those of its conversations, and what is left of deleted ones for their forks."""
+        """The agent's own log, the logs of its conversations, and the logs of deleted conversations that forks still refer to."""
         own = [agent_id, *self._stores.conversation_records.ids(agent_id)]
         heads = self._stores.conversations.heads(own).values()
         return list(dict.fromkeys([*own, *(one.conversation for head in heads for one in head.segments)]))
@@ -125,11 +127,14 @@ class Reindexing:
         self._index = index
 
     def of(self, tenant: str) -> TenantReindexing:
-        """The part of a tenant."""
+        """The rebuild of one tenant."""
         return TenantReindexing(self._stores.of(tenant))
 
     def begin(self, tenants: Sequence[str], told: Callable[[Progress], None]) -> int:
-        """Empty the index, and point to everything; how many records that were. Raises: IndexAsleep."""
+        """Empty the index and write the pointers of all tenants. Returns the number of records; calls `told` after each place.
+
+        Raises: IndexAsleep.
+        """
         parts = [self.of(tenant) for tenant in tenants]
         builds = [(part, part.begin()) for part in parts]
         for space in self._index.spaces():

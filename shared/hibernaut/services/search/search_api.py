@@ -1,7 +1,7 @@
-"""What is searched when the API or an agent's tool asks: which archives and logs, which filters, and the shapes of the answers.
+"""The searches of the API and of agents' tools: scopes, filters, and the shapes of the results.
 
-How anything is found is `memory_search`. Here a request becomes a place to look in; a span that ends before it begins is refused, and
-a search without words is answered with the newest, where V1 does so.
+`hybrid_search` finds the records; this module translates a request into a scope. A time span that ends before it begins is an
+error. A search without a query returns the newest passages where Letta V1 does so.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ from hibernaut.store.logs import IdRange
 from hibernaut.store.stores import TenantStores
 
 TOP_K = 5
-"""Results of an archival search that does not say how many."""
+"""Default number of results of an archival search."""
 MOST_PLACES = 200
-"""Archives whose newest passages are looked at where no words are given."""
+"""The largest number of archives that a search without a query reads."""
 MOST_READ = 20_000
-"""Passages that are looked at where no words are given."""
+"""The largest number of passages that a search without a query reads."""
 CHUNK = 50
-"""Passages of one archive that are read at once, at least."""
+"""The smallest number of passages of one archive in one read."""
 R = TypeVar("R")
 
 
 class SearchApi:
-    """Searches of the API and of agents' tools."""
+    """The searches that the API and agents' tools call."""
 
     def __init__(self, stores: TenantStores, memory: HybridSearch) -> None:
         self._stores = stores
@@ -60,14 +60,14 @@ class SearchApi:
     def archival(
         self, agent: StoredAgent, where: SearchScope, query: str, *, mode: SearchMode = "hybrid", limit: int = TOP_K
     ) -> SearchResult[Passage]:
-        """The passages of all the agent's archives that answer the query and pass the filters of `where`; none without a query."""
+        """The passages of the agent's archives that match the query and pass the filters of `where`; empty without a query."""
         places = tuple(archive.id for archive in self._stores.archives.open_of_agent(agent.id))
         if not places or not query.strip():
             return SearchResult()
         return self._memory.passages(_at(where, places), query, mode=mode, limit=limit)
 
     def of_agent(self, agent_id: str, asked: ArchivalSearch) -> ArchivalHits:
-        """Raises: NotFound, InvalidArgument for times."""
+        """An agent's archival search, as the API has it. Raises: NotFound, InvalidArgument for an invalid time or span."""
         agent = self._agent(agent_id)
         start = _moment("start_datetime", asked.start_datetime, agent.timezone)
         end = _moment("end_datetime", asked.end_datetime, agent.timezone, end=True)
@@ -77,7 +77,10 @@ class SearchApi:
         return ArchivalHits(results=hits, count=len(hits), search=standing(found))
 
     def passages(self, asked: PassageSearch) -> tuple[list[PassageHit], str | None]:
-        """Of an agent's archives, of one archive, or of all. Without words the newest come. Raises: NotFound, InvalidArgument."""
+        """Search an agent's archives, one archive, or all archives; without a query, the newest passages.
+
+        The second value names the limits of the search, as `standing`. Raises: NotFound, InvalidArgument.
+        """
         span = checked_span(asked.start_date, asked.end_date)
         where = passage_filter(asked.tags or (), all_tags=asked.tag_match_mode == "all", span=span)
         where = _at(where, self._places(asked))
@@ -99,13 +102,13 @@ class SearchApi:
         return (asked.archive_id,)
 
     def _in_open_archives(self, found: SearchResult[Passage]) -> SearchResult[Passage]:
-        """Without what is left of an archive that is being deleted."""
+        """The hits without those of archives that are being deleted."""
         ids = list(dict.fromkeys(hit.record.archive_id or "" for hit in found.hits))
         there = self._stores.archives.get_many([one for one in ids if one])
         return _with(found, [hit for hit in found.hits if hit.record.archive_id in there])
 
     def _newest(self, where: SearchScope, limit: int) -> SearchResult[Passage]:
-        """The newest passages that pass the filters, without a score."""
+        """The newest passages that pass the filters, with score 0."""
         places = where.places if where.places is not None else self._stores.passages.archives()[::-1]
         walks = [self._backwards(place, max(limit, CHUNK)) for place in places[:MOST_PLACES]]
         merged: Iterator[Passage] = heapq.merge(*walks, key=lambda one: one.id, reverse=True)
@@ -130,12 +133,14 @@ class SearchApi:
     # what was said
 
     def messages(self, asked: MessageSearch) -> tuple[list[MessageHit], str | None]:
-        """Raises: NotFound for the agent, InvalidArgument for the dates."""
+        """Search messages. Raises: NotFound for the agent, InvalidArgument for the dates."""
         found = self._said(asked, places=self._agents_named(asked.agent_id))
         return [_message_hit(hit) for hit in found.hits], standing(found)
 
     def agents_messages(self, asked: AgentMessageSearch) -> tuple[list[AgentMessageHit], str | None]:
-        """The same with the rows themselves, of agents of a project or a template. Raises: as `messages`."""
+        """Search messages, of the agents of a project or a template if named; the hits hold the stored rows. Raises: as
+        `messages`.
+        """
         places = self._agents_named(asked.agent_id)
         if asked.project_id is not None or asked.template_id is not None:
             fitting = [
@@ -161,12 +166,15 @@ class SearchApi:
         return self._of_agents(found) if where.places is None else found
 
     def _of_agents(self, found: SearchResult[Message]) -> SearchResult[Message]:
-        """Without what is left of an agent that is being deleted."""
+        """The hits without those of agents that are being deleted."""
         there = self._stores.agents.rows_of(list({hit.record.agent_id for hit in found.hits}))
         return _with(found, [hit for hit in found.hits if hit.record.agent_id in there])
 
     def _in_conversation(self, where: SearchScope, conversation: str, agent_id: str | None) -> SearchScope:
-        """Narrowed to what a conversation holds, `default` of nobody to what was said in agents' own ones; nowhere if it does not exist."""
+        """The scope narrowed to one conversation; `default` without an agent means the default conversations of all agents.
+
+        A conversation that does not exist narrows the scope to no place.
+        """
         log = agent_id if conversation == DEFAULT_CONVERSATION else conversation
         if log is None:
             return replace(where, reach=OWN_CONVERSATIONS)
@@ -186,7 +194,7 @@ class SearchApi:
 
 
 def standing(found: SearchResult[R]) -> str | None:
-    """What a search could not do, in words of one's own: "asleep", "incomplete", "words-only"; None where it did everything."""
+    """The limits of a search result, comma-separated: "asleep", "incomplete", "words-only"; None if the search was complete."""
     named = (("asleep", found.asleep), ("incomplete", found.incomplete), ("words-only", found.words_only and not found.asleep))
     return ", ".join(name for name, holds in named if holds) or None
 
@@ -194,23 +202,23 @@ def standing(found: SearchResult[R]) -> str | None:
 def passage_filter(
     tags: Sequence[str], *, all_tags: bool = False, span: tuple[datetime | None, datetime | None] = (None, None)
 ) -> SearchScope:
-    """What passages must pass, wherever they are looked for."""
+    """The scope of a passage search with these filters, over all archives. `span`: inclusive start and end."""
     return SearchScope("passage", None, tags=tuple(tags), tag_match="all" if all_tags else "any", start=span[0], end=span[1])
 
 
 def passes(passage: Passage, where: SearchScope) -> bool:
-    """Whether a passage passes the filters, as in an index."""
+    """Whether a passage passes the filters, by the same rules as in the index."""
     return fits(index_documents.of_passage("", "", "", passage), where)
 
 
 def archival_hit(passage: Passage, timezone: str) -> ArchivalHit:
-    """A passage in the shape of the archival searches, its time in the agent's zone."""
+    """A passage in the shape of archival search results; its time is in the agent's time zone."""
     timestamp = local_time(passage.created_at, timezone).isoformat()
     return ArchivalHit(id=passage.id, timestamp=timestamp, content=passage.text, tags=passage.tags or [])
 
 
 def checked_span(start: datetime | None, end: datetime | None) -> tuple[datetime | None, datetime | None]:
-    """Raises: InvalidArgument where it ends before it begins."""
+    """The span itself. Raises: InvalidArgument if it ends before it begins."""
     if start is not None and end is not None and start > end:
         raise InvalidArgument("INVALID_ARGUMENT: The span of time ends before it begins.")
     return start, end

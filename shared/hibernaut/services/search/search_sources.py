@@ -1,4 +1,4 @@
-"""What the index is made from: the records that a pointer or a document names, as the table has them now, and who makes their vectors."""
+"""The sources of the index: the current records behind pointers and documents, and the embedder of each place."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from hibernaut.store.stores import TenantStores
 
 Record = Message | Passage
 JUST_BEFORE = 2
-"""Rows of a log before a message that are read first: in a plain talk the row before it is the text before it."""
+"""Rows of a log before a message that the first read takes. In a conversation without tool calls one of them is the preceding
+text."""
 LOOK_BACK = 8
-"""Rows of a log before a message among which the one before it is looked for: calls and returns stand between."""
+"""The most rows of a log that are searched for the text before a message. Tool calls and returns may stand between."""
 MOST_PLACES_READ = 4
-"""Times the limit of one place that are read of all together, where there is no index to ask."""
+"""A search without an index reads at most this many times the limit of one place, over all places."""
 
 
 class NoEmbedders:
-    """Where nobody makes vectors: memory is found by words."""
+    """The catalogue without any embedder: memory is searched by words only."""
 
     def of(self, config: EmbeddingConfig | None) -> None:  # noqa: ARG002  the port names it
         return None
@@ -37,7 +38,7 @@ class NoEmbedders:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSpace:
-    """Where the documents of a place stand, and who makes their vectors (None: nobody; they are found by their words)."""
+    """The embedding space that holds the documents of a place, and its embedder (None: the documents are found by words only)."""
 
     name: str
     embedder: Embedder | None
@@ -45,7 +46,7 @@ class EmbeddingSpace:
 
 @dataclass(frozen=True, slots=True)
 class SourceDocuments:
-    """The documents of what a pointer names, and the ids of which there is no record (any more)."""
+    """The documents of the records that a pointer names, and the ids without a record (deleted or never written)."""
 
     documents: list[IndexDocument]
     gone: list[str]
@@ -59,15 +60,17 @@ class SearchSources:
         self._embedders = embedders
 
     def default(self) -> EmbeddingSpace:
-        """The space of all logs."""
+        """The space of all message logs: that of the default embedder."""
         return self._space(self._embedders.default())
 
     def space_of(self, pointer: Pointer) -> EmbeddingSpace:
-        """The space of an archive, of a folder, or of the log of an agent. What is gone stands nowhere."""
+        """The space of the pointer's archive, folder or agent. A deleted archive or folder has no embedding configuration of its
+        own.
+        """
         return self._spaces(pointer.kind, [pointer.place])[pointer.place]
 
     def spaces_of(self, kind: Kind, places: Sequence[str] | None) -> list[tuple[EmbeddingSpace, Sequence[str] | None]]:
-        """The spaces in which these places stand (None: all of the tenant's), each with those of them that do."""
+        """The spaces of these places (None: of all places of the tenant), each with its places."""
         if kind == "message" or places is None:
             everywhere = [self.default()] if kind == "message" else self._everywhere(kind)
             return [(space, places) for space in everywhere]
@@ -77,14 +80,14 @@ class SearchSources:
         return list(found.values())
 
     def _everywhere(self, kind: Kind) -> list[EmbeddingSpace]:
-        """The spaces of all archives of a tenant, or of all its folders."""
+        """The distinct spaces of all archives of the tenant, or of all its folders, with the default space first."""
         archives, folders = self._stores.passages.archives, self._stores.folders.rows
         places = archives() if kind == "passage" else [str(row["sk"]) for row in folders()]
         spaces = [self.default(), *self._spaces(kind, places).values()]
         return list({space.name: space for space in spaces}.values())
 
     def _spaces(self, kind: Kind, places: Sequence[str]) -> dict[str, EmbeddingSpace]:
-        """The space of each place, by one read of all their records."""
+        """The space of each place. Reads the records of all places in one batch."""
         if kind == "message":
             return dict.fromkeys(places, self.default())
         records = self._stores.passages.archive_records if kind == "passage" else self._stores.folders.get_many
@@ -96,14 +99,16 @@ class SearchSources:
         return EmbeddingSpace(embedder.space, embedder) if embedder else EmbeddingSpace(WORDS, None)
 
     def read(self, pointer: Pointer) -> SourceDocuments:
-        """What a pointer names, as the table has it."""
+        """The current documents of the records that a pointer names."""
         records = self.records(pointer.kind, pointer.within, pointer.ids)
         documents = [self.document(pointer.place, pointer.within, record) for record in records.values()]
         gone = [record_id for record_id in pointer.ids if record_id not in records]
         return SourceDocuments([document for document in documents if document is not None], gone)
 
     def texts_before(self, pointer: Pointer, record_ids: Sequence[str]) -> dict[str, str | None]:
-        """The text that stands before each of these records where they lie; None where there is none, or nobody looks for it."""
+        """The text that precedes each of these records in its log, archive or file; None if there is none within the search
+        limit.
+        """
         if pointer.kind != "message" or len(record_ids) == 1:
             return {record_id: self._text_before(pointer, record_id) for record_id in record_ids}
         ordered = sorted(record_ids)
@@ -128,14 +133,16 @@ class SearchSources:
         return found.text if found else None
 
     def _said_before(self, pointer: Pointer, record_id: str, limit: int) -> tuple[list[tuple[str, str]], bool]:
-        """Ids and texts of what was said in the newest rows of a log before one, the newest first; and whether the log has no others."""
+        """Ids and texts of the messages in the last `limit` rows before a record, newest first; True: the log has no earlier
+        rows.
+        """
         span = IdRange(None, record_id)
         rows = self._stores.conversations.logs.rows(pointer.within, (), span, limit=limit, descending=True)
         said = [(row.id, text) for row in rows if (text := index_documents.said(row)) is not None]
         return said, len(rows) < limit
 
     def gone(self, pointer: Pointer) -> list[str]:
-        """The ids of which there is no record, as `read` tells them, without making documents of the others."""
+        """The ids without a record, as in `read`, without building the documents of the others."""
         there = self._there(pointer)
         return [record_id for record_id in pointer.ids if record_id not in there]
 
@@ -152,7 +159,7 @@ class SearchSources:
                 return self._stores.passages.pieces_there(within, ids)
 
     def records(self, kind: Kind, within: str, ids: Sequence[str]) -> Mapping[str, Record]:
-        """The records that there are among these, by id. `within`: a log, an archive, a file."""
+        """The existing records among these ids, by id. `within`: the id of a log, an archive or a file."""
         match kind:
             case "message":
                 return {row.id: row for row in self._stores.conversations.messages(within, ids)}
@@ -162,7 +169,7 @@ class SearchSources:
                 return {passage.id: passage for passage in self._stores.passages.pieces(within, ids)}
 
     def document(self, place: str, within: str, record: Record) -> IndexDocument | None:
-        """What the index is given of a record; None where nobody looks for it."""
+        """The index document of a record; None if the record is not searchable."""
         if isinstance(record, Message):
             return index_documents.of_message(self._stores.tenant, within, record)
         return index_documents.of_passage(self._stores.tenant, place, within, record)
@@ -170,7 +177,10 @@ class SearchSources:
     def newest(
         self, kind: Kind, places: Sequence[str] | None, limit: int
     ) -> tuple[list[tuple[Record, IndexDocument | None]], bool]:
-        """The newest records of places with their documents, and whether there are more: for whoever searches without an index."""
+        """The newest records of places with their documents, at most `limit` per place, for a search without an index.
+
+        The flag tells whether there are more records. All places together yield about `MOST_PLACES_READ` times the limit.
+        """
         found: list[tuple[Record, IndexDocument | None]] = []
         cut = False
         for place, within, records in self._walk(kind, places, limit + 1):
@@ -181,7 +191,7 @@ class SearchSources:
         return found, cut
 
     def _walk(self, kind: Kind, places: Sequence[str] | None, limit: int) -> Iterator[tuple[str, str, Sequence[Record]]]:
-        """Place, what its records lie in ("": each tells), and its newest records."""
+        """Yields the place, the container of its records ("": each record names its own log), and its newest records."""
         if kind == "message":
             for place in places if places is not None else [str(row["sk"]) for row in self._stores.agents.rows()]:
                 yield place, "", self._stores.agent_logs.page(place, IdRange(), limit=limit, descending=True)
