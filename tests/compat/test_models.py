@@ -37,7 +37,7 @@ def test_a_model_is_listed_with_the_window_that_its_provider_reports(tmp_path: P
         rows = {model.handle: model for model in sdk.models.list(provider_name="openai")}
         agents = [sdk.agents.create(model="openai/wide", **limit) for limit in ({}, {"context_window_limit": 500_000})]
     assert (rows["openai/wide"].context_window, rows["openai/wide"].max_context_window) == (1_000_000, 1_000_000)
-    assert (rows["openai/gpt-4.1-mini"].context_window, rows["openai/gpt-4.1-mini"].max_tokens) == (1_047_576, 32_768)
+    assert (rows["openai/gpt-4.1-mini"].context_window, rows["openai/gpt-4.1-mini"].max_tokens) == (1_000_000, 32_768)
     assert [agent.llm_config.context_window for agent in agents] == [128_000, 500_000]
 
 
