@@ -58,6 +58,7 @@ FIELDS = {
     "output_mtok": "output",
     "cache_read_mtok": "cached",
     "cache_write_mtok": "written",
+    "cache_write_1h_mtok": "written_for_an_hour",
     "output_reasoning_mtok": "reasoning",
     "requests_kcount": "requests",
 }

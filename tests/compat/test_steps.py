@@ -191,3 +191,55 @@ def test_the_trace_of_a_failed_call_shows_what_was_sent_and_the_providers_error(
     assert answer["error"]["type"] == "llm_bad_request"
     assert "Unsupported parameter" in answer["body"]["error"]["message"]
     assert "sk-test" not in str(trace)
+
+
+@pytest.mark.manifest("steps.cost")
+def test_what_an_unlisted_server_answers_has_an_unknown_cost(client: Letta, new_agent: Make) -> None:
+    answer = client.agents.messages.create(new_agent().id, input="Hello")
+    step = client.steps.retrieve(answer.messages[-1].step_id or "")
+    told: list[Any] = [answer.usage, step, client.runs.usage.retrieve(step.run_id or "")]
+    assert [(one.cost, one.price_list_date) for one in told] == [(None, None)] * 3
+    assert answer.usage.total_tokens == 17
+
+
+@pytest.mark.manifest("usage.report")
+def test_usage_is_added_up_by_day_agent_and_model(
+    client: Letta, http: httpx.Client, new_agent: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent, other = new_agent(), new_agent()
+    steps = [talk(client, agent.id) for _ in range(3)]
+    talk(client, other.id)
+
+    def report(**by: Any) -> Any:
+        return http.get("/v1/usage", params={"agent_id": agent.id} | by).json()
+
+    whole = report()
+    (row,) = whole["rows"]
+    assert (row["agent_id"], row["model"], row["steps"], row["unpriced_steps"]) == (agent.id, HANDLE, 3, 3)
+    assert (row["prompt_tokens"], row["completion_tokens"], row["total_tokens"], row["cost"]) == (36, 15, 51, None)
+    assert {name: row[name] for name in whole["total"]} == whole["total"]
+    assert whole["next"] is None
+    assert report(model=HANDLE) == report(model="test-model") == report(start_date=row["day"]) == whole
+    assert report(model="another")["rows"] == report(end_date="2020-01-01")["rows"] == []
+    assert report(before=steps[1])["total"]["steps"] == 1
+    assert {one["agent_id"] for one in http.get("/v1/usage").json()["rows"]} >= {agent.id, other.id}
+    monkeypatch.setattr("hibernaut.services.runs.steps.MOST_READ", 2)
+    pages, cursor = [], None
+    while cursor is not None or not pages:
+        pages.append(report(**({"before": cursor} if cursor else {}), start_date=row["day"]))
+        cursor = pages[-1]["next"]
+    assert sum(page["total"]["steps"] for page in pages) == 3
+    assert len(pages) > 1
+
+
+@pytest.mark.manifest("usage.report")
+@pytest.mark.parametrize(
+    ("asked", "status"),
+    [
+        ({"start_date": "2026-02-01", "end_date": "2026-01-01"}, 400),
+        ({"start_date": "yesterday"}, 422),
+        ({"before": UNKNOWN}, 404),
+    ],
+)
+def test_a_report_that_cannot_be_made_says_why(http: httpx.Client, asked: dict[str, str], status: int) -> None:
+    assert http.get("/v1/usage", params=asked).status_code == status

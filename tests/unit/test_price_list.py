@@ -70,20 +70,22 @@ def test_a_model_is_known_to_the_list_where_it_is_known_to_the_source() -> None:
     name=st.sampled_from(NAMES),
     prompt=st.integers(0, 1_500_000),
     completion=st.integers(0, 200_000),
-    shares=st.tuples(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1)),
+    shares=st.tuples(*[st.floats(0, 1)] * 4),
     minutes=st.integers(0, 400 * 24 * 60),
 )
 def test_any_call_costs_what_the_source_says(
-    name: tuple[str, str], prompt: int, completion: int, shares: tuple[float, float, float], minutes: int
+    name: tuple[str, str], prompt: int, completion: int, shares: tuple[float, ...], minutes: int
 ) -> None:
     moment = datetime.combine(LIST.date, datetime.min.time(), UTC) + timedelta(minutes=minutes)
     cached = int(prompt * shares[0])
     written, reasoning = int((prompt - cached) * shares[1]), int(completion * shares[2])
+    hour = int(written * shares[3])
     usage = Usage(
         prompt_tokens=prompt,
         completion_tokens=completion,
         cached_input_tokens=cached,
         cache_write_tokens=written,
+        hour_cache_write_tokens=hour,
         reasoning_tokens=reasoning,
     )
     prices = the_source_prices(*name, moment)
@@ -93,6 +95,7 @@ def test_any_call_costs_what_the_source_says(
             output_tokens=completion,
             cache_read_tokens=cached,
             cache_write_tokens=written,
+            cache_write_1h_tokens=hour,
             output_reasoning_tokens=reasoning,
         )
     )

@@ -46,6 +46,7 @@ from hibernaut.rest.routers import (
     streams,
     tags,
     tools,
+    usage,
 )
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ ROUTERS = (
     jobs,
     models,
     tags,
+    usage,
 )
 """Where two routes fit one path, the first router's is taken."""
 DEFAULT_BODY_LIMIT = 50 * MEBIBYTE

@@ -16,7 +16,7 @@ from hibernaut.schemas.letta_message import MessageType
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.logs.messages import MessageQuery
 from hibernaut.services.runs.runs import RunQuery
-from hibernaut.services.runs.steps import StepQuery
+from hibernaut.services.runs.steps import StepQuery, UsageQuery
 
 Order = Literal["asc", "desc"]
 Limit = Annotated[int, Field(ge=0, le=2**31 - 1)]
@@ -176,6 +176,19 @@ class StepList(_Paging):
         )
 
 
+class UsageSpan(Schema):
+    """Which steps are added up; `model` is a handle or a name."""
+
+    start_date: Moment | None = None
+    end_date: Moment | None = None
+    agent_id: str | None = None
+    model: str | None = None
+    before: str | None = None
+
+    def query(self) -> UsageQuery:
+        return UsageQuery(self.start_date, self.end_date, self.agent_id, self.model, self.before)
+
+
 MessageListQuery = Annotated[MessageList, Query()]
 AgentMessageListQuery = Annotated[AgentMessageList, Query()]
 PartListQuery = Annotated[PartList, Query()]
@@ -184,3 +197,4 @@ RunTraceQuery = Annotated[RunTrace, Query()]
 JobListQuery = Annotated[JobList, Query()]
 RunStepListQuery = Annotated[RunStepList, Query()]
 StepListQuery = Annotated[StepList, Query()]
+UsageSpanQuery = Annotated[UsageSpan, Query()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Literal
 
 from pydantic import Field
@@ -10,11 +11,11 @@ from hibernaut.schemas.base import JsonObject, Moment, Schema
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.stored import Stored
-from hibernaut.schemas.usage import CompletionTokensDetails, PromptTokensDetails
+from hibernaut.schemas.usage import CompletionTokensDetails, Money, PromptTokensDetails
 
 
 class Step(Schema):
-    """The wire form."""
+    """The wire form. `cost` is in USD by the price list of `price_list_date`; null: the price of the call is unknown."""
 
     id: str
     origin: str | None = None
@@ -36,6 +37,8 @@ class Step(Schema):
     reasoning_tokens: int | None = None
     completion_tokens_details: CompletionTokensDetails | None = None
     prompt_tokens_details: PromptTokensDetails | None = None
+    cost: Money | None = None
+    price_list_date: date | None = None
     stop_reason: StopReason | None = None
     tags: list[str] = Field(default_factory=list)
     tid: str | None = None

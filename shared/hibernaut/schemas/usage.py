@@ -1,32 +1,58 @@
-"""Token usage (Letta V1 API, digest 4.7 and 4.8; run-time digest 13.3). Null means that no step reported the figure, not zero."""
+"""Token usage (Letta V1 API, digest 4.7 and 4.8; run-time digest 13.3). Null means that no step reported the figure, not zero.
+
+The cost is an addition to V1, whose clients ignore it.
+"""
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from datetime import date
+from decimal import Decimal
+from typing import Annotated, Literal, Self
+
+from pydantic import PlainSerializer
 
 from hibernaut.schemas.base import Frozen, Schema
 
+Money = Annotated[Decimal, PlainSerializer(float, return_type=float, when_used="json")]
+"""An amount in USD: exact in calculations, a number in JSON."""
+
 
 class Usage(Frozen):
-    """The usage of one model call in tokens."""
+    """The usage of one model call in tokens. `hour_cache_write_tokens` are those of `cache_write_tokens` that stay cached for an
+    hour, which costs more. `cost` is in USD by the price list of `price_list_date`; None: the price is unknown.
+    """
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
     total_tokens: int = 0
     cached_input_tokens: int | None = None
     cache_write_tokens: int | None = None
+    hour_cache_write_tokens: int | None = None
     reasoning_tokens: int | None = None
+    cost: Money | None = None
+    price_list_date: date | None = None
 
     def plus(self, other: Usage) -> Usage:
-        """The sum; a figure is null only if both are null."""
+        """The sum. A count is null only if both are null; the cost is null if that of any call with tokens is unknown."""
+        priced = [each for each in (self, other) if each.cost is not None]
+        known = bool(priced) and all(each.cost is not None or not each.has_tokens for each in (self, other))
         return Usage(
             prompt_tokens=self.prompt_tokens + other.prompt_tokens,
             completion_tokens=self.completion_tokens + other.completion_tokens,
             total_tokens=self.total_tokens + other.total_tokens,
             cached_input_tokens=_sum(self.cached_input_tokens, other.cached_input_tokens),
             cache_write_tokens=_sum(self.cache_write_tokens, other.cache_write_tokens),
+            hour_cache_write_tokens=_sum(self.hour_cache_write_tokens, other.hour_cache_write_tokens),
             reasoning_tokens=_sum(self.reasoning_tokens, other.reasoning_tokens),
+            cost=sum((each.cost for each in priced if each.cost is not None), Decimal(0)) if known else None,
+            price_list_date=max((each.price_list_date for each in priced if each.price_list_date), default=None)
+            if known
+            else None,
         )
+
+    @property
+    def has_tokens(self) -> bool:
+        return self.prompt_tokens > 0 or self.completion_tokens > 0
 
 
 def _sum(one: int | None, other: int | None) -> int | None:
@@ -34,7 +60,10 @@ def _sum(one: int | None, other: int | None) -> int | None:
 
 
 class LettaUsageStatistics(Schema):
-    """The usage of a run in replies and streams; `context_tokens` is the size of the context after the last step."""
+    """The usage of a run in replies and streams; `context_tokens` is the size of the context after the last step.
+
+    `cost` is in USD by the price list of `price_list_date`; null: the price of a call is unknown.
+    """
 
     message_type: Literal["usage_statistics"] = "usage_statistics"
     completion_tokens: int = 0
@@ -46,6 +75,8 @@ class LettaUsageStatistics(Schema):
     cache_write_tokens: int | None = None
     reasoning_tokens: int | None = None
     context_tokens: int | None = None
+    cost: Money | None = None
+    price_list_date: date | None = None
 
 
 class PromptTokensDetails(Schema):
@@ -70,6 +101,8 @@ class UsageStatistics(Schema):
     total_tokens: int = 0
     prompt_tokens_details: PromptTokensDetails | None = None
     completion_tokens_details: CompletionTokensDetails | None = None
+    cost: Money | None = None
+    price_list_date: date | None = None
 
     @classmethod
     def of(cls, usage: Usage) -> Self:
@@ -81,6 +114,8 @@ class UsageStatistics(Schema):
             total_tokens=usage.total_tokens,
             prompt_tokens_details=None if cached is None and written is None else details,
             completion_tokens_details=None if reasoning is None else CompletionTokensDetails(reasoning_tokens=reasoning),
+            cost=usage.cost,
+            price_list_date=usage.price_list_date,
         )
 
 

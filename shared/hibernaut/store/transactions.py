@@ -358,7 +358,7 @@ def statistics(run: StoredRun) -> LettaUsageStatistics:
     """The usage of a run as it is shown: what no provider reported is zero, but null to those who follow tokens (digest 4.7)."""
     usage = run.usage.model_dump()
     if not run.options.stream_tokens:
-        usage = {name: figure or 0 for name, figure in usage.items()}
+        usage = {name: figure or 0 if name.endswith("_tokens") else figure for name, figure in usage.items()}
     return LettaUsageStatistics(**usage, step_count=run.steps, context_tokens=run.context_tokens)
 
 

@@ -15,6 +15,18 @@ ROWS = (
         "One request looks at 10,000 steps; where the list goes on behind them, the header `x-hibernaut-next` holds the cursor.",
         "V1 looks through all steps in one request.",
     ),
+    diverging(
+        "steps.cost",
+        "API 4.7",
+        "A step, a run's usage and the usage of a reply tell their `cost` in USD (null: unknown) and the `price_list_date`.",
+        "V1 tells tokens only; its clients pass over the additional members.",
+    ),
+    diverging(
+        "usage.report",
+        "API 2.15",
+        "GET /v1/usage adds tokens and costs of steps up, by day, agent and model; one request reads the newest 10,000 steps, `next` goes on.",
+        "V1 has no such route.",
+    ),
     done("steps.metrics", "API 2.15", "Its times in nanoseconds.", "GET /v1/steps/{step_id}/metrics"),
     done(
         "steps.trace",

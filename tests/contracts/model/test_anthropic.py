@@ -187,7 +187,7 @@ def test_a_server_that_tells_only_how_long_it_keeps_what_it_wrote_is_understood(
     written = {"cache_creation": {"ephemeral_5m_input_tokens": 3, "ephemeral_1h_input_tokens": 40}}
     anthropic.server.says(content="x", usage={"input_tokens": 5, "output_tokens": 7} | written)
     usage = anthropic.model.complete(anthropic.request(Rows().user("hi"))).usage
-    assert (usage.prompt_tokens, usage.cache_write_tokens) == (48, 43)
+    assert (usage.prompt_tokens, usage.cache_write_tokens, usage.hour_cache_write_tokens) == (48, 43, 40)
 
 
 def test_an_error_inside_a_stream_is_that_error(anthropic: Spoken) -> None:

@@ -20,6 +20,7 @@ from hibernaut.adapters.model.default_model import default_model
 from hibernaut.adapters.model.demo.demo import PROVIDER as OWN
 from hibernaut.adapters.model.demo.demo import DemoModel
 from hibernaut.adapters.model.dialects import DIALECTS, GEMINI, OPENAI, Dialect
+from hibernaut.adapters.model.priced import PricedModel
 from hibernaut.adapters.model.redacted import RedactedModel
 from hibernaut.domain.models.model_settings import config_of_description
 from hibernaut.domain.redaction import Redaction, bare_address
@@ -140,7 +141,7 @@ class Catalogue:
             adapter = OpenAIModel(api_key=key, base_url=url, windows=self._windows)
         else:
             adapter = OpenAIModel(api_key=key, base_url=url, windows=self._windows, name=dialect.name, dialect=dialect)
-        return RedactedModel(adapter, self._redaction)
+        return PricedModel(RedactedModel(adapter, self._redaction), kind, bare_address(url))
 
     def of(self, config: LLMConfig) -> Model:
         """The provider for a configuration.

@@ -5,8 +5,7 @@ price with tiers depends on the prompt's length: the tier of the whole prompt ho
 on a day or hold for some hours of each day (UTC). Where the list has no price for cached, written or reasoning tokens, they cost
 what other tokens of the prompt or the completion cost.
 
-A price list is an estimate: it knows neither discounts nor taxes nor cache entries that are kept longer than usual. Usage must
-be of one call, because the tier depends on it. Pure.
+A price list is an estimate: it knows neither discounts nor taxes. Usage must be of one call, because the tier depends on it. Pure.
 """
 
 from __future__ import annotations
@@ -36,6 +35,7 @@ ALIASES: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """The list's names of providers that handles name otherwise."""
+_OPTIONAL = ("cached", "written", "written_for_an_hour", "reasoning")
 _COMPACT_DATE = re.compile(r"-(20\d{2})(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?=-|:|$)")
 _MATCHES: Final[Mapping[str, Callable[[str, str], bool]]] = MappingProxyType(
     {
@@ -60,14 +60,15 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class ModelPrices:
-    """The prices of a model. None: as `input` (`cached`, `written`) or as `output` (`reasoning`). `requests` is for a thousand
-    calls.
+    """The prices of a model. None: as `input` (`cached`, `written`), as `written` (`written_for_an_hour`), or as `output`
+    (`reasoning`). `requests` is for a thousand calls.
     """
 
     input: Rate
     output: Rate
     cached: Rate | None = None
     written: Rate | None = None
+    written_for_an_hour: Rate | None = None
     reasoning: Rate | None = None
     requests: Decimal = Decimal(0)
 
@@ -76,11 +77,14 @@ class ModelPrices:
         prompt, completion = max(0, usage.prompt_tokens), max(0, usage.completion_tokens)
         cached = _within(usage.cached_input_tokens, prompt)
         written = _within(usage.cache_write_tokens, prompt - cached)
+        hour = _within(usage.hour_cache_write_tokens, written)
         reasoning = _within(usage.reasoning_tokens, completion)
+        brief = self.written or self.input
         parts = (
             (self.input, prompt - cached - written),
             (self.cached or self.input, cached),
-            (self.written or self.input, written),
+            (brief, written - hour),
+            (self.written_for_an_hour or brief, hour),
             (self.output, completion - reasoning),
             (self.reasoning or self.output, reasoning),
         )
@@ -158,7 +162,7 @@ def _within(part: int | None, whole: int) -> int:
 
 
 def _period(row: JsonObject) -> PricePeriod:
-    optional = {name: _rate(row[name]) for name in ("cached", "written", "reasoning") if name in row}
+    optional = {name: _rate(row[name]) for name in _OPTIONAL if name in row}
     requests = Decimal(str(row.get("requests", 0)))
     prices = ModelPrices(_rate(row["input"]), _rate(row["output"]), **optional, requests=requests)
     since = date.fromisoformat(row["from"]) if "from" in row else None

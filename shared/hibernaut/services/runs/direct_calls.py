@@ -113,4 +113,6 @@ def _usage(reply: ModelReply) -> LettaUsageStatistics:
         prompt_tokens=usage.prompt_tokens,
         total_tokens=usage.completion_tokens + usage.prompt_tokens,
         step_count=1,
+        cost=usage.cost,
+        price_list_date=usage.price_list_date,
     )

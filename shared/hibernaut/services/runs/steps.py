@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 
+from hibernaut.domain.models.usage_rows import usage_rows, usage_total
 from hibernaut.domain.wire.listing import FilteredPage, sought
-from hibernaut.schemas.errors import NotFound
+from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.ids import compose
 from hibernaut.schemas.letta_message import LettaMessage
 from hibernaut.schemas.step import ModifyFeedback, Step, StepMetrics, StoredStep
 from hibernaut.schemas.trace import ProviderTrace
+from hibernaut.schemas.usage_report import UsageReport
 from hibernaut.services.logs.messages import MessageLists, MessageQuery
 from hibernaut.store.logs import IdRange
 from hibernaut.store.steps import StepStore as StoredSteps
@@ -43,6 +46,17 @@ class StepQuery:
     project_id: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class UsageQuery:
+    """Which steps a report adds up: those of a time, an agent, a model (its handle or its name), made before a cursor."""
+
+    start: datetime | None = None
+    end: datetime | None = None
+    agent_id: str | None = None
+    model: str | None = None
+    before: str | None = None
+
+
 class Steps:
     """Reads steps and writes feedback on them."""
 
@@ -72,6 +86,21 @@ class Steps:
         steps = [step.wire() for step in found.rows]
         # A page before a cursor is the one next to it: it is searched from the cursor outwards.
         return FilteredPage(steps[::-1] if _backwards(query) else steps, found.rest)
+
+    def usage(self, query: UsageQuery) -> UsageReport:
+        """The usage of steps by day, agent and model. It reads the newest 10,000 steps, and tells where it stopped.
+
+        Raises: InvalidArgument where the time ends before it begins, NotFound for a cursor.
+        """
+        if query.start is not None and query.end is not None and query.start > query.end:
+            raise InvalidArgument("INVALID_ARGUMENT: end_date is before start_date.")
+        if query.before is not None:
+            self._stored(query.before)
+        high = min(filter(None, (query.before, _edge(query.end, last=True))), default=None)
+        read = list(islice(self._steps.walk(IdRange(_edge(query.start), high), chunk=CHUNK, descending=True), MOST_READ + 1))
+        rest = read[MOST_READ - 1].id if len(read) > MOST_READ else None
+        rows = usage_rows(step for step in read[:MOST_READ] if _reported(step, query))
+        return UsageReport(rows=rows, total=usage_total(rows), next=rest)
 
     def metrics(self, step_id: str) -> StepMetrics:
         """Raises: NotFound."""
@@ -134,6 +163,10 @@ def _edge(moment: datetime | None, *, last: bool = False) -> str | None:
     if moment is None:
         return None
     return compose("step", int(moment.timestamp() * 1000) + (1 if last else 0), 0, 0)
+
+
+def _reported(step: StoredStep, query: UsageQuery) -> bool:
+    return query.agent_id in (None, step.agent_id) and query.model in (None, step.model_handle, step.model)
 
 
 def _kept(step: StoredStep, query: StepQuery) -> bool:

@@ -106,6 +106,8 @@ def step_record(work: StepWork, stepped: Stepped, timing: StepTiming, now: datet
             cache_read_tokens=usage.cached_input_tokens,
             cache_creation_tokens=usage.cache_write_tokens,
         ),
+        cost=usage.cost,
+        price_list_date=usage.price_list_date,
         stop_reason=stepped.stop,
         project_id=work.agent.project_id,
         trace_id=trace_id(work.state.run.id),

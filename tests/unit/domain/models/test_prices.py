@@ -33,6 +33,13 @@ def usage(prompt: int, completion: int = 0, *, cached: int | None = None, writte
         ("openai", "gpt-5.4", usage(272_001, 1_000, cached=272_000), "0.158505"),
         # 5 in, 0.5 cached, 6.25 written, 25 out
         ("anthropic", "claude-opus-4-8", usage(100_000, 2_000, cached=60_000, written=30_000), "0.3175"),
+        # … and 10 for what stays written for an hour
+        (
+            "anthropic",
+            "claude-opus-4-8",
+            Usage(prompt_tokens=1_000, cache_write_tokens=1_000, hour_cache_write_tokens=400),
+            "0.00775",
+        ),
         # 3 in, 15 out
         ("anthropic", "claude-sonnet-4-5-20250929", usage(1_000, 100), "0.0045"),
         ("azure", "gpt-4o-mini", usage(1_000_000), "0.15"),
@@ -108,15 +115,16 @@ used = st.builds(
     completion_tokens=counts,
     cached_input_tokens=counts | st.none(),
     cache_write_tokens=counts | st.none(),
+    hour_cache_write_tokens=counts | st.none(),
     reasoning_tokens=counts | st.none(),
 )
 
 
-@given(st.builds(ModelPrices, rates, rates, rates | st.none(), rates | st.none(), rates | st.none()), used)
+@given(st.builds(ModelPrices, rates, rates, *[rates | st.none()] * 4), used)
 def test_no_usage_costs_less_than_nothing_and_parts_cost_no_more_than_the_dearest_rate(prices: ModelPrices, usage: Usage) -> None:
     dearest = max(
         price
-        for rate in (prices.input, prices.output, prices.cached, prices.written, prices.reasoning)
+        for rate in (prices.input, prices.output, prices.cached, prices.written, prices.written_for_an_hour, prices.reasoning)
         if rate
         for price in (rate.base, *(price for _, price in rate.tiers))
     )
@@ -124,15 +132,16 @@ def test_no_usage_costs_less_than_nothing_and_parts_cost_no_more_than_the_deares
     assert 0 <= prices.cost(usage) <= dearest * tokens / 1_000_000
 
 
-@given(st.builds(ModelPrices, flat, flat, flat | st.none(), flat | st.none(), flat | st.none()), st.data())
+@given(st.builds(ModelPrices, flat, flat, *[flat | st.none()] * 4), st.data())
 def test_without_tiers_two_calls_cost_what_one_with_all_their_tokens_costs(prices: ModelPrices, data: st.DataObject) -> None:
     def call() -> Usage:
-        parts = data.draw(st.tuples(*[st.integers(0, 10**6)] * 5))
+        parts = data.draw(st.tuples(*[st.integers(0, 10**6)] * 6))
         return Usage(
-            prompt_tokens=sum(parts[:3]),
-            completion_tokens=sum(parts[3:]),
+            prompt_tokens=parts[0] + parts[1] + parts[2] + parts[5],
+            completion_tokens=parts[3] + parts[4],
             cached_input_tokens=parts[1],
-            cache_write_tokens=parts[2],
+            cache_write_tokens=parts[2] + parts[5],
+            hour_cache_write_tokens=parts[5],
             reasoning_tokens=parts[4],
         )
 

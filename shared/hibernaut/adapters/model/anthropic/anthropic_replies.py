@@ -11,7 +11,7 @@ from hibernaut.adapters.model.provider_errors import model_error, read_refusal
 from hibernaut.ports.model import Delta, ModelReply, ModelToolCall
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import InvalidModelResponse, ModelConnection
-from hibernaut.schemas.model_call import Exchange, FinishReason
+from hibernaut.schemas.model_call import CacheLife, Exchange, FinishReason
 from hibernaut.schemas.native import NativeReply
 from hibernaut.schemas.usage import Usage
 
@@ -214,16 +214,22 @@ def _usage(used: JsonObject) -> Usage:
         total_tokens=prompt + completion,
         cached_input_tokens=cached,
         cache_write_tokens=written,
+        hour_cache_write_tokens=_written_for(used, "1h"),
         reasoning_tokens=_count(details, "thinking_tokens") if isinstance(details, dict) else None,
     )
 
 
 def _written(used: JsonObject) -> int | None:
     """Tokens written to the cache: the sum, or its parts for five minutes and for an hour (`CacheCreation`)."""
-    whole, parts = _count(used, "cache_creation_input_tokens"), used.get("cache_creation")
-    if whole is not None or not isinstance(parts, dict):
+    whole = _count(used, "cache_creation_input_tokens")
+    if whole is not None or not isinstance(used.get("cache_creation"), dict):
         return whole
-    return sum(_count(parts, f"ephemeral_{life}_input_tokens") or 0 for life in ("5m", "1h"))
+    return (_written_for(used, "5m") or 0) + (_written_for(used, "1h") or 0)
+
+
+def _written_for(used: JsonObject, life: CacheLife) -> int | None:
+    parts = used.get("cache_creation")
+    return _count(parts, f"ephemeral_{life}_input_tokens") if isinstance(parts, dict) else None
 
 
 def _count(counts: JsonObject, name: str) -> int | None:

@@ -1,0 +1,19 @@
+"""What was used over time. V1 has no such route."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from hibernaut.rest.dependencies import TheServices
+from hibernaut.rest.json_responses import reply
+from hibernaut.rest.lazy_routes import LateRoute
+from hibernaut.rest.queries import UsageSpanQuery
+from hibernaut.schemas.usage_report import UsageReport
+
+router = APIRouter(prefix="/v1/usage", tags=["usage"], route_class=LateRoute)
+
+
+@router.get("", response_model=UsageReport)
+def report_usage(services: TheServices, query: UsageSpanQuery) -> Response:
+    """The tokens and the cost of steps by day, agent and model."""
+    return reply(services.steps.usage(query.query()))

@@ -1,0 +1,43 @@
+"""What was used over time (GET /v1/usage, which V1 does not have)."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from hibernaut.schemas.base import Schema
+from hibernaut.schemas.usage import Money
+
+
+class UsageTotal(Schema):
+    """Sums over steps. `cost` is in USD, of the steps whose price is known (null: of none); `unpriced_steps` are the others that
+    used tokens.
+    """
+
+    steps: int = 0
+    unpriced_steps: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    total_tokens: int = 0
+    cached_input_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost: Money | None = None
+    price_list_date: date | None = None
+
+
+class UsageRow(UsageTotal):
+    """The sums of one day (UTC), agent and model. `model` is the handle, or the name of a model without one."""
+
+    day: date
+    agent_id: str | None = None
+    model: str | None = None
+
+
+class UsageReport(Schema):
+    """The rows, ordered by day, agent and model, and their total. `next` is the cursor for the steps that were not read; null: all
+    were.
+    """
+
+    rows: list[UsageRow]
+    total: UsageTotal
+    next: str | None = None
