@@ -1,7 +1,7 @@
-"""Every key of the table, and the access patterns they serve. Nobody else builds a key.
+"""Every key of the table and of the blobs, and the access patterns that the keys serve. No other module builds a key.
 
-`t` is the tenant, whose name is checked where a key is made (`store.tenants`), `c` a conversation (`conv-…`, or an agent's id for its
-default conversation), shards are two hex digits.
+`t` is the tenant; each key function validates its name (`store.tenants`). `c` is a conversation (`conv-…`, or an agent's id for its
+default conversation). Shards are two hex digits.
 
     pk                 sk                  what                                   read by
     t#AGENT#agent      AGENT               the agent                              retrieve, load of a step
@@ -15,38 +15,38 @@ default conversation), shards are two hex digits.
     t#TOOL#tool        TOOL                a custom tool, or a built-in's changes retrieve, load of a step
     t#TOOL#tool        AGENT#agent         the tool is attached there             deleting a tool
     t#TOOLS            tool                list row of a tool                     list, count, filters
-    t#TOOLNAMES        name                which tool has the name                upsert by name, names of an agent's tools
+    t#TOOLNAMES        name                the tool with this name                upsert by name, names of an agent's tools
     t#CONV#c           HEAD                owner, log version, window             every step and request
     t#CONV#c           RECORD              the conversation (not of an agent's)   retrieve, load of a step
-    t#CONV#c           FORK#conv           a living fork shares rows of this log  deleting: what must be kept
+    t#CONV#c           FORK#conv           a living fork shares rows of this log  deletion: rows to keep
     t#CONV#c           MSG#message         a row of the log (index LISTS)         list by cursor, the window's tail
-    t#CONV#c           QUEUE#run           a run that waits                       handing over
+    t#CONV#c           QUEUE#run           a waiting run                          handover
     t#CONV#c           PRINT#hash          fingerprint of a request (ttl)         re-sent requests
-    t#CONV#c           OTID#otid           which run took this message (ttl)      re-sent messages
+    t#CONV#c           OTID#otid           the run of this message (ttl)          re-sent messages
     t#RUN#run          RUN                 the run (index DUE while open)         every step and request; the sweep
     t#RUN#run          JOURNAL             the reply of the step in flight (ttl)  a later attempt, cancel
     t#RUN#run          CLAIM#n#hash        an outside call and its result (ttl)   a later attempt, cancel
-    t#RUN#run          PENDING             the approval it asked for (index DUE)  answers, cancel; the sweep
+    t#RUN#run          PENDING             the approval it requests (index DUE)   answers, cancel; the sweep
     t#RUN#run          STEP#step           a step (index LISTS)                   steps of a run
     t#RUN#run          EV#seq              a batch of events (ttl)                followers
-    t#TAIL#place       NEW#id, GONE#id     what the index does not know yet (LISTS) searches; the indexer
-    t#TAIL#place       EMBED#id            what it knows by words only (LISTS)    the indexer
-    t#TAIL#place       AGAIN#id            the same, refused by whom it waits for (LISTS) the indexer, now and then
-    t#TAIL#place       NEW#id#ANEW         the same of an index that is built anew, beside the thing's own pointer
-    t#GONE#c           GONE                an agent or conversation is gone (DUE) its deletion, going on; the sweep
-    t#REINDEX          STATE               the index is being built anew          searches
-    COLLECTION         BLOBS               how far the blobs were looked through  the collector (no tenant: it serves all)
+    t#TAIL#place       NEW#id, GONE#id     not in the index, deleted (LISTS)      searches; the indexer
+    t#TAIL#place       EMBED#id            embedding pending (LISTS)              the indexer
+    t#TAIL#place       AGAIN#id            embedding failed, retry later (LISTS)  the indexer
+    t#TAIL#place       NEW#id#ANEW         not in the index, by a rebuild (LISTS) searches; the indexer
+    t#GONE#c           GONE                tombstone of an agent, a conversation (DUE)  its deletion; the sweep
+    t#REINDEX          STATE               the newest build of the index          searches
+    COLLECTION         BLOBS               cursor of the blob collector           the collector (no tenant: it serves all)
     t#ARCH#archive     PASSAGE#passage     a passage                              archival search
     t#ARCHIVES         archive             list row of an archive                 list, searches of everything
     t#FILE#file        PASSAGE#passage     a piece of a file                      search in files
     t#FILE#file        FILE                the file (index DUE while it is read)  retrieve, ingestion; the sweep
     t#FOLDER#folder    FOLDER              the folder                             retrieve, the prompt
     t#FOLDER#folder    FILE#file           list row of a file                     files of a folder, of an agent
-    t#FOLDER#folder    NAME#name           which file has the name                uploads
+    t#FOLDER#folder    NAME#name           the file with this name                uploads
     t#FOLDER#folder    AGENT#agent         the folder is attached there           agents of a folder
     t#FOLDERS          folder              list row of a folder                   list, count
-    t#FOLDERNAMES      name                which folder has the name              names are given once
-    t#AGENT#agent      DESK                which files it has open                the prompt, file tools
+    t#FOLDERNAMES      name                the folder with this name              uniqueness of names
+    t#AGENT#agent      DESK                the files that it has open             the prompt, file tools
     t#ARCH#archive     ARCHIVE             the archive                            retrieve
     t#ARCH#archive     AGENT#agent         it is attached there                   agents of an archive, deleting it
     t#ARCH#archive     TAG#tag             how many of its passages bear it       the prompt
@@ -71,26 +71,26 @@ from hibernaut.ports.table import Key
 from hibernaut.store.tenants import checked, is_tenant
 
 SHARDS = 8
-"""Partitions of each sharded list: how many writers' worth of throughput a tenant-wide list has."""
+"""Partitions of each sharded list. The write throughput of a tenant-wide list is that of so many partitions."""
 
 PENDING = "PENDING"
-"""The sort key of an approval that a run asked for."""
+"""The sort key of an approval that a run requests."""
 GONE = "GONE"
-"""The sort key of the mark that something was deleted of which things may be left."""
+"""The sort key of the tombstone of a deletion that may be incomplete."""
 FILE = "FILE"
 """The sort key of a file."""
 UPLOADS = "uploads/"
-"""What the keys of blobs begin with whose appearance is told to ingestion."""
+"""The key prefix of uploaded blobs. The creation of such a blob triggers ingestion."""
 RECORDS, EPHEMERAL, FILES, TEXTS = "records/", "ephemeral/", "files/", "texts/"
-"""What the keys of all other blobs begin with: bodies of records, bodies of records with a time to live, files, texts of files."""
+"""The key prefixes of all other blobs: bodies of records, bodies of records with a time to live, files, texts of files."""
 EPHEMERAL_DAYS = 8
-"""After so many days a blob with the prefix EPHEMERAL may be dropped: a day more than the longest time to live of what names one."""
+"""Days after which the engine may drop a blob with the prefix EPHEMERAL: a day more than the longest time to live of its owner."""
 LONGEST_NAME = 100
-"""Characters of a caller's text that stand in a key as they are."""
+"""The longest caller's text, in characters, that a key holds verbatim. A key holds the hash of a longer one."""
 
 
 def shard_of(identifier: str) -> str:
-    """Which shard an id belongs to; stable for ever."""
+    """The shard of an id. The mapping is part of the storage format and must not change."""
     return f"{hashlib.sha256(identifier.encode()).digest()[0] % SHARDS:02x}"
 
 
@@ -103,7 +103,7 @@ def agent(tenant: str, agent_id: str) -> Key:
 
 
 def agent_and_archives(tenant: str, agent_id: str) -> tuple[Key, str, str]:
-    """The agent's key, and the exclusive bounds of the sort keys of it and of its links to archives: nothing else lies between them."""
+    """The agent's key, and the exclusive bounds of the sort-key range that holds the agent and its links to archives, and nothing else."""
     return agent(tenant, agent_id), "AGEN", "ARCH$"
 
 
@@ -160,7 +160,7 @@ def conversation_row(tenant: str, agent_id: str, conversation_id: str) -> Key:
 
 
 def fork(tenant: str, source: str, conversation_id: str) -> Key:
-    """In the partition of the log that is shared."""
+    """The key lies in the partition of the shared log."""
     return Key(f"{checked(tenant)}#CONV#{source}", f"FORK#{conversation_id}")
 
 
@@ -173,7 +173,7 @@ def fingerprint(tenant: str, conversation: str, digest: str) -> Key:
 
 
 def otid(tenant: str, conversation: str, value: str) -> Key:
-    """A caller may send an otid of any length; a long one is kept by its hash."""
+    """An otid may have any length. The hash replaces an otid of more than LONGEST_NAME characters."""
     name = value if len(value) <= LONGEST_NAME else hashlib.sha256(value.encode()).hexdigest()
     return Key(f"{checked(tenant)}#CONV#{conversation}", f"OTID#{name}")
 
@@ -191,7 +191,7 @@ def approval(tenant: str, run_id: str) -> Key:
 
 
 def claim(tenant: str, run_id: str, step: int, call_id: str) -> Key:
-    """`step` counts the run's committed steps. A call's id is whatever its provider made up, of any length: its hash stands for it."""
+    """`step`: the number of the run's committed steps. The key holds a hash of the call id, since a provider's id may have any length."""
     return Key(
         f"{checked(tenant)}#RUN#{run_id}",
         f"CLAIM#{step}#{hashlib.sha256(call_id.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}",
@@ -239,22 +239,22 @@ def file(tenant: str, file_id: str) -> Key:
 
 
 def body_blob(owner: Key, name: str, *, ephemeral: bool = False) -> str:
-    """Where a body lies that is too large for its item, the owner. `name` is given once: no two writes have the same blob."""
+    """The blob key of a body that is too large for its item `owner`. `name` is unique: no two writes share a blob."""
     return f"{EPHEMERAL if ephemeral else RECORDS}{owner.pk}/{owner.sk}/{name}".replace("#", "/")
 
 
 def trace(tenant: str, run_id: str, step_id: str) -> str:
-    """Where the trace of a step lies. Its step does not name it, so that the collector deletes it after a day."""
+    """The blob key of a step's trace. The step does not name the blob, so the collector deletes it after a day."""
     return body_blob(step(tenant, run_id, step_id), "trace", ephemeral=True)
 
 
 def blob_prefixes(tenant: str) -> tuple[str, ...]:
-    """What the keys of all blobs of a tenant begin with. The last is that of bodies which the first versions wrote."""
+    """The key prefixes of all blobs of a tenant. The last one covers bodies that the first versions wrote."""
     return tuple(f"{kind}{checked(tenant)}/" for kind in (RECORDS, EPHEMERAL, FILES, UPLOADS, TEXTS, ""))
 
 
 def blob_owner(blob: str) -> Key | None:
-    """The item that names a blob, if any does: of a body its own, of a file's bytes and texts the file. None: the key is none of ours."""
+    """The only item that may name a blob: the owner of a body, the file of bytes and texts. None: the key is not of this layout."""
     prefixed = blob.startswith((RECORDS, EPHEMERAL, FILES, UPLOADS, TEXTS))
     parts = blob.split("/")[1 if prefixed else 0 :]
     if not is_tenant(parts[0]):
@@ -265,28 +265,28 @@ def blob_owner(blob: str) -> Key | None:
 
 
 def file_blob(tenant: str, file_id: str) -> str:
-    """Where the bytes of a file lie, as they were sent to the API."""
+    """The blob key of a file's bytes that were sent to the API."""
     return f"{FILES}{checked(tenant)}/{file_id}"
 
 
 def upload_blob(tenant: str, file_id: str) -> str:
-    """Where the bytes of a file lie that its sender put into the bucket himself. What appears here is told to ingestion."""
+    """The blob key of a file's bytes that the client uploads to the bucket. The creation of the blob triggers ingestion."""
     return f"{UPLOADS}{checked(tenant)}/{file_id}"
 
 
 def of_upload_blob(key: str) -> tuple[str, str]:
-    """The tenant and the file whose bytes lie there."""
+    """The tenant and the file id of an upload's blob key."""
     tenant, _, file_id = key.removeprefix(UPLOADS).rpartition("/")
     return tenant, file_id
 
 
 def text_blob(tenant: str, file_id: str, part: int) -> str:
-    """Where a part of the text of a file lies."""
+    """The blob key of a part of a file's text."""
     return f"{TEXTS}{checked(tenant)}/{file_id}/{part:06d}"
 
 
 def of_text_blob(key: str) -> int:
-    """Which part of the text of a file lies there."""
+    """The part number of a text's blob key."""
     return int(key.rpartition("/")[2])
 
 
@@ -319,7 +319,7 @@ def desk(tenant: str, agent_id: str) -> Key:
 
 
 def unindexed(tenant: str, place: str, state: str, first_id: str, *, anew: bool = False) -> Key:
-    """`place`: an archive, a folder, or the agent whose log it is. `state`: as in `unindexed.State`. `anew`: for an index that was emptied."""
+    """`place`: an archive, a folder, or the agent of the log. `state`: see `search_outbox.State`. `anew`: written by an index build."""
     return Key(f"{checked(tenant)}#TAIL#{place}", f"{state}#{first_id}{'#ANEW' if anew else ''}")
 
 
@@ -336,12 +336,12 @@ def blob_collection() -> Key:
 
 
 def is_unindexed(key: Key) -> bool:
-    """Whether an item is a pointer to what the index does not know yet."""
+    """Whether an item is a pointer of the search outbox."""
     return key.pk.split("#", 2)[1:2] == ["TAIL"]
 
 
 def due(run_id: str, due_ms: int) -> dict[str, str]:
-    """The attributes that put an open run into the index DUE; `due_ms` in milliseconds since 1970."""
+    """The attributes that put an item into the index DUE; `due_ms` in milliseconds since 1970."""
     return {"due_pk": due_partition(shard_of(run_id)), "due_sk": f"{due_ms:013d}#{run_id}"}
 
 
@@ -350,12 +350,12 @@ def due_partition(shard: str) -> str:
 
 
 def due_before(now_ms: int) -> str:
-    """The first sort key of the index DUE that is not yet past at `now_ms`."""
+    """The exclusive upper bound of the sort keys in the index DUE that are due at `now_ms`."""
     return f"{now_ms + 1:013d}"
 
 
 def listed(tenant: str, noun: str, identifier: str) -> dict[str, str]:
-    """The attributes that put an item into the tenant's sharded list of a noun (RUNS, STEPS, MSGS or CONVS)."""
+    """The attributes that put an item into the tenant's sharded list of a noun (RUNS, STEPS, MSGS, CONVS or TAIL)."""
     return {"list_pk": list_partition(tenant, noun, shard_of(identifier)), "list_sk": identifier}
 
 

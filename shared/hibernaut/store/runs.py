@@ -1,6 +1,6 @@
-"""Runs in the table: the run itself, its journal, claims, events and steps, and its rows in the lists.
+"""Runs in the table: the run, its journal, its claims, its events and its list row.
 
-Only reads and single changes stand here; what belongs into one transaction is `store.transactions`.
+This module has reads and single changes. `store.transactions` combines changes into transactions.
 """
 
 from __future__ import annotations
@@ -23,26 +23,31 @@ from hibernaut.store.tenant_table import TenantTable
 
 ALL = IdRange()
 CHUNK = 200
-"""List rows that are read at once."""
+"""List rows of one read."""
 OPEN_FOR_MS = 60_000
-"""Milliseconds after which the sweep takes up a run that nobody holds."""
+"""Milliseconds after which the sweep takes up a run without a lease."""
 LOG_LIFE = timedelta(hours=24)
-"""How long a run's event log is kept after its end."""
+"""The retention of a run's event log after the end of the run."""
 EVENT_LIFE = 2 * LOG_LIFE
-"""How long an event is kept: a run may go on for a day after its first one."""
+"""The time to live of an event: longer than LOG_LIFE, since a run may continue for a day after its first event."""
 WORK_LIFE = timedelta(days=7)
-"""How long the journal and the claims of a run are kept."""
+"""The time to live of a run's journal and claims."""
 MAX_READS = 20
-"""How often a journal is read again before it is given up that the run and the journal agree."""
+"""Reads of a journal before `journal_of` raises Conflict because the run and the journal disagree."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunState:
-    """A run with what its transactions are conditioned on.
+    """A run with the attributes that its transactions have conditions on.
 
-    `attempt` counts the workers that took the run's steps; `lease` is when the newest one's time is over (milliseconds since 1970, 0:
-    given up) and `holder` who it is; `journal` marks the reply that is journaled ("": none); `next_seq` is the first free number of
-    the event log; `last_seq` is its last one, 0 until the run has ended; `sweeps` counts how often the sweep took it up.
+    attempt   number of the newest attempt; each taking of a step and each renewal of the lease increments it
+    lease     end of the newest attempt's lease, in milliseconds since 1970; 0: released
+    holder    name of the worker that holds the lease
+    journal   mark of the journaled reply; "": none
+    next_seq  first free number of the event log
+    last_seq  last number of the event log; 0 until the run has ended
+    sweeps    number of times that the sweep took the run up
+    token     token of the newest write
     """
 
     run: StoredRun
@@ -61,7 +66,7 @@ class RunState:
 
 
 class RunStore:
-    """Runs, journals, claims, events."""
+    """Runs, journals, claims and events of one tenant. Reads raise StoreUnavailable (`store.retries`)."""
 
     def __init__(self, table: TenantTable, codec: Codec) -> None:
         self._table = table
@@ -93,14 +98,14 @@ class RunStore:
         )
 
     def create(self, state: RunState, due_ms: int | None) -> list[Put]:
-        """The changes that bring a run and its list row into being."""
+        """The changes that create a run and its list row. `due_ms` None: the run is not in the index DUE."""
         key = keys.run(self._tenant, state.run.id)
         due = keys.due(state.run.id, due_ms) if due_ms is not None else {}
         run = Put(self._codec.item(key, state.run, **_attributes(state), **due), ABSENT)
         return [run, Put(self._row(state.run))]
 
     def change(self, state: RunState, when: Condition, due_ms: int | None) -> Update:
-        """The change of a run to `state`; a run without `due_ms` leaves the index DUE."""
+        """The change of a run to `state`. `due_ms` None: the run leaves the index DUE."""
         key = keys.run(self._tenant, state.run.id)
         changed: dict[str, Value] = {**_attributes(state), **self._codec.body(key, state.run)}
         if due_ms is None:
@@ -108,15 +113,15 @@ class RunStore:
         return Update(key, set={**changed, **keys.due(state.run.id, due_ms)}, when=when, frees=freed(key, state.run))
 
     def take(self, before: RunState, state: RunState, due_ms: int) -> Update:
-        """The change that takes a step, on the condition that no attempt has taken, journaled or committed anything since `before`.
+        """The change that takes a step. Condition: no attempt has taken, journaled or committed since `before`.
 
-        A commit gives its lease up, so that an unchanged lease means that there was none.
+        A commit releases the lease, so an unchanged lease means that no commit happened.
         """
         untouched = (Term("journal", Op.EQ, before.journal), Term("lease", Op.EQ, before.lease))
         return self._keep(state, due_ms, (*running(before.attempt), *untouched))
 
     def keep(self, state: RunState, due_ms: int) -> Update:
-        """The change of the lease by the attempt that holds it, which counts as an attempt of its own: 0 gives the step up."""
+        """The change by which the lease's holder renews the lease, as an attempt of its own. A lease of 0 releases the step."""
         return self._keep(state, due_ms, running(state.attempt - 1))
 
     def _keep(self, state: RunState, due_ms: int, when: Condition) -> Update:
@@ -130,13 +135,13 @@ class RunStore:
         return Update(keys.run(self._tenant, state.run.id), set=changed, when=when)
 
     def sweep(self, state: RunState, due_ms: int) -> Update:
-        """The change by which the sweep marks that it takes a run up; of two sweeps one wins."""
+        """The change by which a sweep takes a run up. Of two concurrent sweeps one fails its condition."""
         changed: dict[str, Value] = {"sweeps": state.sweeps, "wt": state.token, **keys.due(state.run.id, due_ms)}
         when = (*running(state.attempt), Term("sweeps", Op.EQ, state.sweeps - 1))
         return Update(keys.run(self._tenant, state.run.id), set=changed, when=when)
 
     def end_row(self, run: StoredRun) -> Put:
-        """The list row of a run at its end."""
+        """The change that writes the list row of a run that has ended or started."""
         return Put(self._row(run))
 
     def _row(self, run: StoredRun) -> dict[str, Value]:
@@ -155,8 +160,10 @@ class RunStore:
     def walk(
         self, agent_ids: Sequence[str], span: IdRange = ALL, *, chunk: int = CHUNK, descending: bool = False
     ) -> Iterator[Item]:
-        """The list rows of these agents' runs in the order asked for, as far as they are asked for; without an agent those of all runs,
-        through the index, which may lag."""
+        """The list rows of these agents' runs in the order of their ids, read lazily in chunks.
+
+        Without agents: the list rows of all runs, through the index LISTS, which may lag.
+        """
         if not agent_ids:
             return lists.walked(self._table, "RUNS", span, chunk=chunk, descending=descending)
         walks = [
@@ -185,7 +192,10 @@ class RunStore:
         return self._codec.record(Journal, item) if item else None
 
     def journal_of(self, state: RunState) -> Journal | None:
-        """The reply that the run's mark says is journaled: read again until both are in sight. Raises: Conflict where they never agree."""
+        """The journaled reply that the run's mark names; None without a mark. Reads again until journal and mark agree.
+
+        Raises: Conflict after MAX_READS reads.
+        """
         if not state.journal:
             return None
         for _ in range(MAX_READS):
@@ -199,25 +209,25 @@ class RunStore:
         return Put(self._codec.item(key, claim, wt=token, ttl=_ttl(now, WORK_LIFE)), ABSENT)
 
     def finish_claim(self, state: RunState, claim: Claim, token: str) -> Update:
-        """Its result, written by whoever made the claim, also when his attempt is over."""
+        """The change that writes a call's result to its claim. Only the claim's writer may, also after the end of its attempt."""
         key = _claim(self._tenant, state, claim.call_id)
         return Update(key, set=self._codec.body(key, claim, ephemeral=True), when=(Term("wt", Op.EQ, token),))
 
     def claim(self, state: RunState, call_id: str) -> Claim | None:
-        """The claim of a call of the run's step in flight."""
+        """The claim of a call of the run's current step."""
         item = self._table.get(_claim(self._tenant, state, call_id))
         return self._codec.record(Claim, item) if item else None
 
     def unclaimed(self, state: RunState, call_id: str) -> Check:
-        """The condition that nobody has begun the call."""
+        """The condition that the call has no claim."""
         return Check(_claim(self._tenant, state, call_id), ABSENT)
 
     # events
 
     def put_events(self, run_id: str, first_seq: int, events: Sequence[RunEvent], now: datetime, *, token: str = "") -> Put:
-        """A batch of events at consecutive numbers; put-if-absent, so that two writers never give one number to two events.
+        """The change that writes a batch of events at consecutive numbers. Put-if-absent: no number names two events.
 
-        `token`: the writer's, of a batch that is a write of its own.
+        `token`: the writer's token, where the batch is a transaction of its own.
         """
         key = keys.events(self._tenant, run_id, first_seq)
         batch = EventBatch(first_seq=first_seq, events=list(events))
@@ -226,9 +236,9 @@ class RunStore:
     def events(
         self, run_id: str, after: int, now: datetime, *, batches: int | None = None, aligned: bool = False
     ) -> list[tuple[int, RunEvent]]:
-        """The events after a number, contiguous from there on: what follows a gap is not shown yet.
+        """The contiguous events after the number `after`, with their numbers. Events behind a gap are left out.
 
-        At most those of so many `batches`; `aligned`: the number is known to be the last one of its batch.
+        `batches`: the maximum of batches to read. `aligned`: `after` is the last number of its batch, which saves a read.
         """
         start = keys.events(self._tenant, run_id, after).sk if aligned else self._batch_before(run_id, after)
         items = self._table.query(keys.run(self._tenant, run_id).pk, prefix="EV#", after=start, limit=batches)
@@ -247,7 +257,7 @@ class RunStore:
         return found
 
     def _batch_before(self, run_id: str, after: int) -> str | None:
-        """The sort key after which the batch with number after+1 stands: batches are keyed by their first number."""
+        """The exclusive lower bound of the sort key of the batch that holds number after+1. A batch's key is its first number."""
         if after <= 0:
             return None
         upto = keys.events(self._tenant, run_id, after + 2).sk
@@ -258,17 +268,17 @@ class RunStore:
 
 
 def running(attempt: int) -> Condition:
-    """The condition of everything that a worker writes for its step: the run is running, the attempt is the newest."""
+    """The condition of each write of a step: the run is running and the attempt is the newest."""
     return (Term("status", Op.EQ, RunStatus.RUNNING.value), Term("attempt", Op.EQ, attempt))
 
 
 def unchanged(state: RunState) -> Condition:
-    """The condition of who ends a run from outside: it is as it was read, its journal too. Each writer of a run leaves his token."""
+    """The condition for ending a run from outside: status, journal and write token are as they were read."""
     return (Term("status", Op.EQ, state.run.status.value), Term("journal", Op.EQ, state.journal), Term("wt", Op.EQ, state.token))
 
 
 def _claim(tenant: str, state: RunState, call_id: str) -> Key:
-    """Providers may give one call id in two steps, so the step is part of the claim's key. Calls of an earlier run come before the first."""
+    """A provider may repeat a call id in another step, so the step is part of the claim's key. Calls of an earlier run have step -1."""
     return keys.claim(tenant, state.run.id, -1 if state.run.resolve else state.run.steps, call_id)
 
 

@@ -1,7 +1,8 @@
-"""What the index does not know yet: a pointer for every transaction that changed something searchable (architecture 7).
+"""The outbox of the search index: a pointer for every transaction that changed something searchable (architecture 7).
 
-It is written with what it names, so that none is forgotten. The indexer takes it away when the index knows; until then a search looks
-at what it names, in the table. Deleted things leave a pointer too, for the index to forget them.
+A transaction writes its pointer together with the records that the pointer names, so no change is lost. The indexer removes the pointer
+when the index has the records. Until then a search reads the named records from the table. A deletion writes a pointer too, so that the
+indexer removes the records from the index.
 """
 
 from __future__ import annotations
@@ -18,23 +19,31 @@ from hibernaut.store.tenant_table import TenantTable
 
 NOUN = "TAIL"
 EMBEDDED_TOGETHER = 16
-"""Pieces of a file that one pointer has embedded: about a second's work at home."""
+"""Records that a pointer in the state EMBED or AGAIN names at most: about a second of embedding on a laptop."""
 SEARCHED_ROLES = ("user", "assistant", "tool")
-"""The rows of a log that recall finds."""
+"""The roles of the log rows that recall finds."""
 
 
 State = Literal["NEW", "EMBED", "AGAIN", "GONE"]
-"""The index does not know it; it knows its words and waits for vectors; it knows its words, and who makes the vectors refuses to; it must
-forget it."""
+"""The state of the records that a pointer names.
+
+NEW    not in the index
+EMBED  in the index by their words; embedding is pending
+AGAIN  in the index by their words; embedding failed, the indexer retries later
+GONE   deleted from the table; still in the index
+"""
 Stage = Literal["POINTS", "WAITS", "OVER"]
 
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """`ids` are the things it names, in one place: an archive, a folder, an agent. `within` is the log or the file that they lie in.
+    """An entry of the outbox.
 
-    `build`: the building of the index that wrote it, 0 for what was written with the things themselves, which has keys of its own. A
-    later building may write the same key again, for an index that knows nothing: whoever has read this one takes only this one away.
+    place   an archive, a folder, or an agent
+    ids     the ids of the named records, all in `place`
+    within  the log or the file that holds the records
+    build   number of the index build that wrote the pointer; 0: written together with the records. The two kinds have different keys.
+            A later build may write the same key again for its empty index, so `forget` has a condition on the build.
     """
 
     key: Key
@@ -48,22 +57,23 @@ class Pointer:
 
 @dataclass(frozen=True, slots=True)
 class IndexBuild:
-    """The newest building of the index of a tenant: how manyth it is, and how far it has come. Once "WAITS", everything was pointed to
-    and the index takes it in."""
+    """The newest build of a tenant's index: its ordinal number (0: none yet) and its stage.
+
+    POINTS: pointers to the existing records are being written. WAITS: all are written, and the indexer works them off. OVER: complete.
+    """
 
     number: int = 0
     stage: Stage = "OVER"
 
 
 class OutboxSignal:
-    """Hands the pointers of all tenants to whoever follows them. `told` is called with the pointers that this process has written, once
-    they stand in the table."""
+    """Notifies one listener, `told`, of the pointers of all tenants that this process has written, after the write succeeds."""
 
     def __init__(self) -> None:
         self.told: Callable[[Sequence[Pointer]], None] = _nobody
 
     def written(self, changes: Sequence[Change]) -> None:
-        """What has been written: whoever follows the pointers is told those that are among it."""
+        """Pass the pointers among the written changes to the listener."""
         if self.told is _nobody:
             return
         pointers = [_read(each.item) for each in changes if isinstance(each, Put) and keys.is_unindexed(each.key)]
@@ -72,7 +82,7 @@ class OutboxSignal:
 
 
 class SearchOutbox:
-    """The pointers of one tenant. `kept` False: there is no index here, and nobody would take the pointers away."""
+    """The outbox of one tenant. `kept` False: the deployment has no index, so no pointers are written."""
 
     def __init__(self, table: TenantTable, *, kept: bool = True) -> None:
         self._table = table
@@ -80,28 +90,30 @@ class SearchOutbox:
         self._kept = kept
 
     def rows(self, agent_id: str, log: str, rows: Sequence[Message]) -> list[Put]:
-        """The change that goes with new rows of a log; none where recall would not find any of them."""
+        """The pointer to new rows of a log; an empty list where no row has a role that recall finds."""
         ids = [row.id for row in rows if row.role in SEARCHED_ROLES]
         return self.pointer(agent_id, "message", ids, within=log)
 
     def pointer(self, place: str, kind: Kind, ids: Sequence[str], *, within: str = "", gone: bool = False) -> list[Put]:
-        """The change that goes with new or deleted things of one place."""
+        """The pointer to new (or, with `gone`, deleted) records of one place. Belongs into their transaction."""
         if not ids or not self._kept:
             return []
         state: State = "GONE" if gone else "NEW"
         return [_put(self._tenant, place, state, kind, ids, within or place)]
 
     def again(self, place: str, kind: Kind, ids: Sequence[str], *, within: str, build: int) -> list[Put]:
-        """The change that points to things which the index knew before it was emptied."""
+        """The pointer to existing records that an index build adds to the emptied index."""
         return [_put(self._tenant, place, "NEW", kind, ids, within, build)] if ids and self._kept else []
 
     def worded(self, pointer: Pointer) -> list[Change]:
-        """The index knows the words of what the pointer names: what is left to do is to embed, some at a time, so that what is new
-        does not wait long behind them. Fails where it was written anew."""
+        """The changes to the state EMBED, in pointers of EMBEDDED_TOGETHER records, so that new records need not wait long.
+
+        The transaction fails where the pointer was rewritten or removed.
+        """
         return self._later(pointer, "EMBED")
 
     def refused(self, pointer: Pointer) -> list[Change]:
-        """The index knows the words, and nobody waits for the vectors: they are asked for again now and then."""
+        """The changes to the state AGAIN, after embedding failed. The indexer retries later. The transaction fails as in `worded`."""
         return self._later(pointer, "AGAIN")
 
     def _later(self, pointer: Pointer, state: State) -> list[Change]:
@@ -110,22 +122,23 @@ class SearchOutbox:
         return [self.forget(pointer), *later]
 
     def of(self, place: str, limit: int) -> list[Pointer]:
-        """The newest pointers of a place that name something new."""
+        """The newest pointers of a place in the state NEW, at most `limit`."""
         pk = keys.unindexed(self._tenant, place, "NEW", "").pk
         return [_read(item) for item in self._table.query(pk, prefix="NEW#", limit=limit, descending=True)]
 
     def everywhere(self, limit: int) -> list[Pointer]:
-        """Pointers of a tenant as far as the index LISTS has come: the newest new ones first, then what is gone, then what waits for
-        vectors, at last what was refused."""
+        """At most `limit` pointers of the tenant by state: NEW, GONE, EMBED, AGAIN; within a state the newest first.
+
+        Reads the index LISTS, which may lag.
+        """
         return self._everywhere(limit, "")
 
     def to_ask_again(self, limit: int) -> list[Pointer]:
-        """The newest pointers to what was refused."""
+        """The newest pointers in the state AGAIN, at most `limit`."""
         return self._everywhere(limit, "AGAIN#")
 
     def new(self, kind: Kind, limit: int) -> list[Pointer]:
-        """The newest pointers of a tenant that name something new, as far as the index LISTS has come: of messages, or of passages and
-        pieces of files."""
+        """The newest pointers in the state NEW to messages, or to passages and pieces of files. Reads the index LISTS, which may lag."""
         return self._everywhere(limit, f"NEW#{'message' if kind == 'message' else 'passage'}-")
 
     def _everywhere(self, limit: int, prefix: str) -> list[Pointer]:
@@ -139,18 +152,18 @@ class SearchOutbox:
         return [_read(items[key]) for key in newest if key in items]
 
     def standing(self, wanted: Sequence[Key]) -> list[Pointer]:
-        """The pointers that there are among these, in the order asked for."""
+        """The existing pointers among the keys `wanted`, in their order."""
         items = self._table.get_many(wanted)
         return [_read(items[key]) for key in dict.fromkeys(wanted) if key in items]
 
     def waiting(self) -> int:
-        """How many pointers there are, as far as the index LISTS has come, but for those to what was refused."""
+        """The number of pointers in other states than AGAIN. Reads the index LISTS, which may lag."""
         shards = [keys.list_partition(self._tenant, NOUN, shard) for shard in keys.shards()]
         found = [item for pk in shards for item in self._table.query(pk, index=Index.LISTS)]
         return sum(not str(item["sk"]).startswith("AGAIN#") for item in found)
 
     def forget(self, pointer: Pointer) -> Delete:
-        """The change that says the index knows. Fails where the pointer is gone, or was written anew."""
+        """The change that removes a pointer. Fails where the pointer is gone or belongs to another build."""
         return Delete(pointer.key, eq(build=pointer.build))
 
     def building(self) -> IndexBuild:
@@ -159,7 +172,7 @@ class SearchOutbox:
         return IndexBuild(int(item["number"]) if item else 0, stage)
 
     def rebuild(self, before: IndexBuild, after: IndexBuild) -> Change:
-        """The change from one to the other. Fails where somebody else has made one."""
+        """The change from one build state to the next. Fails where another process has changed it since `before`."""
         when = eq(number=before.number, stage=before.stage) if before.number else ABSENT
         return Update(keys.reindexing(self._tenant), set={"number": after.number, "stage": after.stage}, when=when)
 

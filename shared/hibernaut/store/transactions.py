@@ -1,8 +1,11 @@
-"""The transactions of the run protocol: which conditions stand on which changes. One function each, all pure but for large bodies.
+"""The transactions of the run protocol. Each function returns the changes of one transaction with their conditions.
 
-Everything that one decision was made from is conditioned on, so that a failed condition means one thing: read again (architecture,
-the turn machine: ownership, attempts, queue, cancel). The head's condition covers the log (`version`), the owner and the pending
-approval; a run's covers its status, the newest attempt, and, for whoever ends it from outside, its journal.
+The functions have one side effect: the codec stores a body that is too large for its item in a blob.
+
+A transaction has a condition on everything that its decision was made from. A failed condition therefore means one thing: read again
+(architecture, the turn machine: ownership, attempts, queue, cancel). The condition of a head covers the log (`version`), the owner and
+the pending approval. The condition of a run covers its status and its newest attempt. Where a run is ended from outside, the condition
+covers its status, its journal and its write token.
 """
 
 from __future__ import annotations
@@ -31,15 +34,15 @@ from hibernaut.store.conversations import ConversationStore
 from hibernaut.store.runs import OPEN_FOR_MS, RunState, RunStore, running, unchanged
 
 INPUT_PAGE = 40
-"""Messages of a run's input that one transaction brings into the log: so many that they fit beside what else belongs into it. What a
-request holds more waits on the run, and the run's first step appends it page by page before the model is asked."""
+"""Messages of a run's input that one transaction appends to the log: as many as fit beside its other changes. Further messages of the
+request are stored on the run. The run's first step appends them page by page before it calls the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyMark:
-    """A mark of a request that was accepted: a fingerprint or an otid, kept for `life` seconds.
+    """An idempotency key of an accepted request: a fingerprint or an otid with a time to live of `life` seconds.
 
-    `original`: written by a first send, not by its retry. `replaces` is the `ttl` of an expired mark that stands in its place.
+    `original`: the mark was written by a first send, not by a retry. `replaces`: the `ttl` of the expired mark that this one overwrites.
     """
 
     kind: Literal["otid", "fingerprint"]
@@ -51,9 +54,9 @@ class IdempotencyMark:
 
 @dataclass(frozen=True, slots=True)
 class StepWrites:
-    """What a transaction adds to the log and its surroundings: rows, the step's record, and the events that followers are shown.
+    """The output of a step: rows of the log, the record of the step, and events for the run's event log.
 
-    `system` is the system message where the same transaction rewrites it.
+    `system`: the new system message, if the same transaction rewrites it.
     """
 
     rows: Sequence[Message] = ()
@@ -64,9 +67,9 @@ class StepWrites:
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """Who owns the conversation next: the first waiting run and its messages, or nobody.
+    """The next owner of the conversation: a run and the messages of its input, or no run.
 
-    `fresh`: the run did not wait but is made by the same transaction, with these marks of its request.
+    `fresh` None: the run is the first of the queue. Otherwise the same transaction creates the run, with these marks of its request.
     """
 
     run: RunState | None = None
@@ -76,9 +79,10 @@ class Handover:
 
 @dataclass(frozen=True, slots=True)
 class RunEnding:
-    """How a run ends: its last state, and who is next. `outside`: the run as it was read by whoever ends it from outside.
+    """The end of a run: its last state and its successor.
 
-    `asks`: it ends with calls that wait for an approval, which holds the conversation instead of a successor.
+    `outside`: the run as it was read, where a cancel, a request or the sweep ends it instead of its worker.
+    `asks`: the approval that the last step requests. A pending approval holds the conversation; no run succeeds.
     """
 
     state: RunState
@@ -89,7 +93,7 @@ class RunEnding:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalConsumption:
-    """A pending approval as it is consumed, and the rows that the log gets with it."""
+    """A consumed approval and the rows that the same transaction appends to the log."""
 
     record: PendingApproval
     rows: Sequence[Message] = ()
@@ -97,7 +101,7 @@ class ApprovalConsumption:
 
 @dataclass(frozen=True, slots=True)
 class RepairPlan:
-    """A conversation as it was found and as it should be; `lost` are places in its queue of which no run waits."""
+    """A head before and after its repair. `lost`: the ids of queue entries without a waiting run."""
 
     before: Head
     after: Head
@@ -134,7 +138,7 @@ class Transactions:
         prints: Sequence[IdempotencyMark],
         now: datetime,
     ) -> list[Change]:
-        """The run becomes the owner of an idle conversation, and its input stands in the log."""
+        """Create a run as the owner of an idle conversation and append its input to the log."""
         after = grown(before, rows, owner=state.run.id)
         return [
             self._conversations.change_head(before, after, state.token),
@@ -152,7 +156,7 @@ class Transactions:
         prints: Sequence[IdempotencyMark],
         now: datetime,
     ) -> list[Change]:
-        """The pending approval is consumed by a new run, which owns the conversation; what it resolves stands on it."""
+        """Create a run that consumes the pending approval and owns the conversation. The run records the calls that it resolves."""
         after = grown(before, consumed.rows, owner=state.run.id)
         after = after.model_copy(update={"pending": None, "answered": consumed.record.run_id})
         return [
@@ -167,7 +171,7 @@ class Transactions:
     def withdraw(
         self, before: Head, consumed: ApprovalConsumption, succession: Handover, token: str, now: datetime
     ) -> list[Change]:
-        """The pending approval is consumed by nobody's run: its calls have their returns, and the conversation is handed on."""
+        """Consume the pending approval without a new run. The rows hold the returns of its calls; the successor owns the conversation."""
         rows = [*consumed.rows, *succession.rows]
         after = grown(before, rows, owner=succession.run.run.id if succession.run else None)
         after = after.model_copy(update={"pending": None, "answered": consumed.record.run_id})
@@ -182,7 +186,10 @@ class Transactions:
         ]
 
     def enqueue(self, before: Head, state: RunState, prints: Sequence[IdempotencyMark], now: datetime) -> list[Change]:
-        """The run waits: on the condition that there is an owner (or a pending approval), and counted in the head."""
+        """Create a run in the queue of the conversation and count it in the head.
+
+        Condition: the conversation has an owner, or the pending approval that was read.
+        """
         key = keys.head(self._tenant, before.id)
         held = Term("owner", Op.NE, "") if before.owner else Term("pending", Op.EQ, before.pending or "")
         place = keys.queued(self._tenant, before.id, state.run.id)
@@ -205,14 +212,14 @@ class Transactions:
         return changes
 
     def journal(self, state: RunState, journal: Journal, now: datetime) -> list[Change]:
-        """The reply is written before its tools run."""
+        """Write the model's reply to the journal, before its tools run."""
         mark = Update(
             keys.run(self._tenant, state.run.id), set={"journal": journal.mark, "wt": state.token}, when=running(state.attempt)
         )
         return [mark, self._runs.put_journal(state.run.id, journal, now)]
 
     def claim(self, state: RunState, claim: Claim, token: str, now: datetime) -> list[Change]:
-        """An outside call is begun: once per call, and only while the run is running."""
+        """Claim an outside call. Conditions: the call has no claim, the run is running, and the attempt is the newest."""
         return [
             self._runs.put_claim(state, claim, token, now),
             Check(keys.run(self._tenant, state.run.id), running(state.attempt)),
@@ -221,7 +228,7 @@ class Transactions:
     def append_input(
         self, before: Head, state: RunState, when: Condition, rows: Sequence[Message], now: datetime
     ) -> list[Change]:
-        """The next page of a running run's input comes into the log; `state` is the run with what is left of it."""
+        """Append the next page of a run's input to the log. `state`: the run with the remaining input."""
         return [
             self._conversations.change_head(before, grown(before, rows, owner=state.run.id), state.token),
             self._runs.change(state, when, max(_ms(now), state.lease) + OPEN_FOR_MS),
@@ -236,7 +243,10 @@ class Transactions:
         written: StepWrites,
         now: datetime,
     ) -> list[Change]:
-        """A step that leads to another: rows, step, events and progress. `state` is the run afterwards, with the attempt that commits."""
+        """Commit a step that another step follows: its rows, record and events, and the progress of the run.
+
+        `state`: the run after the step, with the number of the committing attempt.
+        """
         first_seq = state.next_seq
         state = replace(state, next_seq=first_seq + len(written.events))
         return [
@@ -255,9 +265,9 @@ class Transactions:
         written: StepWrites,
         now: datetime,
     ) -> list[Change]:
-        """The transaction that ends a run: a step's, and the closing events, the release of the conversation, or its handing over.
+        """Commit the last step of a run, append the closing events, and release the conversation or hand it over.
 
-        Ended from outside, its condition is that the run is still as it was read.
+        Condition of a run that is ended from outside: the run has not changed since it was read.
         """
         state, succession = ending.state, ending.succession
         first_seq = state.next_seq
@@ -270,7 +280,7 @@ class Transactions:
         if ending.asks:
             last = last.model_copy(update={"pending": ending.asks.run_id})
         when = unchanged(ending.outside) if ending.outside else running(state.attempt)
-        # Where nobody is chosen from the queue it may grow meanwhile: the answer, or the run that goes before it, hands on.
+        # No run leaves the queue here, so it may grow meanwhile: the answer to the approval, or the fresh run, hands over later.
         chosen = (Term("waiting", Op.EQ, before.waiting),) if ending.asks is None and succession.fresh is None else ()
         return [
             self._conversations.change_head(before, last, state.token, *chosen),
@@ -288,7 +298,7 @@ class Transactions:
         ]
 
     def cancel_queued(self, before: Head, ending: RunEnding, now: datetime) -> list[Change]:
-        """A run that waits ends; its input stays on it, and the log is untouched."""
+        """End a run of the queue. Its input stays on the run; the log does not change."""
         state = ending.state
         log = closing_events(state.run)
         state = replace(state, next_seq=1 + len(log), last_seq=len(log))
@@ -302,7 +312,7 @@ class Transactions:
         ]
 
     def end_alone(self, ending: RunEnding, now: datetime) -> list[Change]:
-        """The end of a run whose conversation is gone: its closing events, and nothing of a log."""
+        """End a run whose conversation is deleted: write its closing events and no rows."""
         state, log = ending.state, closing_events(ending.state.run)
         state = replace(state, next_seq=state.next_seq + len(log), last_seq=state.next_seq + len(log) - 1, lease=0, journal="")
         when = unchanged(ending.outside) if ending.outside else running(state.attempt)
@@ -313,7 +323,7 @@ class Transactions:
         ]
 
     def mend(self, mended: RepairPlan, token: str, now: datetime) -> list[Change]:
-        """A conversation is put right: what its log lacks, who owns it, who waits."""
+        """Repair a conversation: append missing rows, set the owner, and remove queue entries without a run."""
         before, succession = mended.before, mended.succession
         rows = [*mended.rows, *succession.rows]
         owner = succession.run.run.id if succession.run else mended.after.owner
@@ -347,7 +357,7 @@ class Transactions:
 
 
 def closing_events(run: StoredRun) -> list[RunEvent]:
-    """What every run's log ends with (Letta V1 API, digest 6.1 and 6.2)."""
+    """The last events of every run's event log (Letta V1 API, digest 6.1 and 6.2)."""
     stop: list[RunEvent] = [StopEvent(stop_reason=run.stop_reason or StopReason.ERROR)]
     if run.error:
         return [*stop, ErrorEvent(error_type=run.error.code, message=run.error.message, detail=run.error.detail), DoneEvent()]
@@ -355,7 +365,7 @@ def closing_events(run: StoredRun) -> list[RunEvent]:
 
 
 def statistics(run: StoredRun) -> LettaUsageStatistics:
-    """The usage of a run as it is shown: what no provider reported is zero, but null to those who follow tokens (digest 4.7)."""
+    """The usage of a run in API shape. An unreported figure is 0, or null where the run streams tokens (digest 4.7)."""
     usage = run.usage.model_dump()
     if not run.options.stream_tokens:
         usage = {name: figure or 0 if name.endswith("_tokens") else figure for name, figure in usage.items()}
@@ -363,12 +373,12 @@ def statistics(run: StoredRun) -> LettaUsageStatistics:
 
 
 def _call_ms(run: StoredRun, now: datetime) -> int | None:
-    """When the sweep looks whether whoever asked for it was called at the end of the run; None where nobody did."""
+    """The due time at which the sweep checks the callback of an ended run; None where the run has no callback URL."""
     return _ms(now) + OPEN_FOR_MS if run.callback_url else None
 
 
 def grown(head: Head, rows: Sequence[Message], *, owner: str | None) -> Head:
-    """The head after a transaction that appends these rows and leaves the conversation to this owner."""
+    """The head after a transaction that appends `rows` and sets the owner. The version grows only where one of the two changes."""
     return head.model_copy(
         update={
             "owner": owner,
@@ -382,7 +392,7 @@ def grown(head: Head, rows: Sequence[Message], *, owner: str | None) -> Head:
 
 
 def _leaves_calls_open(newest: Message) -> bool:
-    """Whether calls may stand open in a log that ends with this row. Behind the row of an answer they may, until their returns come."""
+    """Whether a log that ends with this row may have open calls. After an approval's answer it may, until the returns follow."""
     return bool(newest.tool_calls) or newest.role == "approval"
 
 
