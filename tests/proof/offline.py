@@ -56,7 +56,7 @@ class Gateway:
     def __init__(self, aws: OfflineAws) -> None:
         self._aws = aws
 
-    def accept(self, _tenant: str, request: SendRequest) -> AcceptedRequest:
+    def accept(self, request: SendRequest) -> AcceptedRequest:
         headers = [
             ("Content-Type", "application/json"),
             ("Host", "localhost"),
