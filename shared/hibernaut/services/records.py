@@ -1,6 +1,6 @@
-"""What the use cases of agents, blocks and tools read and write, and how they change a record that others may change too.
+"""The stores that the use cases of records share, and their optimistic changes with retries.
 
-Knows the stores, and the limits of a transaction; it must not know what any change means.
+Knows the stores and the limits of a transaction. Must not know what a change means.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from hibernaut.store.window_ids import WindowIds
 from hibernaut.store.writer import Writer
 
 TRIES = 10
-"""How often a change is decided anew because the record has moved."""
+"""The largest number of attempts of an optimistic change whose record is changed concurrently."""
 _BYTES = MAX_BYTES * 3 // 4
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The stores that use cases of records share, with retries of optimistic changes."""
+    """The stores of one tenant, with look-ups that raise NotFound and with retries of optimistic changes."""
 
     tenant: str
     agents: AgentStore
@@ -113,7 +113,10 @@ class Records:
         return [found[tool_id] for tool_id in agent.tool_ids if tool_id in found]
 
     def until_settled(self, attempt: Callable[[], T]) -> T:
-        """Read, decide and write, again and again until nobody has changed what was read. Raises: Conflict, and what `attempt` raises."""
+        """Repeat `attempt` (read, decide, write) while it raises ConditionFailed, at most `TRIES` times.
+
+        Raises: Conflict after the last attempt, and what `attempt` raises.
+        """
         for _ in range(TRIES):
             try:
                 return attempt()
@@ -124,9 +127,10 @@ class Records:
     def change_agent(
         self, agent_id: str, decide: Callable[[StoredAgent], tuple[StoredAgent, Sequence[Change]]], user: str | None
     ) -> StoredAgent:
-        """Change one agent. `decide` gets it as it stands and answers what it becomes, and what changes beside it.
+        """Change one agent. `decide` receives the current agent and returns the new one and further changes of the transaction.
 
-        An agent that `decide` hands back as it got it is not written. Raises: NotFound, Conflict, and what `decide` raises.
+        Nothing is written if `decide` returns the same object and no further change. Raises: NotFound, Conflict, and what
+        `decide` raises.
         """
 
         def attempt() -> StoredAgent:
@@ -143,7 +147,11 @@ class Records:
         return self.until_settled(attempt)
 
     def write(self, children: Sequence[Change], parents: Sequence[Change], token: str) -> None:
-        """One transaction where that is possible; else the children first, page by page, and the parents that show them last."""
+        """Write all changes in one transaction if they fit; else the children in several, then the parents that make them
+        visible.
+
+        Raises: ConditionFailed, and what the writer raises.
+        """
         pages = list(_pages([*children, *parents]))
         if len(pages) > 1:
             pages = [*_pages(children), list(parents)]
@@ -152,17 +160,17 @@ class Records:
 
 
 def no_conversation(conversation_id: str) -> NotFound:
-    """The error of a conversation that does not exist."""
+    """The error for a conversation that does not exist."""
     return NotFound(f"Conversation not found with id='['{conversation_id}']'")
 
 
 def no_archive(archive_id: str) -> NotFound:
-    """The error of an archive that does not exist."""
+    """The error for an archive that does not exist."""
     return NotFound(f"Archive not found with id='['{archive_id}']'")
 
 
 def records_over(stores: TenantStores, clock: Clock, ids: Ids) -> Records:
-    """The records of a tenant."""
+    """The `Records` of a tenant."""
     return Records(
         tenant=stores.tenant,
         agents=stores.agents,
@@ -196,6 +204,6 @@ def _pages(changes: Sequence[Change]) -> list[list[Change]]:
 
 
 def _size(change: Change) -> int:
-    """Bytes, about: the long values are what counts."""
+    """The approximate size of a change in bytes: that of its values."""
     values = change.item if isinstance(change, Put) else change.set if isinstance(change, Update) else {}
     return sum(len(value.encode()) if isinstance(value, str) else 8 for value in values.values())

@@ -1,1 +1,1 @@
-"""Agents: making, finding, changing, and deleting them, and their parts."""
+"""Agents and their parts: create, find, update, delete."""

@@ -1,6 +1,7 @@
-"""Making an agent: the request's many fields become one agent, its blocks, its head and its first messages, in one transaction.
+"""Creates an agent from a request: the agent, its blocks, its conversation head and its first messages, in one transaction.
 
-Knows what an agent starts with (Letta V1 API, digest 2.2 and 4.2; run-time digest 1); how it is shown is not its affair.
+A request that exceeds the limits of a transaction is written in several, with the agent last. Knows the initial state of an agent
+(Letta V1 API, digest 2.2 and 4.2; run-time digest 1). Must not know how an agent is rendered.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ SUBAGENT_TAG = "role:subagent"
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What a new agent is put together from: its blocks, of which some are new, its tools and its folders, in the order of attachment."""
+    """The parts of a new agent in the order of attachment: blocks (`new_blocks` are created with the agent), tools, folders."""
 
     new_blocks: list[StoredBlock]
     blocks: list[StoredBlock]
@@ -58,7 +59,7 @@ class _Parts:
 
 
 class AgentCreation:
-    """Creates agents. Thread-safe; raises what the API answers (NotFound, InvalidArgument, Conflict)."""
+    """Creates agents. Thread-safe."""
 
     def __init__(self, records: Records, *, models: Models, prompts: SystemMessages) -> None:
         self._records = records
@@ -66,7 +67,9 @@ class AgentCreation:
         self._prompts = prompts
 
     def create(self, request: CreateAgentRequest, *, user: str | None = None) -> StoredAgent:
-        """Raises: InvalidArgument, NotFound (a block, tool, folder or handle), Conflict (two blocks with one label)."""
+        """Create an agent. Raises: InvalidArgument, NotFound (a block, tool, folder or handle), Conflict (two blocks with one
+        label).
+        """
         return self._records.until_settled(lambda: self._create(request, user))
 
     def _create(self, request: CreateAgentRequest, user: str | None) -> StoredAgent:
@@ -161,7 +164,7 @@ class AgentCreation:
         )
 
     def _conversation(self, agent: StoredAgent, parts: _Parts, request: CreateAgentRequest) -> tuple[Head, list[Message]]:
-        """The head and the first rows: the system message, and what the agent starts with."""
+        """The head of the default conversation and its first rows: the system message and the initial messages."""
         system_id = self._records.ids.new("message")
         opening = opening_of(self._records, agent, system_id)
         if request.initial_message_sequence is not None:

@@ -1,6 +1,7 @@
-"""Folders as parts of an agent: what attaching and detaching them changes beside the agent's own list (run-time digest 8.2).
+"""Folders of an agent: the changes that go with attaching and detaching one, besides the agent's own list (run-time digest 8.2).
 
-With its first folder an agent gets the file tools, with its last it loses them. As many files of a new folder as fit are opened.
+The first folder attaches the file tools to the agent, and the loss of the last one detaches them. The files of a new folder are
+opened up to the agent's limit of open files.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ FILE_TOOLS = ("open_files", "grep_files", "semantic_search_files")
 
 
 def wanted_folders(*lists: Sequence[str] | None) -> list[str] | None:
-    """The folders that a request names by its newer and its older field; None where it names neither."""
+    """The folder ids of a request, from its newer and its older field without duplicates; None if both fields are missing."""
     given = [ids for ids in lists if ids is not None]
     return list(dict.fromkeys(folder_id for ids in given for folder_id in ids)) if given else None
 
 
 def tools_with(tool_ids: Sequence[str], folder_ids: Sequence[str]) -> list[str]:
-    """The ids of an agent's tools when it has these folders."""
+    """The agent's tool ids with the file tools added if there are folders, removed if there are none."""
     ours = [builtin_id(name) for name in FILE_TOOLS]
     if not folder_ids:
         return [tool_id for tool_id in tool_ids if tool_id not in ours]
@@ -32,7 +33,7 @@ def tools_with(tool_ids: Sequence[str], folder_ids: Sequence[str]) -> list[str]:
 
 
 def folder_links(records: Records, agent_id: str, before: Sequence[str], after: Sequence[str]) -> list[Change]:
-    """The link rows between two lists of folders of one agent; what is newly attached must exist."""
+    """The changes of link rows from one list of folders to another; a new folder must exist (a condition of the transaction)."""
     fresh = [folder_id for folder_id in after if folder_id not in before]
     lost = [folder_id for folder_id in before if folder_id not in after]
     there = [records.folders.there(folder_id) for folder_id in fresh]
@@ -41,7 +42,9 @@ def folder_links(records: Records, agent_id: str, before: Sequence[str], after: 
 
 
 def filled_desk(records: Records, before: Sequence[str], after: StoredAgent) -> list[Change]:
-    """The change that opens the files of folders that the agent did not have `before`, as far as they fit."""
+    """The change that opens the files of folders that are not in `before`, up to the agent's limit of open files; none if
+    nothing fits.
+    """
     desk = records.files.desk(after.id)
     rows = {folder_id: records.files.rows(folder_id) for folder_id in after.source_ids}
     there = {row.file_id for listed in rows.values() for row in listed}

@@ -1,6 +1,6 @@
-"""Which model an agent asks, and how: a request's many fields folded into one configuration (Letta V1 API, digest 2.2 and 4.12).
+"""The model configuration of an agent, merged from the fields of a request (Letta V1 API, digest 2.2 and 4.12).
 
-Knows the catalogue of models by its port; nothing is stored here.
+Knows the catalogue of models by its port. Stores nothing.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from hibernaut.services.agents.agent_states import handle_of
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """A configuration, and the settings of the caller that it was made from, if there were any."""
+    """A model configuration, and the caller's explicit settings that it was merged from, if any."""
 
     config: LLMConfig
     settings: ModelSettings | None
 
 
 def chosen_model(request: CreateAgentRequest, models: Models) -> ModelChoice:
-    """The model of a new agent. Raises: InvalidArgument and NotFound for its handle."""
+    """The model of a new agent. Raises: InvalidArgument, NotFound (the handle)."""
     if request.llm_config is not None and request.model is None:
         base = request.llm_config
     else:
@@ -39,7 +39,10 @@ def chosen_model(request: CreateAgentRequest, models: Models) -> ModelChoice:
 
 
 def changed_model(agent: StoredAgent, request: UpdateAgent, models: Models) -> ModelChoice:
-    """The model after an update; what the request leaves out stays, but a new model brings its own window."""
+    """The model after an update. Fields that the request omits stay, but a new model brings its own context window.
+
+    Raises: InvalidArgument, NotFound (the handle).
+    """
     base = agent.llm_config if request.llm_config is None else request.llm_config
     if request.model is not None:
         base = _taken_over(models.config(request.model), agent.llm_config)
@@ -51,12 +54,12 @@ def changed_model(agent: StoredAgent, request: UpdateAgent, models: Models) -> M
 
 
 def checked_fallback(handle: str | None, models: Models) -> str | None:
-    """The handle of the model that answers when the agent's own cannot. Raises: InvalidArgument and NotFound for the handle."""
+    """The full handle of the fallback model. Raises: InvalidArgument, NotFound (the handle)."""
     return None if handle is None else models.config(handle).handle or handle
 
 
 def _taken_over(new: LLMConfig, old: LLMConfig) -> LLMConfig:
-    """A limit on the reply outlives a change of model, unless the new model allows less."""
+    """The new configuration with the smaller of both limits on the reply, so that the limit survives a change of model."""
     limits = [limit for limit in (new.max_tokens, old.max_tokens) if limit is not None]
     return new.model_copy(update={"max_tokens": min(limits)}) if limits else new
 
@@ -86,7 +89,9 @@ def _folded(base: LLMConfig, request: CreateAgentRequest | UpdateAgent, agent_ty
 
 
 def chosen_embedding(request: CreateAgentRequest, models: Models) -> EmbeddingConfig | None:
-    """The embedding of a new agent; None where the request says null, or the deployment has none. Raises: NotFound for its handle."""
+    """The embedding of a new agent; None if the request sets it to null or the deployment has none. Raises: NotFound (the
+    handle).
+    """
     if request.embedding_config is not None and request.embedding is None:
         return request.embedding_config
     refused = "embedding" in request.model_fields_set or "embedding_config" in request.model_fields_set
@@ -99,7 +104,7 @@ def chosen_embedding(request: CreateAgentRequest, models: Models) -> EmbeddingCo
 
 
 def embedding_of(handle: str, models: Models) -> EmbeddingConfig:
-    """The configuration of an embedding model. Raises: NotFound, with the handles that exist."""
+    """The configuration of an embedding model. Raises: NotFound, with the existing handles in its message."""
     offered = {model.handle: model for model in models.list_embeddings()}
     if handle not in offered:
         raise NotFound(f"NOT_FOUND: Embedding handle {handle} not found, must be one of {list(offered)}")
@@ -107,13 +112,15 @@ def embedding_of(handle: str, models: Models) -> EmbeddingConfig:
 
 
 def chosen_compaction(given: CompactionSettings | None, config: LLMConfig) -> CompactionSettings:
-    """What was given, over the defaults: the provider's cheap model summarises."""
+    """The given settings over the defaults; the default summarizer is the provider's cheap model."""
     settings = given or CompactionSettings()
     return settings if settings.model else settings.model_copy(update={"model": _summarizer(config)})
 
 
 def changed_compaction(agent: StoredAgent, request: UpdateAgent, config: LLMConfig) -> CompactionSettings:
-    """The agent's settings under those of the request: a new provider brings its own default model, a new mode its own prompt."""
+    """The agent's settings overridden by those of the request. A new provider resets a default model, a new mode resets the
+    prompt.
+    """
     settings = agent.compaction_settings or CompactionSettings()
     if settings.model in (None, _summarizer(agent.llm_config)):
         settings = settings.model_copy(update={"model": _summarizer(config)})

@@ -1,4 +1,4 @@
-"""The parts of an agent that creating and updating share: blocks, secrets, rules, and what is refused."""
+"""The parts of an agent that creation and update share: blocks, secrets, tool rules, and their validation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_FILES_OPEN = 1000
 
 
 def new_block(block_id: str, block: CreateBlock, now: datetime) -> StoredBlock:
-    """A block as it is first stored; the labels `human` and `persona` bring their description."""
+    """A new block as it is stored. The labels `human` and `persona` have a default description."""
     fields = block.model_dump(exclude={"tags", "description"})
     description = block.description if block.description is not None else agent_types.default_description(block.label)
     return StoredBlock(**fields, id=block_id, tags=block.tags or [], description=description, created_at=now, updated_at=now)
@@ -27,7 +27,7 @@ def new_block(block_id: str, block: CreateBlock, now: datetime) -> StoredBlock:
 def new_secrets(
     records: Records, agent_id: str, values: dict[str, str], before: Sequence[StoredSecret], now: datetime
 ) -> list[StoredSecret]:
-    """The secrets of an agent; a key that it had before keeps its id."""
+    """The secrets of an agent. A secret whose key is in `before` keeps its id."""
     known = {secret.key: secret for secret in before}
     return [
         known[key].model_copy(update={"value": value, "updated_at": now})
@@ -40,7 +40,7 @@ def new_secrets(
 
 
 def approval_rules(tools: Sequence[Tool], rules: Sequence[ToolRule]) -> list[ToolRule]:
-    """A rule for each tool that always needs a person's approval, unless one stands there."""
+    """An approval rule for each tool that requires approval by default and has no such rule yet."""
     ruled = {rule.tool_name for rule in rules if isinstance(rule, RequiresApprovalToolRule)}
     return [
         RequiresApprovalToolRule(tool_name=tool.name)
@@ -50,12 +50,12 @@ def approval_rules(tools: Sequence[Tool], rules: Sequence[ToolRule]) -> list[Too
 
 
 def each_once(rules: Sequence[ToolRule]) -> list[ToolRule]:
-    """The rules in their order, of equal ones the first: a rule said twice says nothing more."""
+    """The rules in their order without duplicates."""
     return list({rule.model_dump_json(): rule for rule in rules}.values())
 
 
 def refuse_equal_labels(blocks: Sequence[StoredBlock]) -> None:
-    """Raises: Conflict where two blocks of one agent bear the same label."""
+    """Raises: Conflict if two of an agent's blocks have the same label."""
     labels = [block.label for block in blocks]
     for label in labels:
         if labels.count(label) > 1:
@@ -63,14 +63,14 @@ def refuse_equal_labels(blocks: Sequence[StoredBlock]) -> None:
 
 
 def checked_files_open(number: int | None) -> int | None:
-    """Raises: InvalidArgument."""
+    """The number itself. Raises: InvalidArgument if it is not from 1 to `MOST_FILES_OPEN`."""
     if number is not None and not 0 < number <= MOST_FILES_OPEN:
         raise InvalidArgument(f"INVALID_ARGUMENT: max_files_open must be from 1 to {MOST_FILES_OPEN}, not {number}.")
     return number
 
 
 def opening_of(records: Records, agent: StoredAgent, after: str) -> Opening:
-    """For the first messages of an agent; their ids follow the message `after`."""
+    """The parameters of an agent's first messages. Their ids sort after the message `after`."""
 
     def ids() -> Iterator[str]:
         last = after

@@ -1,6 +1,6 @@
-"""Stored agents as clients see them: relations resolved, in few reads for many agents (Letta V1 API, digest 1.4 and 4.1).
+"""Renders stored agents as clients see them, with relations resolved in batched reads (Letta V1 API, digest 1.4 and 4.1).
 
-What is stored was validated when it came in, so nothing is validated again on the way out.
+Stored values were validated on input and are not validated again on output.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from hibernaut.services.prompt.file_views import FileViews
 from hibernaut.services.records import Records
 
 RELATIONS = frozenset({"blocks", "identities", "managed_group", "pending_approval", "secrets", "sources", "tags", "tools"})
-"""What `include=agent.…` may name."""
+"""The relations that `include=agent.…` may name."""
 SECRET_VALUES = "secret_values"  # noqa: S105 - a name, no secret
-"""Shown beside the relation `secrets` to a caller who asks for them by `include=agent.secrets` and may read them."""
+"""Shows the values of the relation `secrets`, to a caller who requests `include=agent.secrets` and is allowed to read them."""
 LOADED = RELATIONS - {"pending_approval"}
-"""What is shown where nobody chooses: a pending approval is shown only when it is asked for."""
+"""The relations shown by default: all but a pending approval, which the request must include."""
 _PLAIN_NAMES = {"memory": "blocks", "identity_ids": "identities", "multi_agent_group": "managed_group"}
 _SHARED = [name for name in AgentState.model_fields if name in StoredAgent.model_fields]
 
@@ -37,9 +37,11 @@ _SHARED = [name for name in AgentState.model_fields if name in StoredAgent.model
 def shown_relations(
     chooses: bool, include: Sequence[str] | None, include_relationships: Sequence[str] | None, *, reads_secrets: bool = False
 ) -> frozenset[str]:
-    """The relations of an AgentState: a "1.0 client" chooses them by `include`; the deprecated plain names win over both.
+    """The relations to show in an AgentState.
 
-    `reads_secrets`: the caller may be shown the values of secrets, which only `include` asks for.
+    A "1.0 client" (`chooses`) gets only those of `include`, other clients get the default ones too. The deprecated plain names
+    of `include_relationships` override both. `reads_secrets`: the caller may read the values of secrets; only `include` requests
+    them.
     """
     included = frozenset(name.removeprefix("agent.") for name in include or ()) & RELATIONS
     values = frozenset({SECRET_VALUES}) if reads_secrets and "secrets" in included else frozenset()
@@ -50,7 +52,7 @@ def shown_relations(
 
 @dataclass(frozen=True, slots=True)
 class _AgentRelations:
-    """What the agents of one reply refer to, by id."""
+    """The related records of the agents in one reply, by id."""
 
     rows: dict[str, Item]
     heads: dict[str, Head]
@@ -62,7 +64,7 @@ class _AgentRelations:
 
 
 class AgentStates:
-    """Renders stored agents as `AgentState`, resolving relations in few reads."""
+    """Renders stored agents as `AgentState`; the number of reads does not grow with the number of agents."""
 
     def __init__(self, records: Records, files: FileViews) -> None:
         self._records = records
@@ -93,7 +95,7 @@ class AgentStates:
         )
 
     def _asking(self, heads: dict[str, Head]) -> dict[str, ApprovalRequestMessage]:
-        """What agents wait for in their own conversations, by agent."""
+        """The open approval requests in the agents' default conversations, by agent id."""
         asked = {head.pending: head.id for head in heads.values() if head.pending}
         found = self._records.approvals.get_many(list(asked)) if asked else {}
         requests: dict[str, ApprovalRequestMessage] = {}
@@ -142,7 +144,7 @@ class AgentStates:
 
 
 def _secrets(agent: StoredAgent, shown: frozenset[str]) -> list[AgentEnvironmentVariable]:
-    """The agent's secrets by their keys, with their values only where those are shown."""
+    """The agent's secrets, with their values only if those are shown."""
     if "secrets" not in shown:
         return []
     hidden = {} if SECRET_VALUES in shown else {"value": None}
@@ -150,12 +152,12 @@ def _secrets(agent: StoredAgent, shown: frozenset[str]) -> list[AgentEnvironment
 
 
 def handle_of(config: LLMConfig) -> str:
-    """`provider/model`, also of a configuration that came without its handle."""
+    """The handle `provider/model`, also for a configuration without a stored handle."""
     return config.handle or f"{config.provider_name or config.model_endpoint_type}/{config.model}"
 
 
 def _last_run(row: Item) -> dict[str, object]:
-    """What the list row knows of the newest run."""
+    """The fields of the newest run, from the list row."""
     completion, reason = str(row.get("last_run_completion", "")), str(row.get("last_stop_reason", ""))
     return {
         "last_run_completion": datetime.fromisoformat(completion) if completion else None,

@@ -1,7 +1,7 @@
-"""Changing an agent: what PATCH applies, and attaching and detaching (Letta V1 API, digest 2.2, 2.5, 2.6 and 4.3).
+"""Updates of an agent: PATCH, and attaching and detaching its parts (Letta V1 API, digest 2.2, 2.5, 2.6 and 4.3).
 
-Nothing here writes a system message: it follows at the next run's start, or when somebody looks at it. Knows nothing of how an
-agent is shown.
+An update does not write the system message: the next run recompiles it at its start, or a request for it does. Must not know how
+an agent is rendered.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _AS_GIVEN = (
     "last_run_duration_ms",
     "last_stop_reason",
 )
-"""The fields that are taken over as they come."""
+"""The fields that an update copies unchanged."""
 
 
 class AgentUpdates:
@@ -54,7 +54,11 @@ class AgentUpdates:
         self._windows = windows
 
     def update(self, agent_id: str, request: UpdateAgent, *, user: str | None = None) -> StoredAgent:
-        """Apply what is not null; lists replace. Raises: NotFound, InvalidArgument, Conflict (labels), Busy (a window under a run)."""
+        """Apply the fields that are not null; a list replaces the old one. An explicit null clears `approval_deadline` and
+        `fallback_model`.
+
+        Raises: NotFound, InvalidArgument, Conflict (equal labels), Busy (a new window while a run owns the conversation).
+        """
 
         def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
             changes = self._changes(agent, request)
@@ -77,9 +81,9 @@ class AgentUpdates:
             if getattr(request, name) is not None:
                 changes[name] = list(dict.fromkeys(getattr(request, name)))
         if "approval_deadline" in request.model_fields_set:
-            changes["approval_deadline"] = request.approval_deadline  # null is a setting of its own: no deadline
+            changes["approval_deadline"] = request.approval_deadline  # null means no deadline
         if "fallback_model" in request.model_fields_set:
-            changes["fallback_model"] = checked_fallback(request.fallback_model, self._models)  # null takes it away
+            changes["fallback_model"] = checked_fallback(request.fallback_model, self._models)  # null means no fallback
         secrets = request.secrets if request.secrets is not None else request.tool_exec_environment_variables
         if secrets is not None:
             changes["secrets"] = new_secrets(self._records, agent.id, secrets, agent.secrets, self._records.clock.now())
@@ -117,7 +121,7 @@ class AgentUpdates:
         return attached
 
     def attach_block(self, agent_id: str, block_id: str, *, user: str | None = None) -> StoredAgent:
-        """Attaching what is attached changes nothing. Raises: NotFound, Conflict where another block has the label."""
+        """Attach a block; idempotent. Raises: NotFound, Conflict if another block of the agent has the label."""
 
         def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
             block = self._records.block(block_id)
@@ -129,7 +133,7 @@ class AgentUpdates:
         return self._records.change_agent(agent_id, decide, user)
 
     def detach_block(self, agent_id: str, block_id: str, *, user: str | None = None) -> StoredAgent:
-        """The block itself stays. Raises: NotFound, also where it is not attached."""
+        """Detach a block; the block itself stays. Raises: NotFound, also if the block is not attached."""
 
         def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
             if block_id not in agent.block_ids:
@@ -139,7 +143,7 @@ class AgentUpdates:
         return self._records.change_agent(agent_id, decide, user)
 
     def attach_tool(self, agent_id: str, tool_id: str, *, user: str | None = None) -> StoredAgent:
-        """A tool that always needs approval brings its rule. Raises: NotFound."""
+        """Attach a tool, with an approval rule if the tool requires approval by default; idempotent. Raises: NotFound."""
 
         def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
             tool = self._records.tool(tool_id)
@@ -152,7 +156,7 @@ class AgentUpdates:
         return self._records.change_agent(agent_id, decide, user)
 
     def detach_tool(self, agent_id: str, tool_id: str, *, user: str | None = None) -> StoredAgent:
-        """Detaching what is not attached changes nothing; the rules that name the tool stay. Raises: NotFound."""
+        """Detach a tool; idempotent. The rules that name the tool stay. Raises: NotFound for the agent."""
 
         def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
             if tool_id not in agent.tool_ids:
@@ -162,7 +166,7 @@ class AgentUpdates:
         return self._records.change_agent(agent_id, decide, user)
 
     def attach_folder(self, agent_id: str, folder_id: str, *, user: str | None = None) -> StoredAgent:
-        """Its files are opened as far as they fit, and the file tools come with it. Raises: NotFound."""
+        """Attach a folder and the file tools, and open its files up to the agent's limit; idempotent. Raises: NotFound."""
 
         def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
             self._records.folder(folder_id)
@@ -173,7 +177,7 @@ class AgentUpdates:
         return self._records.change_agent(agent_id, decide, user)
 
     def detach_folder(self, agent_id: str, folder_id: str, *, user: str | None = None) -> StoredAgent:
-        """With the last folder the file tools go. Detaching what is not attached changes nothing. Raises: NotFound."""
+        """Detach a folder; with the last one the file tools are detached too. Idempotent. Raises: NotFound."""
         self._records.folder(folder_id)
 
         def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
@@ -184,7 +188,10 @@ class AgentUpdates:
         return self._records.change_agent(agent_id, decide, user)
 
     def lose_folder(self, agent_id: str, folder_id: str) -> None:
-        """The agent loses a folder that is being deleted; nothing happens where the agent is gone too."""
+        """Detach a folder that is being deleted. A deleted agent only loses the link row.
+
+        Raises: NotFound if the folder or the agent vanishes meanwhile.
+        """
         if self._records.agents.get(agent_id) is not None:
             self.detach_folder(agent_id, folder_id)
         self._records.writer.write(self._records.folders.detach(folder_id, agent_id))
@@ -198,7 +205,7 @@ class AgentUpdates:
         return filled_desk(self._records, before.source_ids, after) if after.source_ids != before.source_ids else []
 
     def set_approval(self, agent_id: str, tool_name: str, *, required: bool, user: str | None = None) -> StoredAgent:
-        """Add or remove the rule that a person approves each call of the tool. Raises: NotFound."""
+        """Add or remove the rule that each call of the tool needs approval; idempotent. Raises: NotFound for the agent."""
 
         def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
             rules = agent.tool_rules or []
@@ -215,7 +222,9 @@ class AgentUpdates:
         return after, [*self._links(agent, after)]
 
     def _links(self, before: StoredAgent, after: StoredAgent) -> Iterator[Change]:
-        """The link rows between two states of one agent; what is newly attached must exist."""
+        """The changes of link rows from one state of the agent to another; new parts must exist (a condition of the
+        transaction).
+        """
         blocks, tools = self._records.blocks, self._records.tools
         for block_id in _more(after.block_ids, before.block_ids):
             yield blocks.there(block_id)

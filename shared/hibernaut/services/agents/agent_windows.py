@@ -1,6 +1,7 @@
-"""What of its conversation an agent sees, changed and measured from outside: reset, an explicit window, the system message anew.
+"""The context window of an agent, changed and measured by the API: reset, explicit window, recompiled system message.
 
-Such a change takes the conversation as a run would: while a run owns it, it is refused. Knows agents' default conversations only.
+While a run owns the conversation, or waits for an approval in it, a reset or an explicit window is refused (Busy). Knows only the
+default conversations of agents.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ class AgentWindows:
         self._prompts = prompts
 
     def reset(self, agent_id: str, *, opening: bool = False) -> StoredAgent:
-        """A fresh system message alone, with `opening` the first messages of the agent's type too. What was said stays in the log.
+        """Reduce the window to a new system message, with `opening` also to the first messages of the agent's type.
 
-        Raises: NotFound, Busy.
+        The messages stay in the log. Raises: NotFound, Busy, Conflict.
         """
         return self._records.until_settled(lambda: self._reset(agent_id, opening))
 
@@ -63,7 +64,7 @@ class AgentWindows:
         return agent
 
     def set_window(self, agent: StoredAgent, message_ids: Sequence[str]) -> list[Change]:
-        """The change that makes exactly these rows of the log the window. Raises: NotFound, InvalidArgument, Busy."""
+        """The change that makes exactly these messages of the log the window. Raises: NotFound, InvalidArgument, Busy."""
         head = self._free(agent.id)
         wanted = list(dict.fromkeys(message_ids))
         if not wanted:
@@ -74,14 +75,17 @@ class AgentWindows:
             raise NotFound(f"No message found with id '{min(missing)}' for agent '{agent.id}'.")
         if found[0].role != "system" or found[0].otid is not None:
             raise InvalidArgument("INVALID_ARGUMENT: The first of message_ids must be the agent's system message.")
-        # Another system message than the head was compiled to is compiled anew by the next run.
+        # The next run recompiles a system message that is not the one the head was compiled to.
         compiled = head.compiled if wanted[0] == head.window.pinned[0] else None
         changes = {"window": explicit_window(wanted, head), "version": head.version + 1, "compiled": compiled}
         after = head.model_copy(update=changes)
         return [self._records.conversations.change_head(head, after, self._records.ids.token())]
 
     def recompile(self, agent_id: str, *, update_time: bool = False, dry_run: bool = False) -> str:
-        """The system message as memory is now, stored unless `dry_run`. Raises: NotFound."""
+        """The system message compiled from the current memory; stored unless `dry_run` or a run owns the conversation.
+
+        Raises: NotFound, Conflict.
+        """
 
         def see() -> PromptSubject:
             agent = self._records.agent(agent_id)
@@ -91,7 +95,7 @@ class AgentWindows:
         return recompiling.recompile(agent_id, see, update_time=update_time, dry_run=dry_run)
 
     def overview(self, agent_id: str) -> ContextWindowOverview:
-        """How the context window is filled. Raises: NotFound."""
+        """The sizes of the parts of the context window, in tokens. Raises: NotFound."""
         agent, loaded = self._records.agent(agent_id), self._loaded(agent_id)
         return WindowOverviews(self._records, self._prompts).of(agent, loaded)
 
@@ -102,7 +106,7 @@ class AgentWindows:
         return loaded
 
     def _free(self, agent_id: str) -> Head:
-        """The head of a conversation that no run holds. Raises: NotFound, Busy."""
+        """The head of the default conversation, if no run owns it and none waits for an approval. Raises: NotFound, Busy."""
         head = self._records.head(agent_id)
         holder = head.owner or head.pending
         if holder is not None:

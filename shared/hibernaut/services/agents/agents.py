@@ -1,4 +1,4 @@
-"""Agents: finding, listing, counting and deleting them. Making and changing them have modules of their own."""
+"""Agents: find, list, count and delete them. Creation and updates have modules of their own."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from hibernaut.store.deletion import DeletionTombstone
 from hibernaut.store.row_lists import RowList
 
 MADE = "created_at"
-"""The order in which ids are made too."""
+"""The default order of lists. Ids sort by creation time, so it is the order of ids too."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentFilter:
-    """Which agents a list shows (Letta V1 API, digest 2.2); `hidden`: also those that are hidden."""
+    """The filter of a list of agents (Letta V1 API, digest 2.2). `hidden`: include hidden agents."""
 
     name: str | None = None
     tags: Sequence[str] = ()
@@ -67,7 +67,7 @@ class AgentFilter:
 
 
 def tags_match(row: Item, wanted: Sequence[str], *, every: bool) -> bool:
-    """Whether a list row has one of the tags, or every one of them; no tag wanted: any row will do."""
+    """Whether a list row has at least one of the tags (`every`: all of them). Without tags every row matches."""
     if not wanted:
         return True
     tags = set(json.loads(str(row["tags"])))
@@ -75,7 +75,7 @@ def tags_match(row: Item, wanted: Sequence[str], *, every: bool) -> bool:
 
 
 def linked(records: Records, links: RowList, asked: Page) -> list[str]:
-    """The ids of a page of the agents that links lead to. A link whose agent is gone shows nobody."""
+    """The ids of a page of the linked agents. A link to a deleted agent is left out."""
 
     def those_there(found: Sequence[Item]) -> list[Item]:
         rows = records.agents.rows_of([links.id_of(link) for link in found])
@@ -85,7 +85,7 @@ def linked(records: Records, links: RowList, asked: Page) -> list[str]:
 
 
 class Agents:
-    """The way in to everything that is asked of agents; `creation`, `updates` and `windows` are the parts that change them."""
+    """The use cases of agents: find, list, count, delete. `creation`, `updates` and `windows` are the parts that write."""
 
     def __init__(
         self,
@@ -105,15 +105,19 @@ class Agents:
         self.states = AgentStates(records, files)
 
     def retrieve(self, agent_id: str, shown: frozenset[str] = LOADED) -> AgentState:
-        """Raises: NotFound."""
+        """The state of an agent. Raises: NotFound."""
         return self.states.of_one(self._records.agent(agent_id), shown)
 
     def check(self, agent_id: str) -> None:
-        """Raises: NotFound where there is no such agent."""
+        """Raises: NotFound if the agent does not exist."""
         self._records.agent(agent_id)
 
     def list(self, wanted: AgentFilter, asked: Page, order_by: str, shown: frozenset[str]) -> Sequence[AgentState]:
-        """`order_by` is a field of the list row: created_at, updated_at, last_run_completion."""
+        """A page of the agents that pass the filter. `order_by` is a field of the list row: created_at, updated_at,
+        last_run_completion.
+
+        Raises: NotFound for a cursor.
+        """
 
         def select(rows: Sequence[Item]) -> Sequence[Item]:
             return [row for row in rows if wanted.admits(row)]
@@ -125,27 +129,30 @@ class Agents:
         return self.some([_id(row) for row in found], shown)
 
     def some(self, agent_ids: Sequence[str], shown: frozenset[str]) -> Sequence[AgentState]:
-        """The agents that exist among these, in this order."""
+        """The states of the existing agents among these ids, in their order."""
         agents = self._records.agents.get_many(agent_ids)
         return self.states.of([agents[agent_id] for agent_id in agent_ids if agent_id in agents], shown)
 
     def using_block(self, block_id: str, asked: Page, shown: frozenset[str]) -> Sequence[AgentState]:
-        """The agents that a block is attached to. Raises: NotFound."""
+        """A page of the agents that a block is attached to. Raises: NotFound."""
         self._records.block(block_id)
         return self.among(self._records.blocks.links(block_id), asked, shown)
 
     def among(self, links: RowList, asked: Page, shown: frozenset[str]) -> Sequence[AgentState]:
-        """A page of those agents that links lead to and that exist, by the time of their making."""
+        """A page of the existing agents among the linked ones, by creation time."""
         return self.some(linked(self._records, links, asked), shown)
 
     def count(self, wanted: AgentFilter) -> int:
-        """How many agents pass the filter; the engine counts where it asks for nothing in particular."""
+        """The number of agents that pass the filter. A filter without criteria is counted by the engine, without a scan of rows."""
         if wanted == AgentFilter(hidden=wanted.hidden):
             return self._records.agents.count(hidden=wanted.hidden)
         return sum(wanted.admits(row) for row in self._records.agents.rows())
 
     def tags(self, text: str | None, asked: Page) -> Sequence[str]:
-        """The tags of all agents that contain `text`; the tag is its own cursor."""
+        """A page of the distinct tags of all agents, in alphabetical order; `text`: only tags that contain it, in any case.
+
+        A tag is its own cursor.
+        """
         rows = self._records.agents.rows()
         tags = {tag for row in rows for tag in json.loads(str(row["tags"])) if text is None or text.lower() in tag.lower()}
         return page(sorted(tags), asked, id_of=lambda tag: tag, place=lambda tag: tag)
@@ -155,25 +162,25 @@ class Agents:
         return self._records.blocks_of(self._records.agent(agent_id))
 
     def block(self, agent_id: str, label: str) -> StoredBlock:
-        """Raises: NotFound."""
+        """The agent's block with this label. Raises: NotFound."""
         for block in self.blocks(agent_id):
             if block.label == label:
                 return block
         raise NotFound(f"No block with label '{label}' found for agent '{agent_id}'")
 
     def block_page(self, agent_id: str, asked: Page) -> Sequence[StoredBlock]:
-        """Ordered by the blocks' ids. Raises: NotFound."""
+        """A page of the agent's blocks, ordered by id. Raises: NotFound."""
         return page(self.blocks(agent_id), asked, id_of=lambda block: block.id, place=lambda block: block.id)
 
     def tool_page(self, agent_id: str, asked: Page) -> Sequence[StoredTool]:
-        """Ordered by the time of making. Raises: NotFound."""
+        """A page of the agent's tools, ordered by creation time. Raises: NotFound."""
         tools = self._records.tools_of(self._records.agent(agent_id))
         return page(tools, asked, id_of=lambda tool: tool.id, place=lambda tool: str(tool.created_at or ""))
 
     def delete(self, agent_id: str) -> None:
-        """End its conversations and runs, then itself with its links, then what lies under it. Its blocks, tools and archives stay.
+        """Delete an agent: end its runs, delete its conversations, then the agent with its links, then the records under it.
 
-        Where that broke off, deleting it again goes on. Raises: NotFound, Conflict.
+        Its blocks, tools and archives stay. A second call resumes an interrupted deletion. Raises: NotFound, Conflict.
         """
         if self._ends.go_on(agent_id):
             return

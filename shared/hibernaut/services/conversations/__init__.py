@@ -1,1 +1,1 @@
-"""Conversations: making, finding, changing, and deleting them."""
+"""Conversations: create, find, update, delete."""

@@ -1,4 +1,4 @@
-"""Making a conversation: empty, with private copies of blocks where they are wanted, or as a fork of another one."""
+"""Creates a conversation: empty, with private copies of blocks on request, or as a fork of another conversation."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from hibernaut.services.records import Records, no_conversation
 from hibernaut.store.conversations import LoadedConversation
 
 MOST_SOURCES = 50
-"""How many logs a fork may share parts of: as many as its transaction can mark."""
+"""The largest number of logs that a fork may share rows of: each needs a mark in the same transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class _SharedRows:
-    """What a conversation begins with beside its system message: rows of other logs, and where they stand.
+    """The initial rows of a conversation besides its system message: rows of other logs, and the segments that hold them.
 
-    `source` is the conversation that it is forked from, which must still exist, and `last` the newest message there.
+    `source` is the forked conversation, which must still exist, and `last` its newest message.
     """
 
     rows: Sequence[Message] = ()
@@ -47,7 +47,9 @@ class ConversationCreation:
         self._models = models
 
     def create(self, agent_id: str, request: CreateConversation, *, user: str | None = None) -> StoredConversation:
-        """An empty conversation. Raises: NotFound for the agent, a block's label or a model's handle; InvalidArgument."""
+        """Create an empty conversation. Raises: NotFound (the agent, a block's label or a model's handle), InvalidArgument,
+        Conflict.
+        """
 
         def attempt() -> StoredConversation:
             agent = self._records.agent(agent_id)
@@ -71,10 +73,10 @@ class ConversationCreation:
         hidden: bool = False,
         user: str | None = None,
     ) -> StoredConversation:
-        """A conversation that begins with what is in the window of another one, up to `message_id` if that is given.
+        """Create a conversation that begins with the window of another one, up to and including `message_id` if given.
 
-        `source` is the other one's head and `parent` its record, if it has one. Its private blocks are not taken over, as in V1.
-        Raises: NotFound for it or the message, InvalidArgument.
+        `source` is the id of the other conversation's head and `parent` its record, if it has one. Private blocks are not copied,
+        as in Letta V1. Raises: NotFound (the conversation or the message), InvalidArgument (too many sources), Conflict.
         """
 
         def attempt() -> StoredConversation:
@@ -141,7 +143,7 @@ class ConversationCreation:
         records.conversations.keep(LoadedConversation(head, (system, *shared.rows)))
 
     def _parents(self, record: StoredConversation, head: Head, system: Message, token: str) -> list[Change]:
-        """What makes the conversation visible, with the marks on the logs that it shares."""
+        """The changes that make the conversation visible, with the marks on the logs that it shares. Raises: InvalidArgument."""
         conversations = self._records.conversations
         sources = list(dict.fromkeys(one.conversation for one in head.segments))
         if len(sources) > MOST_SOURCES:

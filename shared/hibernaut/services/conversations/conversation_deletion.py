@@ -1,6 +1,6 @@
-"""Ending the runs of one conversation, and the conversation itself with what nobody refers to any more (Letta V1 API, digest 2.16).
+"""Deletes a conversation: its runs, its record, and the messages that no fork refers to (Letta V1 API, digest 2.16).
 
-What an agent or a conversation leaves behind is taken away here, by who deletes it, and by whoever goes on where that broke off.
+The records that a deleted agent or conversation leaves are deleted here too, by the same request or by the one that resumes it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.store.deletion import DeletionTombstone
 
 MOST_RUNS = 10_000
-"""How many runs of a conversation are ended before deleting it is given up."""
+"""The largest number of runs that a deletion ends before it fails with Conflict."""
 AT_ONCE = 16
-"""Conversations of an agent whose records are read together when they are deleted."""
+"""Conversations of an agent whose records a deletion reads in one batch."""
 
 
 class ConversationDeletion:
@@ -29,7 +29,7 @@ class ConversationDeletion:
         self._endings = endings
 
     def end_runs(self, conversation: str) -> None:
-        """Those that wait first, so that none of them becomes the owner by the end of the one before it. Raises: Conflict."""
+        """End all runs, queued ones first: the end of the owner would otherwise start the next one. Raises: Conflict."""
         for _ in range(MOST_RUNS):
             head = self._records.conversations.head(conversation)
             waiting = self._records.conversations.queue(conversation)
@@ -40,26 +40,28 @@ class ConversationDeletion:
         raise Conflict(f"CONFLICT: {conversation} cannot be deleted: it keeps being sent messages.")
 
     def delete(self, record: StoredConversation) -> None:
-        """End its runs, then the conversation, then what was said in it as far as no living fork refers to it. Raises: Conflict."""
+        """End the runs, delete the conversation, then the messages that no existing fork refers to. Raises: Conflict."""
         self._records.until_settled(lambda: self._delete(record.id))
         self.go_on(record.id)
 
     def delete_all(self, agent_id: str) -> None:
-        """Those of an agent, but its own one. Raises: Conflict."""
+        """Delete all conversations of an agent except its default one. Raises: Conflict."""
         records = self._records.conversation_records
         for ids in records.pages(agent_id, AT_ONCE):
             for record in records.get_many(ids).values():
                 self.delete(record)
 
     def go_on(self, identifier: str) -> bool:
-        """Take away what an agent or a conversation that is gone has left. False: nothing is left, or it is not gone. Raises: Conflict."""
+        """Delete the records that a deleted agent or conversation has left. False: none are left, or it still exists. Raises:
+        Conflict.
+        """
         records = self._records
         left = records.deletion.left(identifier)
         if left is None:
             return False
         records.conversations.forget(identifier)
         if identifier == left.agent_id:
-            self.delete_all(identifier)  # without an agent no conversation is made any more
+            self.delete_all(identifier)  # no conversation can be created without its agent
             records.deletion.agent(identifier)
         for number, conversation in enumerate(left.to_do()):
             if number:
@@ -70,7 +72,7 @@ class ConversationDeletion:
         return True
 
     def _delete(self, conversation_id: str) -> None:
-        """Nothing happens where it is gone already."""
+        """Delete the conversation's record and head, and leave a tombstone; does nothing if the record is deleted already."""
         records = self._records
         record = records.conversation_records.get(conversation_id)
         if record is None:
@@ -90,12 +92,15 @@ class ConversationDeletion:
         records.write(copies, parents, records.ids.token())
 
     def _delete_log(self, identifier: str, left: DeletionTombstone, conversation: str) -> None:
-        """Nobody can fork a conversation that has ended, so what its forks refer to only becomes less."""
+        """Delete the log of a conversation, except the rows that forks share.
+
+        A deleted conversation cannot be forked, so the set of shared rows only shrinks.
+        """
         deletion = self._records.deletion
         forks = self._records.conversations.forks(conversation)
         shared = [one for fork in forks for one in fork.segments if one.conversation == conversation]
         if not shared:
             deletion.log(left.agent_id, conversation)
             return
-        with suppress(ConditionFailed):  # another worker is done with it
+        with suppress(ConditionFailed):  # another worker has finished it
             deletion.shared_log(identifier, left, conversation, shared)

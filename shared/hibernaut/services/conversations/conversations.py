@@ -1,6 +1,7 @@
-"""Conversations: threads of an agent beside its own one, each with its own log and window over the agent's memory.
+"""Conversations: threads of an agent besides its default one, each with its own log and window over the agent's memory.
 
-Letta V1 API, digest 2.16; run-time digest 15. Making one is `services.conversations.conversation_creation`, ending one `services.conversations.conversation_deletion`.
+Sources: Letta V1 API, digest 2.16; run-time digest 15. `conversation_creation` creates them, `conversation_deletion` deletes
+them.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ from hibernaut.store.row_lists import MOST_AT_ONCE
 
 DEFAULT = "default"
 MADE = "created_at"
-"""The order in which ids are made too."""
+"""The default order of lists. Ids sort by creation time, so it is the order of ids too."""
 _SHARED = [name for name in Conversation.model_fields if name in StoredConversation.model_fields]
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationTarget:
-    """The conversation that a route means: one with a record, or (`record` None) the agent's own."""
+    """The conversation that a route addresses: one with a record, or (`record` None) the agent's default conversation."""
 
     agent_id: str
     record: StoredConversation | None = None
@@ -47,7 +48,11 @@ class ConversationTarget:
 
 @dataclass(frozen=True, slots=True)
 class ConversationQuery:
-    """Which conversations a list shows. Hidden ones never. `order_by` is a field of the list row; `after` follows the order asked for."""
+    """The filter, order and cursor of a list. Hidden conversations are never listed.
+
+    `order_by` is a field of the list row. `after` is the id of the last conversation of the previous page, in the requested
+    order.
+    """
 
     agent_id: str | None = None
     limit: int = 50
@@ -64,7 +69,7 @@ class ConversationQuery:
 
 
 class Conversations:
-    """The way in to everything that is asked of conversations; `openings` and `ends` are the parts that make and end them."""
+    """The use cases of conversations. `openings` creates conversations, `ends` deletes them."""
 
     def __init__(
         self,
@@ -82,7 +87,7 @@ class Conversations:
         self.ends = ends
 
     def target(self, conversation_id: str, agent_id: str | None) -> ConversationTarget:
-        """`conv-…`, or an agent's own conversation: `default` with the agent's id, or that id in its place. Raises: NotFound."""
+        """The target of a conversation id: `conv-…`, or `default` with an agent's id, or an agent's id itself. Raises: NotFound."""
         if conversation_id.startswith("conv-"):
             record = self._records.conversation(conversation_id)
             return ConversationTarget(record.agent_id, record)
@@ -92,17 +97,17 @@ class Conversations:
         return ConversationTarget(self._records.agent(direct).id)
 
     def retrieve(self, conversation_id: str) -> Conversation:
-        """Raises: NotFound."""
+        """The conversation as the API shows it. Raises: NotFound."""
         return self.shown(self._records.conversation(conversation_id))
 
     def shown(self, record: StoredConversation) -> Conversation:
-        """As it is shown."""
+        """A stored conversation as the API shows it."""
         row = self._records.conversation_records.row(record)
         head = self._records.conversations.head(record.id)
         return self._shown(record, row, head, self._copies([record]))
 
     def _shown(self, record: StoredConversation, row: Item, head: Head | None, copies: Container[str]) -> Conversation:
-        """`copies`: the private blocks that exist."""
+        """Render a conversation. `copies`: the ids of the existing private blocks."""
         fields = {name: getattr(record, name) for name in _SHARED}
         last = str(row.get("last_message_at", ""))
         return Conversation.model_construct(
@@ -113,7 +118,7 @@ class Conversations:
         )
 
     def list(self, query: ConversationQuery) -> Sequence[Conversation]:
-        """Conversations that were never written to, or never ran, stand last where that is the order. Raises: NotFound for the cursor."""
+        """A page of conversations. Those without a value in the field of the order stand last. Raises: NotFound for the cursor."""
         rows = self._by_making(query) if query.order_by == MADE else self._by_time(query)
         page = list(islice(filter(query.admits, rows), query.limit))
         found = self._records.conversation_records.get_many([_id(row) for row in page])
@@ -122,7 +127,7 @@ class Conversations:
         return [self._shown(found[_id(row)], row, heads.get(_id(row)), copies) for row in page if _id(row) in found]
 
     def _by_making(self, query: ConversationQuery) -> Iterator[Item]:
-        """The rows behind the cursor in the order of their ids, read as far as they are asked for. Raises: NotFound."""
+        """The rows after the cursor in the order of their ids, read lazily. Raises: NotFound."""
         records = self._records.conversation_records
         if query.agent_id is not None:
             rows = records.listed(query.agent_id)
@@ -135,7 +140,7 @@ class Conversations:
         return records.walked(span, chunk=max(query.limit, 1), descending=query.descending)
 
     def _by_time(self, query: ConversationQuery) -> Iterator[Item]:
-        """The rows behind the cursor in an order that no key serves: all are read. Raises: NotFound."""
+        """The rows after the cursor in an order that no key supports: reads all rows. Raises: NotFound."""
         records = self._records.conversation_records
         rows = (
             list(records.walked(IdRange(), chunk=MOST_AT_ONCE))
@@ -151,12 +156,15 @@ class Conversations:
         return iter(ordered[ids.index(query.after) + 1 :])
 
     def _copies(self, records: Sequence[StoredConversation]) -> Container[str]:
-        """The private blocks of conversations that exist."""
+        """The existing private blocks of conversations, by id."""
         ids = [copy for record in records for copy in record.isolated_block_ids]
         return self._records.blocks.get_many(ids) if ids else ()
 
     def update(self, conversation_id: str, request: UpdateConversation, *, user: str | None = None) -> Conversation:
-        """Set what is named; null clears it. Raises: NotFound for it or a model's handle, InvalidArgument."""
+        """Set the fields that the request names; null clears a field.
+
+        Raises: NotFound (the conversation or a model's handle), InvalidArgument, Conflict.
+        """
         changes: JsonObject = {
             name: getattr(request, name) for name in request.model_fields_set & set(StoredConversation.model_fields)
         }
@@ -179,7 +187,10 @@ class Conversations:
         return self.shown(self._records.until_settled(attempt))
 
     def recompile(self, target: ConversationTarget, *, dry_run: bool = False) -> str:
-        """The system message as memory is now, with the private blocks of the conversation; stored unless `dry_run`. Raises: NotFound."""
+        """The system message compiled from the current memory and the conversation's private blocks.
+
+        It is stored unless `dry_run` or a run owns the conversation. Raises: NotFound, Conflict.
+        """
 
         def see() -> PromptSubject:
             agent = self._records.agent(target.agent_id)
@@ -190,9 +201,9 @@ class Conversations:
         return recompiling.recompile(target.head_id, see, update_time=True, dry_run=dry_run)
 
     def delete(self, conversation_id: str) -> None:
-        """End its runs, and what was said in it as far as no living fork refers to it.
+        """End the runs, delete the conversation and the messages that no existing fork refers to.
 
-        Where that broke off, deleting it again goes on. Raises: NotFound, Conflict.
+        A second call resumes an interrupted deletion. Raises: NotFound, Conflict.
         """
         if not self.ends.go_on(conversation_id):
             self.ends.delete(self._records.conversation(conversation_id))

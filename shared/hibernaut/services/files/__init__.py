@@ -1,1 +1,1 @@
-"""Files and folders: uploads, reading them in the background, and what agents have open."""
+"""Files and folders: uploads, their ingestion in the background, and the files that agents have open."""

@@ -1,4 +1,4 @@
-"""What an agent has open, through the API: listing its files, opening and closing them (Letta V1 API, digest 2.7; run-time digest 8.4)."""
+"""The files of an agent in the API: list, open and close them (Letta V1 API, digest 2.7; run-time digest 8.4)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hibernaut.services.records import Records
 
 @dataclass(frozen=True, slots=True)
 class _AgentDesk:
-    """An agent's files, and what it has open of them."""
+    """An agent's files by id, and its desk, which records the open ones."""
 
     agent: StoredAgent
     files: dict[str, AttachedFile]
@@ -33,7 +33,10 @@ class AgentFiles:
         self._views = views
 
     def page(self, agent_id: str, asked: Page, *, is_open: bool | None = None) -> AgentFilePage:
-        """Ordered by the files' time of making; a cursor is the id of an attachment or of a file. Raises: NotFound."""
+        """A page of the agent's files, ordered by the files' creation time. A cursor is the id of an attachment or of a file.
+
+        At most 100 files by default. Raises: NotFound.
+        """
         seen = self._seen(agent_id)
         wanted = [file for file in seen.files.values() if is_open is None or is_open is (file.row.file_id in seen.desk.open)]
         cursors = {attachment_id(agent_id, file.row.file_id): file.row.file_id for file in seen.files.values()}
@@ -63,7 +66,9 @@ class AgentFiles:
         )
 
     def open(self, agent_id: str, file_id: str) -> Sequence[str]:
-        """Open a file from its beginning; the names of those that were closed to make room. Raises: NotFound, Conflict."""
+        """Open a file from its beginning; returns the names of the files that were closed to make room. Raises: NotFound,
+        Conflict.
+        """
 
         def change(seen: _AgentDesk) -> tuple[Desk, Sequence[str]]:
             if file_id not in seen.files:
@@ -75,7 +80,7 @@ class AgentFiles:
         return self._changed(agent_id, change)
 
     def close(self, agent_id: str, file_id: str) -> None:
-        """Closing what is closed changes nothing. Raises: NotFound, Conflict."""
+        """Close a file; idempotent. Raises: NotFound, Conflict."""
 
         def change(seen: _AgentDesk) -> tuple[Desk, Sequence[str]]:
             if file_id not in seen.files:
@@ -85,11 +90,11 @@ class AgentFiles:
         self._changed(agent_id, change)
 
     def close_all(self, agent_id: str) -> Sequence[str]:
-        """The names of the files that were open. Raises: NotFound, Conflict."""
+        """Close all files; returns the names of those that were open. Raises: NotFound, Conflict."""
         return self._changed(agent_id, lambda seen: (file_views.closed(seen.desk, set(seen.desk.open)), tuple(seen.desk.open)))
 
     def _changed(self, agent_id: str, change: Callable[[_AgentDesk], tuple[Desk, Sequence[str]]]) -> Sequence[str]:
-        """Change the desk; the names of the files that `change` answers beside it."""
+        """Change the desk; returns the names of the files whose ids `change` returns with the new desk."""
 
         def attempt() -> Sequence[str]:
             seen = self._seen(agent_id)
@@ -108,14 +113,14 @@ class AgentFiles:
         return _AgentDesk(agent, files, self._records.files.desk(agent_id))
 
     def _unknown(self, agent: StoredAgent, file_id: str) -> NotFound | Conflict:
-        """Not a file of the agent's, or not read yet."""
+        """The error for a file that is not attached to the agent (NotFound), or has no text yet (Conflict)."""
         if self._records.files.rows_of(agent.source_ids, file_id):
             return Conflict(f"CONFLICT: File {file_id} has no text yet; its status says why.")
         return NotFound(f"File with id={file_id} is not attached to agent {agent.id}")
 
 
 def attachment_id(agent_id: str, file_id: str) -> str:
-    """The id of a file as an agent has it: it follows from both, and sorts like the file's."""
+    """The id of a file's attachment to an agent: derived from both ids, and sorted like the file's."""
     milliseconds, counter = order_of(file_id)
     hashed = int.from_bytes(hashlib.sha256(f"{agent_id}#{file_id}".encode()).digest()[:8]) >> 9
     return compose("file_agent", milliseconds, counter, hashed)

@@ -1,6 +1,6 @@
-"""Files: taking uploads, listing, showing and deleting them (Letta V1 API, digest 2.12; run-time digest 8.1). Reading them is ingestion's.
+"""Files: upload, list, retrieve and delete them (Letta V1 API, digest 2.12; run-time digest 8.1). `ingestion` reads them.
 
-The bytes are stored before the record that shows them, and the record before anybody is told: whatever dies, nothing half is shown.
+An upload stores the bytes first, then the record, then starts the ingestion: a crash in between never shows an incomplete file.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from hibernaut.store.passages import PassageStore
 
 MEBIBYTE = 1024 * 1024
 DEFAULT_LIMIT = 50 * MEBIBYTE
-"""Bytes of one file."""
+"""The default limit of one file, in bytes."""
 MOST_CONTENT = 50_000_000
-"""Characters of texts that one list holds."""
+"""The largest total of characters in one list with `content`."""
 UNTOLD_MS = 60_000
-"""After this long a file that nobody has begun to read is the sweep's."""
+"""Milliseconds after which the sweep takes up a file whose ingestion has not begun."""
 
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """What was sent. `file` is read from its beginning; `name` counts over the file's own name."""
+    """An uploaded file. `file` is read from its current position, the beginning; `name` overrides `file_name`."""
 
     file: IO[bytes]
     file_name: str
@@ -46,14 +46,14 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class Uploaded:
-    """`skipped`: the folder had a file of the name, which is the one that is shown."""
+    """The result of an upload. `skipped`: the folder had a file of this name, and `file` is that one."""
 
     file: FileMetadata
     skipped: bool = False
 
 
 class Files:
-    """Takes uploads; lists, shows and deletes files."""
+    """The use cases of files. `limit`: the largest size of one file, in bytes."""
 
     def __init__(
         self, records: Records, pieces: PassageStore, views: FileViews, ingest: Ingest, *, limit: int = DEFAULT_LIMIT
@@ -66,7 +66,10 @@ class Files:
         self.limit = limit
 
     def upload(self, folder_id: str, upload: Upload, duplicates: Duplicates) -> Uploaded:
-        """Store a file and have it read. Raises: NotFound, InvalidArgument (the name), UnsupportedMedia, PayloadTooLarge, Conflict."""
+        """Store a file and start its ingestion.
+
+        Raises: NotFound, InvalidArgument (the name), UnsupportedMedia, PayloadTooLarge, Conflict, OSError.
+        """
         folder = self._records.folder(folder_id)
         original = plain_name(upload.name or upload.file_name)
         _, media_type = kind_of(original, upload.content_type)
@@ -80,7 +83,7 @@ class Files:
         self._files.put_bytes(file_id, data)
         try:
             stored = self._store(file, duplicates)
-        except BaseException:  # whatever stops it, no bytes may stay behind that no file names
+        except BaseException:  # on any failure: bytes without a record would never be deleted
             self._files.forget_blobs(file)
             raise
         if stored.id != file_id:
@@ -90,7 +93,9 @@ class Files:
         return Uploaded(stored.wire(folder))
 
     def expect(self, folder_id: str, asked: AnnounceUpload, *, good_for: timedelta) -> Uploaded:
-        """Make a file whose bytes will come by another way, within the time that is given. Raises: as `upload`."""
+        """Create the record of a file whose bytes arrive by a direct upload, which begins within `good_for`. Raises: as
+        `upload`.
+        """
         folder = self._records.folder(folder_id)
         original = plain_name(asked.file_name)
         _, media_type = kind_of(original, asked.content_type)
@@ -118,7 +123,7 @@ class Files:
         )
 
     def _store(self, file: StoredFile, duplicates: Duplicates, *, after: timedelta = timedelta()) -> StoredFile:
-        """Write the record under a name that is free, as `duplicates` says; its bytes are there `after` so long at the latest.
+        """Write the record; `duplicates` decides what happens if the name is taken. `after`: the longest wait for the bytes.
 
         Raises: NotFound, Conflict.
         """
@@ -148,7 +153,10 @@ class Files:
         return self._files.get(file_id) if file_id else None
 
     def page(self, folder_id: str, asked: Page, *, content: bool = False) -> list[FileMetadata]:
-        """Ordered by the time of making; names without the folder's. Raises: NotFound, PayloadTooLarge for too much `content`."""
+        """A page of a folder's files, by creation time; names without the folder's name.
+
+        Raises: NotFound for the folder or a cursor, PayloadTooLarge (over `MOST_CONTENT` characters of `content`).
+        """
         self._records.folder(folder_id)
         rows = page(self._files.rows(folder_id), asked, id_of=_id, place=lambda row: row.created_at)
         if content and sum(row.characters for row in rows) > MOST_CONTENT:
@@ -161,12 +169,12 @@ class Files:
         return [file.wire(None, self._views.content(file) if content else None, now=now) for file in files]
 
     def retrieve(self, folder_id: str, file_id: str, *, content: bool = False) -> FileMetadata:
-        """Raises: NotFound."""
+        """A file of a folder, with its text if `content`. Raises: NotFound."""
         file = self._file(folder_id, file_id)
         return file.wire(None, self._views.content(file) if content else None, now=self._records.clock.now())
 
     def passages(self, folder_id: str, asked: Page) -> Sequence[Passage]:
-        """The pieces of all files of a folder, in the order of the files and their texts. Raises: NotFound."""
+        """A page of the pieces of all files of a folder, in the order of the files and of their texts. Raises: NotFound."""
         self._records.folder(folder_id)
         rows = self._files.rows(folder_id)
         ids = [(piece_id, row.file_id) for row in rows for piece_id in self._pieces.piece_ids(row.file_id)]
@@ -175,17 +183,19 @@ class Files:
         return [piece for file_id, some in by_file for piece in self._pieces.pieces(file_id, [one for one, _ in some])]
 
     def delete(self, folder_id: str, file_id: str) -> None:
-        """Raises: NotFound."""
+        """Delete a file with its pieces and blobs. Raises: NotFound."""
         self._delete(self._file(folder_id, file_id))
 
     def delete_all(self, folder_id: str) -> None:
-        """Every file of a folder."""
+        """Delete every file of a folder."""
         for row in self._files.rows(folder_id):
             if (file := self._files.get(row.file_id)) is not None:
                 self._delete(file)
 
     def _delete(self, file: StoredFile) -> None:
-        """No worker writes to it any more; then its pieces go, itself, and its blobs: as long as it is shown, it can be deleted again."""
+        """Fence off its workers, then delete the pieces, the record and the blobs. While the file is listed, a second call
+        resumes.
+        """
         try:
             self._records.writer.write(self._files.fence(file.id))
         except ConditionFailed:

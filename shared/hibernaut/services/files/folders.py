@@ -1,4 +1,4 @@
-"""Folders: making, changing, listing and deleting them (Letta V1 API, digest 2.12). Their files have a module of their own."""
+"""Folders: create, update, list and delete them (Letta V1 API, digest 2.12). Their files have a module of their own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _GIVEN = ("name", "description", "instructions", "metadata", "embedding_config")
 
 
 class Folders:
-    """Creates, changes, lists and deletes folders."""
+    """The use cases of folders."""
 
     def __init__(self, records: Records, *, models: Models, files: Files, agents: AgentUpdates) -> None:
         self._records = records
@@ -30,7 +30,7 @@ class Folders:
         self._agents = agents
 
     def create(self, request: CreateFolder, *, user: str | None = None) -> StoredFolder:
-        """Raises: InvalidArgument (the name), NotFound (the embedding's handle), Conflict where the name is taken."""
+        """Create a folder. Raises: InvalidArgument (the name), NotFound (the embedding's handle), Conflict (the name is taken)."""
         now = self._records.clock.now()
         folder = StoredFolder(
             id=self._records.ids.new("source"),
@@ -61,7 +61,7 @@ class Folders:
         return config.model_copy(update={"embedding_chunk_size": request.embedding_chunk_size})
 
     def retrieve(self, folder_id: str) -> StoredFolder:
-        """Raises: NotFound."""
+        """The folder. Raises: NotFound."""
         return self._records.folder(folder_id)
 
     def by_name(self, name: str) -> str:
@@ -72,7 +72,7 @@ class Folders:
         return found
 
     def list(self, name: str | None, asked: Page) -> Sequence[StoredFolder]:
-        """Ordered by the time of making."""
+        """A page of the folders (`name`: only the one with this name), by creation time. Raises: NotFound for a cursor."""
         rows = self._records.folders.listed().page(
             asked, lambda rows: [row for row in rows if name is None or row["name"] == name]
         )
@@ -84,19 +84,21 @@ class Folders:
         return self._records.folders.listed().count()
 
     def of_agent(self, agent_id: str, asked: Page) -> Sequence[StoredFolder]:
-        """The folders that an agent has. Raises: NotFound."""
+        """A page of the folders that are attached to an agent. Raises: NotFound for the agent or a cursor."""
         agent = self._records.agent(agent_id)
         folders = list(self._records.folders.get_many(agent.source_ids).values())
         return page(folders, asked, id_of=lambda folder: folder.id, place=lambda folder: str(folder.created_at))
 
     def agents(self, folder_id: str, asked: Page) -> Sequence[str]:
-        """The ids of the agents that have the folder. Raises: NotFound."""
+        """A page of the ids of the agents that the folder is attached to. Raises: NotFound for the folder or a cursor."""
         self._records.folder(folder_id)
         return linked(self._records, self._records.folders.links(folder_id), asked)
 
     def update(self, folder_id: str, request: UpdateFolder, *, user: str | None = None) -> StoredFolder:
-        """Apply what is not null. Raises: NotFound, InvalidArgument, Conflict where the new name is taken, or where the model that its
-        files are embedded by would change."""
+        """Apply the fields that are not null.
+
+        Raises: NotFound, InvalidArgument, Conflict (the new name is taken, or the embedding model would change).
+        """
         given = {name: value for name in _GIVEN if (value := getattr(request, name)) is not None}
 
         def attempt() -> StoredFolder:
@@ -115,7 +117,10 @@ class Folders:
         return self._records.until_settled(attempt)
 
     def delete(self, folder_id: str) -> None:
-        """Agents lose it first, then its files go, then itself: as long as it is shown, it can be deleted again. Raises: NotFound."""
+        """Detach the folder from its agents, delete its files, then the folder. While it is listed, a second call resumes.
+
+        Raises: NotFound, Conflict.
+        """
         self._records.folder(folder_id)
         self._clear(folder_id)
         self._records.until_settled(lambda: self._delete(folder_id))
@@ -134,7 +139,7 @@ class Folders:
 
 
 def _refuse_other_embedding(folder: StoredFolder, given: EmbeddingConfig | None) -> None:
-    """What was embedded by one model is not found by another. Raises: Conflict."""
+    """Refuse another embedding model: a query vector of one model does not match document vectors of another. Raises: Conflict."""
     if given is None:
         return
     before = folder.embedding_config

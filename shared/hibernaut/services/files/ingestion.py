@@ -1,8 +1,8 @@
-"""Reading uploaded files in the background: their text, its pieces, and what becomes of agents that have the folder (run-time digest 8.1).
+"""Ingests uploaded files in the background: extracts the text, cuts it into pieces, opens it for agents (run-time digest 8.1).
 
-A file is a job of its own: it stands in the index of what is due until it is read, whoever reads it holds a lease, and what was done is
-not done again. So a worker that dies loses nothing, and two workers do no harm. A file that cannot be read ends in an error that says
-why; it keeps no other file waiting.
+Each file is a job of its own. It stands in the index DUE until it is ingested; its worker holds a lease; finished work is not
+repeated. A worker that dies loses nothing, and two workers do no harm. A file that cannot be read ends in an error with the
+reason, and does not delay other files.
 """
 
 from __future__ import annotations
@@ -30,31 +30,31 @@ from hibernaut.store.files import GONE, LeasedFile
 from hibernaut.store.stores import TenantStores
 
 LEASE = timedelta(minutes=5)
-"""For how long a file is a worker's; each batch of pieces makes it anew."""
+"""The duration of a worker's lease on a file. Each batch of pieces renews it."""
 SECONDS_TO_READ = 120.0
-"""How long a parser may take."""
+"""The time limit of a parser, in seconds."""
 MOST_TAKES = 5
-"""A file that was taken up this often without being read ends in an error: it may be what kills its workers."""
+"""The largest number of attempts on a file; then it ends in an error, because it may be what kills its workers."""
 LOOK_AGAIN = timedelta(minutes=30)
-"""After this long without news a file that is being embedded is looked at."""
+"""The interval of the checks on a file that waits for its embedding."""
 BATCH = MAX_CHANGES - 4
-"""Pieces of one transaction, beside the file's own changes and the pointer."""
+"""The largest number of pieces in one transaction, besides the file's own changes and the pointer."""
 _BYTES_OF_A_CHARACTER, _BYTES_BESIDE = 6, 1_000
-"""Of a piece in its item: of its text in JSON at most, and all else."""
+"""The size of a piece's item: at most so many bytes per character of its text (as JSON), and so many bytes besides."""
 PIECE_TOKENS, OVERLAP = 300, 25
-"""Tokens of a piece where the folder does not say, and those that it shares with the next."""
+"""The default size of a piece, and its overlap with the next one, in tokens."""
 CHARACTERS_PER_TOKEN = 4
 TRIES = 5
 logger = logging.getLogger(__name__)
 
 
 class _Lost(Exception):
-    """Somebody else has the file now, or it is gone."""
+    """Another worker holds the file now, or the file was deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """A file that this worker has taken."""
+    """A file that this worker has leased."""
 
     taken: LeasedFile
 
@@ -64,10 +64,10 @@ class _Job:
 
 
 class Ingestion:
-    """Reads uploaded files: text, pieces, and the agents' open windows."""
+    """Ingests the uploaded files of one tenant."""
 
     def __init__(self, stores: TenantStores, host: Host, embedders: Embedders, *, indexed: bool = True) -> None:
-        """`indexed`: an index is fed from the table, so that somebody embeds."""
+        """`indexed`: an index is fed from the table, whose workers embed the pieces."""
         self._stores = stores
         self._files = stores.files
         self._host = host
@@ -77,7 +77,10 @@ class Ingestion:
         self._views = FileViews(stores)
 
     def process(self, file_id: str) -> None:
-        """Read the file, unless it was read, is gone, or somebody else is at it. Raises: OSError, TableError; the sweep tries again."""
+        """Ingest the file, unless it is ingested already, deleted, or leased by another worker.
+
+        Raises: OSError, TableError; the sweep retries then.
+        """
         job = self._take(file_id)
         if job is None:
             return
@@ -102,7 +105,7 @@ class Ingestion:
         return _Job(after)
 
     def _alive(self, taken: LeasedFile) -> bool:
-        """Whether another worker may be at the file right now."""
+        """Whether another worker's lease on the file is valid."""
         if self._host.alone and taken.holder != self._host.holder:
             return False
         return taken.lease > self._until(timedelta())
@@ -127,14 +130,14 @@ class Ingestion:
         self._finish(self._store_pieces(job, text))
 
     def _text(self, job: _Job) -> str:
-        """Raises: Unreadable, UnsupportedMedia, KeyError, OSError."""
+        """The text of the file, stored or newly extracted. Raises: Unreadable, UnsupportedMedia, KeyError (no bytes), OSError."""
         if job.file.readable:
             return "".join(self._views.parts(job.file))
         kind, _ = kind_of(job.file.name, job.file.media_type)
         return self._reader.text(self._files.bytes_of(job.file.id), kind, seconds=SECONDS_TO_READ)
 
     def _store_text(self, job: _Job, text: str) -> _Job:
-        """The text in parts, then the record that shows them."""
+        """Store the text in parts, then the record that refers to them. Raises: _Lost."""
         if job.file.readable:
             return job
         first, parts = 1, []
@@ -146,12 +149,12 @@ class Ingestion:
             return self._write(job, parts=parts, lines=len(lines_of(text)), characters=len(text), readable=True)
         except _Lost:
             now = self._files.taken(job.file.id)
-            if now is None or now.token == GONE:  # deleted under our hands, by somebody who does not know of these
+            if now is None or now.token == GONE:  # deleted meanwhile by a request that does not know these parts
                 self._files.forget_blobs(job.file.model_copy(update={"parts": parts}))
             raise
 
     def _open_for_agents(self, job: _Job) -> None:
-        """Agents that have the folder see the new file open, if it fits."""
+        """Open the new file for the agents that have the folder, within each agent's limit of open files."""
         for agent_id in self._stores.folders.agents_of(job.file.folder_id):
             agent = self._stores.agents.get(agent_id)
             if agent is None:
@@ -171,7 +174,7 @@ class Ingestion:
                     continue
 
     def _store_pieces(self, job: _Job, text: str) -> _Job:
-        """The pieces that are not stored yet, batch by batch as they are cut, each with the file's progress; then how many there are."""
+        """Store the missing pieces in batches, each with the file's progress, then the total number. Raises: _Lost."""
         folder = self._stores.folders.get(job.file.folder_id)
         if folder is None:
             raise _Lost
@@ -183,8 +186,10 @@ class Ingestion:
         return self._write(job, total=stored)
 
     def _last(self, job: _Job) -> Chunk | None:
-        """The last piece that is stored. What follows may be cut by another counter: by one that could not be asked before, or without
-        one that cannot be asked now."""
+        """The last stored piece, from which the cutting resumes; None before the first.
+
+        The following pieces may be cut with another token counter, because the embedder has become reachable or unreachable.
+        """
         if not job.file.written:
             return None
         (piece,) = self._stores.passages.pieces(job.file.id, [_piece_id(job.file, job.file.written - 1)])
@@ -200,7 +205,7 @@ class Ingestion:
         return chunks(text, min(limit, embedder.max_tokens), _counter(embedder), OVERLAP, after=after)
 
     def _finish(self, job: _Job) -> None:
-        """What nobody embeds is done; else the indexer's count says when it is."""
+        """Complete a file that needs no embedding; else set it to EMBEDDING until the index workers have counted all its pieces."""
         folder = self._stores.folders.get(job.file.folder_id)
         embeds = self._indexed and folder is not None and self._embedders.of(folder.embedding_config) is not None
         if not embeds or not job.file.total:
@@ -210,7 +215,7 @@ class Ingestion:
         self._files.complete(job.file.id)
 
     def _look_after(self, job: _Job) -> None:
-        """No news for long: where the index has nothing of the file to learn any more, it is done; else it is looked at again later."""
+        """Check a file that waits for its embedding: complete it if no pointer to it is pending, else schedule the next check."""
         if self._files.unindexed(job.file):
             self._write(job, lease=LOOK_AGAIN)
         else:
@@ -221,7 +226,7 @@ class Ingestion:
         self._write(job, status=FileStatus.ERROR, error=why)
 
     def _write(self, job: _Job, beside: Sequence[Change] = (), *, lease: timedelta = LEASE, **changed: object) -> _Job:
-        """The job with its file changed, and what changes beside it. Raises: _Lost."""
+        """Write the changed file and further changes in one transaction, and renew the lease. Raises: _Lost."""
         file = job.file.model_copy(update={**changed, "updated_at": self._host.clock.now()})
         after = replace(job.taken, file=file, lease=self._until(lease))
         if file.status is FileStatus.EMBEDDING:
@@ -235,7 +240,7 @@ class Ingestion:
 
 
 def _counter(embedder: Embedder) -> Callable[[str], int]:
-    """Its own counter, where it can count at all."""
+    """The token counter of the embedder; an estimate by characters if the embedder fails to count."""
     try:
         embedder.count("")
     except EmbedderFailed:
@@ -244,7 +249,7 @@ def _counter(embedder: Embedder) -> Callable[[str], int]:
 
 
 def _batches(pieces: Iterable[Passage]) -> Iterator[list[Passage]]:
-    """As many as fit one transaction: by their number, and by their bytes at most, for a folder may ask for large ones."""
+    """Batches that fit one transaction by number and by size: the pieces of a folder may be large."""
     some, size = list[Passage](), 0
     for piece in pieces:
         more = min(len(piece.text) * _BYTES_OF_A_CHARACTER, INLINE_BYTES) + _BYTES_BESIDE
@@ -262,14 +267,14 @@ def _estimated(text: str) -> int:
 
 
 def _piece_id(file: StoredFile, index: int) -> str:
-    """It follows from the file's and the piece's place: done twice, it is the same."""
+    """The id of a piece, derived from the file and the piece's index, so that a repeated attempt writes the same id."""
     milliseconds, _ = order_of(file.id)
     hashed = int.from_bytes(hashlib.sha256(f"{file.id}#{index}".encode()).digest()[:8]) >> 9
     return compose("passage", milliseconds + (index >> 12), index & 0xFFF, hashed)
 
 
 def _piece(file: StoredFile, folder: StoredFolder, index: int, chunk: Chunk) -> Passage:
-    """Made of what was validated, and there are thousands of them: so it is not validated once more."""
+    """A piece as a passage. It is not validated again: its parts are valid, and a file has thousands of pieces."""
     return Passage.model_construct(
         id=_piece_id(file, index),
         text=chunk.text,

@@ -1,6 +1,7 @@
-"""Files that do not pass through the API: announced here, and sent by the client straight to where blobs lie.
+"""Direct uploads: a client announces a file here and sends its bytes straight to the blob store, not through the API.
 
-The record stands before the bytes come. Whoever reads files is told when they have come; where they never do, the file ends in an error.
+The file's record exists before the bytes arrive. Their arrival starts the ingestion; if they never arrive, the file ends in an
+error.
 """
 
 from __future__ import annotations
@@ -14,20 +15,20 @@ from hibernaut.services.files.files import Files
 from hibernaut.store.files import FileStore
 
 GOOD_FOR = timedelta(minutes=15)
-"""How long the bytes may take to begin to come."""
+"""The validity of an upload ticket: the upload must begin within this time."""
 
 
 class UploadTickets:
-    """Announces uploads that go straight to the blob store."""
+    """Issues tickets for uploads that go straight to the blob store."""
 
     def __init__(self, files: Files, store: FileStore, uploads: Uploads | None) -> None:
-        """`uploads` None: there is no such way here."""
+        """`uploads` None: this deployment has no direct uploads."""
         self._files = files
         self._store = store
         self._uploads = uploads
 
     def announce(self, folder_id: str, asked: AnnounceUpload) -> AnnouncedUpload:
-        """Make the file, and say where its bytes go.
+        """Create the file's record and a ticket for its bytes; no ticket if the file is skipped as a duplicate.
 
         Raises: NotImplementedHere, NotFound, InvalidArgument (the name), UnsupportedMedia, PayloadTooLarge, Conflict, OSError.
         """

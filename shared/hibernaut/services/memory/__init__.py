@@ -1,1 +1,1 @@
-"""Memory as the API manages it: blocks, archives, and passages."""
+"""The memory resources of the API: blocks, archives, and passages."""

@@ -1,6 +1,7 @@
-"""Archives: making, finding, changing and deleting them, and what they are attached to (Letta V1 API, digest 2.7 and 2.11).
+"""Archives: create, find, update, delete, attach and detach them (Letta V1 API, digest 2.7 and 2.11).
 
-An archive belongs to nobody: one that an agent's first insert made outlives the agent, as in V1, for others may be attached to it.
+No agent owns an archive: one that an agent's first insert created outlives the agent, as in Letta V1, because other agents may be
+attached to it.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from hibernaut.store import keys
 from hibernaut.store.stores import TenantStores
 
 MOST_ATTACHED = 50
-"""Archives of one agent; its searches look through all of them."""
+"""The largest number of archives of one agent. Its searches cover all of them."""
 DELETED_AT_ONCE = 90
-"""Passages that are deleted in one transaction, with what it needs else."""
+"""The largest number of passages that one transaction deletes, besides its other changes."""
 
 
 class Archives:
-    """Creates, changes, lists, attaches and deletes archives."""
+    """The use cases of archives."""
 
     def __init__(self, stores: TenantStores, records: Records, *, models: Models, agents: Agents) -> None:
         self._stores = stores
@@ -38,7 +39,7 @@ class Archives:
         self._agents = agents
 
     def create(self, request: CreateArchive, *, user: str | None = None) -> Archive:
-        """How its passages are embedded holds for its life. Raises: NotFound for the embedding's handle."""
+        """Create an archive. Its embedding configuration cannot be changed later. Raises: NotFound (the embedding's handle)."""
         now, token = self._records.clock.now(), self._records.ids.token()
         archive = StoredArchive(
             id=self._records.ids.new("archive"),
@@ -60,14 +61,14 @@ class Archives:
         return None if handle is None else embedding_of(handle, self._models)
 
     def retrieve(self, archive_id: str) -> StoredArchive:
-        """Raises: NotFound."""
+        """The archive. Raises: NotFound."""
         archive = self._archives.get(archive_id)
         if archive is None:
             raise no_archive(archive_id)
         return archive
 
     def update(self, archive_id: str, request: UpdateArchive, *, user: str | None = None) -> Archive:
-        """Apply what is not null. Raises: NotFound, Conflict."""
+        """Apply the fields that are not null. Raises: NotFound, Conflict."""
         changes = request.model_dump(exclude_none=True)
 
         def attempt() -> Archive:
@@ -82,7 +83,9 @@ class Archives:
         return self._records.until_settled(attempt)
 
     def list(self, asked: Page, *, name: str | None = None, agent_id: str | None = None) -> Sequence[Archive]:
-        """Ordered by the time of making. Raises: NotFound for a cursor."""
+        """A page of the archives, by creation time; only those with this name, or attached to this agent. Raises: NotFound for a
+        cursor.
+        """
         mine = None if agent_id is None else set(self._archives.of_agent(agent_id))
         rows = [
             row for row in self._archives.rows() if (name is None or row["name"] == name) and (mine is None or _id(row) in mine)
@@ -92,12 +95,14 @@ class Archives:
         return [found[archive_id] for archive_id in ids if archive_id in found]
 
     def agents(self, archive_id: str, asked: Page, shown: frozenset[str]) -> Sequence[AgentState]:
-        """The agents that it is attached to. Raises: NotFound for the archive or a cursor."""
+        """A page of the agents that the archive is attached to. Raises: NotFound for the archive or a cursor."""
         self.retrieve(archive_id)
         return self._agents.among(self._archives.links(archive_id), asked, shown)
 
     def attach(self, agent_id: str, archive_id: str) -> None:
-        """Give an agent an archive; one that it has stays where it stands. Raises: NotFound, InvalidArgument for too many, Conflict."""
+        """Attach an archive to an agent; idempotent. Raises: NotFound, InvalidArgument (over `MOST_ATTACHED` archives),
+        Conflict.
+        """
 
         def attempt() -> None:
             self._records.agent(agent_id)
@@ -114,18 +119,18 @@ class Archives:
         self._records.until_settled(attempt)
 
     def detach(self, agent_id: str, archive_id: str) -> None:
-        """Take an archive away from an agent; nothing happens where it has not got it. Raises: NotFound."""
+        """Detach an archive from an agent; idempotent. Raises: NotFound for the agent or the archive."""
         self._records.agent(agent_id)
         self.retrieve(archive_id)
         self._records.writer.write(*self._archives.detach(archive_id, agent_id))
 
     def delete(self, archive_id: str) -> None:
-        """It is closed first, so that nothing gets in any more; then its agents lose it, and its passages are deleted page by page.
+        """Close the archive for inserts, detach it from its agents, then delete its passages in several transactions.
 
-        Where that broke off, deleting it again goes on. Raises: NotFound.
+        A second call resumes an interrupted deletion. Raises: NotFound.
         """
         if (archive := self._archives.get(archive_id)) is not None:
-            with suppress(ConditionFailed):  # it is closed already, by a first try or by somebody else
+            with suppress(ConditionFailed):  # closed already, by an earlier attempt or another request
                 self._records.writer.write(*self._archives.close(archive, self._records.clock.now()))
         elif not self._archives.left(archive_id):
             raise no_archive(archive_id)

@@ -1,6 +1,7 @@
-"""Blocks: pieces of core memory, alone or attached. An edit never writes an agent's system message: that follows at its next run.
+"""Blocks: pieces of core memory, alone or attached to agents.
 
-The limit binds the memory tools; the API accepts longer values, as V1 does. Knows nothing of how a block is edited by a tool.
+A change of a block does not write the agents' system messages: their next runs recompile them. The limit of a block binds the
+memory tools only; the API accepts longer values, as Letta V1 does. Must not know how a tool edits a block.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from hibernaut.services.records import Records
 
 @dataclass(frozen=True, slots=True)
 class BlockFilter:
-    """Which blocks a list shows (Letta V1 API, digest 2.10). Hidden ones only where `hidden` asks for them.
+    """The filter of a list of blocks (Letta V1 API, digest 2.10). `hidden`: include hidden blocks.
 
-    `connected_*` compare the number of agents that a block is attached to; `connected_eq` names the numbers that will do.
+    `connected_*` compare the number of agents that a block is attached to; `connected_eq` lists the accepted numbers.
     """
 
     label: str | None = None
@@ -44,7 +45,7 @@ class BlockFilter:
     hidden: bool = False
 
     def admits(self, row: Item) -> bool:
-        """All but what needs the block's value or its agents."""
+        """Whether a list row passes the filter, except for the criteria on the block's value and on its number of agents."""
         if (row["hidden"] and not self.hidden) or self.identifier_keys:  # no identity has a key here yet
             return False
         exact = {"label": self.label, "template_name": self.name, "project_id": self.project_id}
@@ -71,24 +72,24 @@ class BlockFilter:
 
 
 class Blocks:
-    """Creates, changes, lists, attaches and deletes blocks."""
+    """The use cases of blocks. Agents attach and detach them (`agent_updates`)."""
 
     def __init__(self, records: Records) -> None:
         self._records = records
 
     def create(self, request: CreateBlock) -> StoredBlock:
-        """Several blocks may have one label, as long as no agent has two of them."""
+        """Create a block. Several blocks may have the same label, but an agent may have only one of them."""
         block = new_block(self._records.ids.new("block"), request, self._records.clock.now())
         token = self._records.ids.token()
         self._records.writer.write(*self._records.blocks.create(block, token), token=token)
         return block
 
     def retrieve(self, block_id: str) -> StoredBlock:
-        """Raises: NotFound."""
+        """The block. Raises: NotFound."""
         return self._records.block(block_id)
 
     def list(self, wanted: BlockFilter, asked: Page) -> Sequence[StoredBlock]:
-        """Ordered by the time of making."""
+        """A page of the blocks that pass the filter, by creation time. Raises: NotFound for a cursor."""
         counts: Mapping[str, int] = self._records.blocks.counts() if wanted.counts_agents else {}
 
         def select(rows: Sequence[Item]) -> Sequence[Item]:
@@ -105,12 +106,12 @@ class Blocks:
         return self._records.blocks.listed().count()
 
     def _with_value(self, rows: Sequence[Item], part: str) -> Sequence[Item]:
-        """The rows of blocks in whose values the text stands."""
+        """The rows of the blocks whose value contains the text, in any case."""
         found = self._records.blocks.get_many([str(row["sk"]) for row in rows])
         return [row for row in rows if str(row["sk"]) in found and contains(found[str(row["sk"])].value, part)]
 
     def update(self, block_id: str, request: BlockUpdate, *, user: str | None = None) -> StoredBlock:
-        """Apply what is not null. Raises: NotFound, Conflict where an agent has another block with the new label."""
+        """Apply the fields that are not null. Raises: NotFound, Conflict if an agent has another block with the new label."""
         changes = given(request)
         if not changes:
             return self._records.block(block_id)
@@ -134,7 +135,9 @@ class Blocks:
             raise Conflict(f"CONFLICT: An agent's blocks have different labels: one has another block called '{label}'.")
 
     def delete(self, block_id: str) -> None:
-        """The block first, so that nobody attaches it any more; then it leaves its agents. Raises: NotFound."""
+        """Delete the block first, so that it cannot be attached any more, then detach it from its agents. Raises: NotFound,
+        Conflict.
+        """
         block = self._records.block(block_id)
         self._records.writer.write(*self._records.blocks.delete(block))
         for agent_id in self._records.blocks.agents_of(block_id):
@@ -143,16 +146,16 @@ class Blocks:
 
 
 def leave(records: Records, agent_id: str, without: Callable[[StoredAgent], JsonObject]) -> None:
-    """Change an agent that something deleted was attached to; nothing happens where the agent is gone too."""
+    """Remove a deleted part from an agent; does nothing if the agent is deleted too. `without`: the fields without the part."""
     if records.agents.get(agent_id) is not None:
         records.change_agent(agent_id, lambda agent: (agent.model_copy(update=without(agent)), []), None)
 
 
 def given(request: BlockUpdate) -> JsonObject:
-    """What an update sets: the fields that are there and not null."""
+    """The fields that an update sets: those present and not null."""
     return {name: value for name in request.model_fields_set if (value := getattr(request, name)) is not None}
 
 
 def contains(text: object, part: str | None) -> bool:
-    """Whether `part`, if there is one, stands somewhere in the text, in whatever case."""
+    """Whether the text contains `part`, in any case; True if `part` is None."""
     return part is None or part.lower() in str(text).lower()

@@ -1,6 +1,7 @@
-"""Passages: putting them into archives, listing them, taking them out (Letta V1 API, digest 2.8 and 2.11). Finding them is `searches`.
+"""Passages: insert them into archives, list and delete them (Letta V1 API, digest 2.8 and 2.11). `search_api` searches them.
 
-A passage's id sorts where its time is, also where the caller gave that: a list by id is a list by time, and every id is a cursor.
+The id of a passage sorts by its time, also if the caller sets that time: a list by id is a list by time, and every id is a
+cursor.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ from hibernaut.store.logs import IdRange
 from hibernaut.store.stores import TenantStores
 
 TOGETHER = 90
-"""Passages that are written in one transaction, and the different tags that they bear."""
+"""The largest number of passages plus their distinct tags in one transaction."""
 _BYTES = MAX_BYTES // 2
 CHUNK = 200
-"""Passages of one archive that are read at once."""
+"""Passages of one archive in one read."""
 MOST_READ = 20_000
-"""Passages that a list by text looks at."""
+"""The largest number of passages that a list with `search` reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class PassageList:
-    """A page of an agent's passages. Cursors are chronological: `after` is later, `before` earlier, whatever the order."""
+    """The parameters of a page of passages. Cursors are chronological: `after` means later, `before` earlier, in either order."""
 
     after: str | None = None
     before: str | None = None
@@ -44,7 +45,7 @@ class PassageList:
 
 
 class Passages:
-    """Adds, lists and deletes passages."""
+    """The use cases of passages."""
 
     def __init__(self, stores: TenantStores, records: Records, archives: Archives) -> None:
         self._stores = stores
@@ -52,9 +53,10 @@ class Passages:
         self._archives = archives
 
     def create(self, archive_id: str, given: Sequence[CreatePassage], *, user: str | None = None) -> list[Passage]:
-        """Put passages into an archive: up to 90 of them with their different tags, and 2 MB, all or nothing; more in such pages, in order.
+        """Insert passages into an archive. Everything is checked before the first write.
 
-        Everything is checked before anything is written. Raises: NotFound, InvalidArgument, Conflict.
+        Up to 90 passages and distinct tags together, and 2 MB, are one transaction; more are written in several, in order.
+        Raises: NotFound, InvalidArgument, Conflict.
         """
         archive = self._archives.retrieve(archive_id)
         made = [archives.in_archive(self._made(one, user), archive) for one in given]
@@ -71,7 +73,9 @@ class Passages:
         self._records.until_settled(attempt)
 
     def create_for(self, agent_id: str, given: CreatePassage, *, user: str | None = None) -> list[Passage]:
-        """Put a passage into the first of an agent's archives; one is made where it has none. Raises: NotFound, InvalidArgument."""
+        """Insert a passage into the agent's first archive, which is created if missing. Raises: NotFound, InvalidArgument,
+        Conflict.
+        """
         passage = self._made(given, user)
 
         def attempt() -> None:
@@ -97,7 +101,7 @@ class Passages:
         )
 
     def delete(self, archive_id: str, passage_id: str) -> None:
-        """Raises: NotFound."""
+        """Delete a passage of an archive. Raises: NotFound, Conflict."""
 
         def attempt() -> None:
             self._archives.retrieve(archive_id)
@@ -111,7 +115,7 @@ class Passages:
         self._records.until_settled(attempt)
 
     def delete_of(self, agent_id: str, passage_id: str) -> None:
-        """Take a passage out of whichever of the agent's archives holds it. Raises: NotFound."""
+        """Delete a passage from the agent's archive that holds it. Raises: NotFound, Conflict."""
         self._records.agent(agent_id)
         for archive_id, _ in self._found(agent_id, passage_id):
             return self.delete(archive_id, passage_id)
@@ -123,7 +127,8 @@ class Passages:
                 yield archive.id, passage
 
     def list(self, agent_id: str, asked: PassageList) -> FilteredPage[Passage]:
-        """Of all the agent's archives, by time. A text is looked for in any case, in the first 20,000 from where the page begins.
+        """A page of the passages of all the agent's archives, by time. `search` matches in any case, within 20,000 passages of
+        the cursor.
 
         Raises: NotFound for the agent, InvalidArgument for a cursor.
         """
@@ -145,7 +150,7 @@ class Passages:
         )
 
     def _walk(self, archive_id: str, asked: PassageList) -> Iterator[Passage]:
-        """One archive, chunk by chunk, as far as it is asked for."""
+        """The passages of one archive, read lazily in chunks."""
         span, chunk = IdRange(asked.after, asked.before), CHUNK if asked.search else max(1, min(asked.limit, CHUNK))
         while True:
             some = self._stores.passages.page(archive_id, span, limit=chunk, descending=not asked.ascending)

@@ -1,1 +1,1 @@
-"""What an agent's model is told: the system message, the sections of its files, and the measure of it all."""
+"""The prompt of an agent: the system message, the views of its files, and the overview of the context window."""

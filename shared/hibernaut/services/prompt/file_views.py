@@ -1,6 +1,6 @@
-"""The texts of files as they are stored, the windows that agents have on them, and the section of the system message that shows those.
+"""The stored texts of files, the agents' windows on them, and the section `<directories>` of the system message that shows these.
 
-A file's text never changes once it is there, so a window that was made is kept.
+The text of a file never changes once it is stored, so windows are cached.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hibernaut.store.stores import TenantStores
 
 @dataclass(frozen=True, slots=True)
 class AttachedFile:
-    """A file that an agent has. Its name is that of its folder, a slash, and its own."""
+    """A file of a folder that is attached to an agent. Its name is `folder/file`."""
 
     row: FileRow
     folder: StoredFolder
@@ -42,7 +42,7 @@ class FileViews:
         self._kept = stores.file_windows
 
     def attached(self, agent: StoredAgent) -> list[AttachedFile]:
-        """The files of the agent's folders whose text is there, in the order of attachment, then of age."""
+        """The readable files of the agent's folders, in the order of attachment, then of age."""
         return [each for folder, rows in self._rows(agent) for row in rows if (each := AttachedFile(row, folder)).row.readable]
 
     def _rows(self, agent: StoredAgent) -> list[tuple[StoredFolder, list[FileRow]]]:
@@ -51,7 +51,9 @@ class FileViews:
         return [(folder, self._files.rows(folder.id)) for folder in there]
 
     def section(self, agent: StoredAgent, labels: Sequence[str | None]) -> str | None:
-        """The section `<directories>` of the agent's system message; None without folders. `labels`: those of the blocks in it."""
+        """The section `<directories>` of the agent's system message; None without folders. `labels`: those of the message's
+        blocks.
+        """
         if not agent.source_ids:
             return None
         found = self._rows(agent)
@@ -69,7 +71,7 @@ class FileViews:
         return file_views.directories(shown, most=most, limit=limit, labels=labels)
 
     def blocks(self, agents: Sequence[StoredAgent]) -> dict[str, list[FileBlock]]:
-        """The files of each agent that has folders, as its memory shows them; each folder is listed once. Raises: OSError."""
+        """The files of each agent that has folders, as file blocks of its memory. Each folder is read once. Raises: OSError."""
         having = [agent for agent in agents if agent.source_ids]
         desks = self._files.desks([agent.id for agent in having]) if having else {}
         folders = self._folders.get_many(list({one for agent in having for one in agent.source_ids}))
@@ -106,7 +108,7 @@ class FileViews:
         return ShownFile(file.name, file.row.characters, view.text if view else None)
 
     def view(self, agent: StoredAgent, row: FileRow, window: OpenFile) -> FileWindow:
-        """The window as the agent sees it; an empty one where the text is being deleted. Raises: OSError."""
+        """The window as the agent sees it; empty if the text is being deleted. Raises: OSError."""
         limit = limits_of(agent)[1]
         key = f"{row.file_id}:{window.start}:{window.length}:{limit}"
         found = self._kept.get(key)
@@ -126,10 +128,12 @@ class FileViews:
         return file_views.view_of(lines, start=window.start, total=row.lines, limit=limit, whole=whole)
 
     def lines(self, file: StoredFile, start: int, count: int, characters: int) -> list[str]:
-        """At most `count` lines from line `start` (from 0) on; as many as have more than `characters`. Raises: KeyError, OSError."""
+        """At most `count` lines from line `start` (0-based) on; reading stops after more than `characters`. Raises: KeyError,
+        OSError.
+        """
         if not file.parts or count < 1:
             return []
-        # A line that goes on over several parts begins in the last one whose own first line is another.
+        # A line may span several parts. It begins in the last part whose first line has a smaller number.
         part = max(0, bisect_left([one.first_line for one in file.parts], start + 1) - 1)
         wanted = "\n".join(self._files.text_of(file.id, part).split("\n")[start + 1 - file.parts[part].first_line :])
         pieces, size, ends = [wanted], len(wanted), wanted.count("\n")
@@ -141,12 +145,12 @@ class FileViews:
         return lines_of("".join(pieces))[:count]
 
     def parts(self, file: StoredFile) -> Iterator[str]:
-        """The text, part by part. Raises: KeyError, OSError."""
+        """The parts of the text in their order. Raises: KeyError, OSError."""
         for part in range(len(file.parts)):
             yield self._files.text_of(file.id, part)
 
     def content(self, file: StoredFile) -> str | None:
-        """The whole text; None where there is none (yet). Raises: OSError."""
+        """The whole text; None if the file has no text yet, or none any more. Raises: OSError."""
         try:
             return "".join(self.parts(file)) if file.readable else None
         except KeyError:
@@ -154,13 +158,13 @@ class FileViews:
 
 
 def limits_of(agent: StoredAgent) -> tuple[int, int]:
-    """How many files the agent may have open, and how many characters it sees of each."""
+    """The agent's limit of open files, and its limit of visible characters per file."""
     files, characters = file_limits(agent.llm_config.context_window)
     return agent.max_files_open or files, agent.per_file_view_window_char_limit or characters
 
 
 def named(files: Sequence[AttachedFile], name: str) -> AttachedFile | None:
-    """The file with this name; the folder's may be left out where only one file has the rest."""
+    """The file with this name. The folder's name may be omitted if only one file has the rest of the name."""
     exact = [file for file in files if file.name == name]
     loose = exact or [file for file in files if file.row.name == name]
     return loose[0] if len(loose) == 1 or exact else None

@@ -1,4 +1,4 @@
-"""The system message of any conversation compiled anew, when somebody asks for it instead of waiting for the next run."""
+"""Recompiles the system message of a conversation on request, before the next run would."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hibernaut.store.conversations import LoadedConversation
 
 @dataclass(frozen=True, slots=True)
 class PromptSubject:
-    """The agent as a conversation meets it, and the blocks that are seen in it."""
+    """The inputs of a recompilation: the agent with the conversation's overrides, and the blocks visible in it."""
 
     agent: StoredAgent
     blocks: Sequence[StoredBlock]
@@ -36,8 +36,10 @@ class Recompilation:
         update_time: bool = False,
         dry_run: bool = False,
     ) -> str:
-        """The system message as memory is now. It is stored unless `dry_run`, or while a run owns the conversation: a run's prompt
-        stays as it is, and the next run compiles anew. Raises: NotFound.
+        """The system message compiled from the current memory; `see` reads its inputs.
+
+        It is stored unless `dry_run` or a run owns the conversation: the prompt of a run stays as it is, and the next run
+        recompiles. `update_time` off keeps the time of the last compilation. Raises: NotFound, Conflict.
         """
 
         def attempt() -> str:

@@ -1,4 +1,5 @@
-"""The system message: compiled from an agent's system text, blocks and rules, and kept as long as those stay the same (invariant 10)."""
+"""The system message: compiled from an agent's system text, blocks, files and tool rules, and reused while those stay (invariant
+10)."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ _DEFAULT = "default"
 
 @dataclass(frozen=True, slots=True)
 class CompiledMessage:
-    """A system message's text and what it was compiled from. `changed`: it differs from what the head was compiled from."""
+    """The text and the sources of a system message. `changed`: the sources differ from those recorded in the head."""
 
     text: str
     source: CompiledFrom
@@ -35,7 +36,7 @@ class CompiledMessage:
 
 
 class SystemMessages:
-    """Compiles system messages and tells whether one is stale."""
+    """Compiles system messages and detects stale ones."""
 
     def __init__(self, stores: TenantStores, clock: Clock) -> None:
         self._blocks = stores.blocks
@@ -44,7 +45,7 @@ class SystemMessages:
         self._clock = clock
 
     def blocks_of(self, agent: StoredAgent, record: StoredConversation | None = None) -> list[StoredBlock]:
-        """The agent's blocks in the order of attachment; in a conversation, its private copies in the places of those that they copy."""
+        """The agent's blocks in the order of attachment. In a conversation (`record`), private copies replace their originals."""
         ids = overlaid(agent.block_ids, record.isolated if record else {})
         found = self._blocks.get_many(ids)
         return [found[block_id] for block_id in ids if block_id in found]
@@ -59,15 +60,15 @@ class SystemMessages:
         update_time: bool = True,
         archive_ids: Sequence[str] | None = None,
     ) -> CompiledMessage:
-        """The system message as it should be now. Where nothing but time and counters would change, `changed` is False.
+        """Compile the system message from the current state. If only time and counters would change, `changed` is False.
 
-        `in_window` counts the messages of the window; the others of the log are "previous messages". With `update_time` off the
-        time line keeps the moment of the last compilation. `archive_ids` are the agent's archives, where they were read.
+        `in_window`: number of messages in the window; the other messages of the log are "previous messages". `update_time` off
+        keeps the time of the last compilation. `blocks` and `archive_ids`: the agent's, if the caller has read them already.
         """
         blocks = self.blocks_of(agent) if blocks is None else blocks
         at = self._clock.now() if update_time or head.compiled is None else head.compiled.compiled_at
         archive_ids = self._archives.of_agent(agent.id) if archive_ids is None else archive_ids
-        stamp = self._archives.stamp(archive_ids)  # before it is counted: what comes between is seen by the next run
+        stamp = self._archives.stamp(archive_ids)  # read before the count: the next run sees a change in between
         inputs = self._inputs(agent, head, blocks, at, in_window)
         fixed = self._fixed_inputs(agent, head, blocks)
         digest = system_prompt.digest(replace(fixed, archival_stamp=stamp, directories=inputs.directories))
@@ -84,7 +85,7 @@ class SystemMessages:
         blocks: Sequence[StoredBlock],
         archive_ids: Sequence[str] | None = None,
     ) -> bool:
-        """Whether the system message may have to change: cheap, exact about memory and everything else that is compiled."""
+        """Whether the sources of the system message differ from those recorded in the head. Cheaper than `compiled`."""
         if head.compiled is None:
             return True
         archive_ids = self._archives.of_agent(agent.id) if archive_ids is None else archive_ids
@@ -127,13 +128,16 @@ class SystemMessages:
 
 
 def overlaid(block_ids: Sequence[str], isolated: Mapping[str, str]) -> list[str]:
-    """The ids of the blocks that a conversation sees. Private ones whose original has left the agent stand at the end."""
+    """The ids of the blocks of a conversation, private copies in place of their originals.
+
+    A private copy whose original is detached from the agent stands at the end.
+    """
     seen = [isolated.get(block_id, block_id) for block_id in block_ids]
     return [block_id for block_id in (*seen, *(copy for copy in isolated.values() if copy not in seen)) if block_id]
 
 
 def system_row(message_id: str, agent: StoredAgent, text: str, at: datetime, conversation_id: str | None = None) -> Message:
-    """The system message as a row of the log. It bears no otid: that marks what a caller said."""
+    """The system message as a row of the log. It has no otid: an otid marks a message of a client."""
     return Message(
         id=message_id,
         role="system",

@@ -1,6 +1,6 @@
-"""What an agent's model would be sent if a run began now, measured (Letta V1 API, digest 4.12): the same texts, rows and tools.
+"""The overview of a context window: the size of the request that a run would send now (Letta V1 API, digest 4.12).
 
-Sizes are in tokens of our own count (`domain.models.tokens`); what a provider counts differs by the wrapping of its wire format and its tokenizer.
+Sizes are in tokens by our own count (`domain.models.tokens`). A provider's count differs by its wire format and its tokenizer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hibernaut.store.conversations import LoadedConversation
 
 
 class WindowOverviews:
-    """Measures what the model would be sent now."""
+    """Measures the request that a run would send to the model now."""
 
     def __init__(self, records: Records, prompts: SystemMessages) -> None:
         self._records = records
@@ -43,7 +43,7 @@ class WindowOverviews:
 
 
 def _offered(actor: Actor) -> list[ToolSpec]:
-    """The tools that a run's first step offers."""
+    """The tools that the first step of a run offers."""
     names, _, _ = model_requests.plan(actor, (), None)
     return [model_requests.specification(actor, tool) for tool in actor.tools if tool.name in names]
 

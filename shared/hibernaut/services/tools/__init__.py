@@ -1,1 +1,1 @@
-"""Tools as records, and running one by request."""
+"""Tools as records, and their execution on request of the API."""

@@ -1,7 +1,7 @@
-"""Running a tool because the API asks for it, not the model: nothing is written to a log, and no rule or approval is looked at.
+"""Executes a tool on request of the API, not of a model. Writes nothing to a log, and applies no tool rule or approval.
 
-A built-in tool does here what it does in a step, in one transaction of its own; a custom tool runs in the cage. Sources: Letta V1
-API, digest 2.6 and 3; run-time digest 10.7.
+A built-in tool has the same effects as in a step, in one transaction of its own; a custom tool runs in the sandbox. Sources:
+Letta V1 API, digest 2.6 and 3; run-time digest 10.7.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from hibernaut.store.runs import RunState
 from hibernaut.store.stores import TenantStores
 
 NO_CALL = "null"
-"""What stands for ids where no message and no call was made."""
+"""The placeholder of ids: there is no message, call or run to name."""
 
 
 class AdhocToolRuns:
-    """Runs tools on request of the API."""
+    """Executes tools on request of the API."""
 
     def __init__(
         self, stores: TenantStores, host: Host, records: Records, *, loader: StepLoader, calls: ToolExecution, runner: ToolRunner
@@ -44,7 +44,10 @@ class AdhocToolRuns:
         self._runner = runner
 
     def run_attached(self, agent_id: str, name: str, args: JsonObject) -> ToolExecutionResult:
-        """Run a tool of an agent, with its secrets and its memory. Raises: NotFound where the agent has no such tool."""
+        """Execute a tool of an agent with the agent's secrets and memory. A failure of the tool is a result with status "error".
+
+        Raises: NotFound if the agent or its tool does not exist, Conflict.
+        """
         agent = self._records.agent(agent_id)
         tool = next((tool for tool in self._records.tools_of(agent) if tool.name == name), None)
         if tool is None:
@@ -88,7 +91,7 @@ class AdhocToolRuns:
         return ToolExecutionResult(status=outcome.status, func_return=value, stdout=list(outcome.stdout), stderr=stderr)
 
     def _keep_blocks(self, agent_id: str, outcome: ToolOutcome) -> ToolOutcome:
-        """What the function wrote into its `agent_state` becomes the blocks' value, as in a step; an error where it may not."""
+        """Store the block values that the function wrote into its `agent_state`, as in a step; an error result if it may not."""
         work = self._work(agent_id)
         edits = memory_edits.written_over(outcome.blocks, work.effects.blocks)
         if edits.status == "error":
@@ -105,13 +108,13 @@ class AdhocToolRuns:
             self._records.writer.write(*changes, token=token)
 
     def _work(self, agent_id: str) -> StepWork:
-        """What a step of the agent would begin with; its run is never stored."""
+        """The state that a step of the agent would start from. Its run is never stored."""
         now = self._records.clock.now()
         run = StoredRun(id=NO_CALL, agent_id=agent_id, created_at=now, options=RunOptions(max_steps=1))
         return self._loader.load(RunState(run=run))
 
     def run_source(self, request: ToolRunFromSource) -> ToolReturnMessage:
-        """Run a source once, without an agent; nothing is stored. Raises: InvalidToolSource where it cannot be read."""
+        """Execute a source once, without an agent; stores nothing. Raises: InvalidToolSource if the source cannot be parsed."""
         limits = self._calls.limits
         outcome = self._runner.run(
             ToolJob(
@@ -136,7 +139,7 @@ class AdhocToolRuns:
 
 
 def _told(outcome: ToolOutcome) -> list[str]:
-    """What it wrote to stderr, with the error in any case: the return itself is null then."""
+    """The lines of stderr, with the error added if it is not among them: the return value of a failed tool is null."""
     said = list(outcome.stderr)
     if outcome.error and not any(outcome.error in text for text in said):
         said.append(outcome.error)
@@ -144,7 +147,7 @@ def _told(outcome: ToolOutcome) -> list[str]:
 
 
 def _schema(request: ToolRunFromSource) -> JsonObject | None:
-    """A source that is only run once need not describe itself."""
+    """The schema of a source, given or derived; None if it cannot be derived, because a single execution does not need one."""
     if request.args_json_schema is not None:
         return tool_schema.schema_from_args(request.source_code, request.args_json_schema)
     try:

@@ -1,6 +1,6 @@
-"""Tools: custom ones made from source, found by name or id, changed and deleted; built-in ones, of which little can be changed.
+"""Tools: create custom tools from source, find, update and delete them. Of built-in tools only a few fields can be changed.
 
-A tool's source is read, never run. Running one is `services.tools.adhoc_tool_runs`. Sources: Letta V1 API, digest 2.9; run-time digest 10.2.
+Parses the source of a tool, never executes it; `adhoc_tool_runs` does. Sources: Letta V1 API, digest 2.9; run-time digest 10.2.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _OF_CODE = (
     "npm_requirements",
     "description",
 )
-"""What makes a built-in tool what it is."""
+"""The fields of a built-in tool that cannot be changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolFilter:
-    """Which tools a list shows (Letta V1 API, digest 2.9)."""
+    """The filter of a list of tools (Letta V1 API, digest 2.9)."""
 
     name: str | None = None
     names: Sequence[str] = ()
@@ -47,7 +47,7 @@ class ToolFilter:
     return_only_letta_tools: bool = False
 
     def check(self) -> None:
-        """Raises: InvalidArgument for a type that does not exist."""
+        """Raises: InvalidArgument for an unknown tool type."""
         valid = [kind.value for kind in ToolType]
         for kind in (*self.tool_types, *self.exclude_tool_types):
             if kind not in valid:
@@ -65,18 +65,21 @@ class ToolFilter:
 
 
 class Tools:
-    """`runs` runs them."""
+    """The use cases of tools. `runs` executes them."""
 
     def __init__(self, records: Records, *, runs: AdhocToolRuns) -> None:
         self._records = records
         self.runs = runs
 
     def retrieve(self, tool_id: str) -> StoredTool:
-        """Raises: NotFound."""
+        """The tool. Raises: NotFound."""
         return self._records.tool(tool_id)
 
     def list(self, wanted: ToolFilter, asked: Page) -> Sequence[StoredTool]:
-        """Ordered by the time of making; built-in tools are the oldest. Raises: InvalidArgument, NotFound for an unknown cursor."""
+        """A page of the tools that pass the filter, by creation time; built-in tools are the oldest.
+
+        Raises: InvalidArgument, NotFound for a cursor.
+        """
         wanted.check()
         rows = [row for row in self._records.tools.rows() if wanted.admits(row)]
         ids = [
@@ -91,11 +94,14 @@ class Tools:
         return sum(wanted.admits(row) for row in self._records.tools.rows())
 
     def builtin(self) -> Sequence[StoredTool]:
-        """All built-in tools. They are always there: nothing is written to make them so."""
+        """All built-in tools. They always exist; nothing is written to create them."""
         return list(self._records.tools.by_name(builtin_tools()).values())
 
     def save(self, request: ToolCreate, *, user: str | None = None) -> StoredTool:
-        """Create the tool, or change the one that has its name. Raises: InvalidArgument and its kin, Unprocessable."""
+        """Create the tool, or change the one that has its name.
+
+        Raises: InvalidArgument (also as InvalidToolSource or NameTaken), Unprocessable, Conflict.
+        """
         schema = schema_of(request)
         name = str(schema["name"])
         if name in builtin_tools():
@@ -137,7 +143,7 @@ class Tools:
         return with_hash(tool)
 
     def update(self, tool_id: str, request: ToolUpdate, *, user: str | None = None) -> StoredTool:
-        """Apply what is not null. Raises: NotFound, InvalidArgument, NameTaken."""
+        """Apply the fields that are not null. Raises: NotFound, InvalidArgument, NameTaken, Conflict."""
         changes = {name: value for name in request.model_fields_set if (value := getattr(request, name)) is not None}
         if builtin := builtin_by_id(tool_id):
             fixed = [name for name in _OF_CODE if name in changes and changes[name] != getattr(builtin, name)]
@@ -165,7 +171,10 @@ class Tools:
             raise NameTaken(f"INVALID_ARGUMENT: Tool name {name} already exists")
 
     def delete(self, tool_id: str) -> None:
-        """The tool first, so that nobody attaches it any more; then it leaves its agents. Raises: NotFound, InvalidArgument."""
+        """Delete the tool first, so that it cannot be attached any more, then detach it from its agents.
+
+        Raises: NotFound, InvalidArgument (a built-in tool), Conflict.
+        """
         if builtin := builtin_by_id(tool_id):
             raise InvalidArgument(f"INVALID_ARGUMENT: {builtin.name} is a built-in tool and cannot be deleted.")
 
@@ -180,9 +189,9 @@ class Tools:
 
 
 def schema_of(request: ToolCreate) -> JsonObject:
-    """The schema of a tool: as given, else from `args_json_schema`, else read from the source.
+    """The schema of a tool: the given one, else built from `args_json_schema`, else derived from the source.
 
-    Raises: InvalidToolSource (with the line), InvalidArgument, Unprocessable (TypeScript comes with its schema).
+    Raises: InvalidToolSource (with the line), InvalidArgument, Unprocessable (TypeScript requires an explicit schema).
     """
     if request.json_schema is not None:
         if request.source_type in (None, "python"):
@@ -196,7 +205,7 @@ def schema_of(request: ToolCreate) -> JsonObject:
 
 
 def checked_schema(schema: JsonObject) -> JsonObject:
-    """Raises: InvalidArgument where the schema names no tool, or has a name that is too long."""
+    """The schema itself. Raises: InvalidArgument if it has no name, or one longer than `MAX_NAME` characters."""
     name = schema.get("name")
     if not isinstance(name, str) or not name:
         raise InvalidArgument("INVALID_ARGUMENT: json_schema must have the tool's name under `name`.")
@@ -206,7 +215,7 @@ def checked_schema(schema: JsonObject) -> JsonObject:
 
 
 def with_hash(tool: StoredTool) -> StoredTool:
-    """The tool with the fingerprint of what it does (run-time digest 10.1)."""
+    """The tool with a hash of its source, schema and requirements in its metadata (run-time digest 10.1)."""
     facts = tool.model_dump(mode="json", include={"source_code", "json_schema", "pip_requirements", "npm_requirements"})
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
     return tool.model_copy(update={"metadata_": {**(tool.metadata_ or {}), "tool_hash": digest}})
@@ -226,7 +235,7 @@ def _updated(before: StoredTool, changes: JsonObject, user: str | None) -> Store
 
 
 def _refuse_other_name(tool: StoredTool) -> None:
-    """A source that is renamed without its schema would never be found when it is called. Raises: InvalidArgument and its kin."""
+    """Refuse a source whose function name differs from the schema's: the call would not find it. Raises: InvalidArgument."""
     found = tool_schema.function_name(tool.source_code or "")
     if found != tool.name:
         raise InvalidArgument(
