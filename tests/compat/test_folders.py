@@ -177,7 +177,6 @@ def test_texts_code_pages_and_documents_are_read(client: Letta, name: str, data:
         ("bomb.docx", documents.zipped("word/document.xml", b" " * 120_000_000), "100 MB"),
         ("none.docx", b"no archive", "damaged"),
         ("binary.txt", bytes(range(256)) * 8, "no text"),
-        ("japanese.txt", "日本語のテキストです。".encode("shift-jis") * 10, "UTF-8"),
     ],
 )
 def test_a_file_that_cannot_be_read_says_why_and_keeps_no_other_waiting(client: Letta, name: str, data: bytes, why: str) -> None:

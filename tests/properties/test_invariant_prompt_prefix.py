@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from hibernaut.adapters.model.anthropic.anthropic import AnthropicModel
 from hibernaut.adapters.model.context_windows import ContextWindows
+from hibernaut.adapters.model.dialects import ANY
 from hibernaut.adapters.model.openai import openai_messages
 from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.schemas.agent import AgentType
@@ -26,7 +27,7 @@ KINDS = st.sampled_from([AgentType.LETTA_V1, AgentType.MEMGPT, AgentType.REACT])
 
 def to_openai(request: ModelRequest) -> tuple[str, str]:
     """What stands before the messages of the log, and those."""
-    body = openai_messages.payload(request, official=True)
+    body = openai_messages.payload(request, ANY, "openai")
     system, *said = body["messages"]  # type: ignore[misc]
     return json.dumps([body["tools"], system]), json.dumps(said, ensure_ascii=False)
 

@@ -124,9 +124,10 @@ class ScriptedModels:
         return streamed.end
 
     def payload(self, request: ModelRequest) -> JsonObject:
+        from hibernaut.adapters.model.dialects import ANY
         from hibernaut.adapters.model.openai.openai_messages import payload
 
-        return payload(request, official=False)
+        return payload(request, ANY, "scripted")
 
     def models(self) -> list[ModelDescription]:
         return []

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from openai.types.responses import Response, ResponseStreamEvent
 
 from hibernaut.adapters.model.http_stream import HttpAnswer
-from hibernaut.adapters.model.openai.responses_replies import Asked, streamed, whole
+from hibernaut.adapters.model.openai.responses_replies import SentRequest, streamed, whole
 from hibernaut.ports.model import Delta, ModelReply
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import ModelConnection
@@ -22,7 +22,7 @@ from tests.contracts.model.spoken import thoughts
 from tests.support.responses_server import ScriptedResponses, function_call, message, reasoning
 
 EVENTS = {get_args(kind.model_fields["type"].annotation)[0]: kind for kind in get_args(get_args(ResponseStreamEvent)[0])}
-ASKED = Asked("openai", "gpt-5.6-sol", {})
+ASKED = SentRequest("openai", "gpt-5.6-sol", {})
 SERVER = object.__new__(ScriptedResponses)  # its forms, without its socket
 TEXTS = st.text(alphabet=st.sampled_from('ab \n\r"{}:é\u2028\U0001f600'), min_size=1, max_size=20)
 ITEMS = st.one_of(

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from hibernaut.adapters.model.context_windows import ContextWindows
 from hibernaut.adapters.model.openai import responses_messages, responses_replies
 from hibernaut.adapters.model.openai.chat_completions import OFFICIAL_URL, OpenAIModel
-from hibernaut.adapters.model.openai.responses_replies import Asked
+from hibernaut.adapters.model.openai.responses_replies import SentRequest
 from hibernaut.adapters.model.provider_client import ProviderCall, ProviderClient, fixed
 from hibernaut.adapters.model.provider_errors import refuses_streams
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
@@ -85,7 +85,7 @@ class ResponsesModel:
         say = None if "stream" in left_out else on_delta
         if say is not None:
             body = {"stream": True, **body}
-        asked = Asked(self._name, request.config.model, body)
+        asked = SentRequest(self._name, request.config.model, body)
         with self._client.call() as call:
             if on_open is not None:
                 on_open(call.hang_up)
@@ -116,7 +116,7 @@ class _Listener:
         self._say(delta)
 
 
-def _answered(call: ProviderCall, asked: Asked, seconds: float, say: Callable[[Delta], None] | None) -> ModelReply:
+def _answered(call: ProviderCall, asked: SentRequest, seconds: float, say: Callable[[Delta], None] | None) -> ModelReply:
     with call.post("/responses", asked.sent, seconds) as answer:
         request_id = answer.response.headers.get("x-request-id")
         if say is None or not answer.streams:
@@ -127,7 +127,7 @@ def _answered(call: ProviderCall, asked: Asked, seconds: float, say: Callable[[D
     return reply
 
 
-def _tell_withheld(asked: Asked, reply: ModelReply) -> None:
+def _tell_withheld(asked: SentRequest, reply: ModelReply) -> None:
     """Log how much reasoning the provider kept from the model, for example because something before it had changed."""
     received = reply.exchange.received if reply.exchange is not None else {}
     withheld = [each for each in received.get("input_transformations") or () if isinstance(each, dict)]

@@ -30,7 +30,7 @@ _PIECES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SentRequest:
     """What a reply answers: the provider, the model by its name in the request, and the body."""
 
     provider: str
@@ -42,7 +42,7 @@ class Asked:
 class _ResponsesReply:
     """The reply received so far: its items by their place, in the order in which they began."""
 
-    asked: Asked
+    asked: SentRequest
     say: Callable[[Delta], None] | None = None
     items: dict[Json, ResponseItem] = field(default_factory=dict)
     response: JsonObject = field(default_factory=dict)
@@ -155,14 +155,16 @@ class _ResponsesReply:
         return "tool_calls" if calls and finish in ("stop", "other") else finish
 
 
-def whole(asked: Asked, body: JsonObject, request_id: str | None) -> ModelReply:
+def whole(asked: SentRequest, body: JsonObject, request_id: str | None) -> ModelReply:
     """The reply in a body. Raises: InvalidModelResponse; the error that the body tells of."""
     gathered = _ResponsesReply(asked)
     gathered.end(body)
     return gathered.reply(request_id)
 
 
-def streamed(asked: Asked, events: Iterable[JsonObject], say: Callable[[Delta], None], request_id: str | None) -> ModelReply:
+def streamed(
+    asked: SentRequest, events: Iterable[JsonObject], say: Callable[[Delta], None], request_id: str | None
+) -> ModelReply:
     """The reply that the events make up, each piece passed on as it comes. Raises: as `whole`; ModelConnection for a stream that ends
     before its reply does."""
     gathered = _ResponsesReply(asked, say)
