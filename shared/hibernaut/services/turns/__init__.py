@@ -1,1 +1,1 @@
-"""The engine of runs: advancing them, committing steps, making room, approvals, and the ends of runs."""
+"""The engine of runs: advancing a run, committing its steps, compaction, approvals, and termination."""

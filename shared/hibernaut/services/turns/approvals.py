@@ -1,6 +1,7 @@
-"""Answering what an agent asked to be allowed: one transaction consumes the pending record and makes the run that goes on.
+"""Answers to approval requests: one transaction consumes the pending approval and creates the run that continues.
 
-The first answer wins; the same answer again attaches to its run. A deadline that passes is an answer too (architecture 4, approvals).
+The first answer wins. The same answer sent again attaches to the run of the first. A deadline that passes counts as a denial
+(architecture 4, approvals).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ NOTHING_PENDING = (
     "Please send a regular message to interact with the agent."
 )
 EARLY = timedelta(seconds=60)
-"""How much earlier than our clock another's may see a deadline pass."""
+"""The clock skew that is tolerated: a caller's clock may run this far ahead of this host's when it reports a passed deadline."""
 logger = logging.getLogger(__name__)
 
 Answer = ApprovalCreate | ToolReturnCreate
@@ -38,7 +39,7 @@ Answer = ApprovalCreate | ToolReturnCreate
 
 @dataclass(frozen=True, slots=True)
 class AnswerResult:
-    """The run that an answer made: just now, or `attached` where the same answer had come before."""
+    """The run that an answer created. `attached`: the same answer arrived earlier, and the run is that of the earlier one."""
 
     run_id: str
     attached: bool = False
@@ -57,14 +58,16 @@ class ApprovalAnswers:
         self._host = host
 
     def answer(self, head: Head, given: Answer, run: StoredRun, marks: Sequence[IdempotencyMark]) -> AnswerResult | None:
-        """The answer of a caller; further messages wait on `run` as its input. None: the same answer was taken by a run that was
-        cancelled since, so that nothing is left to be answered and the caller wants the agent to go on.
+        """Consume the pending approval with a caller's answer. `run` is the run that continues; its input holds the further
+        messages of the request. Returns None if an earlier run consumed the same answer and was cancelled afterwards: nothing is
+        pending any more, and the caller should start a run.
 
-        Raises: InvalidArgument where it fits nothing that is pending, ConditionFailed where something moved meanwhile.
+        Raises: InvalidArgument if the answer matches no pending approval; ConditionFailed if the conversation or the approval
+        changed since `head` was read.
         """
         record = self.pending(head)
         if record is None and head.pending:
-            raise ConditionFailed({})  # answered since the head was read: by the same answer, perhaps
+            raise ConditionFailed({})  # The approval was consumed after the head was read, possibly by the same answer.
         further = [message.text() for message in run.input]
         earlier = self._earlier(head, given, further)
         if record is None:
@@ -84,7 +87,10 @@ class ApprovalAnswers:
         return AnswerResult(run.id)
 
     def deny(self, head: Head, run: StoredRun, marks: Sequence[IdempotencyMark], *, how: How, reason: str) -> None:
-        """Every call that waits is denied, and `run` goes on with what it brings. Raises: ConditionFailed where something moved."""
+        """Deny every pending call with this reason; `run` continues with its own input.
+
+        Raises: ConditionFailed if nothing is pending, or if the conversation changed since `head` was read.
+        """
         record = self.pending(head)
         if record is None:
             raise ConditionFailed({})
@@ -94,8 +100,12 @@ class ApprovalAnswers:
         self._consume(head, ApprovalConsumption(_taken(record, run.id, how), [row]), resolution, run, marks)
 
     def deny_overdue(self, run_id: str, *, early: timedelta = EARLY) -> str | None:
-        """The deadline of what this run asked for has passed: a run of its own tells the model. Its id, or None where there is nothing
-        to deny (any more, or yet). `early`: how much before our clock the caller's may have said so."""
+        """Deny the approval that this run requested if its deadline has passed. A new background run reports the denial to the
+        model.
+
+        Returns the id of the new run; None if the approval is already consumed, has no deadline, or is not due yet. `early`: the
+        clock skew that is tolerated.
+        """
         state = self._approvals.get(run_id)
         now = self._host.clock.now()
         if state is None or state.record.consumed_by or state.record.deadline is None or state.record.deadline > now + early:
@@ -124,13 +134,15 @@ class ApprovalAnswers:
         return run.id
 
     def _forget(self, record: PendingApproval) -> None:
-        """A record that its conversation knows nothing of leaves the index of what is due."""
+        """Consume a record that its conversation does not refer to, so that it leaves the index of due items."""
         token = self._host.ids.token()
         with suppress(ConditionFailed):
             self._writer.write(self._approvals.consume(_taken(record, record.run_id, "cancelled"), token), token=token)
 
     def wait(self, run_id: str, task_token: str) -> None:
-        """Keep the name of the workflow's wait for as long as the approval is open; else end the wait."""
+        """Store the task token of the workflow's wait with the pending approval. If the approval is consumed already, end the
+        wait.
+        """
         try:
             change = self._approvals.keep_token(run_id, task_token)
             self._writer.write(change, token=task_token[-36:])
@@ -138,18 +150,20 @@ class ApprovalAnswers:
             self._host.workflow.end_wait(RunRef(self._tenant, run_id), task_token)
 
     def end_wait(self, run_id: str) -> None:
-        """End the workflow's wait for what was consumed: the token is read after the transaction, so none is overlooked."""
+        """End the workflow's wait for a consumed approval. The task token is read after the transaction, so that none is
+        missed.
+        """
         state = self._approvals.get(run_id)
         if state is not None and state.task_token:
             self._host.workflow.end_wait(RunRef(self._tenant, run_id), state.task_token)
 
     def pending(self, head: Head) -> PendingApproval | None:
-        """What the conversation waits for."""
+        """The pending approval of the conversation; None if there is none."""
         state = self._approvals.get(head.pending) if head.pending else None
         return state.record if state is not None and state.record.consumed_by is None else None
 
     def _earlier(self, head: Head, given: Answer, further: Sequence[str]) -> AnswerResult | None:
-        """The run of the same answer, given to what was asked last."""
+        """The run that the same answer created, if it was the answer to the conversation's most recent approval."""
         state = self._approvals.get(head.answered) if head.answered else None
         if state is None or not state.record.answer or state.record.consumed_by is None:
             return None
@@ -172,7 +186,9 @@ class ApprovalAnswers:
         run: StoredRun,
         marks: Sequence[IdempotencyMark],
     ) -> None:
-        """One transaction: the record is consumed, the run owns the conversation, and the calls wait on it to be resolved."""
+        """In one transaction, consume the record, make `run` the owner of the conversation, and store the calls to resolve on
+        it.
+        """
         run.status, run.resolve = RunStatus.RUNNING, resolution
         run.first_message, run.last_message = consumed.rows[0].id, consumed.rows[-1].id
         state = RunState(run, token=self._host.ids.token())

@@ -1,8 +1,10 @@
-"""Making room in a window: a summary takes the place of the oldest messages, or, where none is to be had, they just leave (architecture 3, 4).
+"""Compaction of the context window: a summary replaces the oldest messages, or they are dropped if no summary is available
+(architecture 3, 4).
 
-Between two steps of a run this is a worker's turn of its own, taken and committed like a step: the summary, the window, the system
-message compiled anew, the events and the run's progress are one transaction. A worker that dies before it leaves nothing. By request
-(`on_request`) it is the same without a run, and fails where it would not help. The log itself is never touched.
+Between two steps of a run, a worker takes the lease for a compaction and commits it as it does for a step. The summary, the
+window, the recompiled system message, the events and the run's progress are one transaction; a worker that dies before it leaves
+no trace. On request (`on_request`) a conversation is compacted without a run, and the request fails if the window would not
+shrink. Compaction never removes messages from the log.
 """
 
 from __future__ import annotations
@@ -42,18 +44,18 @@ from hibernaut.store.stores import TenantStores
 from hibernaut.store.transactions import StepWrites
 
 LONGEST = 300.0
-"""Seconds that a compaction may take; then it goes on without a summary."""
+"""The time limit of a compaction in seconds. After it, the window is reduced without a summary."""
 MARGIN = 10.0
-"""Seconds that a worker keeps for writing what it has."""
+"""Seconds that a worker reserves for the commit."""
 BY_REQUEST = "summarize"
-"""The trigger of a compaction that somebody asked for."""
+"""The trigger of a compaction on request."""
 _BUSY = "CONFLICT: Cannot compact the conversation: another request is currently being processed for it"
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionParts:
-    """What a compaction is made with."""
+    """The collaborators of `Compaction`."""
 
     attempts: StepLease
     loader: StepLoader
@@ -63,7 +65,7 @@ class CompactionParts:
 
 
 class Compaction:
-    """Makes room in a window, between two steps or on request."""
+    """Compacts a conversation's window, between two steps of a run or on request."""
 
     def __init__(self, stores: TenantStores, host: Host, models: Models, parts: CompactionParts) -> None:
         self._stores = stores
@@ -75,9 +77,10 @@ class Compaction:
         self._ids = host.ids
 
     def compact(self, run_id: str, *, time_left: Callable[[], float] | None = None) -> AdvanceResult:
-        """Make the room that the run's step waits for. `time_left`: seconds that this worker may still go on.
+        """Compact the window for the run's next step. `time_left` returns the seconds that this worker has left.
 
-        Nothing that a summariser does fails it; its call is closed when the run ends. Raises: NotFound, and what the table raises.
+        An error of the summariser does not fail the compaction. The summariser's call is closed when the run ends. Raises:
+        NotFound if the run does not exist, and the errors of the table.
         """
         state = self._stores.runs.get(run_id)
         if state is None:
@@ -136,7 +139,7 @@ class Compaction:
         after, system = self._compiled(seen, work.head, work.turn.messages, made)
         written = StepWrites()
         if made.summary is None:
-            after.version += 1  # no row is added, but whoever keeps the window must read it again
+            after.version += 1  # No row is added, but caches of the window must be invalidated.
         if made.summary is not None:
             row, data = (
                 made.summary,
@@ -153,7 +156,9 @@ class Compaction:
     def _compiled(
         self, seen: PromptSubject, head: Head, messages: tuple[Message, ...], made: CompactionResult
     ) -> tuple[Head, Message]:
-        """The head with the smaller window, and its system message compiled anew: the one moment when the prompt's prefix may move."""
+        """The head with the reduced window, and the recompiled system message. Within a run only compaction changes the prompt's
+        prefix.
+        """
         summary_id = made.summary.id if made.summary else None
         after = head.model_copy(update={"window": window.narrowed(head.window, messages, made.kept, summary_id)})
         added = int(made.summary is not None)
@@ -164,10 +169,12 @@ class Compaction:
         return after.model_copy(update={"compiled": compiled.source}), row
 
     def on_request(self, head_id: str, settings: CompactionSettings | None = None) -> CompactionResponse:
-        """Compact a conversation that no run holds: `head_id` is `conv-…` or an agent's id. `settings` count over the agent's.
+        """Compact a conversation that no run owns. `head_id` is a conversation's id (`conv-…`), or an agent's id for its default
+        conversation. `settings` override the agent's.
 
-        The summariser's call is closed when somebody else comes between. Raises: NotFound, Busy, InvalidArgument where it would have no fewer messages afterwards, and what the summariser raises; then
-        nothing has changed.
+        The summariser's call is closed when another request changes the conversation. Raises: NotFound; Busy if a run or a
+        pending approval holds the conversation; InvalidArgument if the window would not have fewer messages; the errors of the
+        summariser's model call. On an error nothing has changed.
         """
         loaded = self._loaded(head_id)
         self._free(loaded.head)
@@ -210,7 +217,7 @@ class Compaction:
         return CompactionInput(loaded.messages, head, subject, measures, BY_REQUEST), seen
 
     def _write(self, seen: PromptSubject, loaded: LoadedConversation, made: CompactionResult, summary: Message) -> None:
-        """Raises: Busy where somebody came between."""
+        """Write the compacted window. Raises: Busy if another request changed the conversation meanwhile."""
         head, conversations = loaded.head, self._stores.conversations
         after, system = self._compiled(seen, head, loaded.messages, made)
         grown = {"version": head.version + 1, "last_message": summary.id, "newest": [summary.id], "messages": head.messages + 1}
@@ -226,13 +233,15 @@ class Compaction:
             raise self._refusal(head.id) from failure
 
     def _unmoved(self, head: Head) -> None:
-        """Raises: Stopped where a summary of what was read could not be written any more."""
+        """Raises: LeaseLost if the conversation has changed since `head` was read, so that the summary cannot be written."""
         now = self._stores.conversations.head(head.id)
         if now is None or (now.owner, now.pending, now.version) != (head.owner, head.pending, head.version):
             raise LeaseLost
 
     def _refusal(self, head_id: str) -> Busy:
-        """What somebody is told who was too late. Raises: NotFound, Busy with who holds it."""
+        """The error for a conversation that changed meanwhile. Raises: NotFound; Busy with the id of the run that holds it
+        now.
+        """
         self._free(self._loaded(head_id).head)
         return Busy(f"{_BUSY}. Please try again.", None)
 
@@ -244,7 +253,7 @@ class Compaction:
         return loaded
 
     def _free(self, head: Head) -> None:
-        """Raises: Busy."""
+        """Raises: Busy if a run owns the conversation or an approval is pending."""
         holder = head.owner or head.pending
         if holder is not None:
             raise Busy(f"{_BUSY} (run_id={holder}). Please wait for it to complete.", holder)

@@ -1,4 +1,4 @@
-"""What a request brings: messages, or the answer to a pending approval with further messages behind it. Refuses what contradicts itself."""
+"""Validation of a request's input: messages, or the answer to a pending approval followed by messages."""
 
 from __future__ import annotations
 
@@ -15,27 +15,31 @@ from hibernaut.schemas.send import ApprovalCreate, LettaRequest, MessageCreate, 
 from hibernaut.store.transactions import INPUT_PAGE
 
 MOST_MESSAGES = 1_000
-"""Messages of one request."""
+"""The maximum number of messages in one request."""
 _ONE_ANSWER_FIRST = "The answer to an approval must be the first message of its request, and the only answer in it."
 
 
 @dataclass(frozen=True, slots=True)
 class RequestInputs:
-    """`answer` comes first where there is one; then the messages."""
+    """The validated input of a request. The `answer` to an approval, if there is one, precedes the messages."""
 
     messages: Sequence[MessageCreate]
     answer: ApprovalCreate | ToolReturnCreate | None = None
 
     @property
     def otids(self) -> list[str | None]:
-        """The otids that recognise a request which is sent again: one for each message that has one, else None. Of a long request its
-        first messages' are enough.
+        """The otids that identify a re-sent request: one entry for each input, None for an input without an otid. A long request
+        is identified by its first `INPUT_PAGE` inputs.
         """
         return [*([self.answer.otid] if self.answer else []), *(one.otid for one in self.messages)][:INPUT_PAGE]
 
 
 def inputs_of(body: LettaRequest, now: datetime) -> RequestInputs:
-    """The messages of a request. Raises: Unprocessable, InvalidArgument."""
+    """The validated input of a request.
+
+    Raises: Unprocessable if there is no input, both forms of it, or too many messages; InvalidArgument for a malformed otid, a
+    deadline in the past, or an approval's answer in the wrong place.
+    """
     if (body.messages is None) == (body.input is None):
         raise Unprocessable("Exactly one of 'input' or 'messages' must be given.")
     _check_deadline(body, now)
@@ -76,7 +80,7 @@ def _check_deadline(body: LettaRequest, now: datetime) -> None:
 
 
 def row_of(one: MessageCreate, message_id: str, run: StoredRun, now: datetime) -> Message:
-    """A caller's message as a row of the log. Its otid is the caller's, or made from the row's id."""
+    """A caller's message as a row of the log. Without an otid of the caller, the row's otid is the uuid in its id."""
     content = [TextContent(text=one.content)] if isinstance(one.content, str) else list(one.content)
     return Message(
         id=message_id,

@@ -1,7 +1,8 @@
-"""Writing what a step, or the end of a run, has become: one transaction, tried until it holds or has no right to any more.
+"""Commits steps and ends of runs: one transaction each, retried until it succeeds or the worker has lost the right to write.
 
-A failed condition means that something moved since it was read. What it was is looked up, and the same transaction is written again on
-what stands there now: a longer queue, taken event numbers. A moved block or agent is the caller's affair: the tools must run again.
+A failed condition means that an item changed since it was read. If the queue has grown or event numbers are in use, the
+transaction is rebuilt on the current state and written again. If a block or the agent has changed, the caller must run the tools
+again.
 """
 
 from __future__ import annotations
@@ -27,18 +28,20 @@ from hibernaut.store.stores import TenantStores
 from hibernaut.store.transactions import INPUT_PAGE, Handover, IdempotencyMark, RunEnding, StepWrites
 
 MAX_READS = 20
-"""How often a queue is read again before it is given up that it and its head's count agree."""
+"""How often a queue is read before the commit fails because the queue and the count in the head disagree."""
 TRIES = 100
-"""How often one transaction is built anew before the worker gives the step up."""
+"""How often one transaction is built before the commit fails with `Conflict`."""
 
 
 class MemoryConflict(Exception):
-    """A block or the agent was changed by somebody else since it was read; nothing was written."""
+    """A block or the agent has changed since it was read. Nothing was written."""
 
 
 @dataclass(frozen=True, slots=True)
 class InterruptingRun:
-    """A run that is made by the transaction which gives it the conversation, with the marks of its request. Its input waits on it."""
+    """A run that takes a conversation from its owner. One transaction creates the run, with its input and the idempotency marks
+    of its request, and makes it the owner.
+    """
 
     state: RunState
     marks: Sequence[IdempotencyMark] = ()
@@ -46,11 +49,12 @@ class InterruptingRun:
 
 @dataclass(frozen=True, slots=True)
 class UnitOfWork:
-    """Everything that one transaction of a run writes: the step, or the end, of the run `state` as it stands afterwards.
+    """Everything that one transaction of a run writes: a step of the run, or its end. `state` is the run after the transaction.
 
-    `before` and `after` are the head as it was read and as it becomes; `edits` are the changes beside the log (memory, passages, the
-    system message), each with its own condition. Of an end: `outside` is the run as it was read by whoever ends it from outside, `asks`
-    the approval that the run ends with, and `newcomer` the run that takes the conversation instead of the first of the queue.
+    `before` and `after` are the head as it was read and as it is written. `edits` are the changes beside the log (memory,
+    passages, the system message), each with its own condition. The other fields concern the end of a run: `outside` is the run as
+    it was read by a caller that ends it from outside, `asks` is the approval that the run ends with, and `newcomer` is the run
+    that takes the conversation instead of the first run in the queue.
     """
 
     before: Head
@@ -64,7 +68,7 @@ class UnitOfWork:
 
 
 class RunCommits:
-    """Writes the transactions of steps and of runs' ends."""
+    """Writes the transactions of steps and of ends of runs."""
 
     def __init__(
         self,
@@ -83,7 +87,10 @@ class RunCommits:
         self._callbacks = Callbacks(stores, host)
 
     def step(self, unit: UnitOfWork) -> None:
-        """Commit a step that leads to another. Raises: Stopped, MemoryMoved."""
+        """Commit a step that is not the run's last.
+
+        Raises: LeaseLost if the run has ended or another attempt holds the step; MemoryConflict; Conflict after `TRIES` attempts.
+        """
 
         def build(unit: UnitOfWork) -> list[Change]:
             now = self._clock.now()
@@ -94,8 +101,12 @@ class RunCommits:
         self._signal.notify(unit.state.run.id)
 
     def last_step(self, unit: UnitOfWork) -> None:
-        """Commit the end of a run, and start the run that owns the conversation next: the newcomer, or else the first of the queue;
-        nobody where the run asks for an approval. Raises: Stopped, MemoryMoved, ConditionFailed where the newcomer came before.
+        """Commit the end of a run and hand the conversation to the next run: the newcomer, else the first run in the queue. A run
+        that ends with an approval request hands it to none. The workflow of a run from the queue is started; that of a newcomer
+        is not.
+
+        Raises: LeaseLost, MemoryConflict, Conflict; ConditionFailed if a condition fails although nothing has changed, as for a
+        newcomer that exists already.
         """
         chosen = [Handover()]
 
@@ -115,8 +126,8 @@ class RunCommits:
         self.call_back(unit.state.run)
 
     def append_input(self, state: RunState, when: Callable[[RunState], Condition]) -> RunState:
-        """Bring what still waits on a running run into the log, a page a transaction. `when` is the condition on the run as it was last
-        read or written. Raises: Stopped where somebody else has the run, or ended it.
+        """Append the remaining input of a running run to the log, one page in each transaction. `when` builds the condition on
+        the run as it was last read or written. Raises: LeaseLost if the run has ended, or another attempt or run has taken over.
         """
         token, pages = state.token, 0
         while state.run.input:
@@ -136,13 +147,13 @@ class RunCommits:
         return replace(state, token=token)
 
     def call_back(self, run: StoredRun) -> None:
-        """Call who asked for it at the run's end; where this fails, the sweep does it."""
+        """Call the run's `callback_url`, if it has one. If the call fails here, the sweep makes it."""
         if run.callback_url:
             with suppress(HibernautError, TableError):
                 self._callbacks.send(run.id)
 
     def _write(self, unit: UnitOfWork, build: Callable[[UnitOfWork], list[Change]]) -> None:
-        """Write what `build` makes of the unit, on what stands in the table now, until it holds or has no right to any more."""
+        """Write the changes that `build` returns for the unit. After a failed condition, rebuild them on the current state."""
         for _ in range(TRIES):
             changes = build(unit)
             try:
@@ -160,9 +171,9 @@ class RunCommits:
         raise Conflict(f"The end of run {unit.state.run.id} cannot be written: the conversation is too busy.")
 
     def _again(self, unit: UnitOfWork) -> UnitOfWork | None:
-        """What the transaction is built on next; None: it was written after all, and only its answer was lost.
+        """The unit with the current queue and event numbers. None if the transaction was written and only its response was lost.
 
-        Raises: Stopped where this worker has no right to write any more.
+        Raises: LeaseLost if this worker may not write to the run any more.
         """
         before, state, outside = unit.before, unit.state, unit.outside
         run, head = self._runs.get(state.run.id), self._conversations.head(before.id)
@@ -186,9 +197,10 @@ class RunCommits:
     def succession(
         self, before: Head, rows: Sequence[Message], now: datetime, newcomer: InterruptingRun | None = None
     ) -> Handover:
-        """The first run in the queue, with its messages given their ids behind everything that stands in the log.
+        """The handover to the newcomer, or else to the first run in the queue. Its messages get ids that sort after the log's
+        last row.
 
-        Raises: Conflict where the head counts somebody who does not come into sight: nobody may be left behind in the queue.
+        Raises: Conflict if the head counts waiting runs that do not become visible: no run may be left behind in the queue.
         """
         last = rows[-1].id if rows else before.last_message
         if newcomer is not None:
@@ -200,13 +212,13 @@ class RunCommits:
                     return self.owning(state, last, now)
             head = self._conversations.head(before.id)
             if head is None or head.waiting != before.waiting:
-                return Handover()  # the transaction's condition fails, and all is read again
+                return Handover()  # The transaction's condition fails, and everything is read again.
         if before.waiting:
             raise Conflict(f"The queue of conversation {before.id} does not settle; try again.")
         return Handover()
 
     def owning(self, state: RunState, last_message: str | None, now: datetime) -> Handover:
-        """The run as the owner of its conversation, and the rows of its input."""
+        """The handover that makes this run the owner of its conversation, with the first page of its input as rows."""
         run, rows = state.run.model_copy(deep=True), self.input_rows(state.run, last_message, now)
         run.status = RunStatus.RUNNING
         run.input = run.input[INPUT_PAGE:]
@@ -214,7 +226,7 @@ class RunCommits:
         return Handover(replace(state, run=run), rows)
 
     def input_rows(self, run: StoredRun, last_message: str | None, now: datetime) -> list[Message]:
-        """The first page of the messages that wait on a run, with ids behind everything that stands in the log."""
+        """The first page of a run's input, with ids that sort after `last_message`."""
         rows = []
         for message in run.input[:INPUT_PAGE]:
             last_message = self._ids.new("message", after=last_message)

@@ -1,9 +1,9 @@
-"""Ending a run from outside: cancel, close, interrupt, and what becomes of calls that had begun (architecture 3, cancel).
+"""Ends runs from outside: cancel, close and interrupt, with the outcome of tool calls that had begun (architecture 3, cancel).
 
-One transaction: a return for every call that stands open, the messages that wait on the run, the journaled reply with a return for
-every call, what the calls with a recorded result changed in memory, the closing events, the release of the conversation or its handing
-over. It is idempotent, and of an ending and a commit
-exactly one wins. Cancelling a run that ended with a request for approval withdraws the request.
+One transaction writes a return for every open call, the run's remaining input, the journaled reply with a return for every call,
+the memory changes of calls with a recorded result, the closing events, and the release or handover of the conversation. Ending a
+run is idempotent. Of an end and a concurrent commit exactly one wins. Cancelling a run that ended with an approval request
+withdraws the request.
 """
 
 from __future__ import annotations
@@ -44,9 +44,13 @@ from hibernaut.store.transactions import INPUT_PAGE, ApprovalConsumption, RunEnd
 
 TRIES = 20
 AROUND = 14
-"""Changes of the transaction that ends a run, beside the rows that it writes, the marks of a newcomer, and its conditions on calls."""
+"""The number of changes in the transaction that ends a run, without its rows, the marks of a newcomer, and its conditions on
+calls.
+"""
 MOST_EDITS = 10
-"""Changes of that transaction which write what calls with a recorded result changed in memory. Where it were more, none is written."""
+"""The maximum number of memory changes in that transaction, from calls with a recorded result. If there are more, none is
+written.
+"""
 NOT_RUN = "The run ended before this call was made."
 NOT_KEPT = "The call was made, but the run ended, and what it changed in memory was too much to be kept then."
 logger = logging.getLogger(__name__)
@@ -79,7 +83,10 @@ class RunTermination:
         self._ids = host.ids
 
     def end(self, run_id: str, reason: StopReason, error: RunError | None = None) -> None:
-        """End the run for this reason; nothing happens where it has ended. Raises: NotFound, Conflict where it never settles."""
+        """End the run for this reason. A run that has ended stays as it is, but CANCELLED withdraws its pending approval request.
+
+        Raises: NotFound; Conflict if the run keeps changing for `TRIES` attempts.
+        """
         for _ in range(TRIES):
             state = self._runs.get(run_id)
             if state is None:
@@ -98,9 +105,8 @@ class RunTermination:
         raise Conflict(f"Run {run_id} cannot be ended: it does not settle. Try again.")
 
     def interrupt(self, head: Head, newcomer: InterruptingRun) -> bool:
-        """End the run that owns the conversation, and give it to the newcomer, in one transaction. False: read again, something moved.
-
-        The newcomer's workflow is not started here.
+        """In one transaction, end the run that owns the conversation and make the newcomer its owner. Returns False if the
+        conversation has changed: the caller reads it again. The caller also starts the newcomer's workflow.
         """
         owner = self._runs.get(head.owner or "")
         if owner is None or owner.ended:
@@ -114,7 +120,7 @@ class RunTermination:
         return True
 
     def _withdraw(self, run: StoredRun, head: Head | None) -> None:
-        """Take back what the ended run asked to be allowed, where nobody has answered it: its calls get their returns."""
+        """Withdraw the pending approval request of an ended run, and write an error return for each of its calls."""
         record = self._approvals.pending(head) if head is not None and head.pending == run.id else None
         if head is None or record is None:
             return
@@ -150,7 +156,7 @@ class RunTermination:
     ) -> None:
         if head is not None and before.run.status is RunStatus.RUNNING and before.run.input and before.run.resolve is None:
             self._commits.append_input(before, unchanged)
-            raise LeaseLost  # what was said stands in the log now: the run and its conversation are read again
+            raise LeaseLost  # The input is in the log now: the run and its conversation must be read again.
         run = before.run.model_copy(deep=True)
         now = self._clock.now()
         ended(run, reason, now)
@@ -182,7 +188,7 @@ class RunTermination:
         self._commits.last_step(UnitOfWork(head, head, after, written, beside, before, newcomer=newcomer))
 
     def _end_resolving(self, before: RunState, after: RunState, head: Head, newcomer: InterruptingRun | None) -> None:
-        """The calls of an earlier run still stand open: their returns come first, then the messages that wait on the run."""
+        """End a run that resolves an earlier run's calls: write the returns of these calls first, then the run's input."""
         resolution, now, beside = before.run.resolve, self._clock.now(), list[Change]()
         rows: list[Message] = []
         events: list[RunEvent] = []
@@ -207,11 +213,11 @@ class RunTermination:
     def _journaled(
         self, state: RunState, after: StoredRun, room: int, token: str
     ) -> tuple[StepWork | None, Turn | None, Journal | None, list[Change]]:
-        """The turn of the reply that is journaled, as `after` ends it: each call with its recorded result, or with the word that it may
-        have happened.
+        """The turn of the journaled reply, ended as `after` states. Each call has its recorded result, or an error that says that
+        the call may have been made.
 
-        The changes are what makes it true what the rows say: of memory that it was changed, of calls that they were not begun. Without an
-        agent there is nobody to tell.
+        The returned changes belong to the same transaction: the memory changes of recorded results, and the conditions that the
+        calls reported as not made are still unclaimed. All parts are empty if there is no journal or the agent no longer exists.
         """
         journal = self._runs.journal_of(state)
         if journal is None:
@@ -229,10 +235,10 @@ class RunTermination:
     def _claimed(
         self, work: StepWork, calls: Sequence[Call], room: int, token: str
     ) -> tuple[tuple[CallResult, ...], list[Change]]:
-        """What can be told of calls that may have begun, what they changed in memory, and the conditions that what is said not to have
-        begun has not.
+        """The results of calls that may have begun, their memory changes, and a condition for each call that is reported as not
+        made.
 
-        Of more calls than there is room for conditions it is said that they may have happened.
+        `room` limits the number of changes. The calls for which no condition fits are reported as possibly made.
         """
         state = work.state
         claims = {call.id: self._runs.claim(state, call.id) for call in calls}
@@ -250,7 +256,9 @@ class RunTermination:
     def _edits(
         self, work: StepWork, calls: Sequence[Call], claims: Mapping[str, Claim | None], token: str
     ) -> tuple[list[Change], dict[str, CallResult]]:
-        """The changes of memory by the calls whose results are recorded, and the results of those that memory refuses, by their ids."""
+        """The memory changes of the calls with a recorded result. Calls whose changes are not allowed have their error results,
+        by call id.
+        """
         effects, refused = work.effects, {}
         for call in calls:
             claim = claims[call.id]
@@ -262,7 +270,9 @@ class RunTermination:
 
 
 def _room(newcomer: InterruptingRun | None) -> int:
-    """For how many conditions the ending transaction has room beside what the run that comes next brings."""
+    """The number of changes that fit into the ending transaction beside the rows and marks of the run that owns the conversation
+    next.
+    """
     theirs = INPUT_PAGE if newcomer is None else min(INPUT_PAGE, len(newcomer.state.run.input)) + len(newcomer.marks)
     return MAX_CHANGES - AROUND - theirs
 

@@ -1,4 +1,4 @@
-"""What a step has become, put into its transaction: rows, record, events, progress, memory, and the approval that it asks for."""
+"""The transaction of a step: rows, step record, events, progress of the run, memory changes, and the approval request."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ class StepCommits:
         self._ids = host.ids
 
     def commit(self, work: StepWork, turn: Turn, timing: StepTiming) -> AdvanceResult:
-        """Write the stepped turn, and answer what comes after it. Raises: Stopped, MemoryMoved, TooLarge."""
+        """Write the stepped turn. The result says what comes next.
+
+        Raises: IllegalOutcome if the turn has not stepped; LeaseLost, MemoryConflict, TooLarge, Conflict.
+        """
         stepped = turn.stepped
         if stepped is None:
             raise IllegalOutcome("only a stepped turn can be committed")
@@ -52,7 +55,7 @@ class StepCommits:
         return AdvanceResult("approval", state.run.steps, int((asks.deadline - now).total_seconds()))
 
     def _written(self, work: StepWork, stepped: Stepped, timing: StepTiming, now: datetime) -> StepWrites:
-        """The returns of an earlier run's calls are followed by the messages that came with the answer."""
+        """The rows, record and events of the step. The returns of an earlier run's calls are followed by the run's input."""
         events = events_of(work, stepped.rows, stepped.stamp)
         if not stepped.resolved:
             return StepWrites(stepped.rows, step_record(work, stepped, timing, now, self._ids), events, work.system)
@@ -60,7 +63,7 @@ class StepCommits:
         return StepWrites([*stepped.rows, *inputs], None, events, work.system)
 
     def _edits(self, work: StepWork, token: str) -> list[Change]:
-        """What the step changes besides the log: memory, passages, and the system message compiled for this run."""
+        """The step's changes beside the log: memory, passages, and the system message that was compiled for this run."""
         changes = self._memory.of(work, self._clock.now(), token)
         if work.effects.passages:
             changes += self._archives.insert(work.agent, work.effects.passages, token)
@@ -70,7 +73,7 @@ class StepCommits:
 
 
 def approval_of(work: StepWork, stepped: Stepped, now: datetime) -> PendingApproval:
-    """The record of the calls that wait, with the deadline that the request or the agent sets."""
+    """The record of the calls that need approval. Its deadline is the request's if the request sets one, else the agent's."""
     run = work.state.run
     given = run.options.approval_deadline if run.options.approval_deadline_given else work.agent.approval_deadline
     return PendingApproval(

@@ -1,6 +1,7 @@
-"""One step of a run: take it, load, repeat decide, perform, absorb, and write the step's transaction (architecture 3).
+"""Performs one step of a run: take the lease, load, repeat decide, perform and absorb, then commit (architecture 3).
 
-The order of things is here; what to do is `domain.turn.turn_machine`, which conditions stand on what is `store.transactions`.
+This module defines the order. `domain.turn.turn_machine` decides each action; `store.transactions` defines the conditions of each
+write.
 """
 
 from __future__ import annotations
@@ -45,16 +46,16 @@ from hibernaut.store.runs import OPEN_FOR_MS, RunState, running
 from hibernaut.store.stores import TenantStores
 
 LONGEST_STEP = 880.0
-"""Seconds a worker has for a step where its host sets no other limit (Lambda: 15 minutes)."""
+"""Seconds that a worker has for a step if its host sets no other limit (Lambda: 15 minutes)."""
 MARGIN = 5.0
-"""Seconds that a worker keeps for writing what it has."""
+"""Seconds that a worker reserves for the commit."""
 REDONE = 20
-"""How often the tools of one step are run again because somebody else edited the same memory."""
+"""How often the tools of one step run at most, while concurrent edits of the same memory make the commit fail."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineParts:
-    """What a step is made with."""
+    """The collaborators of `TurnEngine`."""
 
     attempts: StepLease
     loader: StepLoader
@@ -94,10 +95,12 @@ class TurnEngine:
         drop: bool = False,
         takes_over: bool = False,
     ) -> AdvanceResult:
-        """Perform the run's next step, or up to `steps` of them while most of the worker's time is left.
+        """Perform the run's next step, or up to `steps` of them while more than half of the worker's time is left.
 
-        `time_left` tells how many seconds this worker may still go on. `drop`: where the window is too full, whole old turns leave it
-        at once, without a summary. `takes_over`: whoever holds the step is known to be dead. Raises: nothing of the model's or the tools'.
+        `time_left` returns the seconds that this worker has left. `drop`: a full window is reduced at once by dropping whole old
+        turns, without a summary. `takes_over`: the worker that holds the lease is known to be dead. Raises: NotFound if the run
+        does not exist; Conflict if concurrent changes keep the step from being committed. Errors of the model and of tools are
+        not raised.
         """
         began = self._clock.monotonic()
         left = time_left or (lambda: LONGEST_STEP - (self._clock.monotonic() - began))
@@ -112,8 +115,8 @@ class TurnEngine:
             outdated = handoff is not None and advanced.next == "busy"
             takes_over, handoff = False, None
             if outdated:
-                continue  # another worker has begun the run since it was accepted here: what it left is read
-            steps -= state.run.resolve is None  # the returns of an earlier run's calls are no step
+                continue  # Another worker has begun the run since this one accepted it: its current state is read.
+            steps -= state.run.resolve is None  # Resolving an earlier run's calls does not count as a step.
             if advanced.next != "advance" or steps < 1 or left() <= whole / 2:
                 return advanced
 
@@ -130,7 +133,7 @@ class TurnEngine:
                     taken, head = self._commits.append_input(taken, lambda state: running(state.attempt)), None
                 work = self._loader.load(taken, head)
                 if work.head.owner != state.run.id:
-                    raise LeaseLost  # it has ended, or it was handed the conversation by a transaction that is not all in sight
+                    raise LeaseLost  # The run has ended, or the transaction that made it the owner is not fully visible yet.
                 return self._step(work, left, drop=drop)
         except LeaseLost:
             return self._after(state.run.id)
@@ -139,7 +142,7 @@ class TurnEngine:
             return AdvanceResult("finished", state.run.steps)
 
     def _after(self, run_id: str) -> AdvanceResult:
-        """What a worker answers whose step was taken over."""
+        """The result of a worker whose lease was lost."""
         state = self._runs.get(run_id)
         if state is None or state.ended:
             return AdvanceResult("finished", state.run.steps if state else 0)
@@ -176,7 +179,7 @@ class TurnEngine:
         return self._landing.commit(work, turn, timing)
 
     def _begun(self, work: StepWork, journal: Journal | None) -> Turn:
-        """The turn where an earlier attempt, or an earlier run, left it."""
+        """The turn to start from: with the reply that an earlier attempt journaled, or with an earlier run's calls to resolve."""
         run = work.state.run
         if run.resolve is not None:
             tool_id = self._ids.new("message", after=work.head.last_message)
@@ -190,7 +193,7 @@ class TurnEngine:
         return absorb(work.turn, Replayed(reply_of(journal), journal.stamp))
 
     def _asks_for_room(self, work: StepWork, turn: Turn) -> AdvanceResult:
-        """The window must be made smaller first, which is a worker's work of its own: why is noted, and the step given up."""
+        """Store the reason for a compaction on the run and release the lease: compaction is a task of its own."""
         run = work.state.run.model_copy(
             update={"compact_for": "context_window_exceeded" if turn.overflowed else "context_window_limit"}
         )
@@ -204,7 +207,7 @@ class TurnEngine:
         return AdvanceResult("compact", run.steps)
 
     def _journal(self, work: StepWork, asked: Asked, timing: StepTiming) -> None:
-        """A reply that asks for tools is written before they run (invariant 4)."""
+        """Journal a reply with tool calls before the tools run (invariant 4)."""
         journal: Journal = journal_of(asked, f"{work.turn.steps}.{work.state.attempt}", timing)
         marked = replace(work.state, token=f"{work.state.token}.journal")
         try:
@@ -213,12 +216,16 @@ class TurnEngine:
             raise LeaseLost from failure
 
     def _later(self, work: StepWork) -> AdvanceResult:
-        """Too little time is left for the tools: give the lease up; the next call of the same step begins at the journal."""
+        """Release the lease because too little time is left for the tools. The next attempt at the step begins at the journal."""
         self._attempts.keep(work.state, "later", 0, self._attempts.now_ms() + OPEN_FOR_MS)
         return AdvanceResult("advance", work.state.run.steps)
 
     def _tools(self, work: StepWork, turn: Turn, calls: tuple[Call, ...], timing: StepTiming) -> AdvanceResult:
-        """Run the calls and commit; again on fresh memory where somebody else edited it meanwhile (architecture 3, shared blocks)."""
+        """Run the calls and commit. If a concurrent edit changed the memory, reload it and repeat (architecture 3, shared
+        blocks).
+
+        Raises: LeaseLost; Conflict after `REDONE` attempts.
+        """
         for _ in range(REDONE):
             began = self._clock.monotonic()
             try:
@@ -236,14 +243,16 @@ class TurnEngine:
         raise Conflict(f"The memory of agent {work.agent.id} keeps being changed by others.")
 
     def _wait_for_claim(self, work: StepWork, seconds: float) -> AdvanceResult:
-        """Keep the step for as long as the other's call may go on, without a worker: whoever takes it after that reads the claim."""
+        """Extend the lease, without a worker, until the other attempt's call must have ended. The next attempt then reads the
+        claim.
+        """
         due = self._attempts.now_ms() + int(seconds * 1000)
         self._attempts.keep(work.state, "wait", due, due + 1000)
         return AdvanceResult("busy", work.state.run.steps)
 
 
 def _after_cut(work: StepWork, messages: tuple[Message, ...]) -> Head:
-    """The head with a window of which only these messages are left."""
+    """The head with its window reduced to these messages."""
     if len(messages) == len(work.turn.messages):
         return work.after
     return work.after.model_copy(update={"window": window.narrowed(work.head.window, work.turn.messages, messages)})

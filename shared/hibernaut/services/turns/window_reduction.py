@@ -1,6 +1,6 @@
-"""A window made smaller: a summary in the place of its oldest messages, or, where none is to be had, without them.
+"""Reduction of a window: a summary replaces its oldest messages, or they are dropped if no summary is available.
 
-Works on values: it reads no table and writes none. What it asks of a model, it asks through `services.models.summarizer`.
+The module works on values: it neither reads nor writes the table. It calls models through `services.models.summarizer` only.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CompactionInput:
-    """A window as it is compacted. `run_id`: of the run under way; `again`: how often its step has made room before."""
+    """The window to compact. `run_id`: the active run, None for a compaction on request. `again`: the number of compactions that
+    the run's current step has had before.
+    """
 
     messages: tuple[Message, ...]
     head: Head
@@ -41,7 +43,7 @@ class CompactionInput:
 
 @dataclass(frozen=True, slots=True)
 class CompactionResult:
-    """The window afterwards: `kept` begins with the system message as it was; `summary` stands behind it, if there is one."""
+    """The reduced window. `kept` begins with the unchanged system message; the `summary`, if there is one, follows it."""
 
     kept: tuple[Message, ...]
     summary: Message | None = None
@@ -58,7 +60,7 @@ class CompactionResult:
 
 
 class WindowReduction:
-    """Computes a smaller window."""
+    """Computes a reduced window."""
 
     def __init__(self, host: Host, summarising: Summarizer) -> None:
         self._summarising = summarising
@@ -66,9 +68,9 @@ class WindowReduction:
         self._ids = host.ids
 
     def made(self, sight: CompactionInput, effort: SummaryBudget) -> CompactionResult | None:
-        """The window with more room, whatever the summariser does (invariant 9); None where nothing more can leave it.
+        """The reduced window, even if every summariser fails (invariant 9). None if no further message can be removed.
 
-        Raises: what the effort's eye raises.
+        Raises: the error of the cancellation watch (`effort.eye`).
         """
         try:
             made = self.summarised(sight, effort)
@@ -78,9 +80,11 @@ class WindowReduction:
         return made or self.dropped(sight)
 
     def summarised(self, sight: CompactionInput, effort: SummaryBudget) -> CompactionResult | None:
-        """The first of the chain of modes that gives a smaller window; None where none finds a place to divide it.
+        """The result of the first mode in the chain that reduces the window. None if no mode can divide the window, or none
+        reduces it.
 
-        Raises: HibernautError, the last summariser's, where one could divide it but none gave a summary; what the effort's eye raises.
+        Raises: HibernautError, the last summariser's, if a mode could divide the window but no summary was produced; the error of
+        the cancellation watch (`effort.eye`).
         """
         failure: HibernautError | None = None
         settings = sight.subject.settings
@@ -133,7 +137,9 @@ class WindowReduction:
         return CompactionResult((sight.messages[0], *kept), row, text)
 
     def dropped(self, sight: CompactionInput) -> CompactionResult | None:
-        """Without a summary: whole old turns leave, as few as will do, and everything that can where even that was not enough before."""
+        """The window without its oldest whole turns, with no summary. As few turns as necessary are dropped; if an earlier
+        compaction was not enough for the provider, all that can be dropped are. None if nothing can be dropped.
+        """
         goal = sight.measures.share(window.KEPT)
         if sight.again > 1 and sight.trigger == "context_window_exceeded":
             goal = 0
