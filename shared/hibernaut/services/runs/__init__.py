@@ -1,1 +1,1 @@
-"""Requests to agents as runs: sending, cancelling, listing, repairing, and the sweep that ends what is stuck."""
+"""Requests to agents as runs: sending, cancelling, listing, repairing, and the sweep that resumes or closes overdue runs."""

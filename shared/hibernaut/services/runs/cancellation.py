@@ -1,4 +1,4 @@
-"""Cancelling what an agent, or one of its conversations, is at: runs under way, runs that wait, and requests for an approval."""
+"""Cancels the work of an agent or of one conversation: active runs, queued runs, and pending approval requests."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from hibernaut.store import keys
 from hibernaut.store.stores import TenantStores
 
 CHUNK = 1000
-"""List rows that are read at once."""
+"""The number of list rows in one read."""
 MOST_READ = 10_000
-"""List rows that are looked at for runs that have not ended."""
+"""The maximum number of list rows that are searched for runs that have not ended."""
 Outcome = Literal["cancelled", "failed"]
 
 
@@ -29,9 +29,11 @@ class Cancellation:
         self._endings = endings
 
     def agent(self, agent_id: str, run_ids: Sequence[str] | None = None) -> dict[str, Outcome]:
-        """These runs of the agent, or all that have not ended, and what its own conversation waits for. Raises: Conflict for none.
+        """Cancel these runs of the agent; without `run_ids`, all that have not ended, and the pending approval of its default
+        conversation. In other conversations only runs among the agent's newest 10,000 are found.
 
-        In other conversations than its own, all are those among its newest 10,000 runs. A run that has ended is told as cancelled and stays as it is (digest 6.6); one of another agent as failed.
+        Returns the outcome for each run id. A run that has ended is reported as cancelled and stays as it is (digest 6.6); a run
+        of another agent is reported as failed. Raises: Conflict if there is nothing to cancel.
         """
         if run_ids is not None:
             return {run_id: self._one(agent_id, run_id) for run_id in dict.fromkeys(run_ids)}
@@ -43,14 +45,20 @@ class Cancellation:
         return {run_id: self._one(agent_id, run_id) for run_id in found}
 
     def conversation(self, agent_id: str, conversation: str) -> dict[str, Outcome]:
-        """The same for one conversation; the agent's own bears the agent's id. Raises: Conflict for none."""
+        """Cancel the runs and the pending approval of one conversation. The id of an agent's default conversation is the agent's
+        id.
+
+        Returns the outcome for each run id. Raises: Conflict if there is nothing to cancel.
+        """
         found = self._held(conversation)
         if not found:
             raise Conflict(f"No active runs to cancel for conversation {conversation}")
         return {run_id: self._one(agent_id, run_id) for run_id in found}
 
     def _held(self, conversation: str) -> list[str]:
-        """The runs of a conversation, the newest first: those that wait go before the one that would hand over to them."""
+        """The runs of a conversation, the newest first: queued runs precede the run that would hand the conversation over to
+        them.
+        """
         head = self._conversations.head(conversation)
         if head is None:
             return []

@@ -1,6 +1,6 @@
-"""What touches an agent's model without a run: the request that a message would lead to, unsent, and one plain question (digest 3).
+"""Model requests without a run: the preview of an agent's next request, and the completion of a single prompt (digest 3).
 
-Nothing is stored and no tool is run.
+Nothing is stored, and no tool runs.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from hibernaut.services.turns.inputs import inputs_of, row_of
 from hibernaut.store.runs import RunState
 
 SECONDS = 600.0
-"""For one question."""
+"""The time limit of one completion in seconds."""
 STRUCTURED = "structured_output"
 
 
 class DirectCalls:
-    """Previews an agent's next request, and asks its model one plain question."""
+    """Previews an agent's next request, and completes single prompts with its model."""
 
     def __init__(self, records: Records, host: Host, models: Models, loader: StepLoader) -> None:
         self._records = records
@@ -42,7 +42,10 @@ class DirectCalls:
         self._loader = loader
 
     def preview(self, agent_id: str, conversation_id: str | None, body: LettaRequest) -> JsonObject:
-        """The provider's request body of the first step that a message would lead to. Raises: NotFound, InvalidArgument, Unprocessable."""
+        """The body that the first step for these messages would send to the provider. It is not sent.
+
+        Raises: NotFound, InvalidArgument, Unprocessable.
+        """
         now = self._host.clock.now()
         inputs = inputs_of(body, now)
         if inputs.answer is not None:
@@ -73,7 +76,9 @@ class DirectCalls:
         return self._model(actor.config).payload(request)
 
     def generate(self, agent_id: str, asked: GenerateRequest) -> GenerateResponse:
-        """The answer of the agent's model to one prompt. Raises: NotFound (agent, handle, provider), ModelError and its kin."""
+        """The reply of the agent's model to one prompt. Raises: NotFound (agent, handle, provider), ModelError and its
+        subclasses.
+        """
         agent = self._records.agent(agent_id)
         config = self._models.config(asked.override_model) if asked.override_model else agent.llm_config
         row = Message(
@@ -99,7 +104,7 @@ def _object(schema: JsonObject) -> JsonObject:
 
 
 def _content(reply: ModelReply) -> str:
-    """The text; where the answer was to have a form, its JSON."""
+    """The reply's text; for a request with a response schema, the JSON of its values."""
     for call in reply.tool_calls:
         if call.name == STRUCTURED:
             return json.dumps(repair_arguments(call.arguments).values, ensure_ascii=False)

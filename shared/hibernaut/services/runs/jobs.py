@@ -23,30 +23,38 @@ class Jobs:
         self._endings = endings
 
     def get(self, job_id: str) -> Job:
-        """Raises: InvalidArgument for what is no id of a job, NotFound."""
+        """One job. Raises: InvalidArgument for a malformed job id, NotFound."""
         return job_of(self._runs.get(_run_id(job_id)))
 
     def page(self, asked: Page, *, active: bool) -> FilteredPage[Job]:
-        """Cursors follow the order asked for; it looks as far as a page of runs. Raises: InvalidArgument and NotFound for a cursor."""
+        """A page of jobs. Cursors follow the requested order. The search limit is that of `Runs.page`.
+
+        Raises: InvalidArgument for a malformed cursor, NotFound for an unknown one.
+        """
         before, after = (None if cursor is None else _run_id(cursor) for cursor in (asked.before, asked.after))
         query = RunQuery(page=replace(asked, before=before, after=after), active=active)
         found = self._runs.page(query)
         return FilteredPage([job_of(run) for run in found.rows], found.rest)
 
     def cancel(self, job_id: str) -> Job:
-        """End the run; nothing happens where it has ended. Raises: InvalidArgument, NotFound, Conflict where it does not settle."""
+        """Cancel the job's run. Nothing happens to a run that has ended, but its pending approval request is withdrawn.
+
+        Raises: InvalidArgument, NotFound; Conflict if the run keeps changing.
+        """
         run_id = _run_id(job_id)
         self._runs.get(run_id)
         self._endings.end(run_id, StopReason.CANCELLED)
         return self.get(job_id)
 
     def delete(self, job_id: str) -> Job:
-        """The job as it was. Raises: InvalidArgument, NotFound, Conflict while it goes on."""
+        """Delete the job's run. Returns the deleted job. Raises: InvalidArgument, NotFound; Conflict if the run has not ended, or
+        waits for an approval.
+        """
         return job_of(self._runs.delete(_run_id(job_id)))
 
 
 def _run_id(job_id: str) -> str:
-    """A run is named by its own id, or by the same uuid behind the prefix of jobs."""
+    """The run id of a job id. A job id is the run's id, or the run's uuid with the prefix `job-`. Raises: InvalidArgument."""
     run_id = RUN + job_id.removeprefix(JOB) if job_id.startswith(JOB) else job_id
     if not is_id(run_id, "run"):
         raise InvalidArgument(f"Invalid job ID format: {job_id}. Expected format: 'run-<uuid4>' or 'job-<uuid4>'")

@@ -1,8 +1,8 @@
-"""Repairing a conversation that something outside of the run protocol has left in a state which no run would leave.
+"""Repairs conversations whose state is inconsistent because something outside the run protocol has changed them.
 
-An import, a row written by hand, a restore of half a table: calls without a return, an owner that is not running, an approval without a
-record, a queue that counts wrong. One transaction puts it right, and the report says what was done. What is in order is left alone:
-a run under way, an approval that waits, a queue.
+Examples of causes are an import, a manual write, or a partial restore of the table. Examples of damage are calls without a
+return, an owner that is not running, a pending approval without a record, and a wrong queue count. One transaction repairs the
+conversation, and a report lists the repairs. A consistent active run, pending approval or queue stays as it is.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Diagnosis:
-    """What stands wrong: `rows` are what the log lacks, `window` the one that remains, `queue` the runs that wait in truth."""
+    """The damage that was found: `rows` are missing from the log, `window` is the corrected window, `queue` holds the runs that
+    wait.
+    """
 
     report: Repair
     rows: list[Message]
@@ -40,7 +42,7 @@ class _Diagnosis:
 
 
 class Repairs:
-    """Finds and repairs conversations that contradict themselves."""
+    """Finds and repairs inconsistent conversations."""
 
     def __init__(self, stores: TenantStores, host: Host, *, approvals: ApprovalAnswers, commits: RunCommits) -> None:
         self._stores = stores
@@ -49,12 +51,15 @@ class Repairs:
         self._commits = commits
 
     def agent_of(self, conversation: str) -> str | None:
-        """Whose conversation it is; None: there is none."""
+        """The id of the agent that the conversation belongs to; None if the conversation does not exist."""
         head = self._stores.conversations.head(conversation)
         return head.agent_id if head else None
 
     def repair(self, conversation: str) -> Repair:
-        """Look at one conversation and mend it. Raises: NotFound, InvalidArgument where its system message is lost, Conflict."""
+        """Repair one conversation, and report what was repaired.
+
+        Raises: NotFound; InvalidArgument if its system message is lost; Conflict if it keeps changing for `TRIES` attempts.
+        """
         for _ in range(TRIES):
             head = self._stores.conversations.head(conversation)
             if head is None:
@@ -102,12 +107,12 @@ class Repairs:
         return _Diagnosis(report, rows, window, queue)
 
     def _owner(self, head: Head) -> RunState | None:
-        """The run that holds the conversation rightly."""
+        """The run that owns the conversation, if it is running."""
         state = self._stores.runs.get(head.owner) if head.owner else None
         return state if state is not None and state.run.status is RunStatus.RUNNING else None
 
     def _queue(self, head: Head) -> tuple[list[RunState], list[str]]:
-        """The runs that wait, and the places in the queue of which the run does not."""
+        """The queued runs that wait, and the ids in the queue whose runs do not."""
         places = self._stores.conversations.queue(head.id)
         states = self._stores.runs.get_many(places)
         waiting = [states[run_id] for run_id in places if run_id in states and states[run_id].run.status is RunStatus.CREATED]
@@ -115,7 +120,7 @@ class Repairs:
         return waiting, [run_id for run_id in places if run_id not in kept]
 
     def _window(self, head: Head) -> tuple[Window, list[str]]:
-        """The window without the pins that are lost. Raises: InvalidArgument where that is the system message."""
+        """The window without pins to lost rows, and the ids of these. Raises: InvalidArgument if the system message is lost."""
         pinned = head.window.pinned
         found = {row.id for row in self._stores.conversations.messages(head.id, pinned)}
         gone = [message_id for message_id in pinned if message_id not in found]

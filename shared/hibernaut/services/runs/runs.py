@@ -1,4 +1,4 @@
-"""Reading runs: one, lists with their filters, and what belongs to a run; and deleting them (Letta V1 API, digest 2.15, 3 and 4.8)."""
+"""Reads, lists and deletes runs, and reads what belongs to a run (Letta V1 API, digest 2.15, 3 and 4.8)."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from hibernaut.store.runs import RunStore as StoredRuns
 from hibernaut.store.steps import StepStore as StoredSteps
 
 MOST_READ = 10_000
-"""List rows that one page looks at."""
+"""The maximum number of list rows that are searched for one page."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunQuery:
-    """Which runs. Empty sets and None do not filter; `active` keeps those that have not ended."""
+    """The filter and page of a list of runs. Empty sequences and None do not filter. `active`: only runs that have not ended."""
 
     page: Page
     agent_ids: Sequence[str] = ()
@@ -60,17 +60,18 @@ class Runs:
         self._deletion = deletion
 
     def get(self, run_id: str) -> Run:
-        """Raises: InvalidArgument for what is no run id, NotFound."""
+        """One run. Raises: InvalidArgument for a malformed run id, NotFound."""
         return self._stored(run_id).wire()
 
     def page(self, query: RunQuery) -> FilteredPage[Run]:
-        """A page; cursors follow the order asked for. It looks at the first 10,000 runs from where it begins. Raises: NotFound for a cursor.
+        """A page of runs. Cursors follow the requested order. At most 10,000 list rows from the page's start are searched.
 
-        A cursor need not pass the filter: the run that it names may have ended since the page before.
+        A cursor need not match the filter: its run may have ended since the previous page. Raises: NotFound for an unknown
+        cursor.
         """
         asked = query.page
         self._check_cursors(query)
-        # A page before a cursor is the one next to it: it is searched from the cursor outwards.
+        # The page before a cursor is adjacent to it, so the search starts at the cursor.
         backwards = asked.before is not None and asked.after is None
         span = IdRange(asked.before, asked.after) if asked.descending else IdRange(asked.after, asked.before)
         found = sought(
@@ -86,7 +87,9 @@ class Runs:
         return FilteredPage([states[run_id].run.wire() for run_id in ids if run_id in states], found.rest)
 
     def messages(self, run_id: str, query: MessageQuery) -> list[LettaMessage]:
-        """A page of the run's messages, its input among them, of the types that its request wanted. Raises: InvalidArgument, NotFound."""
+        """A page of the run's messages, including its input, of the types that its request selects. Raises: InvalidArgument,
+        NotFound.
+        """
         return self._messages.of_run(self._stored(run_id), query)
 
     def steps(self, run_id: str, asked: Page) -> list[Step]:
@@ -96,14 +99,16 @@ class Runs:
         return [step.wire() for step in found]
 
     def usage(self, run_id: str) -> RunUsage:
-        """The tokens of all steps together, and those of the summaries that made room for them. Raises: InvalidArgument, NotFound."""
+        """The tokens of all steps, and those of the summaries that compaction made for the run. Raises: InvalidArgument,
+        NotFound.
+        """
         run = self._stored(run_id)
         shown = RunUsage.of(run.usage)
         shown.summaries = UsageStatistics.of(run.summaries) if run.summaries != Usage() else None
         return shown
 
     def metrics(self, run_id: str) -> RunMetrics:
-        """Raises: InvalidArgument, NotFound."""
+        """The run's durations and counts. Raises: InvalidArgument, NotFound."""
         run = self._stored(run_id)
         return RunMetrics(
             id=run.id,
@@ -116,13 +121,13 @@ class Runs:
         )
 
     def trace(self, run_id: str, limit: int) -> list[TraceSpan]:
-        """The first spans of the run, in the order in which they began. Raises: InvalidArgument, NotFound."""
+        """The run's first `limit` spans, ordered by start. Raises: InvalidArgument, NotFound."""
         return spans(self._stored(run_id), self._steps.of_run(run_id))[:limit]
 
     def delete(self, run_id: str) -> Run:
-        """Take away a run that is over, with its steps, events and whatever else it left but messages; the run as it was.
+        """Delete an ended run with its steps, events and all else that belongs to it except messages. Returns the deleted run.
 
-        Raises: InvalidArgument, NotFound, Conflict while it goes on, waits, or waits for an approval.
+        Raises: InvalidArgument, NotFound; Conflict if the run has not ended, or waits for an approval.
         """
         run = self._stored(run_id)
         if run.status not in ENDED:
@@ -142,13 +147,13 @@ class Runs:
         return state.run
 
     def _whose(self, query: RunQuery) -> Sequence[str]:
-        """The agents whose runs are looked through (none: all of them). A conversation's runs are its agent's."""
+        """The agents whose runs are searched; empty means all agents. For a conversation, this is its agent."""
         named = query.conversation_id or ""
         head = self._conversations.head(named) if not query.agent_ids and is_id(named, "conv") else None
         return [head.agent_id] if head else query.agent_ids
 
     def _check_cursors(self, query: RunQuery) -> None:
-        """Raises: NotFound for a cursor that is no run, or another agent's than those whose runs are asked for."""
+        """Raises: NotFound if a cursor is not a run, or not a run of the requested agents."""
         named = [cursor for cursor in (query.page.before, query.page.after) if cursor is not None]
         states = self._runs.get_many([cursor for cursor in named if is_id(cursor, "run")])
         for cursor in named:

@@ -1,4 +1,4 @@
-"""Reading steps, and what people think of them (Letta V1 API, digest 2.15 and 4.8)."""
+"""Reads steps, and writes feedback on them (Letta V1 API, digest 2.15 and 4.8)."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ from hibernaut.store.traces import Traces
 from hibernaut.store.writer import Writer
 
 CHUNK = 200
-"""Steps that are read at once while a filter looks for its page."""
+"""The number of steps in one read of a filtered search."""
 MOST_READ = 10_000
-"""Steps that one page looks at."""
+"""The maximum number of steps that are searched for one page."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepQuery:
-    """Which steps. None and empty do not filter; `tags` wants one of them, `feedback` that very one, `has_feedback` any or none."""
+    """The filter and page of a list of steps. None and empty sequences do not filter. `tags`: a step has at least one of them.
+    `feedback`: a step has this feedback. `has_feedback`: a step has any feedback (True) or none (False).
+    """
 
     limit: int = 50
     before: str | None = None
@@ -67,11 +69,14 @@ class Steps:
         self._writer = writer
 
     def get(self, step_id: str) -> Step:
-        """Raises: NotFound."""
+        """One step. Raises: NotFound."""
         return self._stored(step_id).wire()
 
     def page(self, query: StepQuery) -> FilteredPage[Step]:
-        """A page; cursors follow the order asked for. It looks at the first 10,000 steps from where it begins. Raises: NotFound for a cursor."""
+        """A page of steps. Cursors follow the requested order. At most 10,000 steps from the page's start are searched.
+
+        Raises: NotFound for an unknown cursor.
+        """
         for cursor in (query.before, query.after):
             if cursor is not None:
                 self._stored(cursor)
@@ -84,7 +89,7 @@ class Steps:
             id_of=lambda step: step.id,
         )
         steps = [step.wire() for step in found.rows]
-        # A page before a cursor is the one next to it: it is searched from the cursor outwards.
+        # The page before a cursor is adjacent to it, so the search starts at the cursor.
         return FilteredPage(steps[::-1] if _backwards(query) else steps, found.rest)
 
     def usage(self, query: UsageQuery) -> UsageReport:
@@ -103,7 +108,7 @@ class Steps:
         return UsageReport(rows=rows, total=usage_total(rows), next=rest)
 
     def metrics(self, step_id: str) -> StepMetrics:
-        """Raises: NotFound."""
+        """The step's start times and durations in nanoseconds. Raises: NotFound."""
         step = self._stored(step_id)
         return StepMetrics(
             id=step.id,
@@ -119,7 +124,9 @@ class Steps:
         )
 
     def trace(self, step_id: str) -> ProviderTrace | None:
-        """What the step sent to its provider and received; None where that was not kept, or is kept no longer. Raises: NotFound."""
+        """The step's request to its provider and the response; None if no trace was stored, or it has expired. Raises:
+        NotFound.
+        """
         step = self._stored(step_id)
         return self._traces.get(step.run_id or "", step.id)
 
@@ -130,7 +137,7 @@ class Steps:
         return self._messages.range(conversation, step.first_message, step.last_message, query)
 
     def change_feedback(self, step_id: str, given: ModifyFeedback) -> Step:
-        """Raises: NotFound."""
+        """Set or clear the step's feedback and tags. Fields that the request omits stay unchanged. Raises: NotFound."""
         step = self._stored(step_id)
         if "feedback" in given.model_fields_set:
             step.feedback = given.feedback
@@ -146,7 +153,7 @@ class Steps:
         return step
 
     def _all(self, query: StepQuery) -> Iterator[StoredStep]:
-        """The steps between the cursors and dates in the order in which the page is searched."""
+        """The steps between the cursors and dates, in the order of the search."""
         low, high = (query.before, query.after) if query.descending else (query.after, query.before)
         low = max(filter(None, (low, _edge(query.start))), default=None)
         high = min(filter(None, (high, _edge(query.end, last=True))), default=None)
@@ -159,7 +166,7 @@ def _backwards(query: StepQuery) -> bool:
 
 
 def _edge(moment: datetime | None, *, last: bool = False) -> str | None:
-    """An id at the beginning, or behind the end, of a moment's millisecond."""
+    """The smallest step id of a moment's millisecond; with `last`, of the next millisecond."""
     if moment is None:
         return None
     return compose("step", int(moment.timestamp() * 1000) + (1 if last else 0), 0, 0)

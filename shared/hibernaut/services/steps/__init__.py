@@ -1,1 +1,1 @@
-"""One attempt at a step: its lease, what it loads, the model's reply, and the records that it leaves."""
+"""One attempt at a step: its lease, its input, the model's reply, and the records that it writes."""

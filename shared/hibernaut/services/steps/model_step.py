@@ -1,7 +1,7 @@
-"""Asking the model: the request of a step, which model answers it, and what a failure means for the run.
+"""The model call of a step: its request, the choice of the model, and the effect of a failure on the run.
 
-The call is on a thread of its own (`services.models.model_retry`). The worker's thread writes what it hears into the run's log, where the run
-streams tokens, and stops as soon as the run has ended or is another's.
+The call runs on its own thread (`services.models.model_retry`). If the run streams tokens, the worker's thread writes the pieces
+of the reply to the run's event log. It stops as soon as the run has ended or another attempt holds the lease.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class StepTiming:
-    """When what of a step happened: nanoseconds since 1970, and spans in nanoseconds."""
+    """The times of a step: moments in nanoseconds since 1970, durations in nanoseconds."""
 
     started_ns: int
     llm_start_ns: int = 0
@@ -52,14 +52,14 @@ class StepTiming:
 
     @classmethod
     def of(cls, journal: Journal | None, clock: Clock) -> StepTiming:
-        """The times of a step: those of the attempt that journaled, where there is one."""
+        """The times of the attempt that wrote the journal; without a journal, those of a step that starts now."""
         if journal is not None:
             return cls(journal.step_start_ns, journal.llm_start_ns, journal.llm_ns)
         return cls(int(clock.now().timestamp() * 1e9))
 
 
 class ModelStep:
-    """Asks the model for one step's reply."""
+    """Calls the model for one step's reply."""
 
     def __init__(self, stores: TenantStores, models: Models, host: Host, calls: ModelRetry) -> None:
         self._stores = stores
@@ -73,9 +73,10 @@ class ModelStep:
     def ask(
         self, work: StepWork, turn: Turn, action: CallModel, timing: StepTiming, seconds: float
     ) -> tuple[StepWork, Replied | Failed]:
-        """The model's reply with the ids of its rows, or why there is none; and the work, with the log's next number and who answered.
+        """The model's reply with the ids of its rows, or the failure; and the work with the log's next event number and the model
+        that replied. `seconds`: the time that the worker has left for the call.
 
-        `seconds` is what the worker has left for it. Raises: Stopped.
+        Raises: LeaseLost if the run has ended or another attempt holds the step.
         """
         began = self._clock.monotonic()
         timing.llm_start_ns = int(self._clock.now().timestamp() * 1e9)
@@ -105,9 +106,10 @@ class ModelStep:
         return DeltaRenderer(turn.actor, stamp, how, parallel=action.parallel)
 
     def _answered(self, work: StepWork, turn: Turn, action: CallModel, hearing: DeltaSink, deadline: float) -> ModelReply:
-        """The reply; where the agent's own model cannot answer, of its fallback, which is then the hearing's speaker.
+        """The reply of the agent's model, or of its fallback model if the agent's model fails. `hearing.speaker` is then the
+        fallback.
 
-        Raises: HibernautError, the first model's where both fail before a word is heard; Stopped.
+        Raises: HibernautError, the first model's if both fail before a piece of a reply arrives; LeaseLost.
         """
         try:
             return self._attending.complete(_request(work, turn, action), hearing, deadline)
@@ -132,7 +134,9 @@ class ModelStep:
     def _fallback(
         self, work: StepWork, turn: Turn, error: HibernautError, hearing: DeltaSink, deadline: float
     ) -> LLMConfig | None:
-        """The model to be asked instead, if there is one, and time for it, and nobody has heard a word yet."""
+        """The fallback model. None if the agent has none that may help, if no piece of a reply may be repeated, or if time is
+        short.
+        """
         handle = work.agent.fallback_model
         if handle is None or handle == turn.actor.config.handle or not retries.another_model_may_help(error):
             return None
@@ -171,7 +175,7 @@ def _request(work: StepWork, turn: Turn, action: CallModel) -> ModelRequest:
 
 
 def failure_of(error: HibernautError, step_id: str | None = None) -> Failed:
-    """What a failed call of a step means for the run (run-time digest 2.7, 2.8)."""
+    """The failure of a step whose model call raised this error, with the run's stop reason (run-time digest 2.7, 2.8)."""
     told = RunError(code=error.code, message=error.detail)
     match error:
         case ContextWindowExceeded():
@@ -187,7 +191,7 @@ def failure_of(error: HibernautError, step_id: str | None = None) -> Failed:
 
 
 def journal_of(asked: Asked, mark: str, timing: StepTiming) -> Journal:
-    """The reply as it is journaled."""
+    """The journal of a reply. `mark` names the step and the attempt."""
     reply = asked.reply
     return Journal(
         mark=mark,
@@ -207,7 +211,7 @@ def journal_of(asked: Asked, mark: str, timing: StepTiming) -> Journal:
 
 
 def reply_of(journal: Journal) -> ModelReply:
-    """The journaled reply, as the model gave it."""
+    """The model's reply, rebuilt from the journal."""
     return ModelReply(
         text=journal.text,
         reasoning=tuple(part for part in journal.reasoning if part.type in _REASONING),  # type: ignore[misc]

@@ -1,6 +1,7 @@
-"""Taking a run's step, holding it, and giving it up: of all the workers of one run, the newest attempt alone may write (architecture 3).
+"""The lease on a run's step: acquire, extend and release. Of all workers on one run, only the newest attempt may write
+(architecture 3).
 
-Whoever does something for a run between two of its commits goes through here: steps, and the compaction of the window.
+All work for a run between two of its commits holds the lease: steps, and the compaction of the window.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from hibernaut.store.stores import TenantStores
 
 
 class AdvanceResult(NamedTuple):
-    """What a worker answers: what comes next, and how many steps the run has committed. `seconds`: until an approval is denied."""
+    """The result of a worker: the next action, and the number of steps that the run has committed. `seconds`: the time until a
+    pending approval is denied, 0 without a deadline.
+    """
 
     next: Next
     steps: int
@@ -28,18 +31,18 @@ class AdvanceResult(NamedTuple):
 
 
 class LeaseLost(Exception):
-    """Another attempt, or whoever ended the run, has taken the step over: nothing more may be begun."""
+    """The lease is lost: another attempt has taken the step, or the run has ended. The worker must not begin anything more."""
 
 
 def check_held(runs: RunStore, state: RunState) -> None:
-    """Raises: Stopped where the run has ended or another attempt has taken its step."""
+    """Raises: LeaseLost if the run has ended or another attempt has taken its step."""
     seen = runs.get(state.run.id)
     if seen is None or seen.run.status is not RunStatus.RUNNING or seen.attempt != state.attempt:
         raise LeaseLost
 
 
 class StepLease:
-    """Takes, holds and gives up the lease on a run's step."""
+    """Acquires, extends and releases the lease on a run's step."""
 
     def __init__(self, stores: TenantStores, host: Host) -> None:
         self._runs = stores.runs
@@ -47,14 +50,17 @@ class StepLease:
         self._host = host
 
     def held_by_another(self, state: RunState) -> bool:
-        """Whether another attempt may be at the step right now."""
+        """Whether another attempt holds an unexpired lease. On a host that runs alone, leases of earlier processes do not
+        count.
+        """
         return state.lease > self.now_ms() and not (self._host.alone and state.holder != self._host.holder)
 
     @contextmanager
     def taken(self, state: RunState, seconds: float) -> Iterator[RunState]:
-        """The run with its step taken for this many seconds. Where the block fails, the lease is given up: the next try need not wait.
+        """Acquire the lease for this many seconds; the context value is the run with the lease. If the block raises, the lease is
+        released, so that the next attempt need not wait.
 
-        Raises: Stopped where somebody else was quicker.
+        Raises: LeaseLost if another attempt has acquired the lease, or the run has changed.
         """
         taken = self._take(state, seconds)
         done = False
@@ -67,7 +73,9 @@ class StepLease:
                     self.keep(taken, "over", 0, self.now_ms() + OPEN_FOR_MS)
 
     def keep(self, state: RunState, mark: str, lease: int, due_ms: int) -> None:
-        """Hold the step until `lease` without a worker, or give it up (0). Raises: Stopped where somebody else has it."""
+        """Extend the lease to `lease` (milliseconds since 1970) without a worker, or release it (0). `due_ms`: when the sweep
+        looks at the run. Raises: LeaseLost if another attempt has the lease, or the run has ended.
+        """
         kept = replace(state, lease=lease, attempt=state.attempt + 1, token=f"{state.token}.{mark}")
         try:
             self._writer.write(self._runs.keep(kept, due_ms), token=kept.token)
@@ -78,7 +86,7 @@ class StepLease:
         return int(self._host.clock.now().timestamp() * 1000)
 
     def _take(self, state: RunState, seconds: float) -> RunState:
-        """Become the newest attempt at the step. Raises: Stopped."""
+        """Acquire the lease as the newest attempt. Raises: LeaseLost."""
         lease = self.now_ms() + int(seconds * 1000)
         token = self._host.ids.token()
         taken = replace(state, attempt=state.attempt + 1, lease=lease, holder=self._host.holder, token=f"{token}.take")

@@ -1,4 +1,6 @@
-"""What a step leaves beside its rows: the step record, the run's progress, and the events that followers are shown. Pure but for ids."""
+"""The records of a step beside its rows: the step record, the run's progress, and the events for followers. Pure except for new
+ids.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,8 @@ from hibernaut.store.transactions import INPUT_PAGE
 
 
 def events_of(work: StepWork, rows: Sequence[Message], stamp: Stamp | None = None) -> list[RunEvent]:
-    """The message events of a step's rows; what the server says as the user (heartbeats) is not shown (run-time digest 2.3).
-
-    `stamp` is that of the rows' reply, which knows what of it was shown in pieces already.
+    """The message events of a step's rows. Rows with the role `user`, which the server writes (heartbeats), have none (run-time
+    digest 2.3). `stamp` belongs to the reply of the rows; it lists the message types that were streamed already.
     """
     how = Rendering.of(work.state.run.request_config, legacy=work.turn.actor.spec.heartbeats)
     told: frozenset[str] = frozenset(stamp.shown) if stamp else frozenset()
@@ -62,7 +63,9 @@ def progressed(work: StepWork, stepped: Stepped, now: datetime) -> StoredRun:
 
 
 def measured(work: StepWork, turn: Turn) -> Head:
-    """The head after the step, with what its request counted by us and by its provider, where that says, and with which model."""
+    """The head after the step, with the size of its request in our tokens and in the provider's, and the model that counted them.
+    The measure stays unchanged if the provider reports no prompt tokens.
+    """
     stepped = turn.stepped
     if stepped is None or stepped.resolved or stepped.usage.prompt_tokens <= 0:
         return work.after
@@ -80,7 +83,7 @@ def ended(run: StoredRun, reason: StopReason, now: datetime) -> None:
 
 
 def step_record(work: StepWork, stepped: Stepped, timing: StepTiming, now: datetime, ids: Ids) -> StoredStep:
-    """The step as it is kept and shown."""
+    """The step's stored record."""
     config, usage = work.turn.actor.config, stepped.usage
     now_ns = int(now.timestamp() * 1e9)
     return StoredStep(

@@ -1,4 +1,4 @@
-"""What one attempt at a step works on: read once, at the step's beginning. Nothing is written here."""
+"""The input of one attempt at a step, read once at its beginning. This module writes nothing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from hibernaut.store.stores import TenantStores
 
 @dataclass(frozen=True, slots=True)
 class DeskChange:
-    """What the agent had open before the step, and has after its tools."""
+    """The files that the agent had open before the step, and those that are open after its tools."""
 
     before: Desk
     after: Desk
@@ -39,9 +39,8 @@ class DeskChange:
 
 @dataclass(frozen=True, slots=True)
 class ToolEffects:
-    """What the tools of a step change inside our own transaction: `blocks` is the agent's core memory as they left it.
-
-    A block that they made has no id yet.
+    """The changes that a step's tools make within the step's transaction. `blocks` is the agent's core memory after the tools; a
+    block that a tool created has no id yet.
     """
 
     blocks: tuple[Block, ...]
@@ -51,9 +50,11 @@ class ToolEffects:
 
 @dataclass(frozen=True, slots=True)
 class StepWork:
-    """`after` is the head as the step leaves it; `system` is the system message's new row where it was compiled anew.
+    """The input of one attempt, with the state that its commit writes. `after` is the head after the step; `system` is the new
+    row of the system message if it was recompiled.
 
-    `agent` is as it is stored; what its conversation sets instead (`record`, None for the agent's own one) is in the turn's actor.
+    `agent` is the stored agent; the settings that its conversation overrides are in the turn's actor. `record` is None for the
+    agent's default conversation.
     """
 
     state: RunState
@@ -69,14 +70,14 @@ class StepWork:
 
 
 def answered_by(work: StepWork, config: LLMConfig | None) -> StepWork:
-    """The work of a step whose reply came from this model; None: from the one that the run asks."""
+    """The work with the configuration of the model that replied. None: the run's own model replied."""
     if config is None:
         return work
     return replace(work, turn=replace(work.turn, actor=replace(work.turn.actor, config=config)))
 
 
 class StepLoader:
-    """Loads what one attempt at a step works on."""
+    """Loads the input of one attempt at a step."""
 
     def __init__(self, stores: TenantStores, prompts: SystemMessages, models: Models) -> None:
         self._conversations = stores.conversations
@@ -87,9 +88,8 @@ class StepLoader:
         self._models = models
 
     def load(self, state: RunState, head: Head | None = None) -> StepWork:
-        """Everything a step needs. `head` is that of the conversation as the run's acceptance left it, where this worker accepted it.
-
-        Raises: NotFound where the agent or its conversation is gone.
+        """The input of the step. `head`: the conversation's head after the run's acceptance, if this worker accepted the run; it
+        saves a read. Raises: NotFound if the agent or its conversation does not exist.
         """
         run = state.run
         read, record = self._reads.agent(run.agent_id), None
@@ -133,7 +133,10 @@ class StepLoader:
         return StepWork(state, agent, tuple(blocks), loaded.head, head, turn, system, text, ToolEffects(tuple(blocks)), record)
 
     def refreshed(self, work: StepWork) -> StepWork:
-        """The same work on the agent and the blocks as they are now: after somebody else's edit. The turn itself stays."""
+        """The work with the agent and its blocks read again after a concurrent edit. The turn stays the same.
+
+        Raises: NotFound if the agent does not exist.
+        """
         agent = self._agents.get(work.agent.id)
         if agent is None:
             raise NotFound(f"Agent with ID {work.agent.id} not found")
@@ -152,7 +155,9 @@ class StepLoader:
         blocks: Sequence[StoredBlock],
         archive_ids: Sequence[str],
     ) -> tuple[Head, Message | None]:
-        """At a run's first step the system message follows the memory; within the run it stays as it is (invariant 10)."""
+        """The head and the recompiled system message; None if it is current. It is recompiled at a run's first step only
+        (invariant 10).
+        """
         head = loaded.head
         if state.run.steps > 0 or state.run.resolve or not self._prompts.stale(agent, head, blocks, archive_ids):
             return head, None

@@ -1,7 +1,8 @@
-"""A reply on its way into the run's event log, and the eye on the run while its model writes (architecture 5).
+"""Writes the pieces of a reply to the run's event log, and checks the lease while the model replies (architecture 5).
 
-Pieces are gathered for a moment, so that a stream is tens of small writes. Each write is put-if-absent at the next number; whoever finds
-it taken looks where the log ends, and whether he may still write, in this order: then no piece ever stands behind the closing events.
+Pieces are batched for a short time, so that a stream is tens of small writes. Each write is put-if-absent at the next event
+number. If the number is taken, the writer first reads the end of the log and then checks its lease. This order ensures that no
+piece follows the closing events.
 """
 
 from __future__ import annotations
@@ -24,14 +25,15 @@ from hibernaut.store.runs import RunState
 from hibernaut.store.stores import TenantStores
 
 TRIES = 100
-"""How often one batch is given other numbers before the step is given up."""
+"""How often one batch is written at other event numbers before the step fails."""
 NEVER = float("inf")
 
 
 class DeltaSink(CancellationWatch):
-    """What one attempt hears of its step's reply. `telling` None: the run's followers see whole messages only.
+    """Receives the pieces of a step's reply for one attempt. `telling` renders them; None: the run's followers get whole messages
+    only.
 
-    `speaker` is the model that is asked, where it is not the run's own.
+    `speaker` is the configuration of the fallback model while it is called, else None.
     """
 
     def __init__(self, stores: TenantStores, host: Host, work: StepWork, telling: DeltaRenderer | None) -> None:
@@ -46,28 +48,28 @@ class DeltaSink(CancellationWatch):
         self._written_at = -NEVER
 
     def due(self) -> float:
-        """When, on the monotonic clock, `see_to` has something to do."""
+        """The time on the monotonic clock at which `see_to` has work to do."""
         writes = self._written_at + self._host.gather if self._gathered else NEVER
         return min(writes, super().due())
 
     def began(self) -> None:
-        """From here on the reply may not be asked for again."""
+        """Note that a piece of the reply has arrived. From now on the call must not be retried."""
         self.heard = True
 
     def hear(self, deltas: Sequence[Delta]) -> None:
-        """Take these pieces; they are written when it is time."""
+        """Batch these pieces. `see_to` writes the batch when it is due."""
         if self.telling is not None:
             for delta in deltas:
                 self._gathered = merged(self._gathered, self.telling.hear(delta))
 
     def see_to(self, now: float) -> None:
-        """Do what is due at this time. Raises: Stopped."""
+        """Write the batch and check the lease if they are due at `now`. Raises: LeaseLost."""
         if self._gathered and now >= self._written_at + self._host.gather:
             self._write()
         super().see_to(now)
 
     def end(self, *, whole: bool) -> None:
-        """Write all that was heard, of a reply that is `whole` or that broke off. Raises: Stopped."""
+        """Write the remaining pieces. `whole`: the reply is complete, not aborted. Raises: LeaseLost."""
         if self.telling is not None and whole and self.telling.shown:
             self._gathered = merged(self._gathered, self.telling.end())
         if self._gathered:
@@ -92,14 +94,16 @@ class DeltaSink(CancellationWatch):
             return
 
     def _timed(self) -> StoredRun:
-        """The run with the time that it took until its first words stood in the log; they are known as such in its first step only."""
+        """The run with its time to first token, which is measured in its first step only."""
         run = self.state.run
         if run.ttft_ns is not None or run.steps:
             return run
         return run.model_copy(update={"ttft_ns": int((self._clock.now() - run.created_at).total_seconds() * 1e9)})
 
     def _renumber(self) -> None:
-        """Go on behind the newest event: read first, so that a run which is seen to go on after that was not closed in what was read."""
+        """Continue after the newest event of the log. The log is read before the lease is checked: if the lease still holds
+        afterwards, the events that were read do not close the run. Raises: LeaseLost.
+        """
         written = self._runs.events(self.state.run.id, self.state.next_seq - 1, self._clock.now())
         if any(isinstance(event, DoneEvent) for _, event in written):
             raise LeaseLost
