@@ -1,1 +1,1 @@
-"""Reading what was said and what runs did: messages, event logs, followers, callbacks."""
+"""Reads messages and the event logs of runs, and reports them to followers and callbacks."""

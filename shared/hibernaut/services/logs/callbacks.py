@@ -1,8 +1,8 @@
-"""Calling who asked for it when his run has ended (Letta V1 API, digest 2.3; run-time digest 13.5): one try, and its outcome is kept.
+"""Callbacks at the end of runs (Letta V1 API, digest 2.3; run-time digest 13.5): one attempt, whose outcome is stored on the run.
 
-A run that still has to call stays in the index of what is due, from the transaction that ends it to the one that keeps the outcome.
-So a worker that dies in between loses nothing: the sweep calls in its place. Only if it dies between the call and the keeping does the
-other side hear twice.
+A run with an outstanding callback stays in the index of due items, from the transaction that ends it to the one that stores the
+outcome. If a worker dies in between, the sweep makes the call. The receiver gets a second call only if the worker dies between
+the call and the storing of its outcome.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from hibernaut.store.runs import RunState, unchanged
 from hibernaut.store.stores import TenantStores
 
 SECONDS = 5.0
-"""How long the other side has to answer."""
+"""The time limit of a callback in seconds."""
 AGAIN_MS = 60_000
-"""After this long a call whose outcome was not kept is taken for lost."""
+"""The time in milliseconds after which a callback without a stored outcome is due again."""
 GIVEN_UP = timedelta(hours=1)
-"""After this long it is not made any more."""
+"""The time after a run's end from which its callback is no longer attempted."""
 logger = logging.getLogger(__name__)
 
 
@@ -45,7 +45,10 @@ class Callbacks:
         self._web = host.web
 
     def send(self, run_id: str) -> bool:
-        """Call for the run, if it has ended, wanted it, and nobody else has done it or is at it. Whether it was called."""
+        """Make the run's callback if the run has ended, has a `callback_url`, and no other worker writes to it at the same time.
+        Returns whether this call stored an outcome. More than an hour after the run's end, the outcome is an error without a
+        call.
+        """
         state = self._runs.get(run_id)
         if state is None or not waits(state):
             return False
@@ -79,7 +82,7 @@ class Callbacks:
         }
 
     def _kept(self, before: RunState, after: RunState, due_ms: int | None) -> bool:
-        """Write the run, unless somebody else has done so since `before`."""
+        """Write the run unless it has changed since `before`. Returns whether it was written."""
         try:
             self._writer.write(self._runs.change(after, unchanged(before), due_ms), token=after.token)
         except ConditionFailed:
@@ -88,5 +91,5 @@ class Callbacks:
 
 
 def waits(state: RunState) -> bool:
-    """Whether the run has ended and still has to call."""
+    """Whether the run has ended and its callback is outstanding."""
     return state.ended and state.run.callback_url is not None and state.run.callback_sent_at is None

@@ -1,6 +1,7 @@
 """Pages of one conversation's rows. A fork's list begins with its own system message, as in V1; all else is ordered by id.
 
-The ids of a log are chronological, so the system message of a fork, which is newer than the rows that it shares, has its place by rule.
+The ids of a log are chronological. The system message of a fork is newer than the rows that the fork shares, so this module
+places it first explicitly.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ _FORKABLE = "conv-"
 
 
 class ConversationPages:
-    """Pages of a conversation's rows, always in the list's order: the oldest first."""
+    """Pages of a conversation's rows, always ordered from oldest to newest."""
 
     def __init__(self, conversations: ConversationStore) -> None:
         self._conversations = conversations

@@ -1,7 +1,8 @@
-"""Reading the log: pages of an agent's messages and of everybody's, and one row by its id (Letta V1 API, digest 1.5, 2.3, 2.15).
+"""Reads the log: pages of one agent's messages or of all agents', and one row by its id (Letta V1 API, digest 1.5, 2.3, 2.15).
 
-A page counts stored rows, each of which may be shown as several messages or as none, and is always ordered from old to new: `descending`
-only chooses the newest rows. Cursors are positions in that order whatever the order of the page: `after` is later, `before` is earlier.
+The limit of a page counts stored rows; each row renders as several messages, one, or none. Pages are ordered from oldest to
+newest; `descending` only selects the newest rows. (`conversation_page` alone returns its page in the requested order.) Cursors
+are positions in chronological order: `after` selects later rows, `before` earlier ones.
 """
 
 from __future__ import annotations
@@ -26,12 +27,14 @@ from hibernaut.store.messages import MessageStore as Log
 
 DEFAULT_CONVERSATION = "default"
 CHUNK = 200
-"""Rows that are read at once where nobody says how many are wanted."""
+"""The number of rows in one read of a query without a limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class MessageQuery:
-    """Which rows, and how they are shown. `conversation_id` "default": the agent's own conversation; None: all of its conversations."""
+    """The filter, page and rendering of a message list. `conversation_id` "default": the agent's default conversation; None: all
+    of its conversations. `limit` None: all rows.
+    """
 
     limit: int | None = 100
     before: str | None = None
@@ -80,7 +83,9 @@ class MessageLists:
         return self._pages.page(conversation, span, limit=query.limit, descending=query.descending)
 
     def conversation_page(self, agent_id: str, conversation: str, query: MessageQuery) -> list[LettaMessage]:
-        """A page of one conversation, in the requested order. A cursor that is none of its messages has no effect (digest 1.5)."""
+        """A page of one conversation, in the requested order. A cursor that is not one of its messages has no effect (digest
+        1.5).
+        """
         agent = self._agents.get(agent_id)
         given = [cursor for cursor in (query.before, query.after) if cursor is not None]
         known = {row.id for row in self._conversations.messages(conversation, given)} if given else set()
@@ -91,7 +96,7 @@ class MessageLists:
         return shown[::-1] if query.descending else shown
 
     def page_of_all(self, query: MessageQuery) -> list[LettaMessage]:
-        """A page of the messages of all agents, through an index that may lag. Raises: NotFound for a cursor."""
+        """A page of the messages of all agents, from an eventually consistent index. Raises: NotFound for an unknown cursor."""
         for cursor in (query.before, query.after):
             if cursor is not None and self._log.get(cursor) is None:
                 raise NotFound(f"Message with id {cursor} not found.")
@@ -104,14 +109,16 @@ class MessageLists:
         return self.shown(_by_id(islice(rows, query.limit)), query)
 
     def get(self, message_id: str) -> list[LettaMessage]:
-        """What one row is shown as. Raises: NotFound."""
+        """The messages that one row renders as. Raises: NotFound."""
         row = self._log.get(message_id)
         if row is None:
             raise NotFound(f"Message with id {message_id} not found.")
         return self.shown([row], MessageQuery(include_err=True))
 
     def range(self, conversation: str, first: str | None, last: str | None, query: MessageQuery) -> list[LettaMessage]:
-        """A page of the rows from `first` to `last`, both included: a run's or a step's. Raises: NotFound for a cursor."""
+        """A page of the rows from `first` to `last`, both inclusive, such as a run's or a step's. Raises: NotFound for a cursor
+        outside of them.
+        """
         if first is None:
             return []
         rows = self._conversations.page(conversation, after=first[:-1], before=_behind(last or first))
@@ -125,14 +132,20 @@ class MessageLists:
         return self.shown(chosen, query)
 
     def of_run(self, run: StoredRun, query: MessageQuery) -> list[LettaMessage]:
-        """A page of what was said in a run, its input among it, of the types that its request wanted. Raises: NotFound for a cursor."""
+        """A page of a run's messages, including its input. Without `query.types`, the types are those that the run's request
+        selects.
+
+        Raises: NotFound for a cursor outside the run.
+        """
         wanted = run.request_config.include_return_message_types if run.request_config else None
         if query.types is None and wanted is not None:
             query = replace(query, types=frozenset(wanted))
         return self.range(run.conversation_id or run.agent_id, run.first_message, run.last_message, query)
 
     def shown(self, rows: Sequence[Message], query: MessageQuery) -> list[LettaMessage]:
-        """Rows of any agents as messages, in the order of the rows. An agent that no longer exists counts as one of the default type."""
+        """Rows of any agents as messages, in the order of the rows. Rows of a deleted agent render as those of the default agent
+        type.
+        """
         agents = self._agents.get_many(sorted({row.agent_id for row in rows}))
 
         def type_of(row: Message) -> AgentType:
@@ -169,5 +182,5 @@ def _how(query: MessageQuery, agent_type: AgentType) -> Rendering:
 
 
 def _behind(message_id: str) -> str:
-    """A text that sorts behind this id and before every other greater one."""
+    """A string that sorts after this id and before every greater id."""
     return f"{message_id}~"

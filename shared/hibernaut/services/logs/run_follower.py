@@ -1,4 +1,4 @@
-"""Following a run: who may follow it and from where, and the whole reply of one that has ended (architecture 5)."""
+"""Following runs: which run a client follows and from which event, and the whole reply of an ended run (architecture 5)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NO_ACTIVE_RUN = "No active runs found for this conversation."
 
 
 class RunFollower:
-    """Decides who may follow a run and from where, and builds the reply of one that ended."""
+    """Finds the run that a client follows and its place in the event log, and builds the reply of an ended run."""
 
     def __init__(self, stores: TenantStores, host: Host) -> None:
         self._stores = stores
@@ -29,15 +29,15 @@ class RunFollower:
         self._signal: RunSignal = host.signal
 
     def watch(self, run_id: str, wake: Callable[[], None]) -> Callable[[], None]:
-        """Call `wake` when something new may stand in the log, until the returned function is called."""
+        """Call `wake` when the log may have new events, until the returned function is called."""
         return self._signal.watch(run_id, wake)
 
     def patience(self, looks: int) -> float:
-        """Seconds until a follower looks again by itself."""
+        """The seconds until a follower polls the log again without a wake-up, after this many polls."""
         return self._signal.patience(looks)
 
     def state(self, run_id: str) -> RunState:
-        """Raises: NotFound."""
+        """The run's stored state. Raises: NotFound."""
         state = self._stores.runs.get(run_id)
         if state is None:
             raise NotFound(f"Run with id {run_id} not found.")
@@ -48,9 +48,10 @@ class RunFollower:
         return RunLog(self._stores, self._clock, self.state(run_id))
 
     def resumed(self, run_id: str, starting_after: int) -> RunLog:
-        """The log for a client that comes back and has seen the stream up to this number of its own.
+        """The log for a client that reconnects. `starting_after`: the number of the last stream event that the client has
+        received.
 
-        Raises: InvalidArgument for what is no run's id, and for a number that the stream does not reach; NotFound; LogExpired.
+        Raises: InvalidArgument for a malformed run id, or a number beyond the end of the stream; NotFound; LogExpired.
         """
         if not is_id(run_id, "run"):
             raise InvalidArgument(f"Invalid run ID format: {run_id}. Expected format: 'run-<uuid4>'")
@@ -67,9 +68,9 @@ class RunFollower:
         return log
 
     def run_for(self, conversation: str, *, run_id: str | None = None, otid: str | None = None) -> str:
-        """The run whose stream is meant: the named one, else the one that took the message of this otid, else the one under way.
+        """The id of the run to follow: `run_id`, else the run that accepted the message with this otid, else the active run.
 
-        `conversation` is a conversation's id, or an agent's for its default one. Raises: InvalidArgument, NotFound.
+        `conversation` is a conversation's id, or an agent's id for its default conversation. Raises: InvalidArgument, NotFound.
         """
         if run_id is not None:
             return self._of_conversation(conversation, run_id)
@@ -84,7 +85,7 @@ class RunFollower:
         return head.owner
 
     def known(self, conversation: str, otid: str) -> bool:
-        """Whether a run of the conversation took the message of this otid."""
+        """Whether a run of the conversation accepted the message with this otid."""
         return self._stores.resends.run_of(conversation, otid) is not None
 
     def _of_conversation(self, conversation: str, run_id: str) -> str:
@@ -96,12 +97,11 @@ class RunFollower:
         return run_id
 
     def events(self, run_id: str, after: int = 0) -> list[LoggedEvent]:
-        """All events after a number of the log that stand there now, as a stream shows them."""
+        """All current events of the log after the number `after`, as a stream shows them. Raises: NotFound."""
         return [one for one in _all(self.log(run_id)) if one.seq > after]
 
     def response(self, run_id: str) -> LettaResponse | None:
-        """The whole reply of a run; None: it has not ended yet. Raises: NotFound; the error that the run failed with, where it was the
-        model's."""
+        """The whole reply of a run; None if the run has not ended. Raises: NotFound; the error that the run failed with."""
         state = self.state(run_id)
         if not state.ended:
             return None
@@ -110,7 +110,7 @@ class RunFollower:
         return self._reply(state)
 
     def outcome(self, run_id: str) -> LettaResponse:
-        """The reply as far as there is one: also of a run that failed or still goes on, whose id it bears."""
+        """The reply so far, also of a run that failed or has not ended, with the run's id in its usage. Raises: NotFound."""
         reply = self._reply(self.state(run_id))
         reply.usage.run_ids = [run_id]
         return reply
@@ -129,7 +129,7 @@ _NO_MESSAGE = (ToolCallDeltaMessage, ApprovalRequestDeltaMessage, type(None))
 
 
 def failure(run: StoredRun) -> HibernautError:
-    """The error that a run failed with, to be raised to whoever asked for it."""
+    """The error that a run failed with, rebuilt so that the caller can raise it."""
     if run.error is None:
         return HibernautError("An unknown error occurred")
     return rebuilt(run.error.code, run.error.message)

@@ -1,8 +1,9 @@
-"""A run's event log as one follower reads it: page by page, and each message as the run's request wants it shown (architecture 5).
+"""A run's event log as one follower reads it: page by page, with each message rendered as the run's request demands (architecture
+5).
 
-Clients count what they are shown, from the ping with which every stream begins (Letta V1 API, digest 6.4): the ping is number 1, and each
-event that the run's request shows takes the next number. Hidden events take none. The number of an event follows from the events before
-it, so a log is always read from its beginning; a client that comes back skips what it has seen.
+Clients number the events that they receive, from the ping at the start of every stream (Letta V1 API, digest 6.4): the ping is
+number 1, and each shown event takes the next number. Hidden events take none. The number of an event depends on the events before
+it, so a log is always read from its beginning; a client that reconnects skips the events that it has received.
 """
 
 from __future__ import annotations
@@ -22,20 +23,21 @@ from hibernaut.store.runs import RunState
 from hibernaut.store.stores import TenantStores
 
 PAGE = 100
-"""Batches of events that are read at once: a long log begins to be shown before it is read to its end."""
+"""The number of event batches in one read, so that a long log is shown before it is read to its end."""
 MAX_READS = 20
-"""How often a follower reads again at once what a transaction has not yet brought into sight."""
+"""How often a follower reads again at once while the items of a transaction are not all visible."""
 SELDOM = 8
-"""After so many looks in vain a follower makes sure that the run still goes on: its end is told by its log."""
+"""After this many reads without an event, a follower checks whether the run still exists and has not ended."""
 PING = 1
-"""The number that clients know the first ping by."""
+"""The number of the first ping, as clients count."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedEvent:
-    """An event with its number in the log, and what it shows: nothing where the request filtered it out, or where it was shown in pieces.
+    """An event with its number in the log and its rendered message. `message` is None if the request's filter hides the event, or
+    if the message was streamed in pieces.
 
-    `shown_seq` is the number by which clients know the event; for a hidden event, the number of the last one shown before it.
+    `shown_seq` is the event's number as clients count; for a hidden event, the number of the last shown event before it.
     """
 
     seq: int
@@ -50,10 +52,11 @@ class LoggedEvent:
 
 
 class RunLog:
-    """One follower's place in the log. `after` is the last number of the log that it has read, `shown_seq` the last one as clients count.
+    """One follower's position in the log. `after` is the last number that it has read, `shown_seq` the last number as clients
+    count.
 
-    `whole`: only whole messages, as a blocking reply has them; else as a stream shows them, deltas first if the run wrote any.
-    `done`: nothing will come any more; `at_end`: because all of it was read.
+    `whole`: only whole messages, as in a blocking reply; else as a stream shows them, with deltas if the run wrote any. `done`:
+    no further events will come. `at_end`: the log was read to its end.
     """
 
     def __init__(self, stores: TenantStores, clock: Clock, state: RunState, *, whole: bool = False) -> None:
@@ -74,7 +77,7 @@ class RunLog:
         self.done = self.at_end
 
     def skip(self, seen: int) -> bool:
-        """Go on behind the event that clients know by this number. False where the log as it stands does not reach it."""
+        """Continue after the event with this number, as clients count. Returns False if the current log does not reach it."""
         while self.shown_seq < seen and (page := self.look()):
             self._unread = [one for one in page if one.shown_seq > seen]
         if self._unread:
@@ -83,7 +86,7 @@ class RunLog:
         return self.shown_seq >= seen
 
     def look(self) -> list[LoggedEvent]:
-        """What came since the last look, at most a page of it."""
+        """The new events since the last read, at most one page."""
         if self._unread:
             found, self._unread = self._unread, []
             self._pass(found[-1])
@@ -97,11 +100,13 @@ class RunLog:
                 return found
             if self._end is None and self._goes_on():
                 return []
-        self.done = True  # It ended, and the rest of its log does not come into sight: somebody deleted it.
+        self.done = True  # The run has ended, and the rest of its log does not become visible: the log was deleted.
         return []
 
     def _goes_on(self) -> bool:
-        """Whether more may come. Where the run has ended, there is either more to read, or this was the end."""
+        """Whether the caller should wait for further events. False: the run has ended or is deleted; `done` says if the log is
+        read.
+        """
         self._vain += 1
         if self._vain % SELDOM:
             return True
@@ -129,7 +134,9 @@ class RunLog:
         self.at_end = self.done = isinstance(last.event, DoneEvent)
 
     def _shown(self, events: Sequence[tuple[int, RunEvent]]) -> list[LoggedEvent]:
-        """As far as the messages of the events are in sight: a transaction may show item by item."""
+        """The rendered events, up to the first whose message is not visible yet: a transaction's items may become visible one by
+        one.
+        """
         shown = [event for _, event in events if isinstance(event, MessageEvent) and self._shows(event)]
         rows = self._rows(list(dict.fromkeys(event.message_id for event in shown))) if shown else {}
         followed: list[LoggedEvent] = []
@@ -155,7 +162,7 @@ class RunLog:
         return self._whole or not event.streamed
 
     def _rows(self, ids: Sequence[str]) -> dict[str, list[LettaMessage] | None]:
-        """What each row is shown as; None for one that has still to come into sight, nothing for those of a log that was deleted."""
+        """The rendered messages of each row; None for a row that is not visible yet, an empty list for a row of a deleted log."""
         log = self._run.conversation_id or self._run.agent_id
         options = self._run.options
         how = Rendering.of(self._run.request_config, legacy=self._is_legacy())
@@ -180,7 +187,7 @@ class RunLog:
     def _wanted(
         self, message: LettaMessage | DeltaMessage | EventMessage | None
     ) -> LettaMessage | DeltaMessage | EventMessage | None:
-        """The message, where the request's filter lets it pass."""
+        """The message with its run id; None if the request's filter excludes it."""
         types = self._types()
         if message is None or (types is not None and message.message_type not in types):
             return None

@@ -1,1 +1,1 @@
-"""Asking models: the list of them, one call in flight, its retries, and summaries."""
+"""Model calls: the list of models, one call on its thread, its retries, and summaries."""

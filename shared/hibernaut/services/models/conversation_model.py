@@ -1,4 +1,4 @@
-"""Which model a conversation asks: the agent's, unless it has one of its own (run-time digest 15)."""
+"""The model of a conversation: the agent's, unless the conversation sets its own (run-time digest 15)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from hibernaut.schemas.llm_config import LLMConfig
 
 
 def agent_in(agent: StoredAgent, record: StoredConversation | None, models: Models) -> StoredAgent:
-    """The agent as this conversation meets it: the same, with the conversation's model. Never to be stored. Raises: NotFound for a handle."""
+    """The agent with the model of this conversation. The caller must not store it.
+
+    Raises: InvalidArgument and NotFound for the conversation's model handle.
+    """
     if record is None:
         return agent
     config = chosen(agent, record, models)
@@ -18,8 +21,9 @@ def agent_in(agent: StoredAgent, record: StoredConversation | None, models: Mode
 
 
 def chosen(agent: StoredAgent, record: StoredConversation, models: Models) -> LLMConfig:
-    """The agent's configuration under what the conversation sets. A model of its own keeps the agent's context window, as far as it has
-    one as large, unless the conversation sets that too. Raises: InvalidArgument and NotFound for its handle.
+    """The agent's model configuration with the conversation's overrides. An overriding model gets the smaller of its own context
+    window and the agent's, unless the conversation sets the context window too. Raises: InvalidArgument and NotFound for the
+    model handle.
     """
     if (record.model, record.model_settings, record.context_window_limit) == (None, None, None):
         return agent.llm_config

@@ -1,6 +1,6 @@
-"""One model call in flight, on a thread of its own, so that whoever waits for it can do other things and can hang up.
+"""One model call on its own thread, so that the waiting caller can do other work and can abort the call.
 
-Knows the port `Model`. Must not know runs, or what a reply is for.
+The module knows the port `Model`. It must not know runs, or the purpose of a reply.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from typing import Self
 from hibernaut.ports.model import Delta, Model, ModelReply, ModelRequest
 
 MOST_IDLE = 16
-"""Threads that wait for a call at most."""
+"""The maximum number of idle threads."""
 IDLE_SECONDS = 10.0
 
 
 class CallAbandoned(Exception):
-    """Nobody listens to the call any more: raised inside of it, between two pieces of its reply."""
+    """The caller has aborted the call. Raised inside the call, between two pieces of its reply or when its connection opens."""
 
 
 class WakeUp:
-    """Somebody says that there may be something to see to."""
+    """A wake-up for the waiting caller: there may be work to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """How the call ended."""
+    """The reply of a call, or the error that it raised."""
 
     outcome: ModelReply | BaseException
 
     def reply(self) -> ModelReply:
-        """Raises: what the model's adapter raised."""
+        """The reply. Raises: the error that the model's adapter raised."""
         if isinstance(self.outcome, BaseException):
             raise self.outcome
         return self.outcome
@@ -46,8 +46,8 @@ News = Delta | WakeUp | CallOutcome
 
 
 class CallThreads:
-    """Daemon threads that wait for the network. One that is done waits `IDLE_SECONDS` for the next call, so that calls in a row start no
-    threads. Thread-safe.
+    """A pool of daemon threads for model calls. An idle thread waits `IDLE_SECONDS` for the next call, so that consecutive calls
+    start no new threads. Thread-safe.
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class CallThreads:
         self._idle: list[SimpleQueue[tuple[Callable[[], object], str]]] = []
 
     def run(self, job: Callable[[], object], name: str) -> None:
-        """Do a job that raises nothing, on a thread that bears this name meanwhile."""
+        """Run a job on a thread that has this name meanwhile. The job must not raise."""
         with self._lock:
             inbox = self._idle.pop() if self._idle else None
         if inbox is not None:
@@ -68,7 +68,7 @@ class CallThreads:
         while True:
             threading.current_thread().name = name
             job()
-            del job  # what the call has held is not kept by a thread that waits
+            del job  # An idle thread must not keep the objects of its last call alive.
             with self._lock:
                 if len(self._idle) >= MOST_IDLE:
                     return
@@ -84,9 +84,10 @@ class CallThreads:
 
 
 class ModelCall:
-    """Begun by entering it; leaving it hangs up. `tells`: the pieces of the reply are news; else they only set `heard`.
+    """One call as a context manager: entering starts it, leaving aborts it. `tells`: `news` reports the pieces of the reply; else
+    a piece only sets `heard`.
 
-    Whoever leaves does not wait for the thread: it ends as soon as its connection is closed, and nobody hears of it.
+    Leaving closes the connection and does not wait for the thread. The thread's outcome is then discarded.
     """
 
     def __init__(self, model: Model, request: ModelRequest, *, tells: bool, threads: CallThreads | None = None) -> None:
@@ -101,7 +102,7 @@ class ModelCall:
         self._close: Callable[[], None] | None = None
 
     def __enter__(self) -> Self:
-        # Its thread bears the caller's name and context: what is logged in it belongs to the caller.
+        # The thread has the caller's name and context, so that its log records belong to the caller.
         body, name = copy_context(), threading.current_thread().name
         self._threads.run(lambda: body.run(self._ask), name)
         return self
@@ -113,11 +114,11 @@ class ModelCall:
             close()
 
     def nudge(self) -> None:
-        """Wake whoever waits for news. From any thread."""
+        """Wake the caller that waits in `news`. Thread-safe."""
         self._inbox.put(WakeUp())
 
     def news(self, seconds: float) -> list[News]:
-        """All that has come in since the last time; waits for the first for so long. Empty: nothing came."""
+        """All news since the last call. Waits up to `seconds` for the first item; empty if none arrives."""
         found: list[News] = []
         with suppress(Empty):
             found.append(self._inbox.get(timeout=max(0.0, seconds)))
@@ -128,7 +129,7 @@ class ModelCall:
     def _ask(self) -> None:
         try:
             ended = CallOutcome(self._model.complete(self._request, self._hear, self._opened))
-        except BaseException as error:  # noqa: BLE001  the thread's outermost line: raised again by whoever waits
+        except BaseException as error:  # noqa: BLE001  the thread's outermost line: the waiting caller raises it again
             ended = CallOutcome(error)
         self._close = None
         self._inbox.put(ended)

@@ -1,4 +1,4 @@
-"""Which models there are (Letta V1 API, digest 2.13). They belong to the deployment, so all tenants see the same."""
+"""The list of models (Letta V1 API, digest 2.13). Models belong to the deployment, so all tenants see the same list."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ModelList:
         provider_name: str | None = None,
         provider_type: str | None = None,
     ) -> list[ModelDescription]:
-        """The language models that all of the filters let pass, the default first."""
+        """The language models that match all filters, the default first."""
         return [
             one
             for one in self._models.list()

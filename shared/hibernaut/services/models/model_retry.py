@@ -1,7 +1,8 @@
-"""Attending to a model call: whoever waits for one keeps an eye on what it is for, and hangs up once nobody wants its reply any more.
+"""Model calls with cancellation and retries. While a call runs, a watch checks whether its reply is still wanted; if not, the
+call is aborted.
 
-The one retry policy stands here too (architecture 3, no hidden retries). Knows models, time, and that somebody may write to a run's log;
-must not know what a reply is for.
+This module is the only place that retries model calls (architecture 3, no hidden retries). It knows models, time, and the signal
+of a run's log. It must not know the purpose of a reply.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from hibernaut.services.host import Host
 from hibernaut.services.models.model_call import CallOutcome, CallThreads, ModelCall, WakeUp
 
 SHORTEST_CALL = 1.0
-"""Seconds that a call is given however little time the worker has left."""
+"""The shortest timeout of a call in seconds, even if the worker has less time left."""
 logger = logging.getLogger(__name__)
 
 
 class CancellationWatch:
-    """Looks, now and then and when woken, whether a reply is still wanted: `check` raises where it is not.
+    """Checks periodically, and when woken, whether a reply is still wanted. `check` raises if it is not.
 
-    `run_id`: whose log wakes it, where it is a run's. `tells`: it wants the pieces of the reply. `heard`: it has had some, so that the
-    reply may not be asked for again; this one never minds.
+    `run_id`: the run whose log wakes the watch; None for a call without a run. `tells`: the watch wants the pieces of the reply.
+    `heard`: pieces have been received, so that the call must not be retried; in this class it stays False.
     """
 
     tells = False
@@ -41,7 +42,9 @@ class CancellationWatch:
         self._looked_at = host.clock.monotonic()
 
     def watched(self, wake: Callable[[], None]) -> AbstractContextManager[object]:
-        """Call `wake` (from any thread) when somebody else wrote to the run's log, until the context is left."""
+        """Call `wake` when another thread or process writes to the run's log, until the context is left. `wake` must be
+        thread-safe.
+        """
         own = threading.get_ident()
 
         def woken() -> None:
@@ -54,30 +57,30 @@ class CancellationWatch:
         return leaving
 
     def due(self) -> float:
-        """When, on the monotonic clock, `see_to` has something to do."""
+        """The time on the monotonic clock at which `see_to` has work to do."""
         return self._looked_at + self._host.look
 
     def began(self) -> None:
-        """Something of the reply has come."""
+        """Note that a piece of the reply has arrived."""
 
     def hear(self, deltas: Sequence[Delta]) -> None:
-        """Take these pieces."""
+        """Receive pieces of the reply."""
 
     def see_to(self, now: float) -> None:
-        """Do what is due at this time. Raises: what the check raises."""
+        """Check if a check is due at `now`. Raises: the error of the check."""
         if now >= self._looked_at + self._host.look:
             self.look()
 
     def end(self, *, whole: bool) -> None:
-        """The reply is `whole`, or broke off. Raises: what the check raises."""
+        """Note the end of the reply. `whole`: it is complete, not aborted. Raises: the error of the check."""
 
     def look(self) -> None:
-        """Raises: what the check raises."""
+        """Check now. Raises: the error of the check."""
         self._looked_at = self._clock.monotonic()
         self._check()
 
     def rest(self, seconds: float) -> None:
-        """Let so much time pass, looking. Raises: what the check raises."""
+        """Wait for `seconds`, and check periodically. Raises: the error of the check."""
         until = self._clock.monotonic() + seconds
         while (left := until - self._clock.monotonic()) > 0:
             self._clock.sleep(min(left, self._host.look))
@@ -94,9 +97,10 @@ class ModelRetry:
         self._threads = CallThreads()
 
     def complete(self, request: ModelRequest, eye: CancellationWatch, deadline: float) -> ModelReply:
-        """Ask, and ask again where it may help and there is time until `deadline` (monotonic). The request's timeout is for each call.
+        """The model's reply. A failed call is retried if the policy allows it and time is left until `deadline` (monotonic). The
+        request's timeout applies to each call.
 
-        Raises: ModelError, NotFound, and what the eye raises.
+        Raises: ModelError, NotFound, and the error of the watch `eye`.
         """
         model = self._models.of(request.config)
         attempt = 0
@@ -114,7 +118,10 @@ class ModelRetry:
                 eye.rest(wait)
 
     def _attended(self, model: Model, request: ModelRequest, eye: CancellationWatch) -> ModelReply:
-        """The reply to one call. Whatever is raised while it is waited for closes its connection."""
+        """The reply to one call. An error while waiting closes the connection.
+
+        Raises: ModelError, ModelTimeout at the request's timeout, and the error of the watch.
+        """
         now = self._clock.monotonic()
         until = now + request.timeout
         call = ModelCall(model, request, tells=eye.tells, threads=self._threads)

@@ -1,6 +1,6 @@
-"""Asking a model for a summary of messages: piece by piece where they do not fit its window at once, and within a time limit.
+"""Summaries of messages by a model: in several pieces if the messages do not fit its window, and within a time limit.
 
-Raises what the model's provider raises; what becomes of a conversation whose summary cannot be had is its caller's decision.
+The module raises the provider's errors. The caller decides what happens to a conversation without a summary.
 """
 
 from __future__ import annotations
@@ -27,14 +27,16 @@ from hibernaut.services.host import Host
 from hibernaut.services.models.model_retry import CancellationWatch, ModelRetry
 
 LONGEST_CALL = 180.0
-"""Seconds for one call of the summariser."""
+"""The time limit of one call of the summariser in seconds."""
 PIECE_SHARE = 0.45
-"""The share of the summariser's window that one piece of the transcript may fill; the rest is for the summary so far and the reply."""
+"""The share of the summariser's window that one piece of the transcript may fill; the rest is for the summary so far and the
+reply.
+"""
 KNOWN_SHARE = 0.15
 """The share that the summary so far may fill."""
 SMALLEST_PIECE = 200
 HALVINGS = 3
-"""How often a summariser that finds its request too long is asked with smaller pieces."""
+"""How often the size of the pieces is halved if the summariser rejects a request as too long."""
 WHOLE = 0.97
 """The share of the agent's window that a request of the self-compacting modes may fill."""
 logger = logging.getLogger(__name__)
@@ -42,9 +44,9 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SummarySubject:
-    """Whose conversation is summarised: the agent as the run sees it, its system message, and its settings.
+    """The conversation to summarise: the agent as its run sees it, its system message, and its settings.
 
-    `correction`: by how much its provider counts more than we do.
+    `correction`: the ratio of the provider's token count to ours.
     """
 
     actor: Actor
@@ -56,9 +58,10 @@ class SummarySubject:
 
 @dataclass(slots=True)
 class SummaryBudget:
-    """What a summary may take: until `deadline` (monotonic), as long as the `eye` sees that somebody wants it.
+    """The limits of a summary: the `deadline` (monotonic), and the watch `eye`, which raises when the summary is no longer
+    wanted.
 
-    `used` are the tokens of all replies so far, those of which nothing came among them.
+    `used` counts the tokens of all replies so far, including replies without a usable summary.
     """
 
     eye: CancellationWatch
@@ -67,7 +70,7 @@ class SummaryBudget:
 
 
 class Summarizer:
-    """Summarises messages, in several calls where they do not fit one."""
+    """Summarises messages, in several calls if they do not fit one."""
 
     def __init__(self, models: Models, host: Host, calls: ModelRetry) -> None:
         self._models = models
@@ -76,7 +79,9 @@ class Summarizer:
         self._ids = host.ids
 
     def summarise(self, mode: CompactionMode, split: Split, subject: SummarySubject, effort: SummaryBudget) -> str:
-        """The summary of what goes. Raises: ModelError, NotFound, and what the effort's eye raises."""
+        """The summary of the messages that leave the window. Raises: ModelError, NotFound, and the error of the watch
+        `effort.eye`.
+        """
         if mode.startswith("self_"):
             return self._by_itself(mode, split, subject, effort)
         failure: HibernautError | None = None
@@ -89,7 +94,9 @@ class Summarizer:
         raise failure or InvalidModelResponse("There is no model that could summarise.")
 
     def _configs(self, subject: SummarySubject) -> list[LLMConfig]:
-        """The summariser of the settings, and the agent's own model: a cheap default may not exist where the agent's answers."""
+        """The summariser of the settings, then the agent's own model: the default summariser may not be available to the
+        agent.
+        """
         settings, own = subject.settings, summariser(subject.actor.config)
         if settings.model is None or settings.model == subject.actor.config.handle:
             return [summariser(subject.actor.config, settings), own] if settings.model_settings else [own]
@@ -102,7 +109,7 @@ class Summarizer:
     def _in_pieces(
         self, config: LLMConfig, prompt: str, rows: Sequence[Message], subject: SummarySubject, effort: SummaryBudget
     ) -> str:
-        """One piece after the other, each with the summary of what came before it."""
+        """Summarise one piece after the other, each together with the summary of the earlier pieces."""
         before = "\n".join(summaries.unpacked(row) for row in rows if row.role == "summary")
         said = [row for row in rows if row.role != "summary"]
         room = int(PIECE_SHARE * config.context_window / max(1.0, subject.correction)) - count(prompt)
@@ -134,7 +141,10 @@ class Summarizer:
         return summary
 
     def _by_itself(self, mode: CompactionMode, split: Split, subject: SummarySubject, effort: SummaryBudget) -> str:
-        """The agent's own model is asked behind its own messages, which its provider has cached; no tool may be called."""
+        """Append the prompt to the agent's own messages, which its provider has cached, and call its own model without tool use.
+
+        Raises: ContextWindowExceeded if the messages leave no room for the prompt; ModelError, and the error of the watch.
+        """
         prompt = self._prompt(mode, subject)
         size = tokens(split.prefix) + subject.fixed_tokens + count(prompt)
         if size * subject.correction > WHOLE * subject.actor.config.context_window:
@@ -152,7 +162,7 @@ class Summarizer:
         return self._said(request, subject, effort)
 
     def _prompt(self, mode: CompactionMode, subject: SummarySubject) -> str:
-        """The settings' own words belong to their mode; where another of its chain is tried, it has its own."""
+        """The prompt of the mode. The settings' own prompt applies only to the settings' mode; other modes use their default."""
         own = subject.settings.prompt if mode == subject.settings.mode else None
         prompt = own or summaries.default_prompt(mode)
         return (
@@ -162,7 +172,7 @@ class Summarizer:
         )
 
     def _said(self, request: ModelRequest, subject: SummarySubject, effort: SummaryBudget) -> str:
-        """The summary in the model's answer. Raises: ModelError, also where there is no text in it; what the eye raises."""
+        """The summary in the model's reply. Raises: ModelError, also if the reply contains no summary; the error of the watch."""
         if self._clock.monotonic() >= effort.deadline:
             raise ModelTimeout("The summary took too long.")
         reply = self._attending.complete(request, effort.eye, effort.deadline)
@@ -173,7 +183,7 @@ class Summarizer:
         return text
 
     def _row(self, subject: SummarySubject, role: Role, text: str) -> Message:
-        """A message of the request alone: it stands in no log."""
+        """A message for the request only; it is not stored in a log."""
         return Message(
             id=self._ids.new("message"),
             role=role,

@@ -1,8 +1,8 @@
 """Sending messages to an agent: validate, accept (one transaction: the run and its input), start the workflow.
 
-Only after the transaction does anything answer "yes" (architecture 1, invariant 2). A request that was accepted before attaches to its
-run. A conversation that a run owns, or that waits for an approval, is met as the request or its route wants: in turn, not at all, or
-by an interruption (invariant 8).
+A request is reported as accepted only after its transaction (architecture 1, invariant 2). A re-sent request attaches to the run
+of the first. If a run owns the conversation, or an approval is pending, the request or its route decides: the new run is queued,
+is rejected, or interrupts (invariant 8).
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from hibernaut.store.transactions import INPUT_PAGE, IdempotencyMark, grown
 
 TRIES = 50
 MOST_WAITING = 100
-"""Runs that may wait for one conversation."""
+"""The maximum number of runs in one conversation's queue."""
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class SendRequest:
-    """One request to an agent, as a route hands it over.
+    """One request to an agent, as a route passes it.
 
-    `conversation_id` None: the agent's own conversation. `run_type` is shown in the run's metadata (Letta V1 API, digest 5.1).
-    `retry` is the client's count of re-sends and `digest` a hash of the body: together they recognise a request that was accepted
-    before. `when_busy` is the route's default, which the body may override.
+    `conversation_id` None: the agent's default conversation. `run_type` is shown in the run's metadata (Letta V1 API, digest
+    5.1). `retry` is the client's count of re-sends and `digest` a hash of the body: together they identify a re-sent request.
+    `when_busy` is the route's default, which the body may override.
     """
 
     agent_id: str
@@ -64,7 +64,7 @@ class SendRequest:
 
 @dataclass(frozen=True, slots=True)
 class AcceptedRequest:
-    """`attached`: the run was there already. `waits`: it stands in the queue."""
+    """The run of an accepted request. `attached`: an earlier request created the run. `waits`: the run is in the queue."""
 
     run_id: str
     attached: bool = False
@@ -73,7 +73,7 @@ class AcceptedRequest:
 
 @dataclass(frozen=True, slots=True)
 class _Arrival:
-    """A request on its way into a conversation: the run that it will be, its messages waiting on it, and the marks of its request."""
+    """A validated request before its transaction: its run with the messages as input, and its idempotency marks."""
 
     head: Head
     request: SendRequest
@@ -96,9 +96,10 @@ class Sending:
         self._approvals = approvals
 
     def accept(self, request: SendRequest) -> AcceptedRequest:
-        """The run of this request, committed with its input.
+        """Accept the request: commit its run with its input, or attach to the run that accepted it earlier.
 
-        Raises: Unprocessable, InvalidArgument, NotFound; PendingApproval and Busy where the conversation is not free for it.
+        Raises: Unprocessable, InvalidArgument, NotFound; ApprovalPending or Busy if the conversation is not free or its queue is
+        full; Conflict if the conversation keeps changing for `TRIES` attempts.
         """
         inputs = inputs_of(request.body, self._host.clock.now())
         if request.body.override_model:
@@ -128,7 +129,9 @@ class Sending:
         raise Conflict("The conversation is too busy to take the message; try again.")
 
     def _same(self, run_id: str, inputs: RequestInputs) -> bool:
-        """Whether the run took messages of these otids with the same content. What nobody can compare any more counts as the same."""
+        """Whether the run accepted messages with these otids and the same content. Messages that no longer exist count as the
+        same.
+        """
         state = self._stores.runs.get(run_id)
         if state is None:
             return True
@@ -142,7 +145,7 @@ class Sending:
         )
 
     def _attached(self, known: KnownRequest) -> bool:
-        """Whether the request may attach to the run that is known of it. False: something moved."""
+        """Whether the request may attach to its known run. False: an idempotency mark has changed, and the caller reads again."""
         token = self._host.ids.token()
         try:
             if known.arrived is not None:
@@ -152,13 +155,14 @@ class Sending:
         return True
 
     def _made(self, arrival: _Arrival) -> AcceptedRequest | None:
-        """The run of a request whose transaction seems to have failed. It is there where only the answer was lost, and others have
-        gone on with it since: then no item bears the writer's token any more."""
+        """The run of a request whose transaction seems to have failed. The run exists if only the response was lost and other
+        workers have advanced it since, so that no item has the writer's token any more.
+        """
         state = self._stores.runs.get(arrival.run.id)
         return None if state is None else AcceptedRequest(state.run.id, waits=state.run.status is RunStatus.CREATED)
 
     def start(self, run_id: str, *, inline: bool = False) -> None:
-        """Start the run's workflow; the sweep takes up what this call does not reach."""
+        """Start the run's workflow. If the start is lost, the sweep starts it later."""
         self._host.workflow.start(RunRef(self._stores.tenant, run_id), inline=inline)
 
     def _arrival(self, head: Head, request: SendRequest, inputs: RequestInputs, marks: Sequence[IdempotencyMark]) -> _Arrival:
@@ -172,7 +176,11 @@ class Sending:
         return _Arrival(head, request, inputs, run, marks, now)
 
     def _met(self, arrival: _Arrival) -> AcceptedRequest | None:
-        """How the conversation takes the request as it stands. None: it moved meanwhile. Raises: ConditionFailed for the same."""
+        """Commit the request by the conversation's current state. None, or ConditionFailed: the conversation has changed
+        meanwhile.
+
+        Raises: InvalidArgument, ApprovalPending, Busy, ConditionFailed.
+        """
         head, answer = arrival.head, arrival.inputs.answer
         wanted = arrival.request.body.when_busy
         if answer is not None:
@@ -194,14 +202,17 @@ class Sending:
                 raise Busy(_BUSY.format(run_id=head.owner), head.owner)
 
     def _keep_alive(self, arrival: _Arrival) -> None:
-        """A request that only answers what was answered before brings a message all the same: a run begins with one."""
+        """Give the run a message if the request only repeats an earlier answer: every run begins with a message."""
         if not arrival.run.input:
             message_id = self._host.ids.new("message", after=arrival.head.last_message)
             alert = MessageCreate(role="user", content=decisions.KEEP_ALIVE)
             arrival.run.input.append(row_of(alert, message_id, arrival.run, arrival.at))
 
     def _while_pending(self, arrival: _Arrival, wanted: WhenBusy | None) -> AcceptedRequest:
-        """Nobody has answered what the agent asked: a plain message is refused, unless it asks to wait or to interrupt (digest 5.4)."""
+        """An approval is pending: reject the message, unless the request chooses to queue or to interrupt (digest 5.4).
+
+        Raises: ApprovalPending, Busy, ConditionFailed.
+        """
         head = arrival.head
         if wanted == "queue":
             return self._queued(arrival)
@@ -213,7 +224,7 @@ class Sending:
         raise ApprovalPending(_PENDING, record.request_id if record else "", record.run_id if record else head.pending)
 
     def _taken(self, arrival: _Arrival) -> AcceptedRequest:
-        """The conversation is free: the run owns it, and its messages stand in the log."""
+        """Make the run the owner of a free conversation, and append its messages to the log. Raises: ConditionFailed."""
         run, now = arrival.run, arrival.at
         mended = self._mended(arrival)
         rows, run.input = [*mended, *run.input[:INPUT_PAGE]], run.input[INPUT_PAGE:]
@@ -232,7 +243,9 @@ class Sending:
         return AcceptedRequest(run.id)
 
     def _mended(self, arrival: _Arrival) -> list[Message]:
-        """Calls that stand open at the end of an idle log have nobody who would answer them: they get their returns first."""
+        """The row of error returns for calls that are open at the end of an idle log; empty if there are none. No run would close
+        them.
+        """
         head = arrival.head
         if head.calls_open is False:
             return []
@@ -284,12 +297,12 @@ _PENDING = (
 
 
 def options_of(body: LettaRequest) -> RunOptions:
-    """What a request asks of its run."""
+    """The options of a request's run."""
     options = RunOptions(**body.model_dump(include=set(RunOptions.model_fields)))
     options.approval_deadline_given = "approval_deadline" in body.model_fields_set
     return options
 
 
 def body_digest(agent_id: str, body: bytes) -> str:
-    """The fingerprint of a request's body."""
+    """The SHA-256 hash of an agent's id and a request's body, in hexadecimal."""
     return hashlib.sha256(agent_id.encode() + b"\n" + body).hexdigest()

@@ -1,4 +1,6 @@
-"""The sweep: no run stays open for ever (invariant 7). It takes up what is past due, whatever was lost on the way, and closes what never ends."""
+"""The sweep: no run stays open for ever (invariant 7). It restarts overdue runs and other due work, and closes runs that do not
+end.
+"""
 
 from __future__ import annotations
 
@@ -25,22 +27,24 @@ from hibernaut.store.runs import OPEN_FOR_MS, RunState
 from hibernaut.store.stores import Stores, TenantStores
 
 LONGEST_RUN = timedelta(hours=24)
-"""A run that is under way for longer is closed; while it waited for its turn, it was not."""
+"""The longest duration of a run; after it, the sweep closes the run. The time in the queue does not count."""
 MOST_SWEEPS = 30
-"""A run that was taken up this often, and whose workers died as often, is closed. One that no worker has come to yet waits on."""
+"""A run is closed after this many restarts by the sweep and as many attempts without a commit. A run without an attempt stays
+open.
+"""
 Took = Literal["started", "closed", "ended", "left"]
 logger = logging.getLogger(__name__)
 
 
 class SweepResult(NamedTuple):
-    """How many runs were started again, and how many were closed."""
+    """The number of restarted runs, and of closed runs."""
 
     started: int
     closed: int
 
 
 class TenantSweep:
-    """Takes up or closes what is past due of one tenant."""
+    """Restarts or closes the overdue items of one tenant."""
 
     def __init__(self, stores: TenantStores, host: Host, endings: RunTermination, approvals: ApprovalAnswers) -> None:
         self._tenant = stores.tenant
@@ -52,8 +56,9 @@ class TenantSweep:
         self._ends = ConversationDeletion(records_over(stores, host.clock, host.ids), endings=endings)
 
     def take_up_one(self, run_id: str, *, after: int) -> SweepResult:
-        """Look at one run before it is due, because its execution did not succeed: the one after so many takings. A run that was
-        taken up again since is left to its newer execution."""
+        """Restart or close one run before it is due, because its execution failed. `after`: the number of restarts before that
+        execution; a run with a newer execution is left to it.
+        """
         state = self._stores.runs.get(run_id)
         place = keys.run(self._tenant, run_id)
         took = self.take_up(place) if state is not None and state.sweeps == after else "left"
@@ -62,7 +67,7 @@ class TenantSweep:
         return SweepResult(took == "started", took == "closed")
 
     def clear_up(self, place: Key) -> Took:
-        """Call whoever asked to be called at a run's end; take away what something that was deleted has left."""
+        """Make the callback of an ended run, or continue the deletion of what a deleted conversation or agent has left."""
         identifier = keys.last_part(place.pk)
         if _is_gone(place):
             self._ends.go_on(identifier)
@@ -71,7 +76,9 @@ class TenantSweep:
         return "left"
 
     def take_up(self, place: Key) -> Took:
-        """Start again or close what is past due: a run, a file, an approval. What has ended is left to `clear_up`."""
+        """Restart or close an overdue run, restart a file's ingestion, or deny an overdue approval. "ended": `clear_up` must
+        handle it.
+        """
         run_id = keys.last_part(place.pk)
         if place.sk == keys.FILE:
             self._host.ingest.start(self._tenant, run_id)
@@ -98,13 +105,13 @@ class TenantSweep:
         return "started"
 
     def _is_hopeless(self, state: RunState) -> bool:
-        """Whether it was under way for long enough, or has outlived enough workers. A worker that commits a step has not died in it."""
+        """Whether the run exceeds `LONGEST_RUN`, or has reached `MOST_SWEEPS` restarts and attempts that committed no step."""
         began = made_at(state.run.first_message) if state.run.first_message else state.run.created_at
         died = state.attempt - state.run.steps
         return (state.sweeps >= MOST_SWEEPS and died >= MOST_SWEEPS) or self._host.clock.now() - began > LONGEST_RUN
 
     def _alive(self, state: RunState) -> bool:
-        """Whether somebody may be at the run's step right now."""
+        """Whether a worker may hold an unexpired lease on the run's step."""
         if self._host.alone and state.holder != self._host.holder:
             return False
         return state.lease > int(self._host.clock.now().timestamp() * 1000)
@@ -114,17 +121,17 @@ class TenantSweep:
 
 
 class Sweep:
-    """Goes through what is past due, of all tenants."""
+    """Sweeps the overdue items of all tenants."""
 
     def __init__(self, stores: Stores, host: Host, of: Callable[[str], TenantSweep]) -> None:
-        """`of` answers the part of a tenant."""
+        """`of` returns the sweep of a tenant."""
         self._due = stores.due
         self._blob_collector = stores.blob_collector
         self._host = host
         self.of = of
 
     def run(self, *, everything: bool = False) -> SweepResult:
-        """Take up every open run that is past due, or, at the start of a host that is alone, every open run."""
+        """Take up every overdue item. `everything`: take up every open item, as a host that runs alone does at its start."""
         now_ms = int(self._host.clock.now().timestamp() * 1000)
         started = closed = 0
         ended: list[Key] = []
@@ -134,7 +141,7 @@ class Sweep:
                 started += took == "started"
                 closed += took == "closed"
                 ended += [place] if took == "ended" else []
-        # The last, because whoever is called may take his time, and what is left of something that was deleted may be much.
+        # These come last because a callback may be slow and a deletion may be large.
         for place in sorted(ended, key=_is_gone):
             self._tried(TenantSweep.clear_up, place)
         self._collect()
@@ -143,19 +150,19 @@ class Sweep:
         return SweepResult(started, closed)
 
     def _collect(self) -> None:
-        """Delete blobs that nothing names, some at a time."""
+        """Delete a batch of unreferenced blobs. An error is logged, not raised."""
         try:
             if deleted := self._blob_collector.collect():
                 logger.info("blobs collected", extra={"deleted": deleted})
-        except Exception as error:  # noqa: BLE001  whatever keeps blobs from being collected, runs are swept
+        except Exception as error:  # noqa: BLE001  a failed collection of blobs must not stop the sweep of runs
             fields = {"error": type(error).__qualname__, "place": place_of(error)}
             logger.error("blobs could not be collected", extra=fields)
 
     def _tried(self, act: Callable[[TenantSweep, Key], Took], place: Key) -> Took:
-        """One run that cannot be taken up must not keep the others from it."""
+        """Apply `act` to one item. An error is logged, not raised, so that one unreadable item does not stop the sweep."""
         try:
             return act(self.of(keys.tenant_of(place.pk)), place)
-        except Exception as error:  # noqa: BLE001  a record that nobody can read raises what it likes
+        except Exception as error:  # noqa: BLE001  an unreadable record may raise any error
             fields = {"run_id": keys.last_part(place.pk), "error": type(error).__qualname__, "place": place_of(error)}
             logger.error("run could not be swept", extra=fields)
             return "left"

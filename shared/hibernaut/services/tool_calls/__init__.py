@@ -1,1 +1,1 @@
-"""The tool calls of a step: where a tool is run, and what its edits change."""
+"""The tool calls of a step: execution of the tools, and the changes that their edits make."""

@@ -1,7 +1,7 @@
-"""The tools by which agents read files: open windows on them, look for a pattern, search by meaning (run-time digest 5.5 and 8.4).
+"""The file tools of agents: open windows of files, search by pattern, and search by meaning (run-time digest 5.5 and 8.4).
 
-What a search or an opening changes on the agent's desk is part of the step's transaction. The text of what was opened stands in the
-tool's return as well, for the system message shows it from the next run on only.
+Changes to the agent's desk (its open files) are part of the step's transaction. The tool return also contains the text of the
+opened windows, because the system message shows them only from the next run on.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from hibernaut.store.stores import TenantStores
 LONGEST_PATTERN = 1_000
 SECONDS_TO_GREP = 20.0
 LARGEST_FILE, LARGEST_TOTAL = 50_000_000, 200_000_000
-"""Characters of a file, and of all files, that a pattern is looked for in."""
+"""The maximum size in characters of one file, and of all files together, in a pattern search."""
 TOGETHER = 4_000_000
-"""Characters of files that are looked at together."""
+"""The maximum size in characters of a batch of files in a pattern search."""
 MOST_MATCHES = 1_000
 MOST_HITS = 50
 RETURNED = 40_000
-"""Characters of opened windows that stand in the tool's return."""
+"""The maximum number of characters of opened windows in a tool return."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileAnswer:
-    """What a call returns to the model, and what it changes on the desk, if anything."""
+    """The return of a call to the model, and its change to the desk, if any."""
 
     status: Literal["success", "error"]
     message: str
@@ -46,12 +46,12 @@ class FileAnswer:
 
 
 class _BadFileArguments(ValueError):
-    """Arguments that cannot be used; the text tells the model what was expected."""
+    """Invalid arguments of a call. The text tells the model what is expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class _FilesInReach:
-    """The agent's files by id, and its desk as the step has it so far."""
+    """The agent's files by id, its desk before the step, and the desk after the step's earlier calls."""
 
     files: dict[str, AttachedFile]
     before: Desk
@@ -69,7 +69,7 @@ class FileTools:
         self._views = FileViews(stores)
 
     def call(self, work: StepWork, call: Call) -> FileAnswer:
-        """Raises: nothing of the arguments'."""
+        """Perform one call. Invalid arguments and unreadable files are error returns, not exceptions."""
         seen = self._seen(work)
         try:
             match call.name:
@@ -158,7 +158,7 @@ class FileTools:
         return FileAnswer("success", message, DeskChange(seen.before, desk) if desk != seen.desk else None)
 
     def _matches(self, files: Sequence[AttachedFile], pattern: str) -> GrepResult:
-        """Every match of the files, up to the bounds; what was left out is told. Raises: _Refused."""
+        """The matches in the files, up to the limits, with the names of skipped files. Raises: _BadFileArguments."""
         deadline = self._clock.monotonic() + SECONDS_TO_GREP
         found: list[Match] = []
         batches, skipped = _batches(files)
@@ -178,7 +178,7 @@ class FileTools:
         return GrepResult(tuple(found), tuple(skipped), cut=len(found) >= MOST_MATCHES)
 
     def _in_files(self, batch: Sequence[AttachedFile], pattern: str, deadline: float, most: int) -> list[Match]:
-        """The matches of files that are looked at together. Raises: BadPattern, TooSlow, KeyError, OSError."""
+        """The matches in one batch of files. Raises: BadPattern, TooSlow, KeyError, OSError."""
         stored = self._stores.files.get_many([file.row.file_id for file in batch])
         lines: list[str] = []
         starts: list[tuple[int, AttachedFile]] = []
@@ -198,7 +198,7 @@ class FileTools:
         return matches
 
     def _with_context(self, found: GrepResult, offset: int, context: int) -> list[tuple[Match, list[str], int]]:
-        """The matches of the page, each with the lines around it and the number of the first of those."""
+        """The matches of one page, each with its context lines and the number of the first of these lines."""
         shown = []
         for match in found.matches[offset : offset + PAGE]:
             first = max(1, match.line - context)
@@ -224,7 +224,7 @@ class FileTools:
         return FileAnswer("success", message, DeskChange(seen.before, desk) if desk != seen.desk else None)
 
     def _progress(self, seen: _FilesInReach) -> list[str]:
-        """What share of files is embedded that are not embedded as a whole."""
+        """A note with the progress of each file whose embedding is not finished."""
         files = self._stores.files.get_many(list(seen.files)).values()
         behind = [(file, min(file.embedded, file.total or 0)) for file in files if file.status == "embedding"]
         return [
@@ -240,7 +240,7 @@ def _search_notes(words_only: bool, incomplete: bool) -> list[str]:
 
 
 def _batches(files: Sequence[AttachedFile]) -> tuple[list[list[AttachedFile]], list[str]]:
-    """The files in lots that are looked at together, and the names of those that are too large."""
+    """The files in batches, and the names of the files that exceed the limits."""
     batches: list[list[AttachedFile]] = []
     skipped, total, size = [], 0, TOGETHER
     for file in files:
@@ -261,7 +261,7 @@ def _names(seen: _FilesInReach, file_ids: Sequence[str]) -> str:
 
 
 def _requests(args: JsonObject) -> list[tuple[str, int, int | None]]:
-    """(name, offset, length) of each request. Raises: _Refused."""
+    """The (name, offset, length) of each request. Raises: _BadFileArguments."""
     given: Json = args.get("file_requests")
     given = [given] if isinstance(given, dict | str) else given
     if not isinstance(given, list) or not given:

@@ -1,4 +1,6 @@
-"""From the core memory and the open files before a step and after it to the changes of its transaction, each conditioned on its version."""
+"""The changes to core memory and open files in a step's transaction, computed from their state before and after the step's
+tools.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ class MemoryChanges:
         self._ids = host.ids
 
     def of(self, work: StepWork, now: datetime, token: str) -> list[Change]:
-        """The changes that make the table's blocks, and what the agent has open, what the step's tools made of them."""
+        """The changes that write the blocks and the open files as the step's tools left them. Each edit has a condition on the
+        version.
+        """
         before = {block.id: block for block in work.blocks}
         after = {block.id: block for block in work.effects.blocks if block.id}
         changes: list[Change] = []
@@ -37,12 +41,14 @@ class MemoryChanges:
         return [*changes, *self._links(work, now, token, gone=gone), *self._desk(work, token)]
 
     def _desk(self, work: StepWork, token: str) -> list[Change]:
-        """What the agent has open of its files."""
+        """The change of the agent's open files; empty if the step did not change them."""
         desk = work.effects.desk
         return [] if desk is None else [self._files.put_desk(work.agent.id, desk.before, desk.after, token)]
 
     def _links(self, work: StepWork, now: datetime, token: str, *, gone: list[str]) -> list[Change]:
-        """Blocks that the agent made, and those that it let go: they stay, without a link to it."""
+        """The changes that create and attach new blocks, and detach removed ones. Detached blocks remain in the table, except
+        private blocks of the conversation.
+        """
         made = [
             StoredBlock(
                 id=self._ids.new("block"),
@@ -68,7 +74,9 @@ class MemoryChanges:
         return [*changes, *(self._blocks.detach(block_id, agent.id) for block_id in gone)]
 
     def _let_go(self, work: StepWork, token: str, gone: list[str]) -> list[Change]:
-        """Private blocks of the conversation among those that it let go: they end, and what they copied does not come back into sight."""
+        """The changes that delete the conversation's private blocks among the removed ones. The shared block that a private block
+        copies stays hidden in the conversation.
+        """
         record = work.record
         private = [block for block in work.blocks if record and block.id in gone and block.id in record.isolated.values()]
         if record is None or not private:

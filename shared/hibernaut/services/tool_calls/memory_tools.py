@@ -1,6 +1,7 @@
-"""The tools that look things up and put things away: recall over the log, archival memory over the passages (run-time digest 5.2, 7.5).
+"""The recall and archival tools: recall searches the log, archival memory stores and searches passages (run-time digest 5.2,
+7.5).
 
-The results have V1's shapes. What cannot be read (a date, a limit) is an error return that says what was expected.
+Results have V1's shapes. An invalid argument (a date, a limit) is an error return that says what is expected.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ from hibernaut.store.logs import IdRange
 from hibernaut.store.stores import TenantStores
 
 MOST_ROWS = 20_000
-"""How many rows of a log a look at the newest goes through."""
+"""The maximum number of log rows that a search without a query reads."""
 CHUNK = 200
-"""Rows that are read at once."""
+"""The number of rows in one read."""
 MOST_RESULTS = 100
 _ROLES = ("assistant", "user", "tool")
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryAnswer:
-    """What a look-up returns to the model, and the passage that it puts away, if any."""
+    """The return of a call to the model, and the passage that it inserts, if any."""
 
     status: Literal["success", "error"]
     message: Json
@@ -45,7 +46,7 @@ class MemoryAnswer:
 
 
 class _BadMemoryArguments(ValueError):
-    """Arguments that cannot be used; the text tells the model what was expected."""
+    """Invalid arguments of a call. The text tells the model what is expected."""
 
 
 class MemoryTools:
@@ -60,6 +61,7 @@ class MemoryTools:
         self._ids = host.ids
 
     def call(self, work: StepWork, call: Call) -> MemoryAnswer:
+        """Perform one call. Invalid arguments are error returns, not exceptions."""
         try:
             match call.name:
                 case "conversation_search":
@@ -76,7 +78,7 @@ class MemoryTools:
             return MemoryAnswer("error", refusal.detail.removeprefix("INVALID_ARGUMENT: "))
 
     def _conversation(self, work: StepWork, args: JsonObject) -> JsonObject:
-        """In all conversations of the agent; without a query the newest."""
+        """Search the messages of all conversations of the agent; without a query, return the newest."""
         limit = _whole(args, "limit", 5)
         roles = _texts(args, "roles")
         if not set(roles) <= set(_ROLES):
@@ -97,7 +99,7 @@ class MemoryTools:
         }
 
     def _newest(self, work: StepWork, where: SearchScope) -> Iterator[Message]:
-        """What was said, newest first, as far as it is asked for."""
+        """The agent's messages that match the scope, newest first."""
         before: str | None = None
         for _ in range(MOST_ROWS // CHUNK):
             rows = self._agent_logs.page(work.agent.id, IdRange(None, before), limit=CHUNK, descending=True)
@@ -110,7 +112,7 @@ class MemoryTools:
             before = rows[-1].id
 
     def _insert(self, args: JsonObject) -> MemoryAnswer:
-        """The passage is written in the step's transaction, which also says into which archive it goes."""
+        """Build the passage. The step's transaction writes it and chooses the archive."""
         text, tags = checked(_text(args, "content"), _texts(args, "tags") or None)
         now = self._clock.now()
         passage = Passage(id=self._ids.new("passage"), text=text, tags=tags, created_at=now, updated_at=now)
@@ -122,7 +124,7 @@ class MemoryTools:
         where = passage_filter(_texts(args, "tags"), all_tags=every, span=span)
         found = [*self._searches.archival(work.agent, where, query, limit=limit).hits]
         fresh = [(passage, passage.text) for passage in work.effects.passages if passes(passage, where)]
-        for passage, score in reversed(best(query, fresh, limit)):  # put away by this very step: no index knows them
+        for passage, score in reversed(best(query, fresh, limit)):  # Inserted by this step: not indexed yet.
             found.insert(round((1.0 - score) * len(found)), SearchHit(passage, score))
         return [_passage(hit, work.agent.timezone) for hit in found[:limit]]
 
@@ -137,7 +139,7 @@ def _relevance(hit: SearchHit[Passage] | SearchHit[Message]) -> JsonObject:
 
 
 def _warning(found: SearchResult[Message]) -> str:
-    """What the agent should know about a search that could not do everything."""
+    """A warning for the agent if the search was incomplete; empty otherwise."""
     if found.asleep:
         return " (The index of memory is asleep: only the newest messages were searched, by their words.)"
     return " (More was said lately than this search could look at.)" if found.incomplete else ""

@@ -1,6 +1,7 @@
-"""The tools that reach beyond this server: `fetch_webpage` reads public pages; the others say what must be configured (run-time digest 5.7).
+"""The built-in tools that need the network or other services: `fetch_webpage` reads public pages; the others return an error that
+says what must be configured (run-time digest 5.7).
 
-Reading a page changes nothing anywhere, so a call needs no claim: an attempt that replaces a dead one reads it again.
+A page read has no side effects, so the call needs no claim: an attempt that replaces a dead one reads the page again.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from hibernaut.services.host import Host
 
 ONLINE_TYPES = (ToolType.LETTA_BUILTIN, ToolType.LETTA_MULTI_AGENT_CORE, ToolType.LETTA_VOICE_SLEEPTIME_CORE)
 SECONDS = 20.0
-"""For a page: redirects, its bytes and making text of them share it."""
+"""The time limit of one page in seconds, for redirects, download and text extraction together."""
 MOST_BYTES = 10_000_000
-"""Of a page that are read."""
+"""The maximum number of bytes that are read of one page."""
 
 
 class OnlineTools:
-    """The built-in tools that reach beyond this server."""
+    """The built-in tools that need the network or other services."""
 
     def __init__(self, host: Host) -> None:
         self._web = host.web
@@ -30,7 +31,7 @@ class OnlineTools:
         self._clock = host.clock
 
     def call(self, call: Call) -> CallResult:
-        """Raises: nothing of the arguments' or the web's."""
+        """Perform one call. Invalid arguments and failures of the web are error returns, not exceptions."""
         if call.name != "fetch_webpage":
             return _result(call, NOT_CONFIGURED.get(call.name, f"{call.name} cannot be used on this server."), failed=True)
         url = call.args.get("url")
@@ -44,7 +45,7 @@ class OnlineTools:
             return _result(call, "The page could not be read just now. Try again.", failed=True)
 
     def _fetched(self, url: str) -> str:
-        """Raises: WebFailure, Unreadable, OSError."""
+        """The text of a page. Raises: WebFailure, Unreadable, OSError."""
         deadline = self._clock.monotonic() + SECONDS
         page = self._web.page(url, seconds=SECONDS, most=MOST_BYTES)
         if page.status >= 400:

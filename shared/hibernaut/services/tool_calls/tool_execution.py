@@ -1,4 +1,6 @@
-"""Running the calls of a step: memory tools on a working copy, searches on the log, custom tools in the cage behind a claim (invariant 5)."""
+"""Executes the tool calls of a step: memory tools on a working copy, searches on the log, custom tools in the sandbox after a
+claim (invariant 5).
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ from hibernaut.services.tool_calls.online_tools import ONLINE_TYPES, OnlineTools
 from hibernaut.store.stores import TenantStores
 
 MARGIN = timedelta(seconds=15)
-"""What is added to a tool's own time limit until its claim's deadline."""
+"""The time between a tool's own time limit and the deadline of its claim."""
 TOO_MUCH = "This was too much to be written at once, so nothing of it was done. Do less in one step."
 MEMORY_TOO_MUCH = (
     "The call was made, but what it changed in memory was too much to be written at once, so nothing of that was kept."
@@ -38,12 +40,12 @@ SENT = "The message was sent."
 logger = logging.getLogger(__name__)
 _IN_OUR_STORES = (ToolType.LETTA_CORE, ToolType.LETTA_FILES_CORE)
 _UNCLAIMED = (*_IN_OUR_STORES, *ONLINE_TYPES)
-"""The types of tools that change nothing outside of our own transaction."""
+"""The types of tools that have no effect outside the step's transaction."""
 _MEMORY_TYPES = (ToolType.LETTA_CORE, ToolType.LETTA_MEMORY_CORE, ToolType.LETTA_SLEEPTIME_CORE)
 
 
 class ClaimHeld(Exception):
-    """Somebody else has begun the call and may still be at it until `seconds` from now."""
+    """Another attempt has claimed the call and may still be running it for up to `seconds` from now."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -52,7 +54,7 @@ class ClaimHeld(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ToolLimits:
-    """Seconds and bytes that one call of a custom tool may take."""
+    """The limits of one call of a custom tool: `timeout` in seconds, `memory` in bytes."""
 
     timeout: float = 60.0
     memory: int = 1_073_741_824
@@ -60,7 +62,7 @@ class ToolLimits:
 
 @dataclass(frozen=True, slots=True)
 class LookupTools:
-    """The tools that look things up: in our own stores, and on the web."""
+    """The tools that read this server's stores and the web."""
 
     recall: MemoryTools
     files: FileTools
@@ -68,7 +70,7 @@ class LookupTools:
 
 
 class ToolExecution:
-    """Runs the tool calls of one step."""
+    """Executes the tool calls of one step."""
 
     def __init__(
         self,
@@ -91,9 +93,9 @@ class ToolExecution:
         self.limits = limits
 
     def run(self, work: StepWork, calls: tuple[Call, ...]) -> tuple[tuple[CallResult, ...], ToolEffects]:
-        """One result for each call, in order, and what they change in our own transaction.
+        """One result for each call, in order, and the changes for the step's transaction. A failure of a tool is an error result.
 
-        Raises: Stopped, ClaimHeld; nothing of the tools'.
+        Raises: LeaseLost; ClaimHeld if another attempt may still be running a call.
         """
         effects, results = work.effects, []
         for call in calls:
@@ -102,7 +104,9 @@ class ToolExecution:
         return tuple(results), effects
 
     def unwritten(self, work: StepWork, results: tuple[CallResult, ...]) -> tuple[tuple[CallResult, ...], ToolEffects]:
-        """The results of a step that is too large to be written: what would have been part of its transaction was not done."""
+        """The results of a step whose transaction is too large. Calls whose changes were part of the transaction get error
+        results.
+        """
         return tuple(self._unwritten(work, result) for result in results), ToolEffects(work.blocks)
 
     def _unwritten(self, work: StepWork, result: CallResult) -> CallResult:
@@ -151,7 +155,9 @@ class ToolExecution:
         return CallResult(call, answer.status, answer.message if isinstance(answer.message, dict) else text, text), effects
 
     def _refused(self, work: StepWork, call: Call, effects: ToolEffects) -> tuple[CallResult, ToolEffects]:
-        """A call that is not made. An earlier attempt may have made it, when the agent still had the tool: then that is what is told."""
+        """The error result of a call that is not allowed. If an earlier attempt made the call, when the agent still had the tool,
+        the result is that of the claim. Raises: ClaimHeld.
+        """
         again = work.state.journal or work.state.run.resolve
         theirs = self._runs.claim(work.state, call.id) if again else None
         if theirs is None:
@@ -170,7 +176,10 @@ class ToolExecution:
         return given(call, result, effects)
 
     def _of_claim(self, call: Call, theirs: Claim, effects: ToolEffects) -> tuple[CallResult, ToolEffects]:
-        """What another attempt's call gave, or that nobody knows. Raises: ClaimHeld."""
+        """The recorded result of another attempt's call; without one, an error that says that the call may have been made.
+
+        Raises: ClaimHeld.
+        """
         if theirs.result is None:
             self._still_held(theirs)
             return _error(call, INTERRUPTED), effects
@@ -184,7 +193,7 @@ class ToolExecution:
             return ClaimedResult(status="error", error=NOT_STARTED)
 
     def _claim(self, work: StepWork, claim: Claim, token: str) -> Claim | None:
-        """Claim the call; another's claim where there is one already. Raises: Stopped."""
+        """Claim the call. Returns None on success, else the existing claim of another attempt. Raises: LeaseLost."""
         now = self._clock.now()
         try:
             self._writer.write(*self._transactions.claim(work.state, claim, token, now), token=token)
@@ -198,13 +207,15 @@ class ToolExecution:
         return None
 
     def _still_held(self, theirs: Claim) -> None:
-        """Raises ClaimHeld while whoever made the claim may be at it: another process of this host never is, once we hold the lease."""
+        """Raises: ClaimHeld while the claim's holder may be running the call. On a host that runs alone, an earlier process never
+        is.
+        """
         left = (theirs.deadline - self._clock.now()).total_seconds()
         if left > 0 and not (self._host.alone and theirs.holder != self._host.holder):
             raise ClaimHeld(left)
 
     def _record(self, work: StepWork, claim: Claim, token: str) -> None:
-        """The result is written to the claim as it arrives, also when the attempt is over meanwhile."""
+        """Write the result to the claim, even if the attempt has lost its lease meanwhile."""
         self._writer.write(self._runs.finish_claim(work.state, claim, token))
 
     def _job(self, work: StepWork, call: Call, tool: Tool, effects: ToolEffects) -> ToolJob:
@@ -228,7 +239,7 @@ class ToolExecution:
 
 
 def snapshot(work: StepWork, effects: ToolEffects) -> JsonObject:
-    """The agent as a tool may see it: without tools, rules and secrets."""
+    """The agent's state for a custom tool: without tools, rules and secrets."""
     agent = work.agent
     blocks = [{"id": block.id, "label": block.label, "value": block.value, "limit": block.limit} for block in effects.blocks]
     return {
@@ -241,7 +252,7 @@ def snapshot(work: StepWork, effects: ToolEffects) -> JsonObject:
 
 
 def is_outside(work: StepWork, call: Call) -> bool:
-    """Whether running the call does something outside of our own transaction, so that it is claimed first."""
+    """Whether the call has effects outside the step's transaction, so that it must be claimed first."""
     tool = work.turn.actor.tool(call.name)
     if tool is None or call.refusal is not None or call.needs_approval or tool.tool_type in _UNCLAIMED:
         return False
@@ -269,7 +280,9 @@ def _claimed(outcome: ToolOutcome) -> ClaimedResult:
 
 
 def given(call: Call, result: ClaimedResult, effects: ToolEffects) -> tuple[CallResult, ToolEffects]:
-    """What an outside call gave, and the core memory as it left it; an error where memory may not be left so."""
+    """The result of an outside call, and the effects with its edits of core memory. Edits that memory does not allow make the
+    result an error, and are discarded.
+    """
     edits = memory_edits.written_over(result.blocks, effects.blocks)
     if edits.status == "error":
         refused = result.model_copy(update={"status": "error"})
