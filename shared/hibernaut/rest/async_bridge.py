@@ -53,7 +53,7 @@ RETRY_AFTER = 1.0
 
 
 class Lanes:
-    """The threads of all lanes, and who waits for them. May be used from several event loops."""
+    """The thread pools of all lanes and their waiting requests. May be used from several event loops."""
 
     def __init__(self, waits: WaitSettings = USUAL_WAITS) -> None:
         self.waits = waits
@@ -100,7 +100,7 @@ class Lanes:
         return await self.run(ADMISSIONS, job)
 
     async def look(self, job: Callable[[], Result]) -> Result:
-        """Do a few reads, also when the server stops."""
+        """Perform a few reads, also while the server stops."""
         return await self._submitted(LOOKS, job)
 
     def admit(self, lane: Lane) -> None:
@@ -198,7 +198,7 @@ class _Alarm:
         self._rung = asyncio.Event()
 
     def ring(self) -> None:
-        """From any thread."""
+        """Wake the follower. Callable from any thread."""
         with suppress(RuntimeError):  # the loop is closed: its followers are gone
             self._loop.call_soon_threadsafe(self._rung.set)
 
@@ -212,7 +212,7 @@ class _Alarm:
         self._leave()
 
     async def wait(self, seconds: float) -> None:
-        """Until it rings, or that long."""
+        """Wait until a notice arrives or the time is over."""
         with anyio.move_on_after(seconds):
             await self._rung.wait()
         self._rung.clear()

@@ -1,4 +1,4 @@
-"""What a route is handed: the use cases, and who calls.
+"""The dependencies of a route: the use cases and the caller.
 
 The functions are `async` because they do no I/O: a plain one would cost each request a hop to a thread.
 """

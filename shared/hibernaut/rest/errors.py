@@ -78,12 +78,12 @@ NO_RETRY = {"x-should-retry": "false"}
 UNKNOWN_ERROR = "An unknown error occurred"
 EXAMPLE_UUID = "123e4567-e89b-42d3-8456-426614174000"
 MOST_ERRORS = 20
-"""Of one request, that are told: a list of a thousand wrong items is told by its first ones."""
+"""The maximum of errors that the reply lists for one request; one more entry gives the number of the others."""
 _ID_PATTERN = re.compile(r"\^([a-z_-]+)-\[0-9a-f\]\{8\}")
 
 
 def install(app: FastAPI) -> None:
-    """Teach the app the table."""
+    """Register the error handlers with the app."""
     app.add_exception_handler(HibernautError, _ours)
     app.add_exception_handler(TableError, _table)
     app.add_exception_handler(RequestValidationError, _validation)
@@ -112,7 +112,7 @@ def body_of(error: HibernautError) -> JsonObject:
 
 
 def model_text(error: ModelError) -> tuple[str, str]:
-    """The type and the message by which a provider's failure is told."""
+    """The type and the message that the reply gives for a provider's failure."""
     return next(MODEL_TEXT[kind] for kind in type(error).__mro__ if kind in MODEL_TEXT)
 
 

@@ -1,4 +1,4 @@
-"""One log line for each request: what was asked, how it was answered, how long it took. Never a query, a header or a body.
+"""One log line for each request: method, path, status and duration. Never a query, a header or a body.
 
 Plain ASGI. Knows paths and statuses; must not know any route.
 """

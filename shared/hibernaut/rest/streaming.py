@@ -73,7 +73,7 @@ def _number(log: RunLog, shown: int) -> int | None:
 
 
 def told(one: LoggedEvent, run_id: str, *, number: int | None = None) -> str | None:
-    """One event as it goes over the wire; None where it shows nothing."""
+    """The wire form of an event; None where the event has none."""
     match one.event:
         case MessageEvent() | DeltaEvent() | CompactionEvent():
             if one.message is None:

@@ -26,7 +26,7 @@ from hibernaut.store.tenant_table import TenantTable
 
 CLOSED = "closed"
 REMEMBERED = timedelta(days=7)
-"""How long a deleted archive's item stays: longer than any pointer to its passages waits for the indexer."""
+"""The retention of a deleted archive's item: longer than any pointer to its passages waits for the indexer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class ArchiveStore:
         return self.get_many([archive_id]).get(archive_id)
 
     def get_many(self, archive_ids: Sequence[str]) -> dict[str, StoredArchive]:
-        """Those that are there and open."""
+        """The existing archives among these that are not deleted, by id."""
         found = self._open(archive_ids)
         return {archive_id: self._read(item) for archive_id, item in found.items()}
 
@@ -92,7 +92,7 @@ class ArchiveStore:
         return [touch, *self._passages.remove(archive_id, [passage_id]), *self._tagged(archive_id, tags, -1)]
 
     def _touch(self, archive_id: str, more: int, token: str) -> Update:
-        """Written a second time it fails on its own mark."""
+        """The change of stamp and count. A repeated write fails its condition on the stamp."""
         fresh = (Term("state", Op.EQ, OPEN), Term("stamp", Op.NE, token))
         return Update(keys.archive(self._tenant, archive_id), set={"stamp": token, "wt": token}, add={"count": more}, when=fresh)
 
@@ -110,12 +110,12 @@ class ArchiveStore:
         return [closed, Delete(keys.archive_row(self._tenant, archive.id))]
 
     def left(self, archive_id: str) -> bool:
-        """Whether links, tags or passages of a closed archive are still there."""
+        """Whether a closed archive still has links, tags or passages."""
         key = keys.archive(self._tenant, archive_id)
         return any(item["sk"] != key.sk for item in self._table.query(key.pk, limit=2, names=("sk",)))
 
     def tags(self, archive_id: str, limit: int | None = None) -> list[Item]:
-        """How often each tag is or was borne in an archive."""
+        """The tag counters of an archive; a counter may be 0."""
         return self._table.query(keys.archive_tag(self._tenant, archive_id, "").pk, prefix="TAG#", limit=limit)
 
     def forget_tags(self, tags: Sequence[Item]) -> list[Change]:
@@ -166,7 +166,7 @@ class ArchiveStore:
     # what agents know of their archives
 
     def stamp(self, ids: Sequence[str]) -> str:
-        """Changes whenever a passage comes into one of these archives or goes, or an archive does. "" where there is none."""
+        """A stamp that changes whenever one of these archives gains or loses a passage or is deleted; "" without archives."""
         found = self._open(ids) if ids else {}
         return " ".join(f"{archive_id}:{found[archive_id]['stamp']}" for archive_id in ids if archive_id in found)
 
@@ -204,7 +204,7 @@ class ArchiveStore:
 
 
 def tags_of(passages: Sequence[Passage]) -> Counter[str]:
-    """How many of the passages bear each tag."""
+    """The number of passages by tag."""
     return Counter(tag for passage in passages for tag in set(passage.tags or ()))
 
 

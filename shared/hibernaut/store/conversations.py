@@ -21,12 +21,12 @@ from hibernaut.store.search_outbox import SearchOutbox
 from hibernaut.store.tenant_table import TenantTable
 
 MAX_READS = 20
-"""How often a load reads again before it gives up on head and tail agreeing."""
+"""Reads of a conversation before `load` raises Conflict because head and tail disagree."""
 KEPT_BYTES = 160_000_000
 """The windows that a worker keeps, together, by their size in memory: 20,000 short messages."""
 _BYTES_OF_A_MESSAGE, _BYTES_OF_A_TOKEN = 8_000, 4
 POINTED_AT_ONCE = 500
-"""Rows that one pointer names at most, where many are written at once."""
+"""The maximum of rows that one pointer names."""
 ROWS_BYTES = 2_000_000
 """Bytes that all new rows of one transaction take in it together, at most: half of what it may hold."""
 _FORKABLE = "conv-"
@@ -39,7 +39,7 @@ class LoadedConversation:
     head: Head
     messages: tuple[Message, ...]
     size: int | None = field(default=None, compare=False)
-    """Bytes that the messages take in memory, about; None: nobody has counted them yet."""
+    """The approximate size of the messages in memory, in bytes; None: not counted yet."""
 
 
 class ConversationStore:
@@ -127,7 +127,7 @@ class ConversationStore:
         return head.segments if head else []
 
     def keep(self, loaded: LoadedConversation) -> None:
-        """Remember a picture for the next load; the head's version decides whether it still holds."""
+        """Cache a conversation for the next load. The head's version decides whether the entry is valid."""
         self._kept.keep(loaded.head.id, loaded if loaded.size is not None else replace(loaded, size=_size(loaded)))
 
     def appended(self, before: Head, after: Head, rows: Sequence[Message], system: Message | None = None) -> None:
@@ -209,7 +209,7 @@ class ConversationStore:
         return Update(key, set=changed, add={"waiting": waiting} if waiting else {}, when=when, frees=frees)
 
     def there(self, conversation: str) -> Check:
-        """The condition that the conversation exists: for whoever shares its log."""
+        """The condition that the conversation exists, for a fork that shares its log."""
         return Check(keys.head(self._tenant, conversation), PRESENT)
 
     def share(self, source: str, fork: str) -> Put:
@@ -230,18 +230,18 @@ class ConversationStore:
         raise Conflict(f"The forks of conversation {source} do not settle; try again.")
 
     def queue(self, conversation: str) -> list[str]:
-        """The ids of the runs that wait, the first come first."""
+        """The ids of the waiting runs, in queue order."""
         items = self._table.query(keys.head(self._tenant, conversation).pk, prefix="QUEUE#")
         return [keys.last_part(str(item["sk"])) for item in items]
 
     def forget(self, conversation: str) -> None:
-        """Keep nothing of a conversation that is gone; nor do those who keep something beside (`also_forget`)."""
+        """Drop a deleted conversation from this cache and from the caches that `also_forget` registered."""
         self._kept.forget(conversation)
         for forget in self._also_forget:
             forget(conversation)
 
     def also_forget(self, forget: Callable[[str], None]) -> None:
-        """Call this for each conversation that is gone."""
+        """Register a callback that `forget` calls with the id of each deleted conversation."""
         self._also_forget.append(forget)
 
 
@@ -268,7 +268,7 @@ def _state(head: Head) -> dict[str, Value]:
 
 
 def text_hash(text: str) -> str:
-    """What stands for a system message in its head."""
+    """The hash by which a head identifies the text of its system message."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 

@@ -45,7 +45,7 @@ class DeletionTombstone(NamedTuple):
     after: str = ""
 
     def to_do(self) -> tuple[str, ...]:
-        """The logs that are not done."""
+        """The logs that are not deleted yet."""
         return self.logs[self.logs.index(self.log) :] if self.log in self.logs else self.logs
 
 
@@ -73,7 +73,7 @@ class Deletion:
         return Delete(key, frees=str(item["blob"]) if item else "")
 
     def log(self, agent_id: str, conversation: str) -> None:
-        """Everything of a conversation that has ended and that no fork refers to."""
+        """Delete the partition of a deleted conversation whose log no fork shares."""
         for page in self._pages(keys.head(self._tenant, conversation).pk, MAX_CHANGES - 1, ("blob", "role")):
             self._delete(page, self._forgotten(agent_id, conversation, page))
 
@@ -90,12 +90,12 @@ class Deletion:
             self._delete(gone, [*self._forgotten(tombstone.agent_id, conversation, gone), reached])
 
     def reach(self, identifier: str, conversation: str) -> None:
-        """The logs before this one are done; nothing happens where another worker is done with all."""
+        """Record that the logs before this one are deleted. Does nothing where another worker has removed the tombstone."""
         with suppress(ConditionFailed):
             self._writer.write(_reached(self._tenant, identifier, conversation, ""))
 
     def agent(self, agent_id: str) -> None:
-        """Everything under an agent's id: first the runs that its rows lead to, then its log, then what else lies there."""
+        """Delete everything of an agent: the runs of its list rows, then its log, then the other items of its partition."""
         own = keys.agent(self._tenant, agent_id).pk
         for rows in self._pages(own, RUNS_AT_ONCE, ("sk",), prefix="RUN#"):
             self._runs(rows)
@@ -119,7 +119,7 @@ class Deletion:
         return Put({"pk": key.pk, "sk": key.sk, **named, **keys.due(identifier, due_ms)})
 
     def left(self, identifier: str) -> DeletionTombstone | None:
-        """What may be left of an agent or a conversation that is gone; None: nothing."""
+        """The tombstone of a deleted agent or conversation; None: the deletion is complete."""
         item = self._table.get(keys.gone(self._tenant, identifier))
         if item is None:
             return None
@@ -127,7 +127,7 @@ class Deletion:
         return DeletionTombstone(str(item["agent"]), logs, str(item.get("log", "")), str(item.get("after", "")))
 
     def done(self, identifier: str) -> None:
-        """Nothing is left."""
+        """Remove the tombstone: the deletion is complete."""
         self._writer.write(Delete(keys.gone(self._tenant, identifier)))
 
     def run(self, run: Run) -> None:
@@ -153,7 +153,7 @@ class Deletion:
         return self._unindexed.pointer(agent_id, "message", ids, within=conversation, gone=True)
 
     def _delete_full(self, items: list[Item]) -> list[Item]:
-        """Delete as many as fill a transaction; what is left waits for more."""
+        """Delete one full transaction of items and return the others; delete nothing where they do not fill one."""
         if len(items) < MAX_CHANGES:
             return items
         self._delete(items[:MAX_CHANGES])
@@ -167,7 +167,7 @@ class Deletion:
         self.forget_blobs(items)
 
     def forget_blobs(self, items: Sequence[Item]) -> None:
-        """Take away what lay outside of items that are gone."""
+        """Delete the blobs that deleted items name. Raises: OSError."""
         for item in items:
             if blob := str(item.get("blob", "")):
                 self._blobs.delete(blob)

@@ -33,14 +33,14 @@ from hibernaut.store.tenant_table import TenantBlobs, TenantTable
 from hibernaut.store.writer import Writer
 
 TRIES = 10
-"""How often a file is completed anew because it has moved."""
+"""Attempts to complete a file before `complete` gives up because of concurrent changes."""
 GONE = "gone"
-"""The token of a file that is being deleted: nobody else can take it."""
+"""The token of a file that is being deleted. No worker can take such a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
-    """What a folder's list tells of a file. `readable`: its text is there, so agents have it."""
+    """A file in a folder's list. `readable`: the text of the file is stored, so agents can open it."""
 
     file_id: str
     folder_id: str
@@ -53,7 +53,7 @@ class FileRow:
 
 @dataclass(frozen=True, slots=True)
 class LeasedFile:
-    """A file with who works on it: `lease` in milliseconds since 1970, 0 where nobody does."""
+    """A file with its lease. `lease`: the end of the lease in milliseconds since 1970; 0: no worker holds the file."""
 
     file: StoredFile
     token: str
@@ -126,7 +126,7 @@ class FileStore:
         ]
 
     def take(self, before: LeasedFile, after: LeasedFile) -> Update:
-        """The change by which a worker takes the file, on the condition that nobody did since it was read."""
+        """The change by which a worker takes the file. Condition: no worker has taken it since it was read."""
         return self._change(after, before.token)
 
     def work(self, after: LeasedFile, token: str) -> list[Change]:
@@ -173,12 +173,12 @@ class FileStore:
         return [*puts, *self._unindexed.pointer(file.folder_id, "file", ids, within=file.id)]
 
     def unindexed(self, file: StoredFile) -> bool:
-        """Whether the index still has something of the file to learn."""
+        """Whether the outbox has pointers to pieces of the file in the states NEW or EMBED."""
         pointers = self._table.query(keys.unindexed(self._tenant, file.folder_id, "", "").pk, names=("sk", "within"))
         return any(one["within"] == file.id and not str(one["sk"]).startswith(("GONE#", "AGAIN#")) for one in pointers)
 
     def fence(self, file_id: str) -> Update:
-        """The change after which no worker can write to the file any more."""
+        """The change that fences a file: no worker can write to it afterwards. Fails where the file is gone."""
         return Update(
             keys.file(self._tenant, file_id),
             set={"take": GONE, "wt": GONE, "lease": 0},
@@ -202,7 +202,7 @@ class FileStore:
                     self._blobs.delete(blob)
 
     def delete(self, file: StoredFile) -> list[Change]:
-        """The changes that end a file whose pieces are gone."""
+        """The changes that delete a file after its pieces."""
         key = keys.file(self._tenant, file.id)
         return [
             Delete(key, frees=freed(key, file)),
@@ -211,7 +211,7 @@ class FileStore:
         ]
 
     def desk(self, agent_id: str) -> Desk:
-        """What an agent has open."""
+        """The files that an agent has open."""
         item = self._table.get(keys.desk(self._tenant, agent_id))
         return Desk() if item is None else self._desk(item)
 
@@ -221,12 +221,12 @@ class FileStore:
         return desk
 
     def desks(self, agent_ids: Sequence[str]) -> dict[str, Desk]:
-        """What those of the agents have open that have a desk."""
+        """The desks of these agents, by agent id. An agent without a desk is left out."""
         wanted = {keys.desk(self._tenant, agent_id): agent_id for agent_id in agent_ids}
         return {wanted[key]: self._desk(item) for key, item in self._table.get_many(list(wanted)).items()}
 
     def put_desk(self, agent_id: str, before: Desk, after: Desk, token: str) -> Put:
-        """The change of a desk, on the condition that it is as it was read."""
+        """The change of a desk. Condition: the version is the one that was read."""
         kept = after.model_copy(update={"version": before.version + 1})
         key = keys.desk(self._tenant, agent_id)
         item = self._codec.item(key, kept, version=kept.version, wt=token)
@@ -270,7 +270,7 @@ def _as_it_is(file: StoredFile) -> StoredFile:
 
 
 def _listed(file: StoredFile) -> dict[str, Value]:
-    """What the list of a folder shows of a file."""
+    """The attributes of a file's list row."""
     return {
         "name": file.name,
         "created_at": wire_time(file.created_at),

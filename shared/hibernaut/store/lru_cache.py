@@ -1,4 +1,4 @@
-"""What a process keeps between requests, of all tenants within one bound. Whoever reads it knows by a version whether it still holds."""
+"""A process-wide cache for all tenants with one size limit. A reader validates an entry by its version."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class LruCache(Generic[T]):
-    """The newest things by tenant and name, together at most `limit` large; the newest one stays however large. Thread-safe."""
+    """Evicts the oldest entries while their total size exceeds `limit`. The newest entry stays, whatever its size. Thread-safe."""
 
     def __init__(self, limit: int, size: Callable[[T], int]) -> None:
         self._limit = limit
@@ -21,7 +21,7 @@ class LruCache(Generic[T]):
         self._lock = threading.Lock()
 
     def of(self, tenant: str) -> TenantCache[T]:
-        """The part of one tenant."""
+        """The view of one tenant."""
         return TenantCache(self, tenant)
 
     def get(self, tenant: str, name: str) -> T | None:
@@ -49,7 +49,7 @@ class LruCache(Generic[T]):
 
 
 class TenantCache(Generic[T]):
-    """What a cache holds of one tenant. All tenants share the cache's limit."""
+    """The entries of one tenant. All tenants share the limit of the cache."""
 
     def __init__(self, cache: LruCache[T], tenant: str) -> None:
         self._cache = cache

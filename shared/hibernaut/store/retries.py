@@ -1,4 +1,4 @@
-"""The one policy of trying again: how long a table that is busy, throttled or out of reach is asked, and how long is waited between.
+"""The retry policy for a table that is busy, throttled or out of reach: the time budget and the backoff.
 
 Reads and writes share it. Adapters send each request once, so that no two policies multiply. The policy is our own because time comes
 from the port `Clock` and chance from a source that a test can seed; what a retry library would add beside these is less than a loop.
@@ -20,7 +20,7 @@ FIRST_DELAY = 0.05
 """Seconds: the longest wait before the second try; doubled before each further one."""
 LONGEST_DELAY = 1.0
 RETRY_AFTER = 2.0
-"""Seconds after which a caller who was refused may ask again."""
+"""Seconds of the Retry-After hint in StoreUnavailable."""
 
 T = TypeVar("T")
 

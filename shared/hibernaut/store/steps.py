@@ -1,4 +1,4 @@
-"""Steps in the table: those of a run, those of a tenant, and the one change that a step knows: what people think of it.
+"""Steps in the table: the steps of a run, the steps of a tenant, and the one change of a step: its feedback.
 
 Steps are written by `store.transactions`, together with everything else that happened in them.
 """
@@ -41,6 +41,6 @@ class StepStore:
             yield self._codec.record(StoredStep, item)
 
     def change(self, step: StoredStep) -> Update:
-        """The change of a step's record. Its feedback is whatever was said last."""
+        """The change of a step's record. The last write of the feedback wins. Fails where the step is gone."""
         key = Key(*keys.step(self._tenant, step.run_id or "", step.id))
         return Update(key, set=self._codec.body(key, step), when=PRESENT, frees=freed(key, step))

@@ -1,4 +1,4 @@
-"""Which names a tenant may have. They stand in the keys of items and blobs, so a name must not be able to mean another place."""
+"""Validation of tenant names. A name is part of item keys and blob keys, so it must not be able to denote another place."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hibernaut.schemas.errors import InvalidArgument
 LONGEST = 40
 """Characters of a tenant's name."""
 RESERVED = frozenset({"ephemeral", "files", "records", "texts", "uploads"})
-"""What the keys of blobs begin with."""
+"""The prefixes of blob keys."""
 _FORM = re.compile(rf"[a-z0-9](?:[a-z0-9-]{{0,{LONGEST - 2}}}[a-z0-9])?")
 
 

@@ -1,8 +1,7 @@
-"""How changes are written, and how a writer finds out that a write of its own had succeeded. When it is tried again, says
-`store.retries`.
+"""Writing of changes with retries (`store.retries`), and detection of a writer's own earlier success.
 
-A write whose answer is lost is asked for again. If then a condition fails on an item that bears this writer's token (attribute `wt`),
-the first try had succeeded: a transaction is all or nothing, so one mark is enough.
+The writer repeats a write whose outcome is unknown. If a condition then fails on an item with this writer's token (attribute `wt`), the
+first try has succeeded: a transaction is all or nothing, so one token is enough.
 """
 
 from __future__ import annotations
@@ -17,8 +16,10 @@ from hibernaut.store.tenant_table import TenantBlobs, TenantTable
 
 
 class Writer:
-    """`written` hears of all changes that were written, once they are. `blobs`: where the blobs lie that a
-    change frees."""
+    """Writes transactions and deletes the blobs that their changes free.
+
+    `written`: called with the changes after each successful write. `blobs`: holds the freed blobs.
+    """
 
     def __init__(
         self,
