@@ -54,6 +54,7 @@ def filled(table: SqliteTable, pk: str, whole: Sequence[bool]) -> None:
 @MANY
 @example(whole=[True] * 9, odd=False, asked=Page(limit=3, before="05", descending=True))
 @example(whole=[True] * 9, odd=False, asked=Page(limit=3, before="05", after="99", lost="ignored"))
+@example(whole=[True] * 9, odd=False, asked=Page(limit=1, before="99", lost="ignored"))
 @given(
     whole=st.lists(st.booleans(), max_size=MOST),
     odd=st.booleans(),

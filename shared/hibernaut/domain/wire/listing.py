@@ -71,7 +71,7 @@ def page(rows: Sequence[Row], asked: Page, *, id_of: Callable[[Row], str], place
     found = ordered[start:end]
     if asked.limit is None:
         return found
-    if asked.before is not None and start == 0:
+    if asked.before in ids and start == 0:
         return found[max(0, len(found) - asked.limit) :]
     return found[: asked.limit]
 
