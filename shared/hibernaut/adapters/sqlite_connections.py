@@ -144,7 +144,7 @@ class SqliteConnections:
             self._readers += 1
         try:
             return connected(self._path)
-        except BaseException:
+        except BaseException:  # whatever stops it, the reader that was counted above does not exist
             self._forget(1)
             raise
 

@@ -1,7 +1,8 @@
 """The language model: one request in, one reply out, in terms of our message schemas. Only the adapter knows its provider's wire
 format.
 
-An adapter never retries and never repairs the model's output. It raises the subclasses of `schemas.errors.ModelError`.
+An adapter does not try again after a failure, and never repairs the model's output. It may send a request once more without a member that
+the provider has refused by name, before anything of a reply has arrived. It raises the subclasses of `schemas.errors.ModelError`.
 """
 
 from __future__ import annotations

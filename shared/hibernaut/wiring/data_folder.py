@@ -50,7 +50,7 @@ class DataFolder:
         try:
             _protect(path)
             self.own = key is None or self._is_marked()
-        except BaseException:
+        except BaseException:  # whatever stops it, the lock must not stay held behind it
             self.close()
             raise
 

@@ -125,22 +125,27 @@ class Catalogue:
         self._providers[name] = _Provider(kind, bare_address(address), model, official=address == own)
 
     def _adapter(self, kind: str, key: str | None, url: str, dialect: Dialect | None = None) -> Model:
-        from hibernaut.adapters.model.anthropic.anthropic import AnthropicModel
-        from hibernaut.adapters.model.google.gemini import GeminiModel
-        from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
-        from hibernaut.adapters.model.openai.responses import ResponsesModel
-
+        # A process imports the wires of its own providers alone.
         adapter: Model
         if kind == _ANTHROPIC:
+            from hibernaut.adapters.model.anthropic.anthropic import AnthropicModel
+
             adapter = AnthropicModel(api_key=key, base_url=url, windows=self._windows, cache_life=self._prompt_cache)
         elif dialect is GEMINI and not url.endswith("/openai"):
+            from hibernaut.adapters.model.google.gemini import GeminiModel
+
             adapter = GeminiModel(api_key=key, base_url=url, windows=self._windows)
         elif dialect is OPENAI and (self._openai_wire or ("responses" if url == OPENAI.url else "chat")) == "responses":
+            from hibernaut.adapters.model.openai.responses import ResponsesModel
+
             adapter = ResponsesModel(api_key=key, base_url=url, windows=self._windows)
-        elif dialect is None or dialect is OPENAI:
-            adapter = OpenAIModel(api_key=key, base_url=url, windows=self._windows)
         else:
-            adapter = OpenAIModel(api_key=key, base_url=url, windows=self._windows, name=dialect.name, dialect=dialect)
+            from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
+
+            if dialect is None or dialect is OPENAI:
+                adapter = OpenAIModel(api_key=key, base_url=url, windows=self._windows)
+            else:
+                adapter = OpenAIModel(api_key=key, base_url=url, windows=self._windows, name=dialect.name, dialect=dialect)
         return PricedModel(RedactedModel(adapter, self._redaction), kind, bare_address(url))
 
     def of(self, config: LLMConfig) -> Model:

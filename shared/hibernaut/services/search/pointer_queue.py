@@ -106,7 +106,7 @@ class PointerQueue:
             self._look, most = False, PAGE + len(self._aside)
         try:
             found = [pointer for outbox in self._outboxes for pointer in outbox.everywhere(most)]
-        except BaseException:
+        except BaseException:  # whatever stops the scan, it is still due
             self.look()
             raise
         with self._changed:

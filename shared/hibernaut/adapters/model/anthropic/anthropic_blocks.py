@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from hibernaut.adapters.model.json_fields import text_of
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.content import OmittedReasoningContent, ReasoningContent, ReasoningPart, RedactedReasoningContent
 
@@ -48,9 +49,3 @@ def thought_of(block: JsonObject) -> ReasoningPart | None:
             return RedactedReasoningContent(data=text_of(block, "data"))
         case _:
             return None
-
-
-def text_of(fields: JsonObject, name: str) -> str:
-    """A member that should be a text; empty if it is not."""
-    value = fields.get(name)
-    return value if isinstance(value, str) else ""

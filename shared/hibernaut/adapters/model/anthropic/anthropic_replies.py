@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from hibernaut.adapters.model.anthropic.anthropic_blocks import WRITTEN, is_complete, text_of, thought_of, whole_block
+from hibernaut.adapters.model.anthropic.anthropic_blocks import WRITTEN, is_complete, thought_of, whole_block
+from hibernaut.adapters.model.json_fields import count_of, text_of
 from hibernaut.adapters.model.provider_errors import model_error, read_refusal
 from hibernaut.ports.model import Delta, ModelReply, ModelToolCall
 from hibernaut.schemas.base import Json, JsonObject
@@ -204,9 +205,9 @@ def streamed(
 
 def _usage(used: JsonObject) -> Usage:
     """The usage; tokens read from and written to the cache count as prompt tokens (run-time digest 13.3)."""
-    cached, written = _count(used, "cache_read_input_tokens"), _written(used)
-    prompt = (_count(used, "input_tokens") or 0) + (cached or 0) + (written or 0)
-    completion = _count(used, "output_tokens") or 0
+    cached, written = count_of(used, "cache_read_input_tokens"), _written(used)
+    prompt = (count_of(used, "input_tokens") or 0) + (cached or 0) + (written or 0)
+    completion = count_of(used, "output_tokens") or 0
     details = used.get("output_tokens_details")
     return Usage(
         prompt_tokens=prompt,
@@ -215,13 +216,13 @@ def _usage(used: JsonObject) -> Usage:
         cached_input_tokens=cached,
         cache_write_tokens=written,
         hour_cache_write_tokens=_written_for(used, "1h"),
-        reasoning_tokens=_count(details, "thinking_tokens") if isinstance(details, dict) else None,
+        reasoning_tokens=count_of(details, "thinking_tokens") if isinstance(details, dict) else None,
     )
 
 
 def _written(used: JsonObject) -> int | None:
     """Tokens written to the cache: the sum, or its parts for five minutes and for an hour (`CacheCreation`)."""
-    whole = _count(used, "cache_creation_input_tokens")
+    whole = count_of(used, "cache_creation_input_tokens")
     if whole is not None or not isinstance(used.get("cache_creation"), dict):
         return whole
     return (_written_for(used, "5m") or 0) + (_written_for(used, "1h") or 0)
@@ -229,9 +230,4 @@ def _written(used: JsonObject) -> int | None:
 
 def _written_for(used: JsonObject, life: CacheLife) -> int | None:
     parts = used.get("cache_creation")
-    return _count(parts, f"ephemeral_{life}_input_tokens") if isinstance(parts, dict) else None
-
-
-def _count(counts: JsonObject, name: str) -> int | None:
-    value = counts.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return count_of(parts, f"ephemeral_{life}_input_tokens") if isinstance(parts, dict) else None

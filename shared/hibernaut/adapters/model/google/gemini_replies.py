@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from hibernaut.adapters.model.json_fields import as_list, count_of, text_of
 from hibernaut.adapters.model.provider_errors import model_error, read_refusal
 from hibernaut.ports.model import Delta, ModelReply, ModelToolCall
 from hibernaut.schemas.base import Json, JsonObject
@@ -47,19 +48,19 @@ class _GeminiReply:
         """Add a whole response, or a chunk of one."""
         if body.get("error"):
             raise model_error(read_refusal(self.provider, 200, body, {}))
-        self.version = _text(body, "modelVersion") or self.version
-        self.answer_id = _text(body, "responseId") or self.answer_id
+        self.version = text_of(body, "modelVersion") or self.version
+        self.answer_id = text_of(body, "responseId") or self.answer_id
         if isinstance(used := body.get("usageMetadata"), dict):
             self.used |= used
         if isinstance(feedback := body.get("promptFeedback"), dict):
-            self.blocked = _text(feedback, "blockReason") or self.blocked
-        for candidate in _list(body.get("candidates"))[:1]:
+            self.blocked = text_of(feedback, "blockReason") or self.blocked
+        for candidate in as_list(body.get("candidates"))[:1]:
             if not isinstance(candidate, dict):
                 raise self.invalid("a candidate is not one")
             content = candidate.get("content")
-            for part in _list(content.get("parts")) if isinstance(content, dict) else []:
+            for part in as_list(content.get("parts")) if isinstance(content, dict) else []:
                 self._take_part(part)
-            self.finish = _text(candidate, "finishReason") or self.finish
+            self.finish = text_of(candidate, "finishReason") or self.finish
 
     def _take_part(self, part: Json) -> None:
         if not isinstance(part, dict):
@@ -78,11 +79,11 @@ class _GeminiReply:
         self.parts.append(part)
 
     def _take_call(self, call: JsonObject) -> None:
-        name, values = _text(call, "name"), call.get("args")
+        name, values = text_of(call, "name"), call.get("args")
         if not name:
             raise self.invalid("a function call without a name")
         at = len(self.calls)
-        call_id = _text(call, "id") or self._made_id(at)
+        call_id = text_of(call, "id") or self._made_id(at)
         arguments = json.dumps(values if isinstance(values, dict) else {}, ensure_ascii=False)
         self.calls.append(ModelToolCall(call_id, name, arguments))
         self._tell(Delta("tool_name", name, at, call_id))
@@ -158,27 +159,13 @@ def streamed(
 
 def _usage(used: JsonObject) -> Usage:
     """The usage. Cached tokens are part of the prompt's; thoughts are counted beside the candidate's tokens."""
-    prompt = (_count(used, "promptTokenCount") or 0) + (_count(used, "toolUsePromptTokenCount") or 0)
-    thoughts = _count(used, "thoughtsTokenCount")
-    completion = (_count(used, "candidatesTokenCount") or 0) + (thoughts or 0)
+    prompt = (count_of(used, "promptTokenCount") or 0) + (count_of(used, "toolUsePromptTokenCount") or 0)
+    thoughts = count_of(used, "thoughtsTokenCount")
+    completion = (count_of(used, "candidatesTokenCount") or 0) + (thoughts or 0)
     return Usage(
         prompt_tokens=prompt,
         completion_tokens=completion,
-        total_tokens=_count(used, "totalTokenCount") or prompt + completion,
-        cached_input_tokens=_count(used, "cachedContentTokenCount"),
+        total_tokens=count_of(used, "totalTokenCount") or prompt + completion,
+        cached_input_tokens=count_of(used, "cachedContentTokenCount"),
         reasoning_tokens=thoughts,
     )
-
-
-def _count(counts: JsonObject, name: str) -> int | None:
-    value = counts.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
-def _text(fields: JsonObject, name: str) -> str:
-    value = fields.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def _list(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from hibernaut.adapters.model.dialects import Dialect
+from hibernaut.adapters.model.json_fields import as_list, as_text
 from hibernaut.adapters.model.openai.chat_calls import ChatCalls, arguments_of
 from hibernaut.adapters.model.openai.chat_usage import usage_in, usage_of
 from hibernaut.adapters.model.openai.think_tags import ThinkTags
@@ -88,22 +89,22 @@ class _ChatReply:
         """Read the parts that a whole response and each chunk share: an error inside a 200, the model, the usage."""
         if body.get("error"):
             raise model_error(read_refusal(self.asked.provider, 200, body, {}))
-        self.model = _text(body.get("model")) or self.model
-        self.answer_id = _text(body.get("id")) or self.answer_id
+        self.model = as_text(body.get("model")) or self.model
+        self.answer_id = as_text(body.get("id")) or self.answer_id
         if (used := usage_in(body)) is not None:
             self.usage, self.used = usage_of(used), used
 
     def take_message(self, message: JsonObject, *, whole: bool) -> None:
         """Add a message or a delta of one."""
         self._take_thoughts(message, whole=whole)
-        if refusal := _text(message.get("refusal")):
+        if refusal := as_text(message.get("refusal")):
             self.refused = True
         thought, said = _content(message.get("content"))
         self._think(thought)
         self.raw += said or refusal
         for kind, piece in self.tags.take(said or refusal):
             self._think(piece) if kind == "reasoning" else self._speak(piece)
-        for item in _list(message.get("tool_calls")):
+        for item in as_list(message.get("tool_calls")):
             self._take_call(item, whole=whole)
 
     def end(self) -> None:
@@ -121,14 +122,14 @@ class _ChatReply:
 
     def _take_thoughts(self, message: JsonObject, *, whole: bool) -> None:
         members, goes_back = self.members, self.asked.dialect.thoughts
-        name = next((name for name in ("reasoning_content", "reasoning") if _text(message.get(name))), None)
+        name = next((name for name in ("reasoning_content", "reasoning") if as_text(message.get(name))), None)
         if name:
             self._think(message[name])
         for each in goes_back & {"reasoning_content", "reasoning"}:
             if isinstance(piece := message.get(each), str):
                 members[each] = members.get(each, "") + piece
         if "reasoning_details" in goes_back:
-            details, pieces = members.setdefault("reasoning_details", []), _list(message.get("reasoning_details"))
+            details, pieces = members.setdefault("reasoning_details", []), as_list(message.get("reasoning_details"))
             details.extend(pieces) if whole else _join(details, pieces)
         if "extra_content" in goes_back and isinstance(extra := message.get("extra_content"), dict):
             members["extra_content"] = members.get("extra_content", {}) | extra
@@ -141,7 +142,7 @@ class _ChatReply:
         call = self.calls.calls[at]
         if isinstance(extra := item.get("extra_content"), dict):
             call.extra = (call.extra or {}) | extra
-        if (name := _text(function.get("name"))) and not call.name:
+        if (name := as_text(function.get("name"))) and not call.name:
             call.name = name
             self.tell(Delta("tool_name", name, at, call.id))
         piece = arguments_of(function)
@@ -174,7 +175,7 @@ class _ChatReply:
         message: JsonObject = {"role": "assistant", "content": self.raw or None, **members}
         if calls:
             message["tool_calls"] = [call.item() for call in calls]
-        model = _text(self.asked.sent.get("model"))
+        model = as_text(self.asked.sent.get("model"))
         return NativeReply(
             wire="chat", provider=self.asked.provider, model=model, items=[message], calls=[call.id for call in calls]
         )
@@ -208,11 +209,11 @@ def whole(asked: ChatAsked, body: JsonObject, request_id: str | None) -> ModelRe
     """The reply in a body. Raises: InvalidModelResponse; the error that the body tells of."""
     gathered = _ChatReply(asked)
     gathered.take_head(body)
-    choice = next(iter(_list(body.get("choices"))), None)
+    choice = next(iter(as_list(body.get("choices"))), None)
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
         raise gathered.invalid("the answer holds no message")
-    gathered.finish = _text(choice.get("finish_reason")) or None
+    gathered.finish = as_text(choice.get("finish_reason")) or None
     gathered.take_message(message, whole=True)
     gathered.end()
     return gathered.reply(request_id, Exchange(asked.sent, body))
@@ -224,12 +225,12 @@ def streamed(asked: ChatAsked, chunks: Iterable[JsonObject], say: Callable[[Delt
     gathered = _ChatReply(asked, say)
     for chunk in chunks:
         gathered.take_head(chunk)
-        for choice in _list(chunk.get("choices"))[:1]:
+        for choice in as_list(chunk.get("choices"))[:1]:
             if not isinstance(choice, dict):
                 raise gathered.invalid("a chunk holds no choice")
             if isinstance(delta := choice.get("delta"), dict):
                 gathered.take_message(delta, whole=False)
-            gathered.finish = _text(choice.get("finish_reason")) or gathered.finish
+            gathered.finish = as_text(choice.get("finish_reason")) or gathered.finish
     gathered.end()
     if gathered.finish is None and gathered.heard:
         raise ModelConnection(f"{asked.provider}: the reply was cut off")
@@ -250,23 +251,17 @@ def _join(details: list[Json], pieces: list[Json]) -> None:
             continue
         for name, value in piece.items():
             if name in _PIECES and isinstance(value, str):
-                last[name] = _text(last.get(name)) + value
+                last[name] = as_text(last.get(name)) + value
             elif value is not None:
                 last[name] = value
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _content(value: Json) -> tuple[str, str]:
     """(reasoning, text) of a content: a text, or a list of parts, in which Mistral's thinking is a part of its own."""
     if not isinstance(value, list):
-        return "", _text(value)
+        return "", as_text(value)
     parts = [part for part in value if isinstance(part, dict)]
-    thought = "".join(_text(each.get("text")) for part in parts for each in _list(part.get("thinking")) if isinstance(each, dict))
-    return thought, "".join(_text(part.get("text")) for part in parts)
-
-
-def _list(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []
+    thought = "".join(
+        as_text(each.get("text")) for part in parts for each in as_list(part.get("thinking")) if isinstance(each, dict)
+    )
+    return thought, "".join(as_text(part.get("text")) for part in parts)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from hibernaut.adapters.model.json_fields import as_list, text_of
 from hibernaut.ports.model import Delta, ModelToolCall
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.content import ReasoningContent, ReasoningPart, SummarizedReasoningContent, SummarizedReasoningPart
@@ -15,12 +16,6 @@ from hibernaut.schemas.native import NativeReply
 _Kind = Literal["reasoning", "text", "tool_name", "tool_arguments"]
 BETWEEN = "\n\n"
 """Between the parts of a summary (as `letta_messages` shows them), and between the messages of a reply."""
-
-
-def json_text(fields: Json, name: str) -> str:
-    """A member that is text; "" for any other."""
-    value = fields.get(name) if isinstance(fields, dict) else None
-    return value if isinstance(value, str) else ""
 
 
 @dataclass(slots=True)
@@ -41,9 +36,9 @@ class ResponseItem:
     def take(self, item: JsonObject) -> None:
         """Take the item as it begins or as it ends, and pass on what it holds beyond its pieces."""
         self.item = item
-        if self.kind == "function_call" and not self.named and json_text(item, "name"):
+        if self.kind == "function_call" and not self.named and text_of(item, "name"):
             self.named = True
-            self._tell("tool_name", json_text(item, "name"))
+            self._tell("tool_name", text_of(item, "name"))
         for name, index, text in _texts(self.kind, item):
             self.complete(name, index, text)
 
@@ -80,7 +75,7 @@ class ResponseItem:
 
     @property
     def call_id(self) -> str:
-        return json_text(self.item, "call_id") or json_text(self.item, "id")
+        return text_of(self.item, "call_id") or text_of(self.item, "id")
 
     @property
     def said(self) -> str:
@@ -96,7 +91,7 @@ class ResponseItem:
     def call(self) -> ModelToolCall | None:
         if self.kind != "function_call":
             return None
-        return ModelToolCall(self.call_id, json_text(self.item, "name"), "".join(self.texts))
+        return ModelToolCall(self.call_id, text_of(self.item, "name"), "".join(self.texts))
 
     def thought(self) -> ReasoningPart | None:
         """The reasoning; one that the provider does not show has no parts."""
@@ -105,22 +100,22 @@ class ResponseItem:
         if self.parts and all(name == "reasoning_text" for name, _ in self.parts):
             return ReasoningContent(reasoning=BETWEEN.join(self.texts))
         summary = [SummarizedReasoningPart(index=at, text=text) for at, text in enumerate(self.texts)]
-        return SummarizedReasoningContent(id=json_text(self.item, "id"), summary=summary)
+        return SummarizedReasoningContent(id=text_of(self.item, "id"), summary=summary)
 
 
 def _texts(kind: str, item: JsonObject) -> Iterator[tuple[str, int, str]]:
     """The texts of an item with the names and indexes of their pieces."""
     match kind:
         case "function_call":
-            yield "arguments", 0, json_text(item, "arguments")
+            yield "arguments", 0, text_of(item, "arguments")
         case "message":
-            for index, part in enumerate(_list(item.get("content"))):
-                name = "refusal" if json_text(part, "type") == "refusal" else "output_text"
-                yield name, index, json_text(part, "refusal" if name == "refusal" else "text")
+            for index, part in enumerate(as_list(item.get("content"))):
+                name = "refusal" if text_of(part, "type") == "refusal" else "output_text"
+                yield name, index, text_of(part, "refusal" if name == "refusal" else "text")
         case "reasoning":
             for name, member in (("summary_text", "summary"), ("reasoning_text", "content")):
-                for index, part in enumerate(_list(item.get(member))):
-                    yield name, index, json_text(part, "text")
+                for index, part in enumerate(as_list(item.get(member))):
+                    yield name, index, text_of(part, "text")
         case _:
             return
 
@@ -132,7 +127,7 @@ def as_native(items: Sequence[ResponseItem], *, provider: str, model: str) -> Na
     items, would be looked up among stored responses and refused (langchain-ai/langchain#38372, anomalyco/opencode#7724). Reasoning must be followed by the item
     that it led to, so that reasoning at the end of an unfinished reply stays away. So does a reply with a call that was cut off.
     """
-    if any(each.kind == "function_call" and not _sound(json_text(each.item, "arguments")) for each in items):
+    if any(each.kind == "function_call" and not _sound(text_of(each.item, "arguments")) for each in items):
         return None
     sent = [made for each in items if (made := _returned(each)) is not None]
     while sent and sent[-1].get("type") == "reasoning":
@@ -147,7 +142,7 @@ def _returned(item: ResponseItem) -> JsonObject | None:
     own = {name: value for name, value in item.item.items() if value not in (None, []) and name != "status"}
     match item.kind:
         case "reasoning":
-            sealed = json_text(own, "encrypted_content") and json_text(own, "id")
+            sealed = text_of(own, "encrypted_content") and text_of(own, "id")
             return {"summary": [], **own} if sealed else None
         case "message":
             # Without an id this is the only form (types/responses/easy_input_message_param.py).
@@ -165,7 +160,3 @@ def _sound(arguments: str) -> bool:
         return isinstance(json.loads(arguments), dict)
     except (ValueError, RecursionError):
         return False
-
-
-def _list(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from hibernaut.adapters.model.openai.responses_items import ResponseItem, as_native, json_text
+from hibernaut.adapters.model.json_fields import count_of, text_of
+from hibernaut.adapters.model.openai.responses_items import ResponseItem, as_native
 from hibernaut.adapters.model.provider_errors import model_error, read_refusal
 from hibernaut.ports.model import Delta, ModelReply
 from hibernaut.schemas.base import Json, JsonObject
@@ -53,7 +54,7 @@ class _ResponsesReply:
 
     def failed(self, error: Json) -> ModelError:
         """The error of a response that failed. Its code takes the place of a status."""
-        code = json_text(error, "code")
+        code = text_of(error, "code")
         return model_error(read_refusal(self.asked.provider, _STATUS_OF_CODE.get(code, 400), error, {}))
 
     def take_event(self, event: JsonObject) -> None:
@@ -67,7 +68,7 @@ class _ResponsesReply:
             case "response.output_item.done":
                 self._close(event.get("output_index"), event.get("item"))
             case "response.function_call_arguments.done":
-                self._at(event).complete("arguments", 0, json_text(event, "arguments"))
+                self._at(event).complete("arguments", 0, text_of(event, "arguments"))
             case "response.completed" | "response.incomplete" | "response.failed":
                 self.end(event.get("response"))
             case "error":
@@ -76,7 +77,7 @@ class _ResponsesReply:
                 raise self.failed(event["error"])
             case _ if kind in _PIECES:
                 name, index = _PIECES[kind]
-                self._at(event).grow(name, event.get(index), json_text(event, "delta"))
+                self._at(event).grow(name, event.get(index), text_of(event, "delta"))
             case _:
                 pass
 
@@ -137,8 +138,8 @@ class _ResponsesReply:
             tool_calls=calls,
             finish_reason=finish,
             usage=_usage(response.get("usage")),
-            model=json_text(response, "model"),
-            request_id=request_id or json_text(response, "id") or None,
+            model=text_of(response, "model"),
+            request_id=request_id or text_of(response, "id") or None,
             native=as_native(items, provider=self.asked.provider, model=self.asked.model),
             exchange=Exchange(self.asked.sent, body),
         )
@@ -147,7 +148,7 @@ class _ResponsesReply:
         status, refused = self.response.get("status"), any(each.refused for each in self.items.values())
         finish: FinishReason = "stop"
         if status == "incomplete":
-            finish = _INCOMPLETE.get(json_text(self.response.get("incomplete_details"), "reason"), "other")
+            finish = _INCOMPLETE.get(text_of(self.response.get("incomplete_details"), "reason"), "other")
         elif status not in ("completed", None):
             finish = "other"
         if refused:
@@ -181,17 +182,12 @@ def _usage(used: Json) -> Usage:
     if not isinstance(used, dict):
         return Usage()
     of_input, of_output = used.get("input_tokens_details"), used.get("output_tokens_details")
-    prompt, completion = _count(used, "input_tokens") or 0, _count(used, "output_tokens") or 0
+    prompt, completion = count_of(used, "input_tokens") or 0, count_of(used, "output_tokens") or 0
     return Usage(
         prompt_tokens=prompt,
         completion_tokens=completion,
-        total_tokens=_count(used, "total_tokens") or prompt + completion,
-        cached_input_tokens=_count(of_input, "cached_tokens"),
-        cache_write_tokens=_count(of_input, "cache_write_tokens"),
-        reasoning_tokens=_count(of_output, "reasoning_tokens"),
+        total_tokens=count_of(used, "total_tokens") or prompt + completion,
+        cached_input_tokens=count_of(of_input, "cached_tokens"),
+        cache_write_tokens=count_of(of_input, "cache_write_tokens"),
+        reasoning_tokens=count_of(of_output, "reasoning_tokens"),
     )
-
-
-def _count(counts: Json, name: str) -> int | None:
-    value = counts.get(name) if isinstance(counts, dict) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
