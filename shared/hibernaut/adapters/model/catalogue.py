@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeAlias
 
+from hibernaut.adapters.model.anthropic import OFFICIAL_URL as ANTHROPIC_URL
 from hibernaut.adapters.model.context_windows import ContextWindows, ProviderPlace
 from hibernaut.adapters.model.default_model import default_model
 from hibernaut.adapters.model.demo.demo import PROVIDER as OWN
@@ -113,11 +114,7 @@ class Catalogue:
 
     def _add(self, dialect: Dialect | None, key: str | None, url: str | None) -> None:
         """Add a provider; `dialect` None: Anthropic."""
-        from hibernaut.adapters.model.anthropic import anthropic
-
-        kind, name, own = (
-            (dialect.kind, dialect.name, dialect.url) if dialect else (_ANTHROPIC, _ANTHROPIC, anthropic.OFFICIAL_URL)
-        )
+        kind, name, own = (dialect.kind, dialect.name, dialect.url) if dialect else (_ANTHROPIC, _ANTHROPIC, ANTHROPIC_URL)
         # What OPENAI_BASE_URL names is used as it stands.
         address = dialect.at(url) if dialect and dialect is not OPENAI else (url or own)
         address = (address or "").rstrip("/")
@@ -290,6 +287,4 @@ def _is_anthropic(config: LLMConfig) -> bool:
 
 def _is_official(endpoint: str) -> bool:
     """Whether the address is a provider's own, which nobody uses without a key."""
-    from hibernaut.adapters.model.anthropic import anthropic
-
-    return endpoint in (*(dialect.url for dialect in DIALECTS), anthropic.OFFICIAL_URL, f"{anthropic.OFFICIAL_URL}/v1")
+    return endpoint in (*(dialect.url for dialect in DIALECTS), ANTHROPIC_URL, f"{ANTHROPIC_URL}/v1")

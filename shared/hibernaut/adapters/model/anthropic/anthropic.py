@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from hibernaut.adapters.model.anthropic import anthropic_replies
+from hibernaut.adapters.model.anthropic import OFFICIAL_URL, anthropic_replies
 from hibernaut.adapters.model.anthropic.anthropic_list import AnthropicModelList
 from hibernaut.adapters.model.anthropic.anthropic_messages import MessagesRequest, MessagesServer, request_of
 from hibernaut.adapters.model.anthropic.anthropic_replies import Origin
@@ -18,7 +18,6 @@ from hibernaut.schemas.errors import ModelError
 from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
 from hibernaut.schemas.model_call import CacheLife
 
-OFFICIAL_URL = "https://api.anthropic.com"
 VERSION = "2023-06-01"
 """The API version that these bodies are written for (header `anthropic-version`).
 
