@@ -11,20 +11,20 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeAlias
 
 from hibernaut.adapters.model.anthropic import OFFICIAL_URL as ANTHROPIC_URL
-from hibernaut.adapters.model.context_windows import ContextWindows, ProviderPlace
+from hibernaut.adapters.model.context_windows import ProviderPlace
 from hibernaut.adapters.model.default_model import default_model
 from hibernaut.adapters.model.demo.demo import PROVIDER as OWN
 from hibernaut.adapters.model.demo.demo import DemoModel
-from hibernaut.adapters.model.dialects import DIALECTS, GEMINI, OPENAI, Dialect
-from hibernaut.adapters.model.priced import PricedModel
-from hibernaut.adapters.model.redacted import RedactedModel
+from hibernaut.adapters.model.dialects import DIALECTS
+from hibernaut.adapters.model.provider import Provider
+from hibernaut.adapters.model.provider_settings import ANTHROPIC, ProviderSettings, configured, redaction_of
+from hibernaut.adapters.model.wire_factory import WireFactory
 from hibernaut.domain.models.model_settings import config_of_description
-from hibernaut.domain.redaction import Redaction, bare_address
+from hibernaut.domain.redaction import bare_address
 from hibernaut.ports.model import Model
 from hibernaut.ports.secrets import Secrets
 from hibernaut.schemas.errors import InvalidArgument, NotFound
@@ -34,39 +34,12 @@ from hibernaut.schemas.model_call import CacheLife
 DEFAULT_HANDLE = f"{OWN}/demo"
 DEFAULT_WINDOW_CAP = 128_000
 """Tokens that an agent sees at most, unless it asks for more: a larger window costs more with every step (run-time digest 1.5)."""
-LIST_SECONDS, RETRY_SECONDS = 300.0, 30.0
 MOST_FOREIGN = 64
 # Inside the class, `list` is the port's method.
 _Models: TypeAlias = list[ModelDescription]
 _Embeddings: TypeAlias = list[EmbeddingModelDescription]
-_ANTHROPIC = "anthropic"
 MOST_NAMED = 50
 """Handles in an error's text."""
-
-
-@dataclass(slots=True)
-class _Provider:
-    """A configured provider. `kind` is V1's endpoint type, `url` its address without a password, `known` its last list, which is
-    refreshed at `stale_at`. `official`: the address is the provider's own.
-    """
-
-    kind: str
-    url: str
-    model: Model
-    official: bool = False
-    known: list[ModelDescription] = field(default_factory=list)
-    known_embeddings: list[EmbeddingModelDescription] = field(default_factory=list)
-    stale_at: float = float("-inf")
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def refresh(self, now: Callable[[], float]) -> None:
-        """Refresh the lists if they are stale; an empty response means an unreachable provider and changes nothing."""
-        with self.lock:
-            if now() < self.stale_at:
-                return
-            if models := self.model.models():
-                self.known, self.known_embeddings = models, self.model.embedding_models()
-            self.stale_at = now() + (LIST_SECONDS if models else RETRY_SECONDS)
 
 
 class Catalogue:
@@ -90,60 +63,18 @@ class Catalogue:
         extra: Mapping[str, Model] = MappingProxyType({}),
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._windows = ContextWindows()
         self._default = default_model
-        self._openai_wire = secrets.get("OPENAI_WIRE")
         self._embeddings = tuple(embeddings)
         self._default_embedding = default_embedding
-        self._prompt_cache = prompt_cache
         self._only_configured = only_configured
         self._now = now
         self._foreign: dict[tuple[str, str], Model] = {}
         self._lock = threading.Lock()
-        self._providers = {OWN: _Provider(OWN, "in this process", DemoModel())}
-        self._providers |= {name: _Provider(name, "in this process", model) for name, model in extra.items()}
-        found = [(dialect, secrets.get(dialect.key), secrets.get(dialect.address)) for dialect in DIALECTS]
-        key, url = secrets.get("ANTHROPIC_API_KEY"), secrets.get("ANTHROPIC_BASE_URL")
-        self._redaction = Redaction([key, *(each[1] for each in found)], [url, *(each[2] for each in found)])
-        for dialect, dialect_key, dialect_url in found:
-            if dialect_url or (dialect_key and dialect.url):
-                self._add(dialect, dialect_key, dialect_url)
-        if key:
-            self._add(None, key, url)
+        self._factory = WireFactory(redaction_of(secrets), secrets.get("OPENAI_WIRE"), prompt_cache)
+        self._providers = {OWN: Provider(OWN, "in this process", DemoModel())}
+        self._providers |= {name: Provider(name, "in this process", model) for name, model in extra.items()}
+        self._providers |= {row.name: self._factory.provider(row) for row in configured(secrets)}
         self._aliases = {alias: dialect.name for dialect in DIALECTS for alias in dialect.aliases}
-
-    def _add(self, dialect: Dialect | None, key: str | None, url: str | None) -> None:
-        """Add a provider; `dialect` None: Anthropic."""
-        kind, name, own = (dialect.kind, dialect.name, dialect.url) if dialect else (_ANTHROPIC, _ANTHROPIC, ANTHROPIC_URL)
-        # What OPENAI_BASE_URL names is used as it stands.
-        address = dialect.at(url) if dialect and dialect is not OPENAI else (url or own)
-        address = (address or "").rstrip("/")
-        model = self._adapter(kind, key, address, dialect)
-        self._providers[name] = _Provider(kind, bare_address(address), model, official=address == own)
-
-    def _adapter(self, kind: str, key: str | None, url: str, dialect: Dialect | None = None) -> Model:
-        # A process imports the wires of its own providers alone.
-        adapter: Model
-        if kind == _ANTHROPIC:
-            from hibernaut.adapters.model.anthropic.anthropic import AnthropicModel
-
-            adapter = AnthropicModel(api_key=key, base_url=url, windows=self._windows, cache_life=self._prompt_cache)
-        elif dialect is GEMINI and not url.endswith("/openai"):
-            from hibernaut.adapters.model.google.gemini import GeminiModel
-
-            adapter = GeminiModel(api_key=key, base_url=url, windows=self._windows)
-        elif dialect is OPENAI and (self._openai_wire or ("responses" if url == OPENAI.url else "chat")) == "responses":
-            from hibernaut.adapters.model.openai.responses import ResponsesModel
-
-            adapter = ResponsesModel(api_key=key, base_url=url, windows=self._windows)
-        else:
-            from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
-
-            if dialect is None or dialect is OPENAI:
-                adapter = OpenAIModel(api_key=key, base_url=url, windows=self._windows)
-            else:
-                adapter = OpenAIModel(api_key=key, base_url=url, windows=self._windows, name=dialect.name, dialect=dialect)
-        return PricedModel(RedactedModel(adapter, self._redaction), kind, bare_address(url))
 
     def of(self, config: LLMConfig) -> Model:
         """The provider for a configuration.
@@ -158,7 +89,7 @@ class Catalogue:
         if named is not None and (config.handle or not endpoint or address == named.url):
             return named.model
         for provider in self._providers.values():
-            if endpoint and provider.url == address and (provider.kind == _ANTHROPIC) == _is_anthropic(config):
+            if endpoint and provider.url == address and (provider.kind == ANTHROPIC) == _is_anthropic(config):
                 return provider.model
         if (
             not self._only_configured
@@ -166,7 +97,7 @@ class Catalogue:
             and config.model_endpoint_type != OWN
             and not _is_official(endpoint)
         ):
-            return self._at(_ANTHROPIC if _is_anthropic(config) else "openai", endpoint)
+            return self._at(ANTHROPIC if _is_anthropic(config) else "openai", endpoint)
         raise NotFound(
             f"NOT_FOUND: no provider is configured for {config.handle or config.model}{self._hint(_provider_of(config))}"
         )
@@ -175,7 +106,7 @@ class Catalogue:
         """What configures a provider that is not configured; empty for an unknown one."""
         dialect = next((each for each in DIALECTS if each.name == name), None)
         if dialect is None or name in self._providers:
-            return f"; set {_ANTHROPIC.upper()}_API_KEY" if name == _ANTHROPIC and name not in self._providers else ""
+            return f"; set {ANTHROPIC.upper()}_API_KEY" if name == ANTHROPIC and name not in self._providers else ""
         return f"; set {dialect.key if dialect.url else dialect.address}"
 
     def _at(self, kind: str, endpoint: str) -> Model:
@@ -184,7 +115,7 @@ class Catalogue:
             if (kind, endpoint) not in self._foreign:
                 while len(self._foreign) >= MOST_FOREIGN:
                     self._foreign.pop(next(iter(self._foreign)))
-                self._foreign[kind, endpoint] = self._adapter(kind, None, endpoint)
+                self._foreign[kind, endpoint] = self._factory.model(ProviderSettings(kind, kind, endpoint))
             return self._foreign[kind, endpoint]
 
     def config(self, handle: str) -> LLMConfig:
@@ -202,7 +133,7 @@ class Catalogue:
             provider.refresh(self._now)
             row = next((row for row in provider.known if row.handle == f"{name}/{model}"), None)
             if row is None and not provider.known:
-                row = ProviderPlace(name, provider.kind, provider.url).model(model, self._windows.of(model))
+                row = ProviderPlace(name, provider.kind, provider.url).model(model, self._factory.windows.of(model))
             if row is not None:
                 config = config_of_description(row)
                 return config.model_copy(update={"context_window": min(config.context_window, DEFAULT_WINDOW_CAP)})
@@ -227,7 +158,7 @@ class Catalogue:
         rows = [*self._embeddings, *found]
         return sorted(rows, key=lambda row: row.handle != self.default_embedding_handle())
 
-    def _refreshed(self) -> Iterator[_Provider]:
+    def _refreshed(self) -> Iterator[Provider]:
         """All providers with current lists. They are asked at once, so that several unreachable ones cost the time of one."""
         stale = [provider for provider in self._providers.values() if self._now() >= provider.stale_at]
         threads = [threading.Thread(target=each.refresh, args=(self._now,), daemon=True) for each in stale[1:]]
@@ -251,10 +182,10 @@ class Catalogue:
             f"There is no default model: {asked} lists none. Start that server, name a model, or set HIBERNAUT_DEFAULT_MODEL."
         )
 
-    def _asked(self) -> Mapping[str, _Provider]:
+    def _asked(self) -> Mapping[str, Provider]:
         """The providers that need a key or an address, those with preferred models first."""
-        names = {"openai", _ANTHROPIC, *(dialect.name for dialect in DIALECTS)} & self._providers.keys()
-        order = {name: at for at, name in enumerate(("openai", _ANTHROPIC, *(dialect.name for dialect in DIALECTS[1:])))}
+        names = {"openai", ANTHROPIC, *(dialect.name for dialect in DIALECTS)} & self._providers.keys()
+        order = {name: at for at, name in enumerate(("openai", ANTHROPIC, *(dialect.name for dialect in DIALECTS[1:])))}
         return {name: self._providers[name] for name in sorted(names, key=order.__getitem__)}
 
     def _default_handle(self) -> str | None:
@@ -282,7 +213,7 @@ def _provider_of(config: LLMConfig) -> str:
 
 def _is_anthropic(config: LLMConfig) -> bool:
     """Whether the endpoint type uses Anthropic's Messages; all others use Chat Completions."""
-    return config.model_endpoint_type == _ANTHROPIC
+    return config.model_endpoint_type == ANTHROPIC
 
 
 def _is_official(endpoint: str) -> bool:

@@ -1,0 +1,37 @@
+"""A provider that can be asked: its adapter, and the lists of its models, which are read again when they are stale."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from hibernaut.ports.model import Model
+from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
+
+LIST_SECONDS, RETRY_SECONDS = 300.0, 30.0
+
+
+@dataclass(slots=True)
+class Provider:
+    """`kind` is V1's endpoint type, `url` the address without a password, `known` the last list, which is refreshed at `stale_at`
+    (seconds of the caller's clock). `official`: the address is the provider's own. Thread-safe.
+    """
+
+    kind: str
+    url: str
+    model: Model
+    official: bool = False
+    known: list[ModelDescription] = field(default_factory=list)
+    known_embeddings: list[EmbeddingModelDescription] = field(default_factory=list)
+    stale_at: float = float("-inf")
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def refresh(self, now: Callable[[], float]) -> None:
+        """Refresh the lists if they are stale; an empty response means an unreachable provider and changes nothing."""
+        with self.lock:
+            if now() < self.stale_at:
+                return
+            if models := self.model.models():
+                self.known, self.known_embeddings = models, self.model.embedding_models()
+            self.stale_at = now() + (LIST_SECONDS if models else RETRY_SECONDS)

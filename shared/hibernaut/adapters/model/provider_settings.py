@@ -1,0 +1,67 @@
+"""How one provider is configured, and what the secrets of a deployment configure. Knows no connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from hibernaut.adapters.model.anthropic import OFFICIAL_URL as ANTHROPIC_URL
+from hibernaut.adapters.model.dialects import DIALECTS, OPENAI, Dialect
+from hibernaut.domain.redaction import Redaction, bare_address
+from hibernaut.ports.secrets import Secrets
+
+ANTHROPIC = "anthropic"
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderSettings:
+    """One configured provider. `name` is the first part of its handles, `kind` is V1's `model_endpoint_type`, `url` the base address
+    with its password, if it has one. `dialect` None: Anthropic's Messages, or a server that only a configuration names.
+    """
+
+    name: str
+    kind: str
+    url: str
+    key: str | None = field(default=None, repr=False)
+    dialect: Dialect | None = None
+
+    @property
+    def address(self) -> str:
+        """The base address without a password."""
+        return bare_address(self.url)
+
+    @property
+    def official(self) -> bool:
+        """Whether the address is the provider's own."""
+        return self.url == (self.dialect.url if self.dialect else ANTHROPIC_URL)
+
+
+def of_dialect(dialect: Dialect, key: str | None, url: str | None, name: str | None = None) -> ProviderSettings | None:
+    """The provider that this key and this address configure; None if they do not suffice. `name` replaces the dialect's own."""
+    if not url and not (key and dialect.url):
+        return None
+    # What OPENAI_BASE_URL names is used as it stands.
+    address = (url or dialect.url) if dialect is OPENAI else dialect.at(url)
+    return ProviderSettings(name or dialect.name, dialect.kind, (address or "").rstrip("/"), key, dialect)
+
+
+def of_anthropic(key: str | None, url: str | None, name: str = ANTHROPIC) -> ProviderSettings | None:
+    """Anthropic's Messages with this key; None without one."""
+    return ProviderSettings(name, ANTHROPIC, (url or ANTHROPIC_URL).rstrip("/"), key) if key else None
+
+
+def configured(secrets: Secrets) -> list[ProviderSettings]:
+    """What the secrets configure, in the order of the dialects, Anthropic last."""
+    rows = [of_dialect(dialect, secrets.get(dialect.key), secrets.get(dialect.address)) for dialect in DIALECTS]
+    rows.append(of_anthropic(secrets.get("ANTHROPIC_API_KEY"), secrets.get("ANTHROPIC_BASE_URL")))
+    return [row for row in rows if row is not None]
+
+
+def redaction_of(secrets: Secrets, providers: Iterable[ProviderSettings] = ()) -> Redaction:
+    """What must not be repeated to a client: every key and password among the secrets, whether or not it configures a provider, and
+    those of `providers`.
+    """
+    found = [(secrets.get(dialect.key), secrets.get(dialect.address)) for dialect in DIALECTS]
+    found.append((secrets.get("ANTHROPIC_API_KEY"), secrets.get("ANTHROPIC_BASE_URL")))
+    found += [(provider.key, provider.url) for provider in providers]
+    return Redaction([key for key, _ in found], [url for _, url in found])

@@ -1,0 +1,59 @@
+"""Chooses the wire of a configured provider and makes its adapter. A process imports the wires of its own providers alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hibernaut.adapters.model.context_windows import ContextWindows
+from hibernaut.adapters.model.dialects import GEMINI, OPENAI
+from hibernaut.adapters.model.priced import PricedModel
+from hibernaut.adapters.model.provider import Provider
+from hibernaut.adapters.model.provider_settings import ANTHROPIC, ProviderSettings
+from hibernaut.adapters.model.redacted import RedactedModel
+from hibernaut.domain.redaction import Redaction
+from hibernaut.ports.model import Model
+from hibernaut.schemas.model_call import CacheLife
+
+RESPONSES = "responses"
+
+
+@dataclass(frozen=True, slots=True)
+class WireFactory:
+    """Makes adapters. `openai_wire`: `responses` or `chat`, for whatever OPENAI_BASE_URL names; None: Responses at OpenAI's own address,
+    Chat Completions at any other. `prompt_cache`: how long providers keep the prefix of a prompt, where one can say so. `redaction`:
+    what is removed from errors and stored payloads.
+    """
+
+    redaction: Redaction
+    openai_wire: str | None = None
+    prompt_cache: CacheLife = "5m"
+    windows: ContextWindows = field(default_factory=ContextWindows)
+
+    def provider(self, settings: ProviderSettings) -> Provider:
+        """The provider behind these settings. Opens no connection."""
+        return Provider(settings.kind, settings.address, self.model(settings), official=settings.official)
+
+    def model(self, settings: ProviderSettings) -> Model:
+        """The adapter, without the provider's lists. Opens no connection."""
+        return PricedModel(RedactedModel(self._wire(settings), self.redaction), settings.kind, settings.address)
+
+    def _wire(self, settings: ProviderSettings) -> Model:
+        key, url, dialect = settings.key, settings.url, settings.dialect
+        if settings.kind == ANTHROPIC:
+            from hibernaut.adapters.model.anthropic.anthropic import AnthropicModel
+
+            return AnthropicModel(
+                api_key=key, base_url=url, windows=self.windows, cache_life=self.prompt_cache, name=settings.name
+            )
+        if dialect is GEMINI and not url.endswith("/openai"):
+            from hibernaut.adapters.model.google.gemini import GeminiModel
+
+            return GeminiModel(api_key=key, base_url=url, windows=self.windows, name=settings.name)
+        if dialect is OPENAI and (self.openai_wire or (RESPONSES if settings.official else "chat")) == RESPONSES:
+            from hibernaut.adapters.model.openai.responses import ResponsesModel
+
+            return ResponsesModel(api_key=key, base_url=url, windows=self.windows, name=settings.name)
+        from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
+
+        shown = None if dialect is OPENAI else dialect
+        return OpenAIModel(api_key=key, base_url=url, windows=self.windows, name=settings.name, dialect=shown)
