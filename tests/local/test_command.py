@@ -18,6 +18,8 @@ import httpx
 import pytest
 
 import hibernaut
+from hibernaut.adapters.model.dialects import DIALECTS, Dialect
+from hibernaut.local.provider_help import ADD_A_PROVIDER, provider_lines
 from hibernaut.local.server import listening, loopback
 from tests.support.provider_servers import ScriptedOpenAI
 
@@ -89,6 +91,28 @@ def test_the_help_teaches(arguments: tuple[str, ...]) -> None:
     models = run("dev", "--help").stdout
     assert "OPENAI_BASE_URL" in models
     assert "aws-offline" in models
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+def test_the_help_names_the_variables_and_the_handles_of_each_provider(dialect: Dialect) -> None:
+    (line,) = (line for line in provider_lines().splitlines() if line.split()[0] == f"{dialect.name}/…")
+    needed = {dialect.key} if dialect.url else {dialect.address} if dialect.local else {dialect.key, dialect.address}
+    assert needed <= set(re.findall(r"[A-Z_]{6,}", line))
+    assert dialect.title in line
+
+
+def test_the_help_lists_every_provider_within_the_width_of_a_terminal() -> None:
+    help_text = run("dev", "--help").stdout
+    assert provider_lines() in help_text
+    assert "ANTHROPIC_API_KEY" in provider_lines()
+    assert max(map(len, provider_lines().splitlines())) <= 80
+
+
+def test_the_start_tells_how_to_configure_another_provider() -> None:
+    names = {name for dialect in DIALECTS for name in (dialect.key, dialect.address)}
+    assert set(re.findall(r"[A-Z_]{6,}", ADD_A_PROVIDER)) <= names
+    assert f"{len(DIALECTS) + 1} providers" in ADD_A_PROVIDER
+    assert "hibernaut dev --help" in ADD_A_PROVIDER
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,10 @@ from types import FrameType
 from typing import NoReturn
 
 from hibernaut import __version__
+from hibernaut.adapters.model.dialects import OPENAI
 from hibernaut.local import profiles
 from hibernaut.local.profiles import CannotServe, Dev
+from hibernaut.local.provider_help import provider_lines
 from hibernaut.local.server import loopback
 from hibernaut.wiring.settings import BadSetting
 
@@ -37,17 +39,17 @@ Then, with `pip install letta-client`:
     client.agents.messages.create(agent.id, input="Please remember that my dog is called Rex.")
 """
 
-MODELS = """\
+MODELS = f"""\
 models:
   Without any key, agents use hibernaut/demo, a small built-in script that needs no network.
-  For a real model set one of these variables before the start. Agents that are created without a model use it too:
-    OPENAI_API_KEY       models as openai/<name>
-    OPENAI_BASE_URL      any server with the same API: Ollama, vLLM, LM Studio, …
-    ANTHROPIC_API_KEY    models as anthropic/<name>
+  For real models, set the variables of one or more providers before the start:
+{provider_lines()}
+  {OPENAI.address} points openai/… to any other server that speaks Chat Completions.
+  Agents that are created without a model use the first configured provider of this list.
 
 examples:
   hibernaut dev --port 8300 --data-dir ~/agents
-  OPENAI_BASE_URL=http://127.0.0.1:11434/v1 hibernaut dev
+  OLLAMA_BASE_URL=http://127.0.0.1:11434 hibernaut dev
   hibernaut dev --profile aws-offline    the AWS stack in this process, from a checkout
 """
 

@@ -108,6 +108,8 @@ def _offline(options: Dev, settings: EmbeddedSettings) -> None:
         raise CannotServe(
             f"--profile aws-offline needs the development set, of which {', '.join(missing)} is missing: run `make dev`"
         )
+    from hibernaut.adapters.model.catalogue import Catalogue
+    from hibernaut.adapters.secrets.environment import EnvironmentSecrets
     from hibernaut.local.aws_offline.serve import serve as serve_offline
     from hibernaut.local.aws_offline.template import NotACheckout, SynthesisFailed
 
@@ -115,13 +117,8 @@ def _offline(options: Dev, settings: EmbeddedSettings) -> None:
     print("Loading the stack's template into moto; this takes up to half a minute after a change of the stack …", flush=True)
 
     def ready(url: str) -> None:
-        names = {name.partition("_")[0].lower() for name in settings.providers}
-        print_start(
-            options.profile,
-            url,
-            {"hibernaut": "in this process"} | dict.fromkeys(sorted(names), "from the environment"),
-            [MEMORY_ONLY],
-        )
+        providers = Catalogue(EnvironmentSecrets(settings.providers)).providers()
+        print_start(options.profile, url, providers, [MEMORY_ONLY])
 
     settings_by_name = {
         "HIBERNAUT_DEFAULT_MODEL": settings.default_model,

