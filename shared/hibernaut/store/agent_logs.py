@@ -1,6 +1,6 @@
-"""All that was said to an agent and by it, in whichever conversation: its own log and those of its conversations, merged by id.
+"""The merged log of an agent: the rows of its default conversation and of its other conversations, ordered by id.
 
-A row that several forks share is there once.
+A row that several forks share appears once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from hibernaut.store.logs import IdRange
 
 
 class AgentLogs:
-    """The logs of an agent's conversations, together."""
+    """The merged logs of agents. Reads raise StoreUnavailable (`store.retries`), and OSError if a blob cannot be read."""
 
     def __init__(self, conversations: ConversationStore, records: ConversationRecordStore) -> None:
         self._conversations = conversations
@@ -21,7 +21,7 @@ class AgentLogs:
         self._records = records
 
     def page(self, agent_id: str, span: IdRange, *, limit: int | None = None, descending: bool = False) -> list[Message]:
-        """Rows with after < id < before, in the order of ids, the newest first if `descending`."""
+        """The rows with after < id < before in the order of ids; newest first if `descending`. `limit` None: all of them."""
         others = self._records.ids(agent_id)
         if not others:
             return self._logs.rows(agent_id, [], span, limit=limit, descending=descending)
@@ -35,7 +35,7 @@ class AgentLogs:
         return [found[row_id] for row_id in sorted(found, reverse=descending)[:limit]]
 
     def message(self, agent_id: str, message_id: str) -> Message | None:
-        """A row of any of the agent's logs."""
+        """A row by its id, from any of the agent's logs; None if there is no such row."""
         found = self._logs.first([agent_id], message_id)
         if found is None and (others := self._records.ids(agent_id)):
             heads = self._conversations.heads(others).values()
@@ -49,5 +49,5 @@ def _newest(head: Head) -> str:
 
 
 def _complete(found: dict[str, Message], limit: int, head: Head) -> bool:
-    """Whether no row of this log, or of an older one, can be among the newest `limit` any more."""
+    """Whether no row of this log, or of a log that ended earlier, can be among the newest `limit` rows."""
     return len(found) >= limit and sorted(found, reverse=True)[limit - 1 : limit] > [_newest(head)]

@@ -1,6 +1,6 @@
-"""Agents in the table: the agent itself, and its list row, which holds what lists filter and order by.
+"""Agents in the table: the record, and the list row with the attributes that lists filter and order by.
 
-Only reads stand here, and the changes that a transaction is made of; when an agent may change is decided by `services`.
+This module has reads, and changes that a use case combines into a transaction. `services` decides when an agent may change.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from hibernaut.store.codec import Codec, freed
 from hibernaut.store.row_lists import RowList
 from hibernaut.store.tenant_table import TenantTable
 
-_OF_THE_ROW = {"last_run_completion": None, "last_run_duration_ms": None, "last_stop_reason": None}
+_ROW_ONLY = {"last_run_completion": None, "last_run_duration_ms": None, "last_stop_reason": None}
+"""The fields that only the list row stores."""
 
 
 class AgentStore:
-    """Agents and their list rows."""
+    """Agents and their list rows. Reads raise StoreUnavailable (`store.retries`), and OSError if a blob cannot be read."""
 
     def __init__(self, table: TenantTable, codec: Codec) -> None:
         self._table = table
@@ -30,21 +31,24 @@ class AgentStore:
         self._codec = codec
 
     def get(self, agent_id: str) -> StoredAgent | None:
+        """The agent, or None."""
         item = self._table.get(keys.agent(self._tenant, agent_id))
         return self.read(item) if item else None
 
     def get_many(self, agent_ids: Sequence[str]) -> dict[str, StoredAgent]:
+        """The agents that exist among these, by id."""
         found = self._table.get_many([keys.agent(self._tenant, agent_id) for agent_id in agent_ids])
         agents = [self.read(item) for item in found.values()]
         return {agent.id: agent for agent in agents}
 
     def read(self, item: Item) -> StoredAgent:
+        """The agent of an item."""
         agent = self._codec.record(StoredAgent, item)
         agent.version = int(item["version"])
         return agent
 
     def create(self, agent: StoredAgent, token: str) -> list[Change]:
-        """The changes that bring an agent and its list row into being."""
+        """The changes that create an agent and its list row. Condition: the id is free."""
         key, row = keys.agent(self._tenant, agent.id), keys.agent_row(self._tenant, agent.id)
         return [
             Put(self._codec.item(key, agent, version=agent.version, wt=token, private=True), ABSENT),
@@ -52,13 +56,14 @@ class AgentStore:
         ]
 
     def change(self, before: StoredAgent, after: StoredAgent, token: str) -> list[Change]:
-        """The change from what was read to `after`, on the condition that it is still so; with the list row where it shows the difference.
+        """The changes from `before` to `after`: of the record, and of the list row if its attributes differ.
 
-        Where `after` holds `last_run_*` or `last_stop_reason`, they go to the list row.
+        Condition: the version is that of `before`. The values of `last_run_*` and `last_stop_reason` in `after` go to the list
+        row.
         """
         key = keys.agent(self._tenant, after.id)
-        kept = after.model_copy(update={**_OF_THE_ROW, "version": before.version + 1})
-        changed: dict[str, Value] = {**self._codec.body(key, kept), "version": kept.version, "wt": token, "private": True}
+        stored = after.model_copy(update={**_ROW_ONLY, "version": before.version + 1})
+        changed: dict[str, Value] = {**self._codec.body(key, stored), "version": stored.version, "wt": token, "private": True}
         changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version), frees=freed(key, before))]
         old = _listed(before)
         row = {name: value for name, value in (_listed(after) | _of_last_run(after)).items() if old.get(name) != value}
@@ -66,11 +71,13 @@ class AgentStore:
             return changes
         if "hidden" in row and after.hidden:
             row[CONCEALED] = True
-        shown = (CONCEALED,) if "hidden" in row and not after.hidden else ()
-        return [*changes, Update(keys.agent_row(self._tenant, after.id), set=row, remove=shown)]
+        cleared = (CONCEALED,) if "hidden" in row and not after.hidden else ()
+        return [*changes, Update(keys.agent_row(self._tenant, after.id), set=row, remove=cleared)]
 
     def run_ended(self, agent_id: str, at: datetime, duration_ms: int, stop_reason: StopReason | None) -> Update:
-        """The change of the list row at a run's end. A row that is gone already becomes one without a name, which no list shows."""
+        """The change of the list row at the end of a run. For a deleted agent it writes a row without a name, which no list
+        shows.
+        """
         row: dict[str, Value] = {
             "last_run_completion": wire_time(at),
             "last_run_duration_ms": duration_ms,
@@ -83,35 +90,36 @@ class AgentStore:
         return RowList(self._table, keys.agent_row(self._tenant, "agent").pk, mark="name")
 
     def count(self, *, hidden: bool) -> int:
-        """How many agents there are, with or without those that are hidden. The engine counts."""
-        every = self.listed().count()
+        """The number of agents, with or without the hidden ones. The engine counts the rows."""
+        total = self.listed().count()
         row = keys.agent_row(self._tenant, "agent")
-        return every if hidden else every - self._table.count(row.pk, having=CONCEALED)
+        return total if hidden else total - self._table.count(row.pk, having=CONCEALED)
 
     def rows(self) -> list[Item]:
         """The list rows of all agents, oldest first."""
         return self.listed().all()
 
     def row(self, agent_id: str) -> Item | None:
+        """The list row of an agent, or None."""
         return self._table.get(keys.agent_row(self._tenant, agent_id))
 
     def rows_of(self, agent_ids: Sequence[str]) -> dict[str, Item]:
-        """The list rows of these agents, by id."""
+        """The list rows that exist of these agents, by agent id."""
         found = self._table.get_many([keys.agent_row(self._tenant, agent_id) for agent_id in agent_ids])
         return {key.sk: row for key, row in found.items()}
 
     def delete(self, agent: StoredAgent) -> list[Change]:
-        """The changes that end an agent, on the condition that it is as it was read."""
+        """The changes that delete an agent and its list row. Condition: the version is that of `agent`."""
         key = keys.agent(self._tenant, agent.id)
         return [Delete(key, eq(version=agent.version), freed(key, agent)), Delete(keys.agent_row(self._tenant, agent.id))]
 
 
 CONCEALED = "concealed"
-"""The attribute that the list rows of hidden agents have, and no other: by it the engine counts them."""
+"""The attribute that only the list rows of hidden agents have. The engine counts the rows by it."""
 
 
 def _listed(agent: StoredAgent) -> dict[str, Value]:
-    """What lists filter and order by; "" where the agent has nothing."""
+    """The attributes that lists filter and order by; "" for a missing value."""
     return {
         "name": agent.name,
         "tags": json.dumps(agent.tags),

@@ -1,9 +1,10 @@
-"""Finding the blobs that nothing names, and deleting them: what a crash left between a blob and its record, or a time to live.
+"""Finds and deletes the blobs that no item names: leftovers of crashes between a blob and its item, and of expired items.
 
-A blob is written before the item that names it, under a name that is given once. So a blob is free for good if its owner, the one item
-that could name it, does not, and nobody can still be about to write that item. The collector walks over all blobs in the engine's order,
-a page at a time, leaves alone what is younger than a day, reads the owners of the others consistently, and deletes what they do not name.
-Where it stands is an item of the table: a pass may end anywhere, and any number of processes may collect at once.
+A blob is written before the item that names it, under a key that is used once. Only one item, the blob's owner, can name it. So a
+blob is unreferenced for good if its owner does not name it and no write of the owner can be in progress. The collector lists all
+blobs in the engine's order, one page at a time. It skips the blobs that are younger than a day, reads the owners of the others
+consistently, and deletes the blobs that their owners do not name. Its cursor is an item of the table: a pass may end anywhere,
+and any number of processes may collect at once.
 """
 
 from __future__ import annotations
@@ -19,15 +20,17 @@ from hibernaut.store import keys
 from hibernaut.store.codec import Codec
 
 GRACE = timedelta(days=1)
-"""A blob younger than this may be about to be named. No write takes nearly as long; a clock that is set anew does no harm either."""
+"""The age below which a blob is skipped: the item that names it may not be written yet. A write takes far less time, which leaves
+room for clocks that are adjusted.
+"""
 ROUND = timedelta(days=1)
-"""How often all blobs are looked at, if there are not more than passes and pages allow."""
+"""The minimum time between the beginnings of two rounds over all blobs. With many blobs a round takes longer."""
 PAGE = 200
-"""Blobs of one pass: one list, one read of their owners (by a hundred on DynamoDB), one write."""
+"""Blobs of one pass: one listing, one read of their owners (DynamoDB: a request per hundred), one write of the cursor."""
 
 
 class BlobCollector:
-    """Deletes the blobs that nothing names, one bounded pass at a time."""
+    """Deletes the blobs that no item names, in passes of at most `PAGE` blobs."""
 
     def __init__(self, table: Table, blobs: Blobs, codec: Codec, clock: Clock) -> None:
         self._table = table
@@ -36,7 +39,10 @@ class BlobCollector:
         self._clock = clock
 
     def collect(self) -> int:
-        """One pass, if one is due; how many blobs it deleted. Raises: OSError, TableError; the next pass begins at the same place."""
+        """Perform one pass if it is due. Returns the number of deleted blobs.
+
+        Raises: OSError, TableError, StoreUnavailable. After an error the next pass begins at the same place.
+        """
         key, now = keys.blob_collection(), self._clock.now()
         state: Item = self._table.get(key) or {"after": "", "began": 0}
         after, began = str(state["after"]), int(state["began"])
@@ -53,7 +59,7 @@ class BlobCollector:
         return len(free)
 
     def _free(self, page: Sequence[BlobEntry], now: datetime) -> list[str]:
-        """Those that nothing names and nothing will. Blobs whose keys are not ours are nobody's to delete."""
+        """The blobs of a page that no item names or will name. Blobs with keys of another layout are skipped."""
         owners = {entry.key: keys.blob_owner(entry.key) for entry in page if entry.at < now - GRACE}
         wanted = [owner for owner in owners.values() if owner is not None]
         items = self._table.get_many(list(dict.fromkeys(wanted))) if wanted else {}
@@ -61,16 +67,16 @@ class BlobCollector:
 
     def _is_named(self, blob: str, owner: Key, items: Mapping[Key, Item]) -> bool:
         item = items.get(owner)
-        if item is None or "v" not in item:  # gone, or no more than a count that came too late
+        if item is None or "v" not in item:  # deleted, or only a late count without a record
             return False
         if blob.startswith(keys.TEXTS):
             return self._is_text(blob, item)
         return blob.startswith((keys.FILES, keys.UPLOADS)) or item.get("blob") == blob
 
     def _is_text(self, blob: str, item: Item) -> bool:
-        """Whether a file has this part of its text; while it is being read, its parts stand before it."""
+        """Whether a file's text has this part. While the file is ingested, its parts are stored before the file names them."""
         try:
             file = self._codec.record(StoredFile, item)
-        except KeyError:  # it went while it was looked at; the next round sees it gone
+        except KeyError:  # deleted during this read: the next round deletes the blob
             return True
         return keys.of_text_blob(blob) < len(file.parts) if file.readable or file.status in ENDED else True

@@ -1,7 +1,7 @@
-"""Blocks in the table: the block itself, its list row, and the links that say where it is attached.
+"""Blocks in the table: the record, the list row, and the links to the agents that the block is attached to.
 
-Only reads stand here, and the changes that a transaction is made of. An agent's record names its blocks in order; the links are the
-way back, from a block to its agents. A link whose agent is gone is harmless: who follows it finds nothing.
+This module has reads, and changes that a use case combines into a transaction. An agent's record names its blocks in order; a
+link leads from a block to an agent. A link to a deleted agent does no harm: its reader finds no agent.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hibernaut.store.tenant_table import TenantTable
 
 
 class BlockStore:
-    """Blocks and their links."""
+    """Blocks and their links. Reads raise StoreUnavailable (`store.retries`), and OSError if a blob cannot be read."""
 
     def __init__(self, table: TenantTable, codec: Codec) -> None:
         self._table = table
@@ -28,21 +28,24 @@ class BlockStore:
         self._codec = codec
 
     def get(self, block_id: str) -> StoredBlock | None:
+        """The block, or None."""
         item = self._table.get(keys.block(self._tenant, block_id))
         return self.read(item) if item else None
 
     def get_many(self, block_ids: Sequence[str]) -> dict[str, StoredBlock]:
+        """The blocks that exist among these, by id."""
         found = self._table.get_many([keys.block(self._tenant, block_id) for block_id in block_ids])
         blocks = [self.read(item) for item in found.values()]
         return {block.id: block for block in blocks}
 
     def read(self, item: Item) -> StoredBlock:
+        """The block of an item."""
         block = self._codec.record(StoredBlock, item)
         block.version = int(item["version"])
         return block
 
     def create(self, block: StoredBlock, token: str) -> list[Change]:
-        """The changes that bring a block and its list row into being."""
+        """The changes that create a block and its list row. Condition: the id is free."""
         key, row = keys.block(self._tenant, block.id), keys.block_row(self._tenant, block.id)
         return [
             Put(self._codec.item(key, block, version=block.version, wt=token), ABSENT),
@@ -50,30 +53,35 @@ class BlockStore:
         ]
 
     def change(self, before: StoredBlock, after: StoredBlock, token: str) -> list[Change]:
-        """The change from what was read to `after`, on the condition that it is still so; with the list row where it shows the difference."""
+        """The changes from `before` to `after`: of the record, and of the list row if its attributes differ.
+
+        Condition: the version is that of `before`.
+        """
         key = keys.block(self._tenant, after.id)
-        kept = after.model_copy(update={"version": before.version + 1})
-        changed: dict[str, Value] = {**self._codec.body(key, kept), "version": kept.version, "wt": token}
+        stored = after.model_copy(update={"version": before.version + 1})
+        changed: dict[str, Value] = {**self._codec.body(key, stored), "version": stored.version, "wt": token}
         changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version), frees=freed(key, before))]
         old = _listed(before)
         row = {name: value for name, value in _listed(after).items() if old[name] != value}
         return [*changes, Update(keys.block_row(self._tenant, after.id), set=row)] if row else changes
 
     def delete(self, block: StoredBlock) -> list[Change]:
-        """The changes that end a block. Its links and the places where agents name it are for the caller to clear."""
+        """The changes that delete a block and its list row. Condition: the block exists. The caller detaches it from its agents.
+        """
         key = keys.block(self._tenant, block.id)
         return [Delete(key, PRESENT, freed(key, block)), Delete(keys.block_row(self._tenant, block.id))]
 
     def there(self, block_id: str) -> Check:
-        """The condition that the block exists: for whoever attaches it."""
+        """The condition that the block exists, for a transaction that attaches it."""
         return Check(keys.block(self._tenant, block_id), PRESENT)
 
     def attach(self, block_id: str, agent_id: str) -> Put:
-        """The link row. The agent's own list of blocks is a change of the agent."""
+        """The change that creates the link. The agent's own list of blocks is a change of the agent."""
         key = keys.block_agent(self._tenant, block_id, agent_id)
         return Put({"pk": key.pk, "sk": key.sk})
 
     def detach(self, block_id: str, agent_id: str) -> Delete:
+        """The change that deletes the link."""
         return Delete(keys.block_agent(self._tenant, block_id, agent_id))
 
     def agents_of(self, block_id: str) -> list[str]:
@@ -82,11 +90,11 @@ class BlockStore:
         return [keys.last_part(str(link["sk"])) for link in links]
 
     def links(self, block_id: str) -> RowList:
-        """The agents that the block is attached to."""
+        """The links to the agents that the block is attached to."""
         return RowList(self._table, keys.block_agent(self._tenant, block_id, "").pk, f"{block_id}#")
 
     def counts(self) -> Mapping[str, int]:
-        """To how many agents each block is attached; 0 for those that are not named."""
+        """The number of agents of each attached block, by block id; 0 for any other id."""
         links = self._table.query(keys.block_agent(self._tenant, "block", "").pk)
         return Counter(str(link["sk"]).split("#", 1)[0] for link in links)
 
@@ -96,7 +104,7 @@ class BlockStore:
 
 
 def _listed(block: StoredBlock) -> dict[str, Value]:
-    """What lists filter by; "" where the block has nothing."""
+    """The attributes that lists filter by; "" for a missing value."""
     return {
         "label": block.label or "",
         "description": block.description or "",

@@ -1,11 +1,12 @@
-"""Records to items and back: the record is one JSON attribute, `body`; what is too large for an item lies in a blob.
+"""Converts records to items and back. A record is one JSON attribute, `body`; a body that is too large for an item is in a blob.
 
-Every blob has one owner, the item that names it. Its name is given once and never again: a blob that its owner does not name any more
-is free for good. Whoever writes the next version of a record says so by `frees`, and the writer deletes the blob once that is written;
-what a crash leaves behind is found by `store.blob_collector`.
+Every blob has one owner, the item that names it. A blob key is used once: a blob that its owner no longer names is unreferenced
+for good. The change that replaces or deletes a record names the freed blob in `frees`, and the writer deletes the blob after the
+write. `store.blob_collector` deletes what a crash leaves behind.
 
-An item holds its keys, the few attributes that are conditioned or filtered on, `v` (the format version of the body), `ttl` where it
-has one, and `body`, or `blob` with the key of where the body lies. Readers upcast old versions; there are no migrations.
+An item has its keys, the few attributes that conditions and filters use, `v` (the format version of the body), `ttl` if it
+expires, and `body`, or `blob` with the key of the blob that holds the body. The record classes accept old versions; there are no
+migrations.
 """
 
 from __future__ import annotations
@@ -26,27 +27,29 @@ from hibernaut.store.tenant_table import TenantBlobs, TenantTable
 Record = TypeVar("Record", bound=BaseModel)
 VERSION = 1
 INLINE_BYTES = 64_000
-"""Bodies over this many bytes overflow into a blob, so that a step stays below a transaction's limit."""
+"""The largest body in bytes that an item holds. A larger one goes to a blob, so that a step stays below a transaction's limit."""
 
 
 class Codec:
     """Converts records to items and back."""
 
     def __init__(self, blobs: Blobs | TenantBlobs, table: Table | TenantTable | None = None) -> None:
-        """`table`: where items are looked up anew whose blob went while they were read."""
+        """`table`: for the second read of an item whose blob was deleted during the first one."""
         self._blobs = blobs
         self._table = table
 
     def item(self, key: Key, record: BaseModel, inline: int = INLINE_BYTES, /, **attributes: Value) -> dict[str, Value]:
-        """The whole item of a record; a large body is written to its blob first (children before the parent that shows them)."""
+        """The whole item of a record. A large body is written to its blob first, so that no item names a missing blob. Raises:
+        OSError.
+        """
         body = self.body(key, record, inline, ephemeral="ttl" in attributes)
         return {"pk": key.pk, "sk": key.sk, "v": VERSION, **attributes, **body}
 
     def body(self, key: Key, record: BaseModel, inline: int = INLINE_BYTES, *, ephemeral: bool = False) -> dict[str, Value]:
-        """Only the attributes that carry the body: for updates. Both are always set, so that one never outlives the other.
+        """The attributes of the body alone, for updates. Both attributes are set, so that no update leaves an old one behind.
 
-        `inline`: how many bytes may stay in the item, where many are written together; it counts below INLINE_BYTES only.
-        `ephemeral`: the item has a time to live, and its blob lies with those that expire.
+        `inline`: the largest body in bytes that stays in the item, at most INLINE_BYTES; a transaction with many items sets less.
+        `ephemeral`: the item has a time to live, so its blob gets the key prefix of blobs that expire. Raises: OSError.
         """
         text, most = record.model_dump_json(), min(inline, INLINE_BYTES)
         if len(text) <= most // 4 or len(text.encode()) <= most:
@@ -56,8 +59,10 @@ class Codec:
         return {"body": "", "blob": blob}
 
     def record(self, kind: type[Record], item: Item) -> Record:
-        """The record of an item; of a newer one in its place, where that came between the readings of the item and of its blob.
-        Raises: KeyError where the item is gone."""
+        """The record of an item. If the item was replaced before its blob was read: the record of the new item.
+
+        Raises: KeyError if the item was deleted meanwhile, or its blob is missing; OSError.
+        """
         if inline := str(item["body"]):
             return kind.model_validate_json(inline)
         body, blob = self._outside(item)
@@ -67,7 +72,7 @@ class Codec:
         return record
 
     def _outside(self, item: Item) -> tuple[bytes | str, str]:
-        """A body, and the blob that it was read from."""
+        """A body that is not in the item, and the key of its blob ("": the item's replacement holds the body)."""
         blob = str(item["blob"])
         try:
             return self._blobs.get(blob), blob
@@ -79,11 +84,13 @@ class Codec:
 
 
 def freed(key: Key, record: Stored) -> str:
-    """The blob that nothing names any more when this version of a record is replaced or deleted; not that of the record which it was
-    copied from."""
+    """The blob that becomes unreferenced when this version of the record is replaced or deleted; "" if there is none.
+
+    `record` may be a copy of another record, and then names that record's blob, which stays.
+    """
     return record.blob if record.blob and keys.blob_owner(record.blob) == key else ""
 
 
 def expired(item: Mapping[str, Value], now: datetime) -> bool:
-    """Whether the item's time to live is over: engines drop such items late, readers never show them."""
+    """Whether the item has expired. Engines delete expired items late; readers must not show them."""
     return "ttl" in item and int(item["ttl"]) <= now.timestamp()
