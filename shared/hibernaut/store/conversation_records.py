@@ -1,6 +1,7 @@
-"""The records of conversations, and their list rows, which hold what lists filter and order by. Heads and logs are `store.conversations`.
+"""The records of conversations, and their list rows with the attributes that lists filter and order by. `store.conversations` has
+the heads and logs.
 
-Only reads stand here, and the changes that a transaction is made of.
+This module has reads, and changes that a use case combines into a transaction. An agent's default conversation has no record.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ NOUN = "CONVS"
 
 
 class ConversationRecordStore:
-    """The records of conversations and their list rows."""
+    """The records of conversations and their list rows. Reads raise StoreUnavailable (`store.retries`), and OSError if a blob
+    cannot be read.
+    """
 
     def __init__(self, table: TenantTable, codec: Codec) -> None:
         self._table = table
@@ -30,20 +33,23 @@ class ConversationRecordStore:
         self._codec = codec
 
     def get(self, conversation_id: str) -> StoredConversation | None:
+        """The record of a conversation, or None."""
         return self.get_many([conversation_id]).get(conversation_id)
 
     def get_many(self, conversation_ids: Sequence[str]) -> dict[str, StoredConversation]:
+        """The records that exist of these conversations, by id."""
         found = self._table.get_many([keys.conversation(self._tenant, one) for one in conversation_ids])
         records = [self.read(item) for item in found.values()]
         return {record.id: record for record in records}
 
     def read(self, item: Item) -> StoredConversation:
+        """The record of an item."""
         record = self._codec.record(StoredConversation, item)
         record.version = int(item["version"])
         return record
 
     def create(self, record: StoredConversation, token: str) -> list[Change]:
-        """The changes that bring a record and its list row into being, on the condition that the agent exists."""
+        """The changes that create a record and its list row. Conditions: the id is free, and the agent exists."""
         key, row = keys.conversation(self._tenant, record.id), keys.conversation_row(self._tenant, record.agent_id, record.id)
         return [
             Put(self._codec.item(key, record, version=record.version, wt=token), ABSENT),
@@ -59,13 +65,14 @@ class ConversationRecordStore:
         *,
         last_message_at: Iterable[datetime | None] = (),
     ) -> list[Change]:
-        """The change from what was read to `after`, on the condition that it is still so; with the list row where it shows the difference.
+        """The changes from `before` to `after`: of the record, and of the list row if its attributes differ.
 
-        `last_message_at` holds the time to be set there, if it is to be set.
+        Condition: the version is that of `before`. `last_message_at`: a single new value of this attribute of the list row (None
+        clears the attribute), or nothing to leave it as it is.
         """
         key = keys.conversation(self._tenant, after.id)
-        kept = after.model_copy(update={"version": before.version + 1})
-        changed: dict[str, Value] = {**self._codec.body(key, kept), "version": kept.version, "wt": token}
+        stored = after.model_copy(update={"version": before.version + 1})
+        changed: dict[str, Value] = {**self._codec.body(key, stored), "version": stored.version, "wt": token}
         changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version), frees=freed(key, before))]
         row = {name: value for name, value in _listed(after).items() if _listed(before)[name] != value}
         for at in last_message_at:
@@ -73,7 +80,7 @@ class ConversationRecordStore:
         return [*changes, Update(keys.conversation_row(self._tenant, after.agent_id, after.id), set=row)] if row else changes
 
     def delete(self, record: StoredConversation) -> list[Change]:
-        """The changes that end a record, on the condition that it is as it was read."""
+        """The changes that delete a record and its list row. Condition: the version is that of `record`."""
         key = keys.conversation(self._tenant, record.id)
         return [
             Delete(key, eq(version=record.version), freed(key, record)),
@@ -81,42 +88,44 @@ class ConversationRecordStore:
         ]
 
     def ids(self, agent_id: str) -> list[str]:
-        """The conversations of an agent beside its own one, oldest first."""
+        """The ids of an agent's conversations without the default conversation, oldest first."""
         found = self._table.query(keys.agent(self._tenant, agent_id).pk, prefix="CONV#", names=("created_at",))
         return [keys.last_part(str(row["sk"])) for row in found if "created_at" in row]
 
     def pages(self, agent_id: str, size: int) -> Iterator[list[str]]:
-        """The same, read page by page: for whoever deletes them."""
+        """The ids of `ids` in pages of at most `size` rows. The caller may delete the conversations of a page before the next."""
         pk, after = keys.agent(self._tenant, agent_id).pk, ""
         while found := self._table.query(pk, prefix="CONV#", after=after or None, limit=size, names=("created_at",)):
             yield [keys.last_part(str(row["sk"])) for row in found if "created_at" in row]
             after = str(found[-1]["sk"])
 
     def listed(self, agent_id: str) -> RowList:
-        """The list rows of an agent's conversations beside its own one."""
+        """The list rows of an agent's conversations without the default conversation."""
         return RowList(self._table, keys.agent(self._tenant, agent_id).pk, "CONV#", mark="created_at")
 
     def walked(self, span: IdRange, *, chunk: int, descending: bool = False) -> Iterator[Item]:
-        """The list rows of all agents' conversations in the order of their ids, through the index, which may lag."""
+        """The list rows of all agents' conversations in the order of their ids. Reads the index LISTS, which may lag."""
         found = lists.walked(self._table, NOUN, span, chunk=chunk, descending=descending)
         return (row for row in found if "created_at" in row)
 
     def is_listed(self, conversation_id: str) -> bool:
-        """Whether the index of all agents' conversations has it."""
+        """Whether the index LISTS has the conversation. The index may lag."""
         return lists.find(self._table, NOUN, conversation_id) is not None
 
     def row(self, record: StoredConversation) -> Item:
-        """A record's list row; empty where it is not in sight yet."""
+        """The list row of a record; empty if there is none."""
         return self._table.get(keys.conversation_row(self._tenant, record.agent_id, record.id)) or {}
 
 
 def message_sent(tenant: str, run: Run, at: datetime) -> list[Change]:
-    """What a request changes in the list row of its conversation; a row that is gone becomes one which no list shows."""
+    """The change of the list row of a request's conversation. For a deleted conversation it writes a row that no list shows."""
     return _touched(tenant, run, {"last_message_at": wire_time(at)})
 
 
 def run_ended(tenant: str, run: Run, at: datetime, *, followed: bool = False) -> list[Change]:
-    """What the end of a run changes in the list row of its conversation. `followed`: by a request that ended it."""
+    """The change of the list row of a conversation at the end of a run. `followed`: the request that ended the run starts a new
+    one, which counts as a message.
+    """
     sent = {"last_message_at": wire_time(at)} if followed else {}
     return _touched(tenant, run, {"last_run_completion": wire_time(at), **sent})
 
@@ -128,7 +137,7 @@ def _touched(tenant: str, run: Run, times: dict[str, Value]) -> list[Change]:
 
 
 def _listed(record: StoredConversation) -> dict[str, Value]:
-    """What lists filter and order by; "" where the conversation has nothing."""
+    """The attributes that lists filter and order by; "" for a missing value."""
     return {
         "summary": (record.summary or "").lower(),
         "created_at": wire_time(record.created_at),

@@ -1,4 +1,6 @@
-"""The index DUE, which serves all tenants: whatever must be taken up at some time, in the order of those times. Only the sweep reads it."""
+"""The index DUE of all tenants: the items that the sweep must handle after a point in time, in the order of time. Only the sweep
+reads it.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +9,15 @@ from hibernaut.store import keys
 
 
 class DueIndex:
-    """What is past due, of all tenants: open runs, files that are read, approvals with a deadline, deletions that go on."""
+    """The due items of all tenants: open runs, ended runs with a callback, files in ingestion, approvals with a deadline,
+    deletions that are not complete. Raises: StoreUnavailable (`store.retries`).
+    """
 
     def __init__(self, table: Table) -> None:
         self._table = table
 
     def past(self, shard: str, now_ms: int | None) -> list[Key]:
-        """The keys of what is past due at this time in milliseconds since 1970 (None: of all that is in the index)."""
+        """The keys of a shard's items that are due at `now_ms`, in milliseconds since 1970 (None: of all items in the index)."""
         before = keys.due_before(now_ms) if now_ms is not None else None
         items = self._table.query(keys.due_partition(shard), index=Index.DUE, before=before)
         return [Key(str(item["pk"]), str(item["sk"])) for item in items]

@@ -1,7 +1,7 @@
-"""Folders in the table: the folder, its list row, its name (given once), and the links that say which agents have it.
+"""Folders in the table: the record, the list row, the unique name, and the links to the agents that the folder is attached to.
 
-Only reads stand here, and the changes that a transaction is made of. An agent's record names its folders; the links are the way back.
-A link whose agent is gone is harmless: who follows it finds nothing.
+This module has reads, and changes that a use case combines into a transaction. An agent's record names its folders; a link leads
+from a folder to an agent. A link to a deleted agent does no harm: its reader finds no agent.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hibernaut.store.tenant_table import TenantTable
 
 
 class FolderStore:
-    """Folders and their links."""
+    """Folders and their links. Reads raise StoreUnavailable (`store.retries`), and OSError if a blob cannot be read."""
 
     def __init__(self, table: TenantTable, codec: Codec) -> None:
         self._table = table
@@ -26,10 +26,12 @@ class FolderStore:
         self._codec = codec
 
     def get(self, folder_id: str) -> StoredFolder | None:
+        """The folder, or None."""
         item = self._table.get(keys.folder(self._tenant, folder_id))
         return self._read(item) if item else None
 
     def get_many(self, folder_ids: Sequence[str]) -> dict[str, StoredFolder]:
+        """The folders that exist among these, by id."""
         if not folder_ids:
             return {}
         found = self._table.get_many([keys.folder(self._tenant, folder_id) for folder_id in folder_ids])
@@ -42,12 +44,12 @@ class FolderStore:
         return folder
 
     def by_name(self, name: str) -> str | None:
-        """The id of the folder with this name."""
+        """The id of the folder with this name, or None."""
         item = self._table.get(keys.folder_name(self._tenant, name))
         return str(item["folder"]) if item else None
 
     def create(self, folder: StoredFolder, token: str) -> list[Change]:
-        """The changes that bring a folder into being; the last one fails where its name is taken."""
+        """The changes that create a folder. The condition of the last one is that the name is free."""
         key, row = keys.folder(self._tenant, folder.id), keys.folder_row(self._tenant, folder.id)
         return [
             Put(self._codec.item(key, folder, version=folder.version, wt=token), ABSENT),
@@ -56,10 +58,12 @@ class FolderStore:
         ]
 
     def change(self, before: StoredFolder, after: StoredFolder, token: str) -> list[Change]:
-        """The change from what was read to `after`, on the condition that it is still so. A new name that is taken fails the last."""
+        """The changes from `before` to `after`. Condition: the version is that of `before`. With a new name, the condition of the
+        last change is that the name is free.
+        """
         key = keys.folder(self._tenant, after.id)
-        kept = after.model_copy(update={"version": before.version + 1})
-        changed: dict[str, Value] = {**self._codec.body(key, kept), "version": kept.version, "wt": token}
+        stored = after.model_copy(update={"version": before.version + 1})
+        changed: dict[str, Value] = {**self._codec.body(key, stored), "version": stored.version, "wt": token}
         changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version), frees=freed(key, before))]
         if after.name == before.name:
             return changes
@@ -67,7 +71,7 @@ class FolderStore:
         return [*changes, row, Delete(keys.folder_name(self._tenant, before.name)), self._name(after)]
 
     def delete(self, folder: StoredFolder) -> list[Change]:
-        """The changes that end a folder, on the condition that it is as it was read. What lies in it is for the caller to clear."""
+        """The changes that delete a folder. Condition: the version is that of `folder`. The caller deletes the folder's files."""
         key = keys.folder(self._tenant, folder.id)
         return [
             Delete(key, eq(version=folder.version), freed(key, folder)),
@@ -76,15 +80,16 @@ class FolderStore:
         ]
 
     def there(self, folder_id: str) -> Check:
-        """The condition that the folder exists: for whoever attaches it, or adds to it."""
+        """The condition that the folder exists, for a transaction that attaches the folder or adds a file."""
         return Check(keys.folder(self._tenant, folder_id), PRESENT)
 
     def attach(self, folder_id: str, agent_id: str) -> Put:
-        """The link row. The agent's own list of folders is a change of the agent."""
+        """The change that creates the link. The agent's own list of folders is a change of the agent."""
         key = keys.folder_agent(self._tenant, folder_id, agent_id)
         return Put({"pk": key.pk, "sk": key.sk})
 
     def detach(self, folder_id: str, agent_id: str) -> Delete:
+        """The change that deletes the link."""
         return Delete(keys.folder_agent(self._tenant, folder_id, agent_id))
 
     def agents_of(self, folder_id: str) -> list[str]:
@@ -93,7 +98,7 @@ class FolderStore:
         return [keys.last_part(str(link["sk"])) for link in links]
 
     def links(self, folder_id: str) -> RowList:
-        """The agents that the folder is attached to."""
+        """The links to the agents that the folder is attached to."""
         return RowList(self._table, keys.folder(self._tenant, folder_id).pk, "AGENT#")
 
     def listed(self) -> RowList:

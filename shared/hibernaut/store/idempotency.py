@@ -1,4 +1,6 @@
-"""Recognising a request that was accepted before (architecture 5): by its messages' otids, or by its body when a client re-sends it."""
+"""Recognises a request that was accepted before (architecture 5): by the otids of its messages, or by its body if a client
+re-sends it.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,9 @@ from hibernaut.store.tenant_table import TenantTable
 from hibernaut.store.transactions import IdempotencyMark
 
 BODY_LIFE = 15 * 60
-"""Seconds for which an identical body, re-sent, attaches to its first run."""
+"""Seconds for which a re-sent identical body attaches to the run of the first request."""
 OTID_LIFE = 24 * 3600
-"""Seconds for which an otid names the run that took it."""
+"""Seconds for which an otid names the run that accepted its message."""
 _PARTLY = (
     "INVALID_ARGUMENT: The message with the otid '{otid}' was accepted before, by the run {run_id}, and other messages of this request "
     "were not. Send the new ones alone, or give each an otid of its own."
@@ -26,10 +28,10 @@ _PARTLY = (
 
 @dataclass(frozen=True, slots=True)
 class KnownRequest:
-    """The run of an earlier sending, or None with the marks that the new run's transaction writes.
+    """The run that accepted the request earlier; or no run, and the marks that the new run's transaction must write.
 
-    `otids`: the run is known by the otids of the request's messages, whose content was not looked at.
-    `arrived`: the change that must be written before a late original may attach to the run of its own retry, once.
+    `otids`: the otids of the request's messages identify the run; their content was not compared. `arrived`: the request is the
+    first send, which arrived after its own retry. The caller writes this change before the request attaches; it succeeds once.
     """
 
     run_id: str | None
@@ -39,7 +41,9 @@ class KnownRequest:
 
 
 class IdempotencyStore:
-    """Marks that recognise a request which was accepted before."""
+    """The idempotency marks of a tenant's accepted requests. Reads raise StoreUnavailable (`store.retries`), and OSError if a
+    blob cannot be read.
+    """
 
     def __init__(self, table: TenantTable, clock: Clock, conversations: ConversationStore) -> None:
         self._table = table
@@ -50,23 +54,27 @@ class IdempotencyStore:
     def look(
         self, conversation: str, digest: str, otids: Sequence[str | None], retry: int, *, anew: bool = False
     ) -> tuple[Head | None, KnownRequest]:
-        """The conversation's head, and whether this request was accepted before, in one read.
+        """The conversation's head (None if there is none), and whether the request was accepted before, in one read.
 
-        The conditions of the head and of the marks make look-up and write one (architecture 5). `otids` has one for each message of the
-        request. `anew`: what the otids name is another request, whose place this one takes. Raises: InvalidArgument where one of them was accepted and another is new.
+        The conditions of the head and of the marks make the look-up and the later write atomic (architecture 5). `digest`: the
+        hash of the body. `otids`: one per message, in order; None for a message without one. `retry`: the client's count of
+        re-sends; 0 for the first send. `anew`: the run that the otids name accepted other content, so this request is new and
+        replaces its marks.
+
+        Raises: InvalidArgument if a message with an otid was accepted and another message is new.
         """
         now = self._clock.now().timestamp()
-        given = [otid for otid in dict.fromkeys(otids) if otid]
-        places: dict[str, Key] = {otid: keys.otid(self._tenant, conversation, otid) for otid in given}
+        named = [otid for otid in dict.fromkeys(otids) if otid]
+        places: dict[str, Key] = {otid: keys.otid(self._tenant, conversation, otid) for otid in named}
         print_key = keys.fingerprint(self._tenant, conversation, digest)
         head_key = keys.head(self._tenant, conversation)
         found = self._table.get_many([head_key, *places.values(), print_key])
         if head_key not in found:
             return None, KnownRequest(None)
         head = self._conversations.read_head(found[head_key])
-        taken = {otid: str(found[key]["run"]) for otid, key in places.items() if key in found and not _over(found[key], now)}
+        taken = {otid: str(found[key]["run"]) for otid, key in places.items() if key in found and not _expired(found[key], now)}
         earlier = found.get(print_key)
-        same = earlier if earlier is not None and not _over(earlier, now) else None
+        same = earlier if earlier is not None and not _expired(earlier, now) else None
         exact = same is not None and str(same["run"]) in taken.values()
         if exact or (taken and not anew and all(otid in taken for otid in otids)):
             return head, KnownRequest(next(iter(taken.values())), otids=not exact)
@@ -83,12 +91,12 @@ class IdempotencyStore:
         return head, KnownRequest(None, tuple(marks))
 
     def run_of(self, conversation: str, otid: str) -> str | None:
-        """The run that took the message with this otid, as long as that is remembered."""
+        """The id of the run that accepted the message with this otid; None after `OTID_LIFE`."""
         item = self._table.get(keys.otid(self._tenant, conversation, otid))
-        return None if item is None or _over(item, self._clock.now().timestamp()) else str(item["run"])
+        return None if item is None or _expired(item, self._clock.now().timestamp()) else str(item["run"])
 
 
-def _over(item: Item, now: float) -> bool:
+def _expired(item: Item, now: float) -> bool:
     return int(item["ttl"]) <= now
 
 

@@ -1,6 +1,7 @@
-"""The tenant-wide lists, which are spread over shards of the index LISTS: merged by id, and one entry by its id.
+"""The tenant-wide lists of runs, steps, messages and conversations: entries merged by id, and one entry by its id.
 
-The index may lag: what was written a moment ago may be missing.
+Each list is spread over shards of the index LISTS. The index may lag: an entry that was just written may be missing. Each
+function raises StoreUnavailable (`store.retries`).
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ def merged(
 
 
 def walked(table: TenantTable, noun: str, span: IdRange, *, chunk: int, descending: bool = False) -> Iterator[Item]:
-    """The items of the entries in a span, in the order of their ids, read chunk by chunk as far as they are asked for.
+    """The items of the entries in a span, in the order of their ids, read lazily in chunks of `chunk` entries.
 
-    What is gone already and still in the index is passed over.
+    An entry whose item was deleted, and which the index still has, is skipped.
     """
     while True:
         found = merged(table, noun, limit=chunk, after=span.after, before=span.before, descending=descending)
@@ -58,7 +59,7 @@ def walked(table: TenantTable, noun: str, span: IdRange, *, chunk: int, descendi
 
 
 def find(table: TenantTable, noun: str, identifier: str) -> Key | None:
-    """Where the entry with this id stands."""
+    """The key of the entry with this id; None if the index has no such entry."""
     pk = keys.list_partition(table.tenant, noun, keys.shard_of(identifier))
     found = table.query(pk, index=Index.LISTS, prefix=identifier, limit=1)
     if not found or found[0]["list_sk"] != identifier:

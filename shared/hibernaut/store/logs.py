@@ -1,7 +1,7 @@
-"""Reading the rows of a conversation's log, wherever they stand: its own, and for a fork the parts of other logs that it shares.
+"""Reads the rows of a conversation's log: its own rows, and for a fork also the rows that it shares with other logs.
 
-A fork's log is the union of its segments and its own rows, in the order of ids. Of another log it shares what was said there, not that
-log's prompts and summaries, unless its own window pins them.
+A fork's log is the union of its segments and its own rows, in the order of ids. A fork shares the conversational rows of another
+log. It shares a prompt or a summary of that log only if the fork's own window pins it.
 """
 
 from __future__ import annotations
@@ -20,18 +20,20 @@ from hibernaut.store.codec import Codec
 from hibernaut.store.tenant_table import TenantTable
 
 CHUNK = 200
-"""Rows of a shared part that are read at once where nobody says how many are wanted."""
+"""Rows of one read of a log in chunks, if the caller sets no limit."""
 
 
 class IdRange(NamedTuple):
-    """Rows with after < id < before."""
+    """A range of ids: after < id < before; None: no bound."""
 
     after: str | None = None
     before: str | None = None
 
 
 class LogReader:
-    """Reads log rows across the segments of a fork."""
+    """Reads log rows, across the segments of a fork. Reads raise StoreUnavailable (`store.retries`), and OSError if a blob cannot
+    be read.
+    """
 
     def __init__(self, table: TenantTable, codec: Codec) -> None:
         self._table = table
@@ -47,7 +49,9 @@ class LogReader:
         limit: int | None = None,
         descending: bool = False,
     ) -> list[Message]:
-        """In the order of ids, the newest first if `descending`."""
+        """The rows of a log in the order of ids; newest first if `descending`. `limit` None: all rows. The conversation's own
+        rows include its prompts and summaries.
+        """
         if not segments:
             return [self._row(item) for item in self._query(conversation, span, limit=limit, descending=descending)]
         sources: list[Iterator[Message]] = [map(self._row, self._walk(conversation, span, limit, descending))]
@@ -57,7 +61,7 @@ class LogReader:
         return list(islice(heapq.merge(*sources, key=_id, reverse=descending), limit))
 
     def shared(self, segments: Sequence[Segment], items: Sequence[Item]) -> set[str]:
-        """The ids of those rows of one log that a fork has by one of these segments. `items`: a part of the log, with the roles."""
+        """The ids of the rows among `items` that forks share by one of these segments. `items`: a part of one log, with roles."""
         roles = {keys.last_part(str(item["sk"])): str(item["role"]) for item in items if "role" in item}
         pinned = {message_id for one in segments for message_id in one.also}.intersection(roles)
         ranges = [(one.after or "", one.upto) for one in segments]
@@ -68,7 +72,7 @@ class LogReader:
         return pinned | (within - {row.id for row in map(self._row, read.values()) if not is_said(row)})
 
     def _shared(self, one: Segment, span: IdRange, limit: int | None, descending: bool) -> Iterator[Message]:
-        """The rows of a segment's range that were said in it."""
+        """The conversational rows in a segment's range, without the rows in `also`."""
         if not one.upto:
             return
         also = set(one.also)
@@ -78,7 +82,9 @@ class LogReader:
                 yield row
 
     def roles(self, conversation: str, segments: Sequence[Segment], after: str | None) -> list[tuple[str, str]]:
-        """Ids and roles of the rows after an id, in order; of shared parts also what is left out of the log: prompts and summaries."""
+        """The ids and roles of the rows after an id, in order. Of shared logs it includes prompts and summaries, which `rows`
+        leaves out.
+        """
         span = IdRange(after)
         own = self._query(conversation, span, names=("role",))
         if not segments:
@@ -91,7 +97,9 @@ class LogReader:
         return sorted({_role(item) for items in found for item in items})
 
     def messages(self, conversation: str, message_ids: Sequence[str], segments: Callable[[], Sequence[Segment]]) -> list[Message]:
-        """The rows that exist among these, in the order asked for. `segments` is asked only where one is not the conversation's own."""
+        """The rows that exist among these, in the order of `message_ids`. `segments` is called only if a row is not the
+        conversation's own.
+        """
         found = self._table.get_many([keys.message(self._tenant, conversation, message_id) for message_id in message_ids])
         rows = {row.id: row for row in map(self._row, found.values())}
         missing = [message_id for message_id in message_ids if message_id not in rows]
@@ -104,12 +112,12 @@ class LogReader:
         return [rows[message_id] for message_id in message_ids if message_id in rows]
 
     def there(self, conversation: str, message_ids: Sequence[str]) -> set[str]:
-        """Which of these are the conversation's own rows."""
+        """The ids among these that are rows of the conversation's own log."""
         found = self._table.get_many([keys.message(self._tenant, conversation, message_id) for message_id in message_ids])
         return {keys.last_part(key.sk) for key in found}
 
     def first(self, conversations: Sequence[str], message_id: str) -> Message | None:
-        """A row, in whichever of these logs it stands."""
+        """A row by its id, from the first found of these logs; None if none has it."""
         found = self._table.get_many([keys.message(self._tenant, conversation, message_id) for conversation in conversations])
         return next(map(self._row, found.values()), None)
 
@@ -133,7 +141,7 @@ class LogReader:
         )
 
     def _walk(self, conversation: str, span: IdRange, limit: int | None, descending: bool) -> Iterator[Item]:
-        """The rows of one log, chunk by chunk, as far as they are asked for."""
+        """The rows of one log, read lazily in chunks."""
         chunk = CHUNK if limit is None else max(1, limit)
         while span.after is None or span.before is None or span.after < span.before:
             items = self._query(conversation, span, limit=chunk, descending=descending)
@@ -155,9 +163,9 @@ class LogReader:
 
 
 def is_said(row: Message) -> bool:
-    """Whether a row belongs to a window without being pinned: prompts and summaries count only where they are.
+    """Whether a row is conversational: it belongs to a window without being pinned. Prompts and summaries are not.
 
-    A system row that a caller sent was said in the conversation; it bears an otid, the prompts do not.
+    A system row that a caller sent is conversational. It has an otid; a prompt has none.
     """
     return row.role not in ("system", "summary") or (row.role == "system" and row.otid is not None)
 

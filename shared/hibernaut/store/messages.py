@@ -1,4 +1,6 @@
-"""Rows of all logs of a tenant: one by its id, and pages across conversations. A conversation's own log is `store.conversations`."""
+"""Rows of all logs of a tenant: one row by its id, and rows across conversations. `store.conversations` reads one conversation's
+log.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,10 @@ NOUN = "MSGS"
 
 
 class MessageStore:
-    """Rows of all logs of a tenant."""
+    """Rows of all logs of a tenant, through the index LISTS, which may lag.
+
+    Reads raise StoreUnavailable (`store.retries`), and OSError if a blob cannot be read.
+    """
 
     def __init__(self, table: TenantTable, codec: Codec) -> None:
         self._table = table
@@ -22,11 +27,12 @@ class MessageStore:
         self._codec = codec
 
     def get(self, message_id: str) -> Message | None:
+        """The row, or None."""
         key = lists.find(self._table, NOUN, message_id)
         item = self._table.get(key) if key else None
         return self._codec.record(Message, item) if item else None
 
     def walk(self, span: IdRange, *, chunk: int, descending: bool = False) -> Iterator[Message]:
-        """Rows in the order asked for, as far as they are asked for (through the index, which may lag)."""
+        """The rows in the order of their ids, newest first if `descending`, read lazily in chunks of `chunk` rows."""
         for item in lists.walked(self._table, NOUN, span, chunk=chunk, descending=descending):
             yield self._codec.record(Message, item)
