@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from hibernaut.adapters.embedder.catalogue import DefaultEmbedding, EmbedderCatalogue
 from hibernaut.adapters.model.catalogue import Catalogue
+from hibernaut.adapters.model.provider_settings import ProviderSettings, redaction_of
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
 from hibernaut.domain.redaction import MARK, SHORTEST, Redaction, bare_address
 from hibernaut.ports.model import ModelRequest
@@ -87,3 +88,10 @@ def test_a_value_is_searched_as_a_whole_and_walked_only_where_a_secret_stands(va
 )
 def test_a_bare_address_has_neither_user_nor_password(address: str, shown: str) -> None:
     assert bare_address(address) == shown
+
+
+def test_both_parts_of_an_access_key_are_removed_and_neither_is_printed() -> None:
+    provider = ProviderSettings("own", "bedrock", "", "planted-secret-part", region="eu-central-1", access_key="AKIAPLANTEDNAME")
+    redaction = redaction_of(EnvironmentSecrets({}), [provider])
+    assert redaction.text("of AKIAPLANTEDNAME with planted-secret-part") == "of *** with ***"
+    assert "planted" not in repr(provider).lower()

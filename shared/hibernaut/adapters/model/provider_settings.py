@@ -16,7 +16,8 @@ ANTHROPIC = "anthropic"
 @dataclass(frozen=True, slots=True)
 class ProviderSettings:
     """One configured provider. `name` is the first part of its handles, `kind` is V1's `model_endpoint_type`, `url` the base address
-    with its password, if it has one. `dialect` None: Anthropic's Messages, or a server that only a configuration names.
+    with its password, if it has one. `dialect` None: Anthropic's Messages, or a server that only a configuration names. `region` and
+    `access_key` are those of a cloud; with an `access_key`, `key` is its secret (V1's providers have the same three fields).
     """
 
     name: str
@@ -24,6 +25,8 @@ class ProviderSettings:
     url: str
     key: str | None = field(default=None, repr=False)
     dialect: Dialect | None = None
+    region: str | None = None
+    access_key: str | None = field(default=None, repr=False)
 
     @property
     def address(self) -> str:
@@ -63,5 +66,5 @@ def redaction_of(secrets: Secrets, providers: Iterable[ProviderSettings] = ()) -
     """
     found = [(secrets.get(dialect.key), secrets.get(dialect.address)) for dialect in DIALECTS]
     found.append((secrets.get("ANTHROPIC_API_KEY"), secrets.get("ANTHROPIC_BASE_URL")))
-    found += [(provider.key, provider.url) for provider in providers]
+    found += [(key, provider.url) for provider in providers for key in (provider.key, provider.access_key)]
     return Redaction([key for key, _ in found], [url for _, url in found])
