@@ -16,6 +16,7 @@ from hibernaut.schemas.block import CreateBlock
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.conversation_record import CreateConversation
+from hibernaut.schemas.file import FileStatus, StoredFile
 from hibernaut.schemas.folder import CreateFolder
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.passage import CreateArchive
@@ -70,7 +71,7 @@ class Records:
         assert record is not None
         assert thread_head is not None
         assert stored_archive is not None
-        made: dict[str, list[str]] = {name: [] for name in ("agent", "block", "conversation", "folder", "archive", "run")}
+        made: dict[str, list[str]] = {name: [] for name in PREFIXES}
         changes: list[Change] = []
         for number in range(size - 1):
             ids = {name: self._new(prefix) for name, prefix in PREFIXES.items()}
@@ -81,6 +82,7 @@ class Records:
                 stores.conversations.create_head(head.model_copy(update={"id": ids["agent"], "agent_id": ids["agent"]}), "t"),
                 *stores.blocks.create(copied(block, ids["block"], self._now()), "t"),
                 *stores.tools.create(copied(tool, ids["tool"], self._now(), name=f"knock_{number}"), "t"),
+                *stores.files.create(self._file(ids["file"], folder.id, f"file {number}.txt"), 0, "t"),
                 *stores.folders.create(copied(folder, ids["folder"], self._now(), name=f"folder {number}"), "t"),
                 *stores.passages.make(copied(stored_archive, ids["archive"], self._now(), name=f"archive {number}")),
                 *stores.conversation_records.create(copied(record, ids["conversation"], self._now()), "t")[:2],
@@ -128,6 +130,20 @@ class Records:
         options = RunOptions(max_steps=1)
         return StoredRun(id=run_id, agent_id=agent_id, status=RunStatus.COMPLETED, created_at=self._now(), options=options)
 
+    def _file(self, file_id: str, folder_id: str, name: str) -> StoredFile:
+        now = self._now()
+        return StoredFile(
+            id=file_id,
+            folder_id=folder_id,
+            name=name,
+            original_name=name,
+            media_type="text/plain",
+            size=1,
+            status=FileStatus.COMPLETED,
+            created_at=now,
+            updated_at=now,
+        )
+
     def _new(self, prefix: str) -> str:
         return self.embedded.host.ids.new(prefix)
 
@@ -139,6 +155,7 @@ PREFIXES = {
     "agent": "agent",
     "block": "block",
     "tool": "tool",
+    "file": "file",
     "folder": "source",
     "archive": "archive",
     "conversation": "conv",

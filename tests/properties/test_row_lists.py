@@ -86,6 +86,33 @@ def test_a_page_is_that_of_the_whole_list(table: SqliteTable, whole: list[bool],
     assert rows.count() == sum(whole)
 
 
+@MANY
+@given(
+    held=st.lists(st.sampled_from(["", "a", "b", "ab", "c"]), max_size=MOST),
+    asked=st.builds(
+        Page,
+        limit=st.none() | st.integers(1, MOST),
+        before=st.none() | IDS,
+        after=st.none() | IDS,
+        descending=st.booleans(),
+        lost=st.just("ignored"),
+    ),
+)
+def test_a_page_of_a_union_with_rows_beside_is_that_of_the_whole_list(table: SqliteTable, held: list[str], asked: Page) -> None:
+    """Rows under A# and B#, some under both, and rows that only the code knows (c)."""
+    pk = f"t#{hash(tuple(held)) & 0xFFFFFFFFFFFF}#union"
+    numbered = [(f"{number:02d}", where) for number, where in enumerate(held)]
+    for identifier, where in numbered:
+        for letter in set(where) & {"a", "b"}:
+            table.write(Put({"pk": pk, "sk": f"{letter.upper()}#{identifier}"}))
+    beside = [{"pk": pk, "sk": identifier} for identifier, where in numbered if where == "c"]
+    rows = RowList(TenantTable(table, "t"), pk, "A#", "B#", beside=beside)
+    everything = [identifier for identifier, where in numbered if where]
+    expected = page(everything, asked, id_of=lambda one: one, place=lambda one: one)
+    assert [rows.id_of(row) for row in rows.page(asked)] == expected
+    assert sorted({rows.id_of(row) for row in rows.all()}) == everything
+
+
 @pytest.mark.parametrize(
     "asked", [Page(limit=5), Page(limit=5, descending=True), Page(limit=5, before="20"), Page(limit=5, after="07")]
 )

@@ -65,9 +65,13 @@ class ArchiveStore:
         archive.version = int(item["version"])
         return archive
 
-    def rows(self) -> list[Item]:
-        """The list rows of all archives, oldest first."""
-        return self._table.query(keys.archive_row(self._tenant, "archive").pk)
+    def listed(self) -> RowList:
+        """The list rows of all archives."""
+        return RowList(self._table, keys.archive_row(self._tenant, "archive").pk, mark="name")
+
+    def rows_of(self, archive_ids: Sequence[str]) -> list[Item]:
+        """The list rows of these archives."""
+        return list(self._table.get_many([keys.archive_row(self._tenant, archive_id) for archive_id in archive_ids]).values())
 
     def change(self, before: StoredArchive, after: StoredArchive, token: str) -> list[Change]:
         """The change from what was read to `after`, on the condition that it is still so."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from hibernaut.domain.wire.listing import Page
 from hibernaut.ports.table import (
     ABSENT,
     MAX_CHANGES,
@@ -28,6 +29,7 @@ from hibernaut.schemas.file import ENDED, Desk, FileStatus, StoredFile
 from hibernaut.schemas.passage import Passage
 from hibernaut.store import keys
 from hibernaut.store.codec import Codec, freed
+from hibernaut.store.row_lists import RowList
 from hibernaut.store.search_outbox import SearchOutbox
 from hibernaut.store.tenant_table import TenantBlobs, TenantTable
 from hibernaut.store.writer import Writer
@@ -107,6 +109,11 @@ class FileStore:
     def rows(self, folder_id: str) -> list[FileRow]:
         """The files of a folder, oldest first."""
         return [_row(folder_id, item) for item in self._table.query(keys.folder(self._tenant, folder_id).pk, prefix="FILE#")]
+
+    def page(self, folder_id: str, asked: Page) -> list[FileRow]:
+        """A page of the files of a folder, by creation time. Raises: NotFound for a cursor."""
+        listed = RowList(self._table, keys.folder(self._tenant, folder_id).pk, "FILE#", mark="name")
+        return [_row(folder_id, item) for item in listed.page(asked)]
 
     def rows_of(self, folder_ids: Sequence[str], file_id: str) -> list[FileRow]:
         """The row of a file in those of the folders that have it."""

@@ -6,7 +6,8 @@ What needs another order, or counts over all rows, reads all of them; what filte
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from heapq import merge
+from itertools import groupby, islice
 
 from hibernaut.domain.wire.listing import Page, no_entry
 from hibernaut.ports.table import Item, Key
@@ -20,23 +21,30 @@ Select = Callable[[Sequence[Item]], Sequence[Item]]
 
 
 class RowList:
-    """The rows under `pk` whose sort keys are `prefix` and an id. `mark`: an attribute that a row has which is there; one without it is
-    what a late write has left of a row that was deleted."""
+    """The rows under `pk` whose sort keys are one of the prefixes and an id.
 
-    def __init__(self, table: TenantTable, pk: str, prefix: str = "", *, mark: str = "pk") -> None:
+    `mark`: an attribute that a row has which is there; one without it is what a late write has left of a row that was deleted.
+    `beside`: further rows, in the order of their ids, which the code knows and the table does not hold.
+    With several prefixes the list is their union: an id that stands under more than one is there once.
+    """
+
+    def __init__(self, table: TenantTable, pk: str, *prefixes: str, mark: str = "pk", beside: Sequence[Item] = ()) -> None:
         self._table = table
-        self._pk, self._prefix, self._mark = pk, prefix, mark
+        self._pk, self._mark = pk, mark
+        self._prefixes = prefixes or ("",)
+        self._beside = beside
 
     def id_of(self, row: Item) -> str:
-        return str(row["sk"]).removeprefix(self._prefix)
+        return str(row["sk"]).rsplit("#", 1)[-1]
 
     def all(self) -> list[Item]:
         """Every row, oldest first."""
-        return self._there(self._table.query(self._pk, prefix=self._prefix))
+        return self._there(self._read(IdRange(), None, descending=False))
 
     def count(self) -> int:
-        """How many rows there are, counted by the engine."""
-        return self._table.count(self._pk, prefix=self._prefix, having=self._mark)
+        """How many rows there are, counted by the engine. Of a union, the rows under every prefix are counted."""
+        stored = sum(self._table.count(self._pk, prefix=prefix, having=self._mark) for prefix in self._prefixes)
+        return stored + len(self._beside)
 
     def page(self, asked: Page, select: Select = lambda rows: rows) -> list[Item]:
         """As `domain.wire.listing.page` over the selected rows by the time of their making, without reading those outside the page.
@@ -53,8 +61,7 @@ class RowList:
 
     def has(self, identifier: str) -> bool:
         """Whether there is a row of this id."""
-        found = self._table.get(Key(self._pk, self._prefix + identifier)) if identifier else None
-        return found is not None and self._mark in found
+        return bool(identifier and self._there(self._of_ids([identifier])))
 
     def walk(self, after: str | None = None, *, descending: bool = False, first: int | None = None) -> Iterator[Item]:
         """The rows behind a cursor, read as far as they are asked for, `first` of them at once."""
@@ -64,8 +71,8 @@ class RowList:
     def _cursors(self, asked: Page, select: Select) -> tuple[str | None, str | None]:
         """`after` and `before`, each None where it is not given, or unknown and ignored."""
         given = [cursor for cursor in (asked.after, asked.before) if cursor is not None]
-        found = self._table.get_many([Key(self._pk, self._prefix + cursor) for cursor in given if cursor]) if given else {}
-        known = {self.id_of(row) for row in select(self._there(list(found.values())))} if found else set()
+        found = self._of_ids([cursor for cursor in given if cursor]) if given else []
+        known = {self.id_of(row) for row in select(self._there(found))} if found else set()
         if asked.lost == "refused":
             for cursor in given:
                 if cursor not in known:
@@ -76,14 +83,7 @@ class RowList:
         """The selected rows between two ids. The first read asks for `first` rows, further ones for more and more."""
         size = min(first if first is not None else MOST_AT_ONCE, MOST_AT_ONCE)
         while size > 0:
-            rows = self._table.query(
-                self._pk,
-                after=None if span.after is None else self._prefix + span.after,
-                before=None if span.before is None else self._prefix + span.before,
-                prefix=self._prefix,
-                limit=size,
-                descending=descending,
-            )
+            rows = self._read(span, size, descending=descending)
             yield from select(self._there(rows))
             if len(rows) < size:
                 return
@@ -91,5 +91,35 @@ class RowList:
             span = IdRange(span.after, last) if descending else IdRange(last, span.before)
             size = min(2 * size, MOST_AT_ONCE)
 
+    def _of_ids(self, ids: Sequence[str]) -> list[Item]:
+        """The rows with these ids."""
+        wanted = [Key(self._pk, prefix + identifier) for prefix in self._prefixes for identifier in ids]
+        return [*self._table.get_many(wanted).values(), *(row for row in self._beside if self.id_of(row) in ids)]
+
+    def _read(self, span: IdRange, size: int | None, *, descending: bool) -> list[Item]:
+        """The first `size` rows between two ids, of all prefixes together; fewer only where there are no more."""
+        found = [self._query(prefix, span, size, descending=descending) for prefix in self._prefixes]
+        if self._beside:
+            between = [row for row in self._beside if _is_between(self.id_of(row), span)]
+            found.append(between[::-1] if descending else between)
+        if len(found) == 1:
+            return found[0]
+        together = merge(*found, key=self.id_of, reverse=descending)
+        return list(islice((next(rows) for _, rows in groupby(together, key=self.id_of)), size))
+
+    def _query(self, prefix: str, span: IdRange, size: int | None, *, descending: bool) -> list[Item]:
+        return self._table.query(
+            self._pk,
+            after=None if span.after is None else prefix + span.after,
+            before=None if span.before is None else prefix + span.before,
+            prefix=prefix,
+            limit=size,
+            descending=descending,
+        )
+
     def _there(self, rows: Sequence[Item]) -> list[Item]:
         return [row for row in rows if self._mark in row]
+
+
+def _is_between(identifier: str, span: IdRange) -> bool:
+    return (span.after is None or span.after < identifier) and (span.before is None or identifier < span.before)

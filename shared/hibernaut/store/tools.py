@@ -6,6 +6,7 @@ changes that a transaction is made of.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -16,6 +17,7 @@ from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.tool import MAX_NAME, StoredTool, Tool
 from hibernaut.store import keys
 from hibernaut.store.codec import Codec, freed
+from hibernaut.store.row_lists import RowList
 from hibernaut.store.tenant_table import TenantTable
 
 OVERRIDABLE = ("tags", "return_char_limit", "default_requires_approval", "enable_parallel_execution", "metadata_", "project_id")
@@ -115,10 +117,17 @@ class ToolStore:
         links = self._table.query(keys.tool(self._tenant, tool_id).pk, prefix="AGENT#")
         return [keys.last_part(str(link["sk"])) for link in links]
 
-    def rows(self) -> list[Item]:
-        """The list rows of all tools: the built-in ones, then the custom ones, oldest first."""
-        own = [_listed(_overridden(tool, None)) | {"sk": tool.id} for tool in builtin_tools().values()]
-        return [*own, *self._table.query(keys.tool_row(self._tenant, "tool").pk)]
+    def listed(self) -> RowList:
+        """The list rows of all tools: the built-in ones, whose ids are the oldest, and the custom ones."""
+        return RowList(self._table, keys.tool_row(self._tenant, "tool").pk, mark="name", beside=_builtin_rows())
+
+    def rows_of(self, tool_ids: Sequence[str], names: Sequence[str] = ()) -> list[Item]:
+        """The list rows of the tools with these ids, and of those with these names."""
+        wanted = dict.fromkeys(names)
+        builtin = [row for row in _builtin_rows() if str(row["sk"]) in tool_ids or row["name"] in wanted]
+        held = self._table.get_many([keys.tool_name(self._tenant, name) for name in wanted if 0 < len(name) <= MAX_NAME])
+        ids = dict.fromkeys([*tool_ids, *(str(item["tool"]) for item in held.values())])
+        return [*builtin, *self._table.get_many([keys.tool_row(self._tenant, tool_id) for tool_id in ids]).values()]
 
     def _put_row(self, tool: StoredTool) -> Put:
         key = keys.tool_row(self._tenant, tool.id)
@@ -139,6 +148,13 @@ def _overridden(tool: Tool, record: StoredTool | None) -> StoredTool:
     )
     tool_as_it_is.read_from(record.blob)
     return tool_as_it_is
+
+
+@functools.cache
+def _builtin_rows() -> tuple[Item, ...]:
+    """The list rows of the built-in tools in the order of their ids."""
+    rows = [_listed(_overridden(tool, None)) | {"sk": tool.id} for tool in builtin_tools().values()]
+    return tuple(sorted(rows, key=lambda row: str(row["sk"])))
 
 
 def _listed(tool: StoredTool) -> dict[str, Value]:

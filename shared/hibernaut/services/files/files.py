@@ -22,7 +22,6 @@ from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.passage import Passage
 from hibernaut.services.prompt.file_views import FileViews
 from hibernaut.services.records import TRIES, Records
-from hibernaut.store.files import FileRow
 from hibernaut.store.passages import PassageStore
 
 MEBIBYTE = 1024 * 1024
@@ -158,7 +157,7 @@ class Files:
         Raises: NotFound for the folder or a cursor, PayloadTooLarge (over `MOST_CONTENT` characters of `content`).
         """
         self._records.folder(folder_id)
-        rows = page(self._files.rows(folder_id), asked, id_of=_id, place=lambda row: row.created_at)
+        rows = self._files.page(folder_id, asked)
         if content and sum(row.characters for row in rows) > MOST_CONTENT:
             raise PayloadTooLarge(
                 f"The texts of these files have over {MOST_CONTENT} characters: ask for fewer files at once (limit)."
@@ -215,7 +214,3 @@ class Files:
 
 def _no_folder(folder_id: str) -> str:
     return f"Source not found with id='['{folder_id}']'"
-
-
-def _id(row: FileRow) -> str:
-    return row.file_id

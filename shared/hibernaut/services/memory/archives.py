@@ -83,14 +83,20 @@ class Archives:
         return self._records.until_settled(attempt)
 
     def list(self, asked: Page, *, name: str | None = None, agent_id: str | None = None) -> Sequence[Archive]:
-        """A page of the archives, by creation time; only those with this name, or attached to this agent. Raises: NotFound for a
-        cursor.
+        """A page of the archives in the order of their ids, which is that of their creation; an agent's own archive bears the
+        agent's uuid and stands where the agent does. Only those with this name, or attached to this agent.
+
+        Raises: NotFound for a cursor.
         """
-        mine = None if agent_id is None else set(self._archives.of_agent(agent_id))
-        rows = [
-            row for row in self._archives.rows() if (name is None or row["name"] == name) and (mine is None or _id(row) in mine)
-        ]
-        ids = [_id(row) for row in page(rows, asked, id_of=_id, place=lambda row: str(row["created_at"]))]
+
+        def named(rows: Sequence[Item]) -> Sequence[Item]:
+            return [row for row in rows if name is None or row["name"] == name]
+
+        if agent_id is None:
+            rows = self._archives.listed().page(asked, named)
+        else:
+            rows = page(named(self._archives.rows_of(self._archives.of_agent(agent_id))), asked, id_of=_id, place=_id)
+        ids = [_id(row) for row in rows]
         found = self._archives.get_many(ids)
         return [found[archive_id] for archive_id in ids if archive_id in found]
 

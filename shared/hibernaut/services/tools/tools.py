@@ -53,6 +53,12 @@ class ToolFilter:
             if kind not in valid:
                 raise InvalidArgument(f"Invalid tool type '{kind}'. Must be one of: {', '.join(valid)}")
 
+    @property
+    def selects(self) -> bool:
+        """Whether the filter has a criterion."""
+        lists = (self.names, self.tool_ids, self.tool_types, self.exclude_tool_types)
+        return self.name is not None or bool(self.search) or self.return_only_letta_tools or any(lists)
+
     def admits(self, row: Item) -> bool:
         kind, name = str(row["tool_type"]), str(row["name"])
         if (self.name is not None and name != self.name) or (self.names and name not in self.names):
@@ -81,17 +87,36 @@ class Tools:
         Raises: InvalidArgument, NotFound for a cursor.
         """
         wanted.check()
-        rows = [row for row in self._records.tools.rows() if wanted.admits(row)]
-        ids = [
-            str(row["sk"])
-            for row in page(rows, asked, id_of=lambda row: str(row["sk"]), place=lambda row: str(row["created_at"]))
-        ]
+
+        def select(rows: Sequence[Item]) -> Sequence[Item]:
+            return [row for row in rows if wanted.admits(row)]
+
+        named = self._named(wanted)
+        if named is None:
+            rows = self._records.tools.listed().page(asked, select)
+        else:
+            rows = page(select(named), asked, id_of=_id, place=_id)
+        ids = [_id(row) for row in rows]
         tools = self._records.tools.get_many(ids)
         return [tools[tool_id] for tool_id in ids if tool_id in tools]
 
     def count(self, wanted: ToolFilter) -> int:
+        """The number of tools that pass the filter. Without criteria the engine counts, and no row is read.
+
+        Raises: InvalidArgument.
+        """
         wanted.check()
-        return sum(wanted.admits(row) for row in self._records.tools.rows())
+        if not wanted.selects:
+            return self._records.tools.listed().count()
+        named = self._named(wanted)
+        return sum(wanted.admits(row) for row in (self._records.tools.listed().all() if named is None else named))
+
+    def _named(self, wanted: ToolFilter) -> Sequence[Item] | None:
+        """The list rows that the filter names by id or by name; None where it names none."""
+        if wanted.tool_ids:
+            return self._records.tools.rows_of(wanted.tool_ids)
+        names = [wanted.name] if wanted.name is not None else wanted.names
+        return self._records.tools.rows_of((), names) if names else None
 
     def builtin(self) -> Sequence[StoredTool]:
         """All built-in tools. They always exist; nothing is written to create them."""
@@ -186,6 +211,10 @@ class Tools:
         for agent_id in self._records.tools.agents_of(tool_id):
             leave(self._records, agent_id, lambda agent: {"tool_ids": [one for one in agent.tool_ids if one != tool_id]})
             self._records.writer.write(*self._records.tools.detach(tool_id, agent_id))
+
+
+def _id(row: Item) -> str:
+    return str(row["sk"])
 
 
 def schema_of(request: ToolCreate) -> JsonObject:
