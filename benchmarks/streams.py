@@ -134,7 +134,7 @@ def long_run(found: list[str]) -> Callable[[Path], None]:
                     message_type="assistant_message", message_id=message_id, step_id="", index=0, text=f" word {number}", at=at
                 )
                 stores.writer.write(stores.runs.put_events(run_id, number, [piece], at))
-            services.endings.end(run_id, StopReason.CANCELLED)
+            services.termination.end(run_id, StopReason.CANCELLED)
             found.append(run_id)
 
     return prepare

@@ -18,7 +18,7 @@ def handler(event: JsonObject, context: LambdaContext, engines: RunEngines | Non
     engines = engines or aws.engines()
     with faults_named(beat.run_id):
         try:
-            engines.of(beat.tenant).endings.end(beat.run_id, StopReason.ERROR)
+            engines.of(beat.tenant).termination.end(beat.run_id, StopReason.ERROR)
         except NotFound:
             log().warning("no such run to close", extra=fields)
         else:

@@ -62,7 +62,7 @@ class WorldDesk:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.stores, self.sending, self.endings = world.stores, world.chain.sending, world.chain.endings
+        self.stores, self.sending, self.termination = world.stores, world.chain.sending, world.chain.termination
 
     def start(self, run_id: str) -> None:
         self.sending.start(run_id)

@@ -27,7 +27,7 @@ class Desk(Protocol):
 
     stores: TenantStores
     sending: Sending
-    endings: RunTermination
+    termination: RunTermination
 
     def start(self, run_id: str) -> None:
         """Start the workflow of a run that was accepted."""
@@ -224,7 +224,7 @@ class Withdraw:
     def done(self, client: Client) -> None:
         run_id = client.run_of("hello")
         assert run_id is not None
-        client.desk.endings.end(run_id, StopReason.CANCELLED)
+        client.desk.termination.end(run_id, StopReason.CANCELLED)
         client.notes.answers[self.name] = ""
         client.notes.keep()
         client.desk.drive()

@@ -86,7 +86,7 @@ class Deployment:
         self.runner = ScriptedRunner(self._does, at=self._point)
         self.outside = self.house()
         self.stores, self.sending = self.outside.stores.of(TENANT), Gateway(aws)
-        self.endings = self.outside.engines.of(TENANT).endings
+        self.termination = self.outside.engines.of(TENANT).termination
         aws.lambdas.deps |= dict.fromkeys(("api", "stream"), wiring.app_of(self.outside))
         self.environments = itertools.cycle([self.house(in_execution=True), self.house(in_execution=True)])
         settings = AwsSettings.from_environment()

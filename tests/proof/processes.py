@@ -157,7 +157,7 @@ class HomeDesk:
     def __init__(self, house: embedded.Embedded, place: Place) -> None:
         self.house, self.place, self._started = house, place, deque[str]()
         engine = house.engines.of(TENANT)
-        self.stores, self.endings, self.sending = house.stores.of(TENANT), engine.endings, engine.sending
+        self.stores, self.termination, self.sending = house.stores.of(TENANT), engine.termination, engine.sending
 
     def start(self, run_id: str) -> None:
         self._started.append(run_id)
@@ -214,7 +214,7 @@ class LambdaDesk:
     def __init__(self, house: aws.House, place: Place) -> None:
         self.house, self.place = house, place
         engine = house.engines.of(TENANT)
-        self.stores, self.endings, self.sending = house.stores.of(TENANT), engine.endings, engine.sending
+        self.stores, self.termination, self.sending = house.stores.of(TENANT), engine.termination, engine.sending
 
     def start(self, run_id: str) -> None:
         """The state machine takes it from here."""

@@ -92,7 +92,7 @@ def cancels(client: Client) -> None:
     """A person cancels what is running."""
     owner = client.owner()
     if owner is not None and owner == client.run_of("hello"):
-        client.desk.endings.end(owner, StopReason.CANCELLED)
+        client.desk.termination.end(owner, StopReason.CANCELLED)
 
 
 STOP = Say("stop that", when_busy="interrupt")

@@ -44,7 +44,7 @@ class Talk:
         elif deed == "step" and head.owner is not None:
             self.world.advance(head.owner)
         elif deed == "cancel" and (head.owner or head.pending):
-            self.world.chain.endings.end(head.owner or head.pending or "", StopReason.CANCELLED)
+            self.world.chain.termination.end(head.owner or head.pending or "", StopReason.CANCELLED)
         elif deed in ("approve", "deny") and head.pending is not None:
             answers(self.world, self.agent_id, approve=deed == "approve")
 

@@ -107,7 +107,7 @@ class Lives(RuleBasedStateMachine):
     @precondition(lambda self: self.world.data.sent)
     @rule(data=st.data())
     def somebody_cancels(self, data: st.DataObject) -> None:
-        self.world.chain.endings.end(data.draw(st.sampled_from(sorted(self.world.data.sent))), StopReason.CANCELLED)
+        self.world.chain.termination.end(data.draw(st.sampled_from(sorted(self.world.data.sent))), StopReason.CANCELLED)
 
     @rule(seconds=st.sampled_from([1, 100, 2000]))
     def time_passes(self, seconds: int) -> None:

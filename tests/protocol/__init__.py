@@ -19,7 +19,7 @@ name fails. Beside them stand the stories of `tests/unit/services/test_run_*.py`
     run knows its last seq                services.run_log: `_end`, from last_seq                          conversations
     approval holds the queue              services.commits: last_step (no succession where it asks)        approvals
     answer keeps its input                services.approvals: _consume (input stays on the run)            approvals
-    end resolves open calls               services.endings: _end_resolving                                 approvals
+    end resolves open calls               services.turns.run_termination: _end_resolving                                 approvals
     pending approval is swept             store.approvals: create (index DUE)                              approvals
     token is read after consuming         services.approvals: _consume (end_wait behind the write)         approvals
 """

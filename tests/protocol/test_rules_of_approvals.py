@@ -57,7 +57,7 @@ def test_rule_end_resolves_open_calls(tmp_path: Path) -> None:
     """The run of an answer is cancelled before its first step: the approved calls have their returns all the same."""
     world, agent_id, _ = asked(tmp_path)
     run_id = answers(world, agent_id, text="and hurry").run_id
-    world.chain.endings.end(run_id, StopReason.CANCELLED)
+    world.chain.termination.end(run_id, StopReason.CANCELLED)
     assert world.runner.effects == []
     assert len(returns(world, agent_id)) == 1
     check_settled(world, agent_id)

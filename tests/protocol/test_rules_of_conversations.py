@@ -41,7 +41,7 @@ def test_rule_end_sees_the_journal(tmp_path: Path) -> None:
             plain.advance(run_id)
 
     canceller = meanwhile(plain, rings, lambda: True)
-    canceller.chain.endings.end(run_id, StopReason.CANCELLED)
+    canceller.chain.termination.end(run_id, StopReason.CANCELLED)
     assert len(plain.runner.effects) == 1
     assert [INTERRUPTED in text for text in returns(plain, agent_id)] == [True]
     check_settled(plain, agent_id)

@@ -72,7 +72,7 @@ def test_rule_claim_only_while_running(tmp_path: Path) -> None:
     """The run is cancelled when its reply is journaled and its tool is about to be called."""
     plain, agent_id = opened(tmp_path, in_turn(RING, says("done")))
     run_id = plain.accept(agent_id, "hello").run_id
-    cancels = lambda: plain.chain.endings.end(run_id, StopReason.CANCELLED)  # noqa: E731
+    cancels = lambda: plain.chain.termination.end(run_id, StopReason.CANCELLED)  # noqa: E731
     world = meanwhile(plain, cancels, lambda: plain.run(run_id).journal != "")
     world.advance(run_id)
     assert world.runner.effects == []

@@ -30,7 +30,7 @@ def conversations_of(world: World) -> Conversations:
         prompts=world.chain.prompts,
         models=world.models,
         openings=ConversationCreation(records, prompts=world.chain.prompts, models=world.models),
-        ends=ConversationDeletion(records, endings=world.chain.endings),
+        ends=ConversationDeletion(records, termination=world.chain.termination),
     )
 
 

@@ -137,7 +137,7 @@ class World:
         self.workflow.advance = lambda run: self.engines.of(run.tenant).turns.advance(run.run_id).next
         self.workflow.compact = lambda run: self.engines.of(run.tenant).compactions.compact(run.run_id).next
         self.workflow.drop = lambda run: self.engines.of(run.tenant).turns.advance(run.run_id, drop=True).next
-        self.workflow.close = lambda run: self.engines.of(run.tenant).endings.end(run.run_id, StopReason.ERROR)
+        self.workflow.close = lambda run: self.engines.of(run.tenant).termination.end(run.run_id, StopReason.ERROR)
 
     # making
 

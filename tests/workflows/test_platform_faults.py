@@ -19,24 +19,24 @@ TRIES = 7
 
 def refused(offline: OfflineAws, error: str, times: int) -> tuple[str, ScriptedTurns, NotedEndings]:
     """A run whose steps are refused so often by this name, in an execution of its own."""
-    turns, endings = ScriptedTurns(["finished"]), NotedEndings()
-    offline.lambdas.deps |= {"advance_turn": Steps(turns, NotedApprovals()), "close_run": endings}
+    turns, termination = ScriptedTurns(["finished"]), NotedEndings()
+    offline.lambdas.deps |= {"advance_turn": Steps(turns, NotedApprovals()), "close_run": termination}
     offline.lambdas.refuse("advance_turn", error, times)
     name = f"{RUN.run_id}.{error}"
     StepFunctions(offline.state_machine).start(RUN, name=name)
-    return offline.wait_for_run(name), turns, endings
+    return offline.wait_for_run(name), turns, termination
 
 
 def test_what_lambda_fails_in_for_a_while_delays_the_step(offline: OfflineAws) -> None:
     for error in ("Lambda.ResourceNotReadyException", "Lambda.ServiceException", "Lambda.OfNextYearException"):
-        status, turns, endings = refused(offline, error, TRIES - 1)
-        assert (error, status, len(turns.calls), endings.ended) == (error, "SUCCEEDED", 1, [])
+        status, turns, termination = refused(offline, error, TRIES - 1)
+        assert (error, status, len(turns.calls), termination.ended) == (error, "SUCCEEDED", 1, [])
 
 
 def test_whatever_lambda_goes_on_failing_in_leaves_the_run_open(offline: OfflineAws) -> None:
     for error in sorted(set(faults.platform()) - set(faults.STATES)):  # those are Step Functions' own: no function can raise them
-        status, turns, endings = refused(offline, error, TRIES)
-        assert (error, status, turns.calls, endings.ended) == (error, "FAILED", [], [])
+        status, turns, termination = refused(offline, error, TRIES)
+        assert (error, status, turns.calls, termination.ended) == (error, "FAILED", [], [])
 
 
 @pytest.mark.parametrize("error", ["Lambda.ResourceNotReadyException", "Lambda.TooManyRequestsException"])
@@ -52,19 +52,19 @@ def test_a_run_of_an_agent_that_slept_for_weeks_is_taken_up_and_answered(offline
 
 def test_a_table_out_of_reach_leaves_the_run_open(offline: OfflineAws) -> None:
     for number, error in enumerate((Contended("throttled"), StoreUnavailable("busy", 2), TableError("access denied"))):
-        turns, endings = ScriptedTurns([error] * TRIES), NotedEndings()
-        offline.lambdas.deps |= {"advance_turn": Steps(turns, NotedApprovals()), "close_run": endings}
+        turns, termination = ScriptedTurns([error] * TRIES), NotedEndings()
+        offline.lambdas.deps |= {"advance_turn": Steps(turns, NotedApprovals()), "close_run": termination}
         StepFunctions(offline.state_machine).start(RUN, name=f"{RUN.run_id}.{number}")
         assert offline.wait_for_run(f"{RUN.run_id}.{number}") == "FAILED"
-        assert (len(turns.calls), endings.ended) == (TRIES, [])
+        assert (len(turns.calls), termination.ended) == (TRIES, [])
 
 
 def test_a_step_that_kills_two_workers_is_closed_whatever_the_platform_does_between(offline: OfflineAws) -> None:
-    turns, endings = ScriptedTurns([]), NotedEndings()
-    offline.lambdas.deps |= {"advance_turn": Steps(turns, NotedApprovals()), "close_run": endings}
+    turns, termination = ScriptedTurns([]), NotedEndings()
+    offline.lambdas.deps |= {"advance_turn": Steps(turns, NotedApprovals()), "close_run": termination}
     offline.lambdas.refuse("advance_turn", "Sandbox.Timedout", 1)
     offline.lambdas.refuse("advance_turn", "Lambda.TooManyRequestsException", 3)
     offline.lambdas.refuse("advance_turn", "Runtime.ExitError", 1)
     StepFunctions(offline.state_machine).start(RUN)
     assert offline.wait_for_run(RUN.run_id) == "SUCCEEDED"
-    assert endings.ended == [(*RUN, StopReason.ERROR)]
+    assert termination.ended == [(*RUN, StopReason.ERROR)]

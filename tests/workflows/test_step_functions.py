@@ -118,7 +118,7 @@ class NotedEndings(OfTenant):
         self.ended: list[tuple[str, str, StopReason]] = []
 
     @property
-    def endings(self) -> NotedEndings:
+    def termination(self) -> NotedEndings:
         return self
 
     def end(self, run_id: str, reason: StopReason) -> None:
@@ -127,12 +127,14 @@ class NotedEndings(OfTenant):
         self.ended.append((self.tenant, run_id, reason))
 
 
-def driven(offline: OfflineAws, *answers: Answer, endings: NotedEndings | None = None) -> tuple[str, ScriptedTurns, NotedEndings]:
+def driven(
+    offline: OfflineAws, *answers: Answer, termination: NotedEndings | None = None
+) -> tuple[str, ScriptedTurns, NotedEndings]:
     """Start the run, and wait for the execution's end."""
-    turns, endings = ScriptedTurns(answers), endings or NotedEndings()
-    offline.lambdas.deps |= {"advance_turn": Steps(turns, NotedApprovals()), "close_run": endings}
+    turns, termination = ScriptedTurns(answers), termination or NotedEndings()
+    offline.lambdas.deps |= {"advance_turn": Steps(turns, NotedApprovals()), "close_run": termination}
     StepFunctions(offline.state_machine).start(RUN)
-    return offline.wait_for_run(RUN.run_id), turns, endings
+    return offline.wait_for_run(RUN.run_id), turns, termination
 
 
 def compacted(offline: OfflineAws, compactions: ScriptedCompactions, *answers: Answer) -> tuple[str, ScriptedTurns, NotedEndings]:
@@ -150,8 +152,8 @@ def asked(offline: OfflineAws, seconds: int, approvals: NotedApprovals) -> tuple
 
 
 def test_a_run_is_advanced_until_it_is_finished(offline: OfflineAws) -> None:
-    status, turns, endings = driven(offline, "advance", "advance", "finished")
-    assert (status, turns.calls, endings.ended) == ("SUCCEEDED", [RUN] * 3, [])
+    status, turns, termination = driven(offline, "advance", "advance", "finished")
+    assert (status, turns.calls, termination.ended) == ("SUCCEEDED", [RUN] * 3, [])
 
 
 def test_a_run_that_waits_in_the_queue_ends_its_execution(offline: OfflineAws) -> None:
@@ -160,40 +162,40 @@ def test_a_run_that_waits_in_the_queue_ends_its_execution(offline: OfflineAws) -
 
 
 def test_a_step_that_another_attempt_holds_is_asked_for_again(offline: OfflineAws) -> None:
-    status, turns, endings = driven(offline, "busy", "busy", "finished")
-    assert (status, len(turns.calls), endings.ended) == ("SUCCEEDED", 3, [])
+    status, turns, termination = driven(offline, "busy", "busy", "finished")
+    assert (status, len(turns.calls), termination.ended) == ("SUCCEEDED", 3, [])
 
 
 @pytest.mark.parametrize("error", [Contended("busy table"), Conflict("the log does not settle"), OSError("S3 put failed")])
 def test_what_time_cures_is_tried_again(offline: OfflineAws, error: Exception) -> None:
-    status, turns, endings = driven(offline, "advance", error, error, "finished")
-    assert (status, len(turns.calls), endings.ended) == ("SUCCEEDED", 4, [])
+    status, turns, termination = driven(offline, "advance", error, error, "finished")
+    assert (status, len(turns.calls), termination.ended) == ("SUCCEEDED", 4, [])
 
 
 def test_what_time_does_not_cure_in_seven_tries_leaves_the_run_open(offline: OfflineAws) -> None:
-    status, turns, endings = driven(offline, *[Contended("busy table")] * 8)
-    assert (status, len(turns.calls), endings.ended) == ("FAILED", 7, [])
+    status, turns, termination = driven(offline, *[Contended("busy table")] * 8)
+    assert (status, len(turns.calls), termination.ended) == ("FAILED", 7, [])
 
 
 def test_any_other_error_closes_the_run_at_once(offline: OfflineAws) -> None:
-    status, turns, endings = driven(offline, "advance", ZeroDivisionError("ours"))
+    status, turns, termination = driven(offline, "advance", ZeroDivisionError("ours"))
     assert (status, len(turns.calls)) == ("SUCCEEDED", 2)
-    assert endings.ended == [(*RUN, StopReason.ERROR)]
+    assert termination.ended == [(*RUN, StopReason.ERROR)]
 
 
 def test_a_next_that_the_machine_does_not_know_leaves_the_run_open(offline: OfflineAws) -> None:
-    status, turns, endings = driven(offline, cast("Next", "unheard"))
-    assert (status, len(turns.calls), endings.ended) == ("FAILED", 1, [])
+    status, turns, termination = driven(offline, cast("Next", "unheard"))
+    assert (status, len(turns.calls), termination.ended) == ("FAILED", 1, [])
 
 
 def test_closing_is_tried_again_too(offline: OfflineAws) -> None:
-    status, _, endings = driven(offline, ValueError("ours"), endings=NotedEndings(Contended("busy table")))
-    assert (status, endings.ended) == ("SUCCEEDED", [(*RUN, StopReason.ERROR)])
+    status, _, termination = driven(offline, ValueError("ours"), termination=NotedEndings(Contended("busy table")))
+    assert (status, termination.ended) == ("SUCCEEDED", [(*RUN, StopReason.ERROR)])
 
 
 def test_a_run_that_is_gone_needs_no_closing(offline: OfflineAws) -> None:
-    status, _, endings = driven(offline, NotFound("Run"), endings=NotedEndings(NotFound("Run")))
-    assert (status, endings.ended) == ("SUCCEEDED", [])
+    status, _, termination = driven(offline, NotFound("Run"), termination=NotedEndings(NotFound("Run")))
+    assert (status, termination.ended) == ("SUCCEEDED", [])
 
 
 def test_a_worker_is_told_how_long_lambda_lets_it_run(offline: OfflineAws) -> None:
@@ -211,17 +213,17 @@ def test_a_long_run_keeps_its_state_small(offline: OfflineAws) -> None:
 
 def test_a_window_is_summarised_before_the_step_goes_on(offline: OfflineAws) -> None:
     compactions = ScriptedCompactions()
-    status, turns, endings = compacted(offline, compactions, "compact", "finished")
+    status, turns, termination = compacted(offline, compactions, "compact", "finished")
     assert (status, compactions.calls, turns.calls, turns.dropped) == ("SUCCEEDED", [RUN], [RUN] * 2, [False] * 2)
     assert 390 < compactions.seconds[0] <= 400
-    assert endings.ended == []
+    assert termination.ended == []
 
 
 def test_a_summary_that_fails_lets_the_step_drop_old_turns_once(offline: OfflineAws) -> None:
     compactions = ScriptedCompactions(MemoryError("too much"))
-    status, turns, endings = compacted(offline, compactions, "advance", "compact", "advance", "finished")
+    status, turns, termination = compacted(offline, compactions, "advance", "compact", "advance", "finished")
     assert (status, len(compactions.calls), turns.dropped) == ("SUCCEEDED", 1, [False, False, True, False])
-    assert endings.ended == []
+    assert termination.ended == []
 
 
 def test_old_turns_are_dropped_also_where_the_dead_summary_still_holds_the_step(offline: OfflineAws) -> None:
@@ -232,8 +234,8 @@ def test_old_turns_are_dropped_also_where_the_dead_summary_still_holds_the_step(
 
 def test_whoever_follows_a_dead_summary_takes_the_step_over_and_does_not_wait_for_its_lease(offline: OfflineAws) -> None:
     compactions = ScriptedCompactions(abandon)
-    status, turns, endings = compacted(offline, compactions, "compact", abandon, "advance", "finished")
-    assert (status, endings.ended, len(compactions.calls)) == ("SUCCEEDED", [], 1)
+    status, turns, termination = compacted(offline, compactions, "compact", abandon, "advance", "finished")
+    assert (status, termination.ended, len(compactions.calls)) == ("SUCCEEDED", [], 1)
     assert turns.dropped == [False, True, True, False]
     assert turns.took_over == [False, True, True, False]
 
@@ -270,10 +272,10 @@ def test_a_wait_that_time_cures_is_begun_again(offline: OfflineAws) -> None:
 
 
 def test_a_wait_that_cannot_begin_denies_nothing(offline: OfflineAws) -> None:
-    endings = NotedEndings()
-    offline.lambdas.deps["close_run"] = endings
+    termination = NotedEndings()
+    offline.lambdas.deps["close_run"] = termination
     status, approvals = asked(offline, 604_800, NotedApprovals(ZeroDivisionError("ours")))
-    assert (status, approvals.denied, endings.ended) == ("FAILED", [], [])
+    assert (status, approvals.denied, termination.ended) == ("FAILED", [], [])
 
 
 def test_a_deadline_beyond_the_life_of_an_execution_is_waited_for_as_long_as_it_lives() -> None:
@@ -332,13 +334,13 @@ def test_a_start_that_aws_refuses_is_left_to_the_sweep(offline: OfflineAws, capl
 
 
 def test_a_worker_that_dies_is_followed_by_one_that_takes_its_step_over(offline: OfflineAws) -> None:
-    status, turns, endings = driven(offline, "advance", abandon, "advance", abandon, "finished")
-    assert (status, endings.ended) == ("SUCCEEDED", [])
+    status, turns, termination = driven(offline, "advance", abandon, "advance", abandon, "finished")
+    assert (status, termination.ended) == ("SUCCEEDED", [])
     assert turns.took_over == [False, False, True, False, True]
 
 
 def test_a_step_that_kills_two_workers_is_closed(offline: OfflineAws) -> None:
-    status, turns, endings = driven(offline, "advance", abandon, abandon)
+    status, turns, termination = driven(offline, "advance", abandon, abandon)
     assert status == "SUCCEEDED"
-    assert [reason for *_, reason in endings.ended] == [StopReason.ERROR]
+    assert [reason for *_, reason in termination.ended] == [StopReason.ERROR]
     assert turns.took_over == [False, False, True]

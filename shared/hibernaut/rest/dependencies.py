@@ -62,7 +62,7 @@ class Services:
     jobs: Jobs
     direct_calls: DirectCalls
     steps: Steps
-    endings: RunTermination
+    termination: RunTermination
     repairs: Repairs
     cancelling: Cancellation
     conversations: Conversations

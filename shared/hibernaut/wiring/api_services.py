@@ -87,7 +87,7 @@ def services_over(
         creation=AgentCreation(records, models=models, prompts=chain.prompts),
         updates=updates,
         windows=windows,
-        endings=chain.endings,
+        termination=chain.termination,
     )
     archives = Archives(stores, records, models=models, agents=agents)
     files = Files(records, stores.passages, views, host.ingest, limit=upload_limit)
@@ -104,22 +104,22 @@ def services_over(
         tools=Tools(records, runs=tool_runs),
         models=ModelLists(models),
         prompts=chain.prompts,
-        endings=chain.endings,
+        termination=chain.termination,
         sending=chain.sending,
         repairs=chain.repairs,
-        cancelling=Cancellation(stores, chain.endings),
+        cancelling=Cancellation(stores, chain.termination),
         conversations=Conversations(
             records,
             prompts=chain.prompts,
             models=models,
             openings=ConversationCreation(records, prompts=chain.prompts, models=models),
-            ends=ConversationDeletion(records, endings=chain.endings),
+            ends=ConversationDeletion(records, termination=chain.termination),
         ),
         following=RunFollower(stores, host),
         messages=messages,
         runs=runs,
         direct_calls=DirectCalls(records, host, models, chain.loader),
-        jobs=Jobs(runs=runs, endings=chain.endings),
+        jobs=Jobs(runs=runs, termination=chain.termination),
         compactions=chain.compactions,
         steps=Steps(steps=stores.steps, messages=messages, writer=stores.writer, traces=stores.traces),
     )

@@ -183,7 +183,7 @@ class Embedded:
         return self.engines.of(run.tenant).turns.advance(run.run_id, drop=True).next
 
     def _close_run(self, run: RunRef) -> None:
-        self.engines.of(run.tenant).endings.end(run.run_id, StopReason.ERROR)
+        self.engines.of(run.tenant).termination.end(run.run_id, StopReason.ERROR)
 
     def _reindex(self) -> None:
         """The index was lost, or its rebuilding was cut short: it is built anew, beside everything else."""

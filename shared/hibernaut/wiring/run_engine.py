@@ -28,10 +28,10 @@ from hibernaut.services.tool_calls.online_tools import OnlineTools
 from hibernaut.services.tool_calls.tool_execution import LookupTools, ToolExecution, ToolLimits
 from hibernaut.services.turns.approvals import ApprovalAnswers
 from hibernaut.services.turns.compaction import Compaction, CompactionParts
-from hibernaut.services.turns.run_commits import RunCommits
+from hibernaut.services.turns.handovers import Handovers
 from hibernaut.services.turns.run_termination import RunTermination
-from hibernaut.services.turns.step_commits import StepCommits
 from hibernaut.services.turns.turn_engine import EngineParts, TurnEngine
+from hibernaut.services.turns.unit_of_work import StepCommits, UnitWriter
 from hibernaut.store.stores import Stores, TenantStores
 
 
@@ -40,7 +40,7 @@ class RunEngine:
     """The use cases behind the steps of one tenant's runs."""
 
     turns: TurnEngine
-    endings: RunTermination
+    termination: RunTermination
     approvals: ApprovalAnswers
     sending: Sending
     repairs: Repairs
@@ -104,33 +104,34 @@ def run_engine_over(stores: TenantStores, shared: RunResources) -> RunEngine:
     host, models, search = shared.host, shared.models, shared.search.search(stores)
     prompts = SystemMessages(stores, host.clock)
     loader = StepLoader(stores, prompts, models)
-    commits = RunCommits(stores, host)
+    handovers = Handovers(stores, host)
+    writer = UnitWriter(stores, host, handovers)
     approvals = ApprovalAnswers(stores, host)
-    endings = RunTermination(stores, host, loader=loader, commits=commits, approvals=approvals)
+    termination = RunTermination(stores, host, loader=loader, handovers=handovers, writer=writer, approvals=approvals)
     lookups = LookupTools(MemoryTools(stores, host, search), FileTools(stores, host, search), OnlineTools(host))
     calls = ToolExecution(stores, host, lookups, shared.runner, shared.limits)
-    attempts = StepLease(stores, host)
+    lease = StepLease(stores, host)
     parts = EngineParts(
-        attempts=attempts,
+        lease=lease,
         loader=loader,
-        asking=ModelStep(stores, models, host, shared.calls),
-        calls=calls,
-        landing=StepCommits(stores, host, memory=MemoryChanges(stores, host), commits=commits),
-        endings=endings,
-        commits=commits,
+        handovers=handovers,
+        model=ModelStep(stores, models, host, shared.calls),
+        tools=calls,
+        commits=StepCommits(stores, host, memory=MemoryChanges(stores, host), handovers=handovers, writer=writer),
+        termination=termination,
     )
     turns = TurnEngine(stores, host, parts)
-    sending = Sending(stores, host, models, endings=endings, approvals=approvals)
-    repairs = Repairs(stores, host, approvals=approvals, commits=commits)
+    sending = Sending(stores, host, models, termination=termination, approvals=approvals)
+    repairs = Repairs(stores, host, approvals=approvals, handovers=handovers)
     summarizer = Summarizer(models, host, shared.calls)
-    room = CompactionParts(attempts=attempts, loader=loader, prompts=prompts, commits=commits, summarizer=summarizer)
+    room = CompactionParts(lease=lease, loader=loader, prompts=prompts, writer=writer, summarizer=summarizer)
     return RunEngine(
         turns=turns,
-        endings=endings,
+        termination=termination,
         approvals=approvals,
         sending=sending,
         repairs=repairs,
-        sweep=TenantSweep(stores, host, endings, approvals),
+        sweep=TenantSweep(stores, host, termination, approvals),
         compactions=Compaction(stores, host, models, room),
         prompts=prompts,
         loader=loader,

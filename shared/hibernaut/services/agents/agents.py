@@ -95,10 +95,10 @@ class Agents:
         creation: AgentCreation,
         updates: AgentUpdates,
         windows: AgentWindows,
-        endings: RunTermination,
+        termination: RunTermination,
     ) -> None:
         self._records = records
-        self._ends = ConversationDeletion(records, endings=endings)
+        self._ends = ConversationDeletion(records, termination=termination)
         self.creation = creation
         self.updates = updates
         self.windows = windows

@@ -24,9 +24,9 @@ AT_ONCE = 16
 class ConversationDeletion:
     """Ends a conversation's runs and deletes conversations."""
 
-    def __init__(self, records: Records, *, endings: RunTermination) -> None:
+    def __init__(self, records: Records, *, termination: RunTermination) -> None:
         self._records = records
-        self._endings = endings
+        self._termination = termination
 
     def end_runs(self, conversation: str) -> None:
         """End all runs, queued ones first: the end of the owner would otherwise start the next one. Raises: Conflict."""
@@ -36,7 +36,7 @@ class ConversationDeletion:
             open_run = waiting[-1] if waiting else (head.owner or head.pending) if head else None
             if open_run is None:
                 return
-            self._endings.end(open_run, StopReason.CANCELLED)
+            self._termination.end(open_run, StopReason.CANCELLED)
         raise Conflict(f"CONFLICT: {conversation} cannot be deleted: it keeps being sent messages.")
 
     def delete(self, record: StoredConversation) -> None:

@@ -23,10 +23,10 @@ Outcome = Literal["cancelled", "failed"]
 class Cancellation:
     """Cancels the runs of an agent or of one conversation."""
 
-    def __init__(self, stores: TenantStores, endings: RunTermination) -> None:
+    def __init__(self, stores: TenantStores, termination: RunTermination) -> None:
         self._runs = stores.runs
         self._conversations = stores.conversations
-        self._endings = endings
+        self._termination = termination
 
     def agent(self, agent_id: str, run_ids: Sequence[str] | None = None) -> dict[str, Outcome]:
         """Cancel these runs of the agent; without `run_ids`, all that have not ended, and the pending approval of its default
@@ -70,7 +70,7 @@ class Cancellation:
         if state is None or state.run.agent_id != agent_id:
             return "failed"
         try:
-            self._endings.end(run_id, StopReason.CANCELLED)
+            self._termination.end(run_id, StopReason.CANCELLED)
         except Conflict:
             return "failed"
         return "cancelled"

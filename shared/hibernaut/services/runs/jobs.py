@@ -18,9 +18,9 @@ JOB, RUN = "job-", "run-"
 class Jobs:
     """Runs in the shape of V1's jobs."""
 
-    def __init__(self, *, runs: Runs, endings: RunTermination) -> None:
+    def __init__(self, *, runs: Runs, termination: RunTermination) -> None:
         self._runs = runs
-        self._endings = endings
+        self._termination = termination
 
     def get(self, job_id: str) -> Job:
         """One job. Raises: InvalidArgument for a malformed job id, NotFound."""
@@ -43,7 +43,7 @@ class Jobs:
         """
         run_id = _run_id(job_id)
         self._runs.get(run_id)
-        self._endings.end(run_id, StopReason.CANCELLED)
+        self._termination.end(run_id, StopReason.CANCELLED)
         return self.get(job_id)
 
     def delete(self, job_id: str) -> Job:

@@ -20,7 +20,7 @@ from hibernaut.schemas.repair import Repair
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.host import Host
 from hibernaut.services.turns.approvals import ApprovalAnswers
-from hibernaut.services.turns.run_commits import RunCommits
+from hibernaut.services.turns.handovers import Handovers
 from hibernaut.store.runs import RunState
 from hibernaut.store.stores import TenantStores
 from hibernaut.store.transactions import Handover, RepairPlan
@@ -44,11 +44,11 @@ class _Diagnosis:
 class Repairs:
     """Finds and repairs inconsistent conversations."""
 
-    def __init__(self, stores: TenantStores, host: Host, *, approvals: ApprovalAnswers, commits: RunCommits) -> None:
+    def __init__(self, stores: TenantStores, host: Host, *, approvals: ApprovalAnswers, handovers: Handovers) -> None:
         self._stores = stores
         self._host = host
         self._approvals = approvals
-        self._commits = commits
+        self._handovers = handovers
 
     def agent_of(self, conversation: str) -> str | None:
         """The id of the agent that the conversation belongs to; None if the conversation does not exist."""
@@ -134,7 +134,7 @@ class Repairs:
         now, token, report = self._host.clock.now(), self._host.ids.token(), found.report
         free = report.active_run is None and report.pending_approval is None
         last = found.rows[-1].id if found.rows else head.last_message
-        succession = self._commits.owning(found.queue[0], last, now) if free and found.queue else Handover()
+        succession = self._handovers.to(found.queue[0], last, now) if free and found.queue else Handover()
         after = head.model_copy(
             update={
                 "owner": report.active_run,

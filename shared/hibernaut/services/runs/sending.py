@@ -28,8 +28,8 @@ from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.host import Host
 from hibernaut.services.records import no_conversation
 from hibernaut.services.turns.approvals import ApprovalAnswers
+from hibernaut.services.turns.handovers import InterruptingRun
 from hibernaut.services.turns.inputs import RequestInputs, inputs_of, row_of
-from hibernaut.services.turns.run_commits import InterruptingRun
 from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.store.idempotency import KnownRequest
 from hibernaut.store.runs import RunState
@@ -87,12 +87,12 @@ class Sending:
     """Accepts requests to agents and starts their runs."""
 
     def __init__(
-        self, stores: TenantStores, host: Host, models: Models, *, endings: RunTermination, approvals: ApprovalAnswers
+        self, stores: TenantStores, host: Host, models: Models, *, termination: RunTermination, approvals: ApprovalAnswers
     ) -> None:
         self._stores = stores
         self._host = host
         self._models = models
-        self._endings = endings
+        self._termination = termination
         self._approvals = approvals
 
     def accept(self, request: SendRequest) -> AcceptedRequest:
@@ -197,7 +197,7 @@ class Sending:
                 return self._queued(arrival)
             case "interrupt":
                 newcomer = InterruptingRun(RunState(arrival.run, token=self._host.ids.token()), arrival.marks)
-                return AcceptedRequest(arrival.run.id) if self._endings.interrupt(head, newcomer) else None
+                return AcceptedRequest(arrival.run.id) if self._termination.interrupt(head, newcomer) else None
             case "reject":
                 raise Busy(_BUSY.format(run_id=head.owner), head.owner)
 

@@ -46,14 +46,14 @@ class SweepResult(NamedTuple):
 class TenantSweep:
     """Restarts or closes the overdue items of one tenant."""
 
-    def __init__(self, stores: TenantStores, host: Host, endings: RunTermination, approvals: ApprovalAnswers) -> None:
+    def __init__(self, stores: TenantStores, host: Host, termination: RunTermination, approvals: ApprovalAnswers) -> None:
         self._tenant = stores.tenant
         self._stores = stores
         self._host = host
-        self._endings = endings
+        self._termination = termination
         self._approvals = approvals
         self._callbacks = Callbacks(stores, host)
-        self._ends = ConversationDeletion(records_over(stores, host.clock, host.ids), endings=endings)
+        self._ends = ConversationDeletion(records_over(stores, host.clock, host.ids), termination=termination)
 
     def take_up_one(self, run_id: str, *, after: int) -> SweepResult:
         """Restart or close one run before it is due, because its execution failed. `after`: the number of restarts before that
@@ -94,7 +94,7 @@ class TenantSweep:
             return "left"
         if self._is_hopeless(state):
             error = RunError(code="internal_error", message="The run did not come to an end and was closed.")
-            self._endings.end(run_id, StopReason.ERROR, error)
+            self._termination.end(run_id, StopReason.ERROR, error)
             return "closed"
         counted = replace(state, sweeps=state.sweeps + 1, token=self._host.ids.token())
         try:

@@ -1,17 +1,18 @@
-"""The records of a step beside its rows: the step record, the run's progress, and the events for followers. Pure except for new
-ids.
+"""What a step stores beside its rows: the step record, the run's progress, the events for followers, the approval request. Pure
+except for new ids.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from hibernaut.domain.turn import window
 from hibernaut.domain.turn.turn_values import Stepped, Turn
 from hibernaut.domain.wire.letta_messages import Rendering, render
 from hibernaut.domain.wire.run_trace import trace_id
 from hibernaut.ports.clock import Ids
+from hibernaut.schemas.approval import PendingApproval
 from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.events import MessageEvent, RunEvent
 from hibernaut.schemas.message import Message
@@ -72,6 +73,23 @@ def measured(work: StepWork, turn: Turn) -> Head:
     counted = window.tokens(turn.messages) + turn.fixed_tokens
     measure = {"counted": counted, "reported": stepped.usage.prompt_tokens, "measured_with": work.turn.actor.config.model}
     return work.after.model_copy(update=measure)
+
+
+def approval_of(work: StepWork, stepped: Stepped, now: datetime) -> PendingApproval:
+    """The record of the calls that need approval. Its deadline is the request's if the request sets one, else the agent's."""
+    run = work.state.run
+    options = run.options
+    deadline = options.approval_deadline if options.approval_deadline_given else work.agent.approval_deadline
+    return PendingApproval(
+        run_id=run.id,
+        agent_id=run.agent_id,
+        conversation_id=run.conversation_id,
+        step_id=stepped.rows[-1].step_id or "",
+        request_id=stepped.rows[-1].id,
+        calls=list(stepped.waiting),
+        asked_at=now,
+        deadline=now + timedelta(seconds=deadline) if isinstance(deadline, int) else deadline,
+    )
 
 
 def ended(run: StoredRun, reason: StopReason, now: datetime) -> None:

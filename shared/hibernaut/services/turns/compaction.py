@@ -37,7 +37,7 @@ from hibernaut.services.prompt.recompilation import PromptSubject
 from hibernaut.services.prompt.system_messages import SystemMessages, system_row
 from hibernaut.services.steps.step_lease import AdvanceResult, LeaseLost, StepLease, check_held
 from hibernaut.services.steps.step_work import StepLoader, StepWork
-from hibernaut.services.turns.run_commits import RunCommits, UnitOfWork
+from hibernaut.services.turns.unit_of_work import UnitOfWork, UnitWriter
 from hibernaut.services.turns.window_reduction import CompactionInput, CompactionResult, WindowReduction
 from hibernaut.store.conversations import LoadedConversation
 from hibernaut.store.stores import TenantStores
@@ -57,10 +57,10 @@ logger = logging.getLogger(__name__)
 class CompactionParts:
     """The collaborators of `Compaction`."""
 
-    attempts: StepLease
+    lease: StepLease
     loader: StepLoader
     prompts: SystemMessages
-    commits: RunCommits
+    writer: UnitWriter
     summarizer: Summarizer
 
 
@@ -89,12 +89,12 @@ class Compaction:
             return AdvanceResult("waiting" if state.run.status is RunStatus.CREATED else "finished", state.run.steps)
         if state.run.compact_for is None or state.journal:
             return AdvanceResult("advance", state.run.steps)
-        if self._parts.attempts.held_by_another(state):
+        if self._parts.lease.held_by_another(state):
             return AdvanceResult("busy", state.run.steps)
         seconds = min(LONGEST, (time_left() if time_left else LONGEST + MARGIN) - MARGIN)
         deadline = self._clock.monotonic() + seconds
         try:
-            with self._parts.attempts.taken(state, max(1.0, seconds + MARGIN)) as taken:
+            with self._parts.lease.taken(state, max(1.0, seconds + MARGIN)) as taken:
                 work = self._parts.loader.load(taken)
                 if work.head.owner != run_id:
                     raise LeaseLost
@@ -133,7 +133,7 @@ class Compaction:
         state = replace(work.state, run=run, lease=0, token=f"{work.state.token}.compact")
         if made is None:
             logger.warning("window cannot be made smaller", extra={"run_id": run.id})
-            self._parts.commits.step(UnitOfWork(work.head, work.head, state, StepWrites()))
+            self._parts.writer.write(UnitOfWork(work.head, work.head, state, StepWrites()))
             return AdvanceResult("advance", run.steps)
         seen = PromptSubject(agent_in(work.agent, work.record, self._models), work.blocks)
         after, system = self._compiled(seen, work.head, work.turn.messages, made)
@@ -149,7 +149,7 @@ class Compaction:
             written = StepWrites([row], None, [event, MessageEvent(message_id=row.id, index=0)])
             run.first_message, run.last_message = run.first_message or row.id, row.id
         rewrite = self._stores.conversations.put_message(work.head.id, system, rewrite=True)
-        self._parts.commits.step(UnitOfWork(work.head, after, state, written, [rewrite]))
+        self._parts.writer.write(UnitOfWork(work.head, after, state, written, [rewrite]))
         logger.info("window compacted", extra={"run_id": run.id, "summary": made.summary is not None})
         return AdvanceResult("advance", run.steps)
 

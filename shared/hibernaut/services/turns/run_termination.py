@@ -37,7 +37,8 @@ from hibernaut.services.steps.step_work import StepLoader, StepWork, answered_by
 from hibernaut.services.tool_calls.memory_changes import MemoryChanges
 from hibernaut.services.tool_calls.tool_execution import given, is_outside
 from hibernaut.services.turns.approvals import ApprovalAnswers
-from hibernaut.services.turns.run_commits import InterruptingRun, MemoryConflict, RunCommits, UnitOfWork
+from hibernaut.services.turns.handovers import Handovers, InterruptingRun
+from hibernaut.services.turns.unit_of_work import MemoryConflict, UnitOfWork, UnitWriter
 from hibernaut.store.runs import RunState, unchanged
 from hibernaut.store.stores import TenantStores
 from hibernaut.store.transactions import INPUT_PAGE, ApprovalConsumption, RunEnding, StepWrites
@@ -65,7 +66,8 @@ class RunTermination:
         host: Host,
         *,
         loader: StepLoader,
-        commits: RunCommits,
+        handovers: Handovers,
+        writer: UnitWriter,
         approvals: ApprovalAnswers,
     ) -> None:
         self._tenant = stores.tenant
@@ -74,7 +76,8 @@ class RunTermination:
         self._transactions = stores.transactions
         self._writer = stores.writer
         self._loader = loader
-        self._commits = commits
+        self._handovers = handovers
+        self._units = writer
         self._agents = stores.agents
         self._approvals = approvals
         self._memory = MemoryChanges(stores, host)
@@ -100,7 +103,7 @@ class RunTermination:
                 continue
             logger.info("run ended from outside", extra={"run_id": run_id, "stop_reason": reason.value})
             self._workflow.stop(RunRef(self._tenant, run_id))
-            self._commits.call_back(state.run)
+            self._units.call_back(state.run)
             return None
         raise Conflict(f"Run {run_id} cannot be ended: it does not settle. Try again.")
 
@@ -139,7 +142,7 @@ class RunTermination:
         calls = [OpenCall(call.id, call.name, record.step_id) for call in record.calls]
         rows = [said, closed(calls, denial(CANCELLED), closing)]
         taken = record.model_copy(update={"consumed_by": run.id, "how": "cancelled"})
-        succession = self._commits.succession(head, rows, now)
+        succession = self._handovers.next_owner(head, rows, now)
         changes = self._transactions.withdraw(head, ApprovalConsumption(taken, rows), succession, token, now)
         self._writer.write(*changes, token=token)
         self._approvals.end_wait(run.id)
@@ -155,7 +158,7 @@ class RunTermination:
         newcomer: InterruptingRun | None = None,
     ) -> None:
         if head is not None and before.run.status is RunStatus.RUNNING and before.run.input and before.run.resolve is None:
-            self._commits.append_input(before, unchanged)
+            self._handovers.append_input(before, unchanged)
             raise LeaseLost  # The input is in the log now: the run and its conversation must be read again.
         run = before.run.model_copy(deep=True)
         now = self._clock.now()
@@ -185,7 +188,7 @@ class RunTermination:
             after.run.last_message = rows[-1].id
             after.run.steps += 1
             after.run.usage = after.run.usage.plus(journal.usage)
-        self._commits.last_step(UnitOfWork(head, head, after, written, beside, before, newcomer=newcomer))
+        self._units.write(UnitOfWork(head, head, after, written, beside, before, newcomer=newcomer))
 
     def _end_resolving(self, before: RunState, after: RunState, head: Head, newcomer: InterruptingRun | None) -> None:
         """End a run that resolves an earlier run's calls: write the returns of these calls first, then the run's input."""
@@ -204,11 +207,11 @@ class RunTermination:
             if resolution:
                 rows.append(step_rows.returns(work.turn.actor, stamp, results_of(resolution, results)))
             events = events_of(work, rows)
-        rows += self._commits.input_rows(before.run, rows[-1].id if rows else head.last_message, now)
+        rows += self._handovers.input_rows(before.run, rows[-1].id if rows else head.last_message, now)
         after.run.resolve, after.run.input = None, []
         after.run.last_message = rows[-1].id if rows else after.run.last_message
         written = StepWrites(rows, None, events)
-        self._commits.last_step(UnitOfWork(head, head, after, written, beside, before, newcomer=newcomer))
+        self._units.write(UnitOfWork(head, head, after, written, beside, before, newcomer=newcomer))
 
     def _journaled(
         self, state: RunState, after: StoredRun, room: int, token: str

@@ -39,9 +39,9 @@ from hibernaut.services.steps.model_step import ModelStep, StepTiming, journal_o
 from hibernaut.services.steps.step_lease import AdvanceResult, LeaseLost, StepLease
 from hibernaut.services.steps.step_work import StepLoader, StepWork, answered_by
 from hibernaut.services.tool_calls.tool_execution import ClaimHeld, ToolExecution
-from hibernaut.services.turns.run_commits import MemoryConflict, RunCommits
+from hibernaut.services.turns.handovers import Handovers
 from hibernaut.services.turns.run_termination import RunTermination
-from hibernaut.services.turns.step_commits import StepCommits
+from hibernaut.services.turns.unit_of_work import MemoryConflict, StepCommits
 from hibernaut.store.runs import OPEN_FOR_MS, RunState, running
 from hibernaut.store.stores import TenantStores
 
@@ -57,13 +57,13 @@ REDONE = 20
 class EngineParts:
     """The collaborators of `TurnEngine`."""
 
-    attempts: StepLease
+    lease: StepLease
     loader: StepLoader
-    asking: ModelStep
-    calls: ToolExecution
-    landing: StepCommits
-    endings: RunTermination
-    commits: RunCommits
+    handovers: Handovers
+    model: ModelStep
+    tools: ToolExecution
+    commits: StepCommits
+    termination: RunTermination
 
 
 class TurnEngine:
@@ -76,13 +76,13 @@ class TurnEngine:
         self._passages = stores.passages
         self._transactions = stores.transactions
         self._writer = stores.writer
-        self._attempts = parts.attempts
+        self._lease = parts.lease
         self._loader = parts.loader
-        self._asking = parts.asking
-        self._calls = parts.calls
-        self._landing = parts.landing
-        self._endings = parts.endings
+        self._model = parts.model
+        self._tool_calls = parts.tools
         self._commits = parts.commits
+        self._termination = parts.termination
+        self._handovers = parts.handovers
         self._clock = host.clock
         self._ids = host.ids
 
@@ -125,12 +125,12 @@ class TurnEngine:
     ) -> AdvanceResult:
         if state.run.status is not RunStatus.RUNNING:
             return AdvanceResult("waiting" if state.run.status is RunStatus.CREATED else "finished", state.run.steps)
-        if self._attempts.held_by_another(state) and not takes_over:
+        if self._lease.held_by_another(state) and not takes_over:
             return AdvanceResult("busy", state.run.steps)
         try:
-            with self._attempts.taken(state, left()) as taken:
+            with self._lease.taken(state, left()) as taken:
                 if taken.run.input and taken.run.resolve is None:
-                    taken, head = self._commits.append_input(taken, lambda state: running(state.attempt)), None
+                    taken, head = self._handovers.append_input(taken, lambda state: running(state.attempt)), None
                 work = self._loader.load(taken, head)
                 if work.head.owner != state.run.id:
                     raise LeaseLost  # The run has ended, or the transaction that made it the owner is not fully visible yet.
@@ -138,7 +138,7 @@ class TurnEngine:
         except LeaseLost:
             return self._after(state.run.id)
         except NotFound:
-            self._endings.end(state.run.id, StopReason.ERROR)
+            self._termination.end(state.run.id, StopReason.ERROR)
             return AdvanceResult("finished", state.run.steps)
 
     def _after(self, run_id: str) -> AdvanceResult:
@@ -156,11 +156,11 @@ class TurnEngine:
         while turn.stepped is None:
             match decide(turn):
                 case CallModel() as asked:
-                    work, outcome = self._asking.ask(work, turn, asked, timing, left() - MARGIN)
+                    work, outcome = self._model.ask(work, turn, asked, timing, left() - MARGIN)
                     turn = absorb(turn, outcome)
                     if isinstance(turn.state, Asked) and isinstance(decide(turn), RunTools):
                         self._journal(work, turn.state, timing)
-                        if left() < self._calls.limits.timeout + MARGIN:
+                        if left() < self._tool_calls.limits.timeout + MARGIN:
                             return self._later(work)
                 case Compact() if not drop:
                     return self._asks_for_room(work, turn)
@@ -176,7 +176,7 @@ class TurnEngine:
                     turn = absorb(turn, Finished())
                 case _ as never:
                     assert_never(never)
-        return self._landing.commit(work, turn, timing)
+        return self._commits.commit(work, turn, timing)
 
     def _begun(self, work: StepWork, journal: Journal | None) -> Turn:
         """The turn to start from: with the reply that an earlier attempt journaled, or with an earlier run's calls to resolve."""
@@ -198,7 +198,7 @@ class TurnEngine:
             update={"compact_for": "context_window_exceeded" if turn.overflowed else "context_window_limit"}
         )
         state = replace(work.state, run=run, lease=0, attempt=work.state.attempt + 1, token=f"{work.state.token}.room")
-        due = self._attempts.now_ms() + OPEN_FOR_MS
+        due = self._lease.now_ms() + OPEN_FOR_MS
         try:
             change = self._runs.change(state, running(work.state.attempt), due)
             self._writer.write(change, token=state.token)
@@ -217,7 +217,7 @@ class TurnEngine:
 
     def _later(self, work: StepWork) -> AdvanceResult:
         """Release the lease because too little time is left for the tools. The next attempt at the step begins at the journal."""
-        self._attempts.keep(work.state, "later", 0, self._attempts.now_ms() + OPEN_FOR_MS)
+        self._lease.keep(work.state, "later", 0, self._lease.now_ms() + OPEN_FOR_MS)
         return AdvanceResult("advance", work.state.run.steps)
 
     def _tools(self, work: StepWork, turn: Turn, calls: tuple[Call, ...], timing: StepTiming) -> AdvanceResult:
@@ -229,25 +229,25 @@ class TurnEngine:
         for _ in range(REDONE):
             began = self._clock.monotonic()
             try:
-                results, effects = self._calls.run(work, calls)
+                results, effects = self._tool_calls.run(work, calls)
             except ClaimHeld as held:
                 return self._wait_for_claim(work, held.seconds)
             timing.tools_ns = int((self._clock.monotonic() - began) * 1e9)
             try:
-                return self._landing.commit(replace(work, effects=effects), absorb(turn, ToolsReturned(results)), timing)
+                return self._commits.commit(replace(work, effects=effects), absorb(turn, ToolsReturned(results)), timing)
             except MemoryConflict:
                 work = self._loader.refreshed(work)
             except TooLarge:
-                results, effects = self._calls.unwritten(work, results)
-                return self._landing.commit(replace(work, effects=effects), absorb(turn, ToolsReturned(results)), timing)
+                results, effects = self._tool_calls.unwritten(work, results)
+                return self._commits.commit(replace(work, effects=effects), absorb(turn, ToolsReturned(results)), timing)
         raise Conflict(f"The memory of agent {work.agent.id} keeps being changed by others.")
 
     def _wait_for_claim(self, work: StepWork, seconds: float) -> AdvanceResult:
         """Extend the lease, without a worker, until the other attempt's call must have ended. The next attempt then reads the
         claim.
         """
-        due = self._attempts.now_ms() + int(seconds * 1000)
-        self._attempts.keep(work.state, "wait", due, due + 1000)
+        due = self._lease.now_ms() + int(seconds * 1000)
+        self._lease.keep(work.state, "wait", due, due + 1000)
         return AdvanceResult("busy", work.state.run.steps)
 
 

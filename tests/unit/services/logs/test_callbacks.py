@@ -112,7 +112,7 @@ def test_a_cancelled_run_tells_so_whether_it_had_begun_or_not(queued: bool, tmp_
     if queued:
         world.accept(agent_id, "first")
     run_id = accept(world, agent_id)
-    world.chain.endings.end(run_id, StopReason.CANCELLED)
+    world.chain.termination.end(run_id, StopReason.CANCELLED)
     assert [body["status"] for _, body, _ in heard.posts] == ["cancelled"]
     assert outcome(world.run(run_id).run) == (True, 204, None)
 

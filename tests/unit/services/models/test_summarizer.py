@@ -47,7 +47,7 @@ def test_a_cancel_hangs_up_on_a_silent_summariser_and_nothing_of_the_summary_is_
     mode: CompactionMode, pieces: int, tmp_path: Path
 ) -> None:
     def cancelled() -> None:
-        talk.world.chain.endings.end(talk.head().owner or "", StopReason.CANCELLED)
+        talk.world.chain.termination.end(talk.head().owner or "", StopReason.CANCELLED)
 
     talk = Talk(tmp_path)
     talk.set(compaction_settings=CompactionSettings(mode=mode))
@@ -66,7 +66,7 @@ def test_a_cancel_hangs_up_on_a_silent_summariser_and_nothing_of_the_summary_is_
 
 def test_a_worker_looks_by_itself_whether_the_run_that_it_makes_room_for_was_cancelled_elsewhere(tmp_path: Path) -> None:
     def cancelled() -> None:
-        World(talk.world.data, holder="host:2").chain.endings.end(talk.head().owner or "", StopReason.CANCELLED)
+        World(talk.world.data, holder="host:2").chain.termination.end(talk.head().owner or "", StopReason.CANCELLED)
 
     talk = Talk(tmp_path)
     talk.world = World(talk.world.data, look=0.01)
@@ -80,7 +80,7 @@ def test_a_run_that_is_cancelled_while_a_busy_summariser_is_let_rest_asks_it_no_
     talk = Talk(tmp_path)
 
     def busy(_: ModelRequest) -> ModelReply:
-        talk.world.chain.endings.end(talk.head().owner or "", StopReason.CANCELLED)
+        talk.world.chain.termination.end(talk.head().owner or "", StopReason.CANCELLED)
         raise ModelConnection("no connection")
 
     talk.answer = busy

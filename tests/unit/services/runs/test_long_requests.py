@@ -86,7 +86,7 @@ def test_a_run_that_is_cancelled_between_two_pages_keeps_what_was_said(tmp_path:
         nonlocal seen
         seen += kind == "before write"
         if seen == writes and kind == "before write":
-            plain.chain.endings.end(run_id, StopReason.CANCELLED)
+            plain.chain.termination.end(run_id, StopReason.CANCELLED)
 
     World(plain.data, holder="host:2", wrap=lambda table: CountingTable(table, cancels)).advance(run_id)
     assert plain.run(run_id).run.status is RunStatus.CANCELLED

@@ -56,7 +56,7 @@ def test_a_reply_with_more_calls_than_a_transaction_holds_can_be_cancelled_befor
     def cancels(number: int, kind: str) -> None:
         state = plain.run(run_id) if kind == "before write" else None
         if state is not None and state.journal and not state.ended:
-            plain.chain.endings.end(run_id, StopReason.CANCELLED)
+            plain.chain.termination.end(run_id, StopReason.CANCELLED)
 
     run_id = plain.accept(agent_id, "hello").run_id
     World(plain.data, wrap=lambda table: CountingTable(table, cancels)).advance(run_id)
@@ -154,4 +154,4 @@ def test_a_run_that_cannot_be_closed_keeps_no_other_from_it(tmp_path: Path) -> N
     assert all(world.run(one).ended for one in others)
     check_events(world, whole)
     with pytest.raises(NotFound):
-        world.chain.endings.end("run-unknown", StopReason.ERROR)
+        world.chain.termination.end("run-unknown", StopReason.ERROR)

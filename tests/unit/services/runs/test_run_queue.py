@@ -56,7 +56,7 @@ def test_a_waiting_run_that_is_cancelled_at_any_moment_leaves_no_trace_in_the_lo
         if kind == "before write":
             writes.append(number)
             if len(writes) == at:
-                plain.chain.endings.end(waiting[0], StopReason.CANCELLED)
+                plain.chain.termination.end(waiting[0], StopReason.CANCELLED)
 
     run_id = plain.accept(agent_id, "hello").run_id
     waiting = [plain.accept(agent_id, "never mind").run_id, plain.accept(agent_id, "me too").run_id]
@@ -181,10 +181,10 @@ def test_ending_a_run_twice_and_after_its_end_changes_nothing(tmp_path: Path) ->
     world, agent_id = opened(tmp_path)
     run_id = world.begin(agent_id, "hello")
     for _ in range(2):
-        world.chain.endings.end(run_id, StopReason.CANCELLED)
+        world.chain.termination.end(run_id, StopReason.CANCELLED)
     assert world.run(run_id).run.status is RunStatus.CANCELLED
     ended = world.send(agent_id, "again")
-    world.chain.endings.end(ended, StopReason.CANCELLED)
+    world.chain.termination.end(ended, StopReason.CANCELLED)
     assert world.run(ended).run.status is RunStatus.COMPLETED
     check_settled(world, agent_id)
 

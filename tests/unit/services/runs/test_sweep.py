@@ -38,7 +38,7 @@ def test_a_run_that_waited_for_days_for_its_turn_and_whose_start_is_lost_is_take
     asking = world.send(agent_id, "hello")
     waiting = world.accept(agent_id, "me too", when_busy="queue").run_id
     world.clock.sleep(1.5 * LONGEST_RUN.total_seconds())
-    world.chain.endings.end(asking, StopReason.CANCELLED)
+    world.chain.termination.end(asking, StopReason.CANCELLED)
     world.workflow.started.clear()
     other = takes_over(world)
     assert other.engines.sweep.run().started == 1

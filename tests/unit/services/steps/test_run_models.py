@@ -106,7 +106,7 @@ def test_a_cancel_ends_the_wait_for_the_next_try(tmp_path: Path) -> None:
         def sleep(self, seconds: float) -> None:
             super().sleep(seconds)
             if self.passed == 1.0:
-                World(data, holder="host:2").chain.endings.end(run_id, StopReason.CANCELLED)
+                World(data, holder="host:2").chain.termination.end(run_id, StopReason.CANCELLED)
 
     data = data_in(tmp_path, in_turn(ModelRateLimit("slower", retry_after=40.0), says("too late")))
     data.clock = Cancelling()
@@ -170,7 +170,7 @@ def test_a_journaled_reply_of_the_fallback_stays_its_own(ends: str, tmp_path: Pa
     world.runner.at = nothing
     world.models.script = in_turn(says("done"))
     if ends == "cancelled":
-        world.chain.endings.end(run_id, StopReason.CANCELLED)
+        world.chain.termination.end(run_id, StopReason.CANCELLED)
     last = world.reborn()
     last.sweep()
     assert world.log(agent_id)[2].model == "other"

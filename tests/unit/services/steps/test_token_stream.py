@@ -183,7 +183,7 @@ def test_a_cancel_stops_a_worker_whose_model_hangs_and_nothing_is_told_after_the
     pieces: int, tokens: bool, tmp_path: Path
 ) -> None:
     def held() -> None:
-        world.chain.endings.end(run_id, StopReason.CANCELLED)
+        world.chain.termination.end(run_id, StopReason.CANCELLED)
         assert world.models.broken_off.wait(PATIENCE), "the model is hung up on while it hangs"
 
     world, agent_id = opened(tmp_path, hangs_after(pieces, held))
@@ -199,7 +199,7 @@ def test_a_cancel_stops_a_worker_whose_model_hangs_and_nothing_is_told_after_the
 
 def test_a_worker_looks_by_itself_whether_its_run_was_ended_by_another_process(tmp_path: Path) -> None:
     def held() -> None:
-        World(data, holder="host:2").chain.endings.end(run_id, StopReason.CANCELLED)
+        World(data, holder="host:2").chain.termination.end(run_id, StopReason.CANCELLED)
         assert data.models.broken_off.wait(PATIENCE)
 
     data = data_in(tmp_path, hangs_after(2, held))
@@ -242,7 +242,7 @@ def ended_at(folder: Path, at: int) -> bool:
     def ends(_number: int, kind: str) -> None:
         seen.append(kind)
         if len(seen) == at:
-            plain.chain.endings.end(run_id, StopReason.CANCELLED)
+            plain.chain.termination.end(run_id, StopReason.CANCELLED)
 
     World(data, wrap=lambda table: CountingTable(table, ends)).advance(run_id)
     assert isinstance(events(plain, run_id)[-1], DoneEvent)

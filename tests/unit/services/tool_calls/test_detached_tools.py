@@ -93,7 +93,7 @@ def test_a_call_that_is_begun_while_its_run_is_cancelled_may_have_happened_thoug
 
     def cancels() -> None:
         detach(plain, agent_id)
-        World(plain.data, alone=False, wrap=Overtaken).chain.endings.end(run_id, StopReason.CANCELLED)
+        World(plain.data, alone=False, wrap=Overtaken).chain.termination.end(run_id, StopReason.CANCELLED)
 
     meanwhile(plain, cancels, lambda: plain.run(run_id).journal != "").advance(run_id)
     (told,) = returns(plain, agent_id)

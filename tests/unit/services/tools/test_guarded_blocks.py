@@ -94,7 +94,7 @@ def test_a_run_that_is_ended_keeps_nothing_of_it_either(tmp_path: Path, values: 
     run_id = world.accept(agent_id, "hello").run_id
     with suppress(Died):
         meanwhile(world, dies, has_result).advance(run_id)
-    world.chain.endings.end(run_id, StopReason.CANCELLED)
+    world.chain.termination.end(run_id, StopReason.CANCELLED)
     assert why in returns(world, agent_id)[-1]
     assert memory(world, agent_id) == BLOCKS
     check_settled(world, agent_id)

@@ -345,7 +345,7 @@ def test_a_deadline_in_the_past_is_refused(deadline: int | str, tmp_path: Path) 
 def test_cancelling_the_run_that_asked_withdraws_its_request_and_hands_on(tmp_path: Path) -> None:
     world, agent_id, run_id = asked(tmp_path)
     waiting = world.accept(agent_id, "me later", when_busy="queue")
-    world.chain.endings.end(run_id, StopReason.CANCELLED)
+    world.chain.termination.end(run_id, StopReason.CANCELLED)
     world.workflow.drive()
     assert "cancelled" in returned(world, agent_id)[RING]
     assert world.run(waiting.run_id).run.stop_reason == StopReason.END_TURN
@@ -356,14 +356,14 @@ def test_cancelling_the_run_that_asked_withdraws_its_request_and_hands_on(tmp_pa
 
 def test_closing_the_run_that_asked_leaves_its_request_open(tmp_path: Path) -> None:
     world, agent_id, run_id = asked(tmp_path)
-    world.chain.endings.end(run_id, StopReason.ERROR)
+    world.chain.termination.end(run_id, StopReason.ERROR)
     assert world.head(agent_id).pending == run_id
 
 
 def test_a_run_that_is_cancelled_before_it_resolved_its_calls_leaves_a_return_for_each(tmp_path: Path) -> None:
     world, agent_id, _ = asked(tmp_path, MIXED)
     run_id = world.answer(agent_id, yes("call-1-ring"), texts=["and this"]).run_id
-    world.chain.endings.end(run_id, StopReason.CANCELLED)
+    world.chain.termination.end(run_id, StopReason.CANCELLED)
     world.workflow.drive()
     assert world.runner.effects == []
     assert [row.role for row in world.log(agent_id)][-2:] == ["tool", "user"]

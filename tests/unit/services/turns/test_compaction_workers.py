@@ -65,7 +65,7 @@ def test_of_two_workers_at_one_compaction_only_one_commits(talk: Talk) -> None:
 
 def test_a_run_that_is_cancelled_while_its_window_is_compacted_leaves_no_summary(talk: Talk) -> None:
     def answer(_: ModelRequest) -> ModelReply:
-        talk.world.chain.endings.end(talk.head().owner or "", StopReason.CANCELLED)
+        talk.world.chain.termination.end(talk.head().owner or "", StopReason.CANCELLED)
         return says("Oslo")
 
     talk.answer = answer

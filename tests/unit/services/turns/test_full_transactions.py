@@ -42,7 +42,7 @@ def test_an_answer_with_all_its_messages_is_cancelled_while_as_many_wait(tmp_pat
     world.send(agent_id, "hello")
     run_id = answered(world, agent_id, *(f"more {number}" for number in range(INPUT_PAGE - 1)))
     world.accept(agent_id, *(f"later {number}" for number in range(INPUT_PAGE)))
-    world.chain.endings.end(run_id, StopReason.CANCELLED)
+    world.chain.termination.end(run_id, StopReason.CANCELLED)
     assert told(world, agent_id) <= {NOT_RUN, INTERRUPTED}
     world.workflow.drive()
     said = [row.text() for row in world.log(agent_id) if row.role == "user"]
@@ -55,7 +55,7 @@ def test_an_answer_with_large_messages_is_cancelled_while_as_many_wait(tmp_path:
     world.send(agent_id, "hello")
     run_id = answered(world, agent_id, *[LARGE] * (INPUT_PAGE - 1))
     world.accept(agent_id, *[LARGE] * INPUT_PAGE)
-    world.chain.endings.end(run_id, StopReason.CANCELLED)
+    world.chain.termination.end(run_id, StopReason.CANCELLED)
     assert world.run(run_id).run.status is RunStatus.CANCELLED
     assert [row.text() for row in world.log(agent_id) if row.role == "user"][1:] == [LARGE] * (2 * INPUT_PAGE - 1)
 
@@ -81,7 +81,7 @@ def test_of_as_many_calls_as_there_is_room_for_it_is_said_that_they_were_not_mad
     run_id = plain.accept(agent_id, "hello").run_id
     ends = meanwhile(
         plain,
-        lambda: plain.chain.endings.end(run_id, StopReason.CANCELLED),
+        lambda: plain.chain.termination.end(run_id, StopReason.CANCELLED),
         lambda: plain.run(run_id).journal != "",
     )
     ends.advance(run_id)

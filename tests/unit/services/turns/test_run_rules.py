@@ -144,7 +144,7 @@ def test_no_call_is_begun_once_the_run_was_cancelled(tmp_path: Path) -> None:
     def cancelled(number: int, kind: str) -> None:
         state = plain.run(run_ids[0]) if run_ids else None
         if kind == "before write" and state is not None and state.journal and not state.ended:
-            plain.chain.endings.end(run_ids[0], StopReason.CANCELLED)
+            plain.chain.termination.end(run_ids[0], StopReason.CANCELLED)
 
     plain, agent_id = opened(tmp_path, in_turn(RING, says("done")))
     run_ids: list[str] = []
@@ -166,7 +166,7 @@ def test_an_end_does_not_deny_a_call_that_was_begun_after_it_had_looked(held_bef
     ender = Worker(plain.data, "host:2", lambda place: place == "before write", 1)
     plain.runner.at = worker.point
     worker.start(lambda: worker.world.advance(run_id))
-    ender.start(lambda: ender.world.chain.endings.end(run_id, StopReason.CANCELLED))
+    ender.start(lambda: ender.world.chain.termination.end(run_id, StopReason.CANCELLED))
     worker.on()
     assert len(plain.runner.effects) == 1
     ender.end()

@@ -56,7 +56,7 @@ def memory(world: World, agent_id: str) -> dict[str | None, str]:
 @pytest.mark.parametrize("reason", [StopReason.CANCELLED, StopReason.ERROR])
 def test_memory_holds_what_the_return_says(tmp_path: Path, reason: StopReason, held: bool) -> None:
     world, agent_id, run_id = recorded(tmp_path, held=held)
-    world.chain.endings.end(run_id, reason)
+    world.chain.termination.end(run_id, reason)
     assert world.run(run_id).run.stop_reason is reason
     assert "rung" in returns(world, agent_id)[-1]
     assert memory(world, agent_id) == OSLO
@@ -74,7 +74,7 @@ def test_an_end_that_is_overtaken_by_an_edit_of_the_block_is_decided_anew(tmp_pa
         plain.stores.writer.write(*plain.stores.blocks.change(block, changed, "t"), token="t")
 
     world = meanwhile(plain, edited, lambda: True)
-    world.chain.endings.end(run_id, StopReason.CANCELLED)
+    world.chain.termination.end(run_id, StopReason.CANCELLED)
     assert world.run(run_id).run.stop_reason is StopReason.CANCELLED
     assert memory(world, agent_id) == OSLO
     check_settled(world, agent_id)
@@ -97,7 +97,7 @@ def test_a_step_that_is_too_large_says_that_the_tools_changes_were_not_kept(tmp_
 def test_an_end_is_not_kept_up_by_more_changes_than_it_has_room_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{RunTermination.__module__}.MOST_EDITS", 0)
     world, agent_id, run_id = recorded(tmp_path)
-    world.chain.endings.end(run_id, StopReason.CANCELLED)
+    world.chain.termination.end(run_id, StopReason.CANCELLED)
     assert "too much to be kept" in returns(world, agent_id)[-1]
     assert '"status": "Failed"' in returns(world, agent_id)[-1]
     assert memory(world, agent_id) == {"human": "Ann"}

@@ -1,0 +1,224 @@
+"""How a step is written: one transaction that holds everything the step has made, or nothing.
+
+1. `StepCommits.commit` collects a `UnitOfWork` from a stepped turn: the head before and after, the run after the step, the rows of the
+   log, the step's record and the events (`services.steps.step_records`), and the edits of memory with their own conditions.
+2. `UnitWriter.write` chooses the next owner of the conversation if the run ends (`Handovers`), lets `store.transactions` add the
+   conditions of the run protocol, and writes.
+3. A failed condition means that an item changed since it was read. If another worker has taken the step or the run has ended, the writer
+   raises LeaseLost. If a block or the agent has changed, it raises MemoryConflict, and the caller runs the tools again. If only the queue
+   has grown or event numbers are in use, the unit is rebuilt on the current state and written again. If the transaction was written
+   and only its response was lost, the writer goes on.
+4. After the write: the cached window follows, followers are notified, the next owner's workflow is started, and the callback is sent.
+   A process that dies before these leaves them to the sweep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from hibernaut.domain.turn.turn_values import IllegalOutcome, Stepped, Turn
+from hibernaut.ports.table import Change, ConditionFailed, TableError
+from hibernaut.ports.workflow import RunRef
+from hibernaut.schemas.approval import PendingApproval
+from hibernaut.schemas.conversation import Head
+from hibernaut.schemas.errors import Conflict, HibernautError
+from hibernaut.schemas.run import StoredRun
+from hibernaut.services.host import Host
+from hibernaut.services.logs.callbacks import Callbacks
+from hibernaut.services.steps.model_step import StepTiming
+from hibernaut.services.steps.step_lease import AdvanceResult, LeaseLost
+from hibernaut.services.steps.step_records import approval_of, events_of, measured, progressed, step_record
+from hibernaut.services.steps.step_work import StepWork
+from hibernaut.services.tool_calls.memory_changes import MemoryChanges
+from hibernaut.services.turns.handovers import Handovers, InterruptingRun
+from hibernaut.store.runs import RunState
+from hibernaut.store.stores import TenantStores
+from hibernaut.store.transactions import Handover, RunEnding, StepWrites
+
+TRIES = 100
+"""How often one transaction is built before the commit fails with `Conflict`."""
+
+
+class MemoryConflict(Exception):
+    """A block or the agent has changed since it was read. Nothing was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitOfWork:
+    """Everything that one transaction of a run writes: a step of the run, or its end. `state` is the run after the transaction; it
+    says whether the run ends.
+
+    `before` and `after` are the head as it was read and as it is written. `edits` are the changes beside the log (memory,
+    passages, the system message), each with its own condition. The other fields concern the end of a run: `outside` is the run as
+    it was read by a caller that ends it from outside, `asks` is the approval that the run ends with, and `newcomer` is the run
+    that takes the conversation instead of the first run in the queue.
+    """
+
+    before: Head
+    after: Head
+    state: RunState
+    written: StepWrites
+    edits: Sequence[Change] = ()
+    outside: RunState | None = None
+    asks: PendingApproval | None = None
+    newcomer: InterruptingRun | None = None
+
+
+class StepCommits:
+    """Collects the unit of work of a step, and commits it."""
+
+    def __init__(
+        self, stores: TenantStores, host: Host, *, memory: MemoryChanges, handovers: Handovers, writer: UnitWriter
+    ) -> None:
+        self._conversations = stores.conversations
+        self._archives = stores.archives
+        self._memory = memory
+        self._handovers = handovers
+        self._writer = writer
+        self._clock = host.clock
+        self._ids = host.ids
+
+    def commit(self, work: StepWork, turn: Turn, timing: StepTiming) -> AdvanceResult:
+        """Write the stepped turn. The result says what comes next.
+
+        Raises: IllegalOutcome if the turn has not stepped; LeaseLost, MemoryConflict, TooLarge, Conflict.
+        """
+        stepped = turn.stepped
+        if stepped is None:
+            raise IllegalOutcome("only a stepped turn can be committed")
+        now = self._clock.now()
+        unit = self._unit(work, turn, stepped, timing, now)
+        self._writer.write(unit)
+        if stepped.stop is None:
+            return AdvanceResult("advance", unit.state.run.steps)
+        if unit.asks is None or unit.asks.deadline is None:
+            return AdvanceResult("finished", unit.state.run.steps)
+        return AdvanceResult("approval", unit.state.run.steps, int((unit.asks.deadline - now).total_seconds()))
+
+    def _unit(self, work: StepWork, turn: Turn, stepped: Stepped, timing: StepTiming, now: datetime) -> UnitOfWork:
+        token = f"{work.state.token}.commit"
+        written = self._written(work, stepped, timing, now)
+        run = progressed(work, stepped, now)
+        if written.rows:
+            run.last_message = written.rows[-1].id
+        return UnitOfWork(
+            before=work.head,
+            after=measured(work, turn),
+            state=replace(work.state, run=run, lease=0, journal="", token=token),
+            written=written,
+            edits=self._edits(work, token),
+            asks=approval_of(work, stepped, now) if stepped.waiting else None,
+        )
+
+    def _written(self, work: StepWork, stepped: Stepped, timing: StepTiming, now: datetime) -> StepWrites:
+        """The rows, record and events of the step. The returns of an earlier run's calls are followed by the run's input."""
+        events = events_of(work, stepped.rows, stepped.stamp)
+        if not stepped.resolved:
+            return StepWrites(stepped.rows, step_record(work, stepped, timing, now, self._ids), events, work.system)
+        inputs = self._handovers.input_rows(work.state.run, stepped.rows[-1].id, now)
+        return StepWrites([*stepped.rows, *inputs], None, events, work.system)
+
+    def _edits(self, work: StepWork, token: str) -> list[Change]:
+        """The step's changes beside the log: memory, passages, and the system message that was compiled for this run."""
+        changes = self._memory.of(work, self._clock.now(), token)
+        if work.effects.passages:
+            changes += self._archives.insert(work.agent, work.effects.passages, token)
+        if work.system is not None:
+            changes.append(self._conversations.put_message(work.head.id, work.system, rewrite=True))
+        return changes
+
+
+class UnitWriter:
+    """Writes units of work: steps, compactions and ends of runs."""
+
+    def __init__(self, stores: TenantStores, host: Host, handovers: Handovers) -> None:
+        self._tenant = stores.tenant
+        self._transactions = stores.transactions
+        self._conversations = stores.conversations
+        self._runs = stores.runs
+        self._writer = stores.writer
+        self._workflow = host.workflow
+        self._signal = host.signal
+        self._clock = host.clock
+        self._callbacks = Callbacks(stores, host)
+        self._handovers = handovers
+
+    def write(self, unit: UnitOfWork) -> None:
+        """Write the unit in one transaction. If its run ends, hand the conversation to the next run: the newcomer, else the first run
+        in the queue. A run that ends with an approval request hands it to none. The workflow of a run from the queue is started;
+        that of a newcomer is not.
+
+        Raises: LeaseLost if the run has ended or another attempt holds the step; MemoryConflict; Conflict after `TRIES` attempts;
+        ConditionFailed if a condition fails although nothing has changed, as for a newcomer that exists already.
+        """
+        for _ in range(TRIES):
+            now = self._clock.now()
+            handover = self._handover(unit, now)
+            changes = self._changes(unit, handover, now)
+            try:
+                self._writer.write(*changes, *unit.edits, token=unit.state.token)
+            except ConditionFailed as failure:
+                if any(place >= len(changes) for place in failure.failed):
+                    raise MemoryConflict from failure
+                current = self._current(unit)
+                if current == unit:
+                    raise
+                if current is not None:
+                    unit = current
+                    continue
+            return self._after_write(unit, handover)
+        raise Conflict(f"The end of run {unit.state.run.id} cannot be written: the conversation is too busy.")
+
+    def call_back(self, run: StoredRun) -> None:
+        """Call the run's `callback_url`, if it has one. If the call fails here, the sweep makes it."""
+        if run.callback_url:
+            with suppress(HibernautError, TableError):
+                self._callbacks.send(run.id)
+
+    def _handover(self, unit: UnitOfWork, now: datetime) -> Handover:
+        if not unit.state.ended or unit.asks is not None:
+            return Handover()
+        return self._handovers.next_owner(unit.before, unit.written.rows, now, unit.newcomer)
+
+    def _changes(self, unit: UnitOfWork, handover: Handover, now: datetime) -> list[Change]:
+        if not unit.state.ended:
+            return self._transactions.step(unit.before, unit.after, unit.state, unit.written, now)
+        ending = RunEnding(unit.state, handover, unit.outside, unit.asks)
+        return self._transactions.last_step(unit.before, unit.after, ending, unit.written, now)
+
+    def _current(self, unit: UnitOfWork) -> UnitOfWork | None:
+        """The unit with the current queue and event numbers. None if the transaction was written and only its response was lost.
+
+        Raises: LeaseLost if this worker may not write to the run any more.
+        """
+        before, state, outside = unit.before, unit.state, unit.outside
+        run, head = self._runs.get(state.run.id), self._conversations.head(before.id)
+        if run is not None and run.token == state.token:
+            return None
+        if run is None or head is None or run.ended or head.owner != before.owner or head.version != before.version:
+            raise LeaseLost
+        if outside is None and run.attempt != state.attempt:
+            raise LeaseLost
+        if outside is not None and run.token != outside.token:
+            raise LeaseLost
+        events = self._runs.events(state.run.id, state.next_seq - 1, self._clock.now())
+        moved = {"waiting": head.waiting}
+        return replace(
+            unit,
+            before=before.model_copy(update=moved),
+            after=unit.after.model_copy(update=moved),
+            state=replace(state, next_seq=events[-1][0] + 1 if events else state.next_seq),
+        )
+
+    def _after_write(self, unit: UnitOfWork, handover: Handover) -> None:
+        rows = [*unit.written.rows, *handover.rows]
+        self._conversations.appended(unit.before, unit.after, rows, unit.written.system)
+        self._signal.notify(unit.state.run.id)
+        if not unit.state.ended:
+            return
+        if handover.run and unit.newcomer is None:
+            self._workflow.start(RunRef(self._tenant, handover.run.run.id))
+        self.call_back(unit.state.run)
