@@ -14,7 +14,7 @@ import pytest
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.local.progress import Bar, Dwindling, ProgressLines, report_to
 from hibernaut.schemas.ids import DEFAULT_TENANT
-from hibernaut.wiring.embedded import Beside
+from hibernaut.wiring.embedded import ServedDataFolder
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.local.test_command import COMMAND, ended, environment, serving, sorry
 
@@ -90,7 +90,7 @@ def test_what_was_broken_off_is_done_at_the_next_start(tmp_path: Path) -> None:
         agent = told_of_rex(url)
         ended(process)
     known = held_after_a_look(tmp_path)
-    beside = Beside(EmbeddedSettings(data=tmp_path))
+    beside = ServedDataFolder(EmbeddedSettings(data=tmp_path))
     with pytest.raises(KeyboardInterrupt):
         beside.reindexing.begin([DEFAULT_TENANT], interrupt)
     beside.close()

@@ -139,14 +139,14 @@ class Deployment:
         self._others(self.story.meanwhile)
         return ToolOutcome("success", f"did {job.name}")
 
-    def house(self, *, in_execution: bool = False) -> wiring.House:
+    def house(self, *, in_execution: bool = False) -> wiring.Composition:
         overrides = wiring.AwsOverrides(
             table=lambda table: CountingTable(table, lambda _, place: self._point(place)),
             clock=self.clock,
             models=self.models,
             runner=self.runner,
         )
-        return wiring.house(AwsSettings.from_environment(), overrides, in_execution=in_execution)
+        return wiring.compose(AwsSettings.from_environment(), overrides, in_execution=in_execution)
 
     def replaces_environments(self) -> None:
         """Another one of two takes the place of the one that died; it has seen nothing of the step."""

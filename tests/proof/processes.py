@@ -211,7 +211,7 @@ class Context:
 class LambdaDesk:
     """The port `Desk` on the handlers: what the state machine does is done here, for every run that is open."""
 
-    def __init__(self, house: aws.House, place: Place) -> None:
+    def __init__(self, house: aws.Composition, place: Place) -> None:
         self.house, self.place = house, place
         engine = house.engines.of(TENANT)
         self.stores, self.termination, self.sending = house.stores.of(TENANT), engine.termination, engine.sending
@@ -228,7 +228,7 @@ class LambdaDesk:
                 heartbeats(self.house, run_id)
 
 
-def heartbeats(house: aws.House, run_id: str) -> None:
+def heartbeats(house: aws.Composition, run_id: str) -> None:
     """Advance until there is nothing to do; where the step stays taken for long, close the run."""
     event = {"tenant": TENANT, "run_id": run_id}
     until = time.monotonic() + 20 * LEASE_MS / 1000
@@ -238,7 +238,7 @@ def heartbeats(house: aws.House, run_id: str) -> None:
             return
 
 
-def beat(house: aws.House, event: JsonObject) -> str:
+def beat(house: aws.Composition, event: JsonObject) -> str:
     follows = advance_turn.handler(event, Context(), house.engines)["next"]
     if follows == "compact":
         return summarize.handler(event, Context(), house.engines)["next"]
@@ -258,12 +258,12 @@ CLIENT: list[object] = []
 """Made once, before the forks; it connects at its first request only."""
 
 
-def aws_house(place: Place) -> aws.House:
+def aws_house(place: Place) -> aws.Composition:
     settings = AwsSettings(env="dev", table=table_name(place), bucket="none", state_machine="none", tool_timeout=1.0)
     overrides = aws.AwsOverrides(
         table=lambda _: place.wrap(dynamodb(place)), models=place.models, runner=place.runner, embedders=OneEmbedder()
     )
-    return aws.house(settings, overrides, in_execution=True)
+    return aws.compose(settings, overrides, in_execution=True)
 
 
 def live_aws(place: Place) -> None:

@@ -49,7 +49,7 @@ class Deployment:
         self.knocks.append(str(job.args["door"]))
         return ToolOutcome("success", "nobody")
 
-    def house(self, *, in_execution: bool = False, **settings: str) -> wiring.House:
+    def house(self, *, in_execution: bool = False, **settings: str) -> wiring.Composition:
         """What functions are built from; `settings` differ from those of the stack."""
         overrides = wiring.AwsOverrides(
             table=lambda table: CountingTable(table, lambda _, place: self.at(place)),
@@ -57,7 +57,7 @@ class Deployment:
             models=self.models,
             runner=self.runner,
         )
-        return wiring.house(replace(AwsSettings.from_environment(), **settings), overrides, in_execution=in_execution)
+        return wiring.compose(replace(AwsSettings.from_environment(), **settings), overrides, in_execution=in_execution)
 
     def serve(self) -> None:
         """Every function is built anew from its house."""

@@ -70,30 +70,30 @@ def _embedded(options: Dev, settings: EmbeddedSettings) -> None:
 
     listener = _listening(options)
     try:
-        house = Embedded(settings)
+        embedded = Embedded(settings)
     except DataFolderUnusable as error:
         raise CannotServe(str(error)) from error
     limit = settings.upload_limit
-    services = services_of(house.stores, house.host, house.models, house.engines, upload_limit=limit)
+    services = services_of(embedded.stores, embedded.host, embedded.models, embedded.engines, upload_limit=limit)
     policy = OriginPolicy((own_host(options.host, listener), *settings.allowed_hosts), settings.cors_origins)
     app = create_app(services, upload_limit=limit, policy=policy)
 
     def stopping() -> None:
         app.state.lanes.close()
-        house.workflow.close()
+        embedded.workflow.close()
 
     def ready() -> None:
-        print_start(options.profile, address(listener), house.models.providers(), data_lines(settings, house))
+        print_start(options.profile, address(listener), embedded.models.providers(), data_lines(settings, embedded))
 
     try:
-        house.start()
+        embedded.start()
         LocalServer(app, listener, ready=ready, stopping=stopping).serve()
     except DataFolderUnusable as error:
         raise CannotServe(str(error)) from error
     finally:
         app.state.lanes.end()
-        _settle(house.workflow.close, house.end_tools)
-        house.close()
+        _settle(embedded.workflow.close, embedded.end_tools)
+        embedded.close()
 
 
 def _offline(options: Dev, settings: EmbeddedSettings) -> None:

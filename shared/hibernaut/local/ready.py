@@ -23,15 +23,15 @@ NO_EMBEDDING = (
 )
 
 
-def data_lines(settings: EmbeddedSettings, house: Embedded) -> list[str]:
+def data_lines(settings: EmbeddedSettings, embedded: Embedded) -> list[str]:
     """The lines about the data folder: its path, waiting work, and agents that are not served or not searchable by meaning."""
     lines = [f"  agents  in {settings.data}"]
-    if house.held:
-        lines.append(f"  held    {house.held} unfinished runs, files or approvals: this folder was copied or moved here.")
+    if embedded.held:
+        lines.append(f"  held    {embedded.held} unfinished runs, files or approvals: this folder was copied or moved here.")
         lines.append("          They do not resume by themselves. If you trust the folder, start with --resume.")
     if settings.data == default_data() and (FORMER_DATA / TABLE).is_file():
         lines.append(f"  note    {FORMER_DATA}, the data folder of an earlier version, is not served: --data-dir {FORMER_DATA}")
-    if settings.default_embedding is None and house.embedders.default() is None:
+    if settings.default_embedding is None and embedded.embedders.default() is None:
         lines.append(NO_EMBEDDING)
     return lines
 

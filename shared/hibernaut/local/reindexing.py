@@ -22,7 +22,7 @@ from hibernaut.ports.table import TableError
 from hibernaut.schemas.errors import StoreUnavailable
 from hibernaut.services.search.reindexing import Progress, Reindexing
 from hibernaut.wiring.data_folder import TABLE, DataFolderTaken, DataFolderUnusable, is_open
-from hibernaut.wiring.embedded import TENANTS, Beside, Embedded
+from hibernaut.wiring.embedded import TENANTS, Embedded, ServedDataFolder
 from hibernaut.wiring.settings import EmbeddedSettings
 
 LOOK = 0.5
@@ -31,7 +31,7 @@ STILL = "Nothing was indexed for a minute: the server's log has the reason. Stil
 
 
 @dataclass(frozen=True, slots=True)
-class _Open:
+class _OpenDataFolder:
     """A data folder. `served`: another process feeds its index."""
 
     reindexing: Reindexing
@@ -71,25 +71,25 @@ def reindex(data: str | None) -> None:
 
 
 @contextmanager
-def _opened(settings: EmbeddedSettings) -> Iterator[_Open]:
+def _opened(settings: EmbeddedSettings) -> Iterator[_OpenDataFolder]:
     """The data folder. Raises: DataFolderUnusable, TableError, IndexAsleep."""
     try:
-        house = Embedded(settings)
+        embedded = Embedded(settings)
     except DataFolderTaken:
-        beside = Beside(settings)
+        shared = ServedDataFolder(settings)
         try:
-            yield _Open(beside.reindexing, served=True)
+            yield _OpenDataFolder(shared.reindexing, served=True)
         finally:
-            beside.close()
+            shared.close()
         return
     try:
-        house.pump.start()
-        yield _Open(house.reindexing, served=False)
+        embedded.pump.start()
+        yield _OpenDataFolder(embedded.reindexing, served=False)
     finally:
-        house.close()
+        embedded.close()
 
 
-def _watched(folder: _Open, settings: EmbeddedSettings, report: ProgressReport) -> bool:
+def _watched(folder: _OpenDataFolder, settings: EmbeddedSettings, report: ProgressReport) -> bool:
     """Whether the index is complete; False if the process that fed it has ended."""
     dwindling = Dwindling(report, STILL)
     while not all([folder.reindexing.of(tenant).end() for tenant in TENANTS]):

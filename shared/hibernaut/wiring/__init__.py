@@ -1,4 +1,5 @@
-"""The composition root, the only place that knows everything: settings from the environment, and a builder per process.
+"""The composition roots: settings from the environment, and one builder for each kind of process.
 
-A builder imports only what its process uses, so that a cold start pays for nothing else.
+Only this package knows which adapters stand behind the ports. A builder imports only what its process uses, so that a cold start loads
+nothing else.
 """

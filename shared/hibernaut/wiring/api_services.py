@@ -1,4 +1,4 @@
-"""The use cases that the API calls, put together from their parts: the same for every profile. Imports no engine."""
+"""Composes the use cases that the API calls, in the same way for every profile. Must not import an engine."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def services_of(
     upload_limit: int = DEFAULT_LIMIT,
     uploads: Uploads | None = None,
 ) -> PerTenant[Services]:
-    """The face of a house, for each tenant: what a request calls once it is known whose it is."""
+    """The use cases that the API calls, for each tenant. A request selects those of its tenant."""
     return PerTenant(
         lambda tenant: services_over(
             stores.of(tenant), host, models, engines.of(tenant), upload_limit=upload_limit, uploads=uploads
@@ -64,8 +64,11 @@ def services_over(
     upload_limit: int = DEFAULT_LIMIT,
     uploads: Uploads | None = None,
 ) -> Services:
-    """The use cases of one tenant: `chain` drives the runs that `sending` accepts, here or in another process. `upload_limit`: bytes of a file;
-    `uploads`: how clients send files past the API, where they can."""
+    """The use cases of one tenant.
+
+    `chain` advances the runs that `sending` accepts, in this process or in another. `upload_limit`: bytes of an uploaded file.
+    `uploads` issues addresses to which clients upload large files directly; None: all files go through the API.
+    """
     records = records_over(stores, host.clock, host.ids)
     windows = AgentWindows(records, prompts=chain.prompts)
     tool_runs = AdhocToolRuns(stores, host, records, loader=chain.loader, calls=chain.calls, runner=chain.runner)

@@ -1,6 +1,6 @@
-"""The profile `aws`: DynamoDB, S3, Step Functions, Lambda and Parameter Store behind the ports; one builder per function.
+"""The profile `aws`: DynamoDB, S3, Step Functions, Lambda and Parameter Store behind the ports; one builder for each function.
 
-What a builder makes is kept for as long as the process lives, by the settings it was made from: a warm function builds nothing.
+The result of a builder is cached by its settings for the life of the process, so that a warm function builds nothing.
 """
 
 from __future__ import annotations
@@ -49,14 +49,16 @@ if TYPE_CHECKING:
     from hibernaut.services.search.reindexing import Reindexing
 
 GATHER_SECONDS = 0.1
-"""For how long the pieces of a reply are gathered into one write: each is paid for."""
+"""Seconds for which the chunks of a reply are buffered into one write: DynamoDB bills each write."""
 BODY_LIMIT = 6 * 1024 * 1024
-"""Bytes: Lambda's payload. The gateway refuses the same with the same words, since its event is larger than the body."""
+"""Bytes: the limit of Lambda's payload. The gateway answers a larger request with the same message, because its event is larger than
+the body.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class AwsOverrides:
-    """Engines given instead of the profile's own: `table` wraps the table that was made."""
+    """Engines that replace those of the profile. `table` wraps the profile's own table."""
 
     table: Callable[[Table], Table] | None = None
     clock: Clock | None = None
@@ -67,8 +69,11 @@ class AwsOverrides:
 
 
 @dataclass(frozen=True, slots=True)
-class House:
-    """What every function is built from. Nothing in it connects before it is used, but for the providers' keys."""
+class Composition:
+    """The composed parts of a function: settings, host, stores, models and run engines.
+
+    Only the providers' keys are read when it is made; every other part connects at its first use.
+    """
 
     settings: AwsSettings
     host: Host
@@ -80,14 +85,17 @@ class House:
 
 @dataclass(frozen=True, slots=True)
 class IndexFeed:
-    """What `index_memory` does: takes what the change stream tells, takes again what it has given up, and builds the index anew."""
+    """The work of `index_memory`: indexing the records of the change stream, retrying failed ones, and rebuilding the index."""
 
     feeding: IndexStreamWorker
     reindexing: Reindexing
 
 
-def house(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides(), *, in_execution: bool = False) -> House:
-    """`in_execution`: called by a run's own execution, which must not be stopped from within."""
+def compose(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides(), *, in_execution: bool = False) -> Composition:
+    """Compose the parts of a function.
+
+    `in_execution`: the caller is part of a run's own execution, so that the end of a run must not stop that execution.
+    """
     host, stores = _base(settings, overrides, in_execution=in_execution)
     secrets = SsmSecrets(settings.parameters, clock=host.clock, together=PROVIDER_NAMES)
     embedders, models = overrides.embedders, overrides.models
@@ -105,11 +113,11 @@ def house(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides(), *, in
     runner = overrides.runner or LambdaRunner(settings.run_tool)
     search = SearchEngines(overrides.index or index_of(settings), embedders)
     engines = RunEngines(stores, host, models, runner, ToolLimits(timeout=settings.tool_timeout), search)
-    return House(settings, host, stores, models, embedders, engines)
+    return Composition(settings, host, stores, models, embedders, engines)
 
 
 def feeding(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides()) -> IndexFeed:
-    """What the index is fed by: neither models nor tools. Raises: BadSetting where memory is not indexed."""
+    """The parts of `index_memory`, which needs neither models nor tools. Raises: BadSetting if memory is not indexed."""
     index = overrides.index or index_of(settings)
     if index is None:
         raise BadSetting("HIBERNAUT_OPENSEARCH must name the domain that is to be fed")
@@ -126,7 +134,7 @@ def feeding(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides()) -> 
 
 
 def reading(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides()) -> PerTenant[Ingestion]:
-    """What reads uploaded files; who embeds their pieces is asked how large they may be."""
+    """The reader of uploaded files, for each tenant. The embedding model determines the size of the chunks."""
     from hibernaut.services.files.ingestion import Ingestion
 
     host, stores = _base(settings, overrides, in_execution=True)
@@ -147,7 +155,7 @@ def _table(settings: AwsSettings, overrides: AwsOverrides) -> Table:
 
 
 def _base(settings: AwsSettings, overrides: AwsOverrides, *, in_execution: bool) -> tuple[Host, Stores]:
-    """What lies under every use case."""
+    """The host and the stores, on which every use case depends."""
     clock = overrides.clock or SystemClock()
     ids = TimeOrderedIds(clock)
     workflow = StepFunctions(settings.state_machine, stops=not in_execution)
@@ -183,7 +191,7 @@ def approvals() -> PerTenant[ApprovalAnswers]:
 
 def sweep() -> Sweep:
     """For `sweep_runs`."""
-    return _house(AwsSettings.from_environment()).engines.sweep
+    return _composition(AwsSettings.from_environment()).engines.sweep
 
 
 def feed() -> IndexFeed:
@@ -202,32 +210,32 @@ def api_app() -> FastAPI:
 
 
 def stream_app() -> FastAPI:
-    """For `stream`: the same."""
+    """For `stream`: the same app as for `api`."""
     return _app(AwsSettings.from_environment())
 
 
-def app_of(house: House) -> FastAPI:
-    """The REST face of a house."""
+def app_of(composition: Composition) -> FastAPI:
+    """The REST app over the composed parts of a function."""
     from hibernaut.rest.app import create_app
     from hibernaut.rest.async_bridge import WaitSettings
     from hibernaut.rest.origin_policy import OriginPolicy
     from hibernaut.wiring.api_services import services_of
 
-    uploads = S3Uploads(house.settings.bucket, house.host.clock)
-    services = services_of(house.stores, house.host, house.models, house.engines, uploads=uploads)
-    policy = OriginPolicy(house.settings.allowed_hosts, house.settings.cors_origins)
-    waits = WaitSettings(longest=house.settings.longest_follow)
+    uploads = S3Uploads(composition.settings.bucket, composition.host.clock)
+    services = services_of(composition.stores, composition.host, composition.models, composition.engines, uploads=uploads)
+    policy = OriginPolicy(composition.settings.allowed_hosts, composition.settings.cors_origins)
+    waits = WaitSettings(longest=composition.settings.longest_follow)
     return create_app(services, body_limit=BODY_LIMIT, policy=policy, waits=waits)
 
 
 @cache
-def _house(settings: AwsSettings) -> House:
-    return house(settings)
+def _composition(settings: AwsSettings) -> Composition:
+    return compose(settings)
 
 
 @cache
-def _in_execution(settings: AwsSettings) -> House:
-    return house(settings, in_execution=True)
+def _in_execution(settings: AwsSettings) -> Composition:
+    return compose(settings, in_execution=True)
 
 
 @cache
@@ -248,4 +256,4 @@ def _approvals(settings: AwsSettings) -> PerTenant[ApprovalAnswers]:
 
 @cache
 def _app(settings: AwsSettings) -> FastAPI:
-    return app_of(_house(settings))
+    return app_of(_composition(settings))

@@ -1,13 +1,14 @@
-"""The data folder of the embedded profile: locked by one process, private to its user, and marked by the user's own key.
+"""The data folder of the embedded profile: locked by one process, private to its user, and marked with the user's own key.
 
-    lock           held by the process that has the folder open
+    lock           locked by the process that has the folder open
     owner          the folder's mark: a MAC of its path under the user's key
     hibernaut.db   the table
     index.db       the index of memory
     blobs/         large bodies
 
-The user's key lies outside every data folder. A folder that was copied, moved, unpacked or prepared by somebody else therefore bears no
-valid mark, and what it holds is not resumed before the user says so. Knows the file system. Must not know what the files hold.
+The user's key is stored outside every data folder. A folder that was copied, moved, unpacked or prepared by somebody else therefore has
+no valid mark, and its unfinished work is not resumed until the user permits it. Knows the file system. Must not know the contents of
+the files.
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ logger = logging.getLogger(__name__)
 
 
 class DataFolderUnusable(OSError):
-    """The data folder cannot be used; the text says why and what to do."""
+    """The data folder cannot be used. The message says why and what to do."""
 
 
 class DataFolderTaken(DataFolderUnusable):
-    """Another process has it open."""
+    """Another process has the data folder open."""
 
 
 class DataFolder:
-    """An open data folder; made where it is missing. Its modes are 0700 for folders and 0600 for files from then on.
+    """An open data folder. A missing folder is created. Its modes are 0700 for folders and 0600 for files from then on.
 
-    `key`: the file that holds the user's key, made where it is missing; None: the caller answers for the folder, and it counts as
-    its own. `own` says whether the folder bears the user's mark.
+    `key`: the file of the user's key, which is created if it is missing; None: the caller vouches for the folder, which counts as
+    the user's own. `own`: whether the folder has the user's mark.
     """
 
     def __init__(self, path: Path, key: Path | None = None) -> None:
@@ -50,17 +51,18 @@ class DataFolder:
         try:
             _protect(path)
             self.own = key is None or self._is_marked()
-        except BaseException:  # whatever stops it, the lock must not stay held behind it
+        except BaseException:  # after any failure the lock must be released
             self.close()
             raise
 
     def claim(self) -> None:
-        """Mark the folder as the user's own. Without a key that can be read or made it stays unmarked."""
+        """Mark the folder as the user's own. The folder stays unmarked if the key can be neither read nor created."""
         if not self.own and (mark := self._mark()):
             _written(self.path / OWNER, mark)
         self.own = True
 
     def close(self) -> None:
+        """Release the lock."""
         os.close(self._lock)
 
     def _is_marked(self) -> bool:
@@ -82,7 +84,7 @@ def is_open(path: Path) -> bool:
 
 
 def check_links(path: Path) -> None:
-    """Refuse a folder in which a symbolic link stands in place of one of its files. Raises: DataFolderUnusable."""
+    """Raises: DataFolderUnusable if one of the folder's files is a symbolic link or a special file."""
     for place in _places(path):
         _mode(place)
 
@@ -112,8 +114,9 @@ def _locked(path: Path) -> int:
 
 
 def _protect(path: Path) -> None:
-    """Take the modes of the folder and its files back from everybody else, and make the databases with theirs: SQLite would use the
-    process's mask. Raises: DataFolderUnusable."""
+    """Set the private modes of the folder and its files, and create the databases with theirs, because SQLite would use the
+    process's umask. Raises: DataFolderUnusable.
+    """
     try:
         for place in _places(path):
             mode = _mode(place)
@@ -128,7 +131,7 @@ def _protect(path: Path) -> None:
 
 
 def _places(path: Path) -> Iterator[Path]:
-    """The folder and what it may hold of ours. Blobs lie in folders of their own, which are private when these are."""
+    """The folder and the server's files in it. Blobs are in subfolders of `blobs`; a private subfolder makes its files private."""
     yield path.resolve()
     yield from (path / name for name in (LOCK, OWNER, *DATABASES, BLOBS))
     blobs = path / BLOBS
@@ -137,7 +140,10 @@ def _places(path: Path) -> Iterator[Path]:
 
 
 def _mode(place: Path) -> int | None:
-    """The mode of a file or folder; None where there is none. Raises: DataFolderUnusable for anything else, a symbolic link first."""
+    """The mode of a file or folder; None if it does not exist.
+
+    Raises: DataFolderUnusable for any other type, for example a symbolic link.
+    """
     try:
         mode = place.lstat().st_mode
     except FileNotFoundError:
@@ -149,7 +155,7 @@ def _mode(place: Path) -> int | None:
 
 
 def _user_key(file: Path) -> bytes | None:
-    """The user's key; made at first use, whole or not at all. None where it can neither be read nor made."""
+    """The user's key, created atomically at its first use. None if it can be neither read nor created."""
     try:
         if key := _read(file):
             return key
@@ -157,7 +163,7 @@ def _user_key(file: Path) -> bytes | None:
         beside = file.with_name(f"{file.name}.{secrets.token_hex(8)}")
         _written(beside, secrets.token_hex(KEY_BYTES).encode())
         try:
-            os.link(beside, file)  # the first of several processes makes the key
+            os.link(beside, file)  # of several processes the first one creates the key
         except FileExistsError:
             pass
         finally:
@@ -169,7 +175,7 @@ def _user_key(file: Path) -> bytes | None:
 
 
 def _read(file: Path) -> bytes:
-    """The bytes of a file that is no link; none where there is no file. Raises: OSError."""
+    """The bytes of a file; empty if it does not exist. Raises: OSError, also for a symbolic link."""
     try:
         with os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as opened:
             return opened.read()

@@ -1,6 +1,6 @@
 """The embedded profile: SQLite, disk, threads and child processes; one process, no account, no network (architecture 8).
 
-The only place that knows which engines stand behind the ports here. Everything is imported at first use: starting must be quick.
+The only module that knows which engines stand behind the ports in this profile.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ from hibernaut.wiring.settings import EmbeddedSettings
 SWEEP_SECONDS = 60.0
 STEPS_PER_WAKE = 1
 REINDEX_LOOK = 1.0
-"""Seconds between looks at whether the index knows everything again."""
+"""Seconds between two checks of whether the rebuilt index is complete."""
 TENANTS = (DEFAULT_TENANT,)
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedOverrides:
-    """Engines given instead of the profile's own: `table` wraps the table that is opened."""
+    """Engines that replace those of the profile. `table` wraps the profile's own table."""
 
     table: Callable[[Table], Table] | None = None
     models: Models | None = None
@@ -69,9 +69,10 @@ class EmbeddedOverrides:
 
 
 class Embedded:
-    """The running house: open it, `start` it, and close it. Only one process may have a data folder open.
+    """The server's parts in one process: the constructor opens the data folder, `start` begins background work, `close` ends it.
 
-    `held` counts the runs, files, approvals and deletions of a folder from elsewhere that `start` left alone.
+    Only one process may have a data folder open. `held`: number of unfinished runs, files, approvals and deletions of a folder from
+    elsewhere, which `start` did not resume.
     """
 
     def __init__(self, settings: EmbeddedSettings, overrides: EmbeddedOverrides = EmbeddedOverrides()) -> None:
@@ -124,10 +125,10 @@ class Embedded:
         self._ticker = threading.Thread(target=self._tick, name="sweep", daemon=True)
 
     def start(self) -> Self:
-        """Take up what the last process left, and sweep once a minute from now on.
+        """Resume the unfinished work of the last process, and sweep once a minute from now on.
 
-        In a folder from elsewhere that holds unfinished work, nothing runs by itself unless the settings say `resume`: neither runs
-        nor files are taken up, and nothing is embedded. Raises: DataFolderUnusable.
+        In a folder from elsewhere with unfinished work, background work starts only with the setting `resume`: otherwise no run or
+        file is resumed, and nothing is embedded. Raises: DataFolderUnusable.
         """
         threading.Thread(target=get_ready, name="vocabulary", daemon=True).start()
         try:
@@ -151,11 +152,11 @@ class Embedded:
             threading.Thread(target=self._reindex, name="reindex", daemon=True).start()
 
     def end_tools(self) -> None:
-        """End the processes of custom tools, which would outlive a process that ends without `close`."""
+        """End the child processes of custom tools, which would outlive a process that ends without `close`."""
         self._children.close()
 
     def close(self) -> None:
-        """End the tools that run, finish the steps under way, and give the data folder back."""
+        """End running tools, finish current steps, and release the data folder."""
         self._stopping.set()
         self._children.close()
         self.ingest.close()
@@ -186,10 +187,10 @@ class Embedded:
         self.engines.of(run.tenant).termination.end(run.run_id, StopReason.ERROR)
 
     def _reindex(self) -> None:
-        """The index was lost, or its rebuilding was cut short: it is built anew, beside everything else."""
+        """Rebuild an index that was lost or whose rebuild did not end. Runs on a thread, while requests are served."""
         try:
             if self._index.made_anew or any(self.reindexing.of(tenant).broken_off() for tenant in TENANTS):
-                self.reindexing.begin(TENANTS, _unseen)
+                self.reindexing.begin(TENANTS, _ignore_progress)
             while not all(self.reindexing.of(tenant).end() for tenant in TENANTS):
                 if self._stopping.wait(REINDEX_LOOK):
                     return
@@ -201,13 +202,13 @@ class Embedded:
             try:
                 self.engines.sweep.run()
                 for tenant in TENANTS:
-                    self.reindexing.of(tenant).end()  # somebody may have begun it beside this process, and gone
-            except Exception as error:  # noqa: BLE001  the thread ends here, and the next minute brings another sweep
+                    self.reindexing.of(tenant).end()  # another process may have started a rebuild and ended
+            except Exception as error:  # noqa: BLE001  the outermost line of the thread; the next minute's sweep tries again
                 logger.error("sweep failed", extra={"error": type(error).__qualname__, "place": place_of(error)})
 
 
-class Beside:
-    """What may be used of a data folder that a running server has open: its table and its index. Nothing is fed or swept here."""
+class ServedDataFolder:
+    """The table and the index of a data folder that a running server has open. This process neither indexes nor sweeps."""
 
     def __init__(self, settings: EmbeddedSettings) -> None:
         """Raises: DataFolderUnusable, TableError, IndexAsleep."""
@@ -218,12 +219,13 @@ class Beside:
         self.reindexing = Reindexing(stores, self._index)
 
     def close(self) -> None:
+        """Close the table and the index."""
         self._index.close()
         self._file.close()
 
 
 def _opened(settings: EmbeddedSettings) -> tuple[DataFolder, SqliteTable, SqliteMemoryIndex]:
-    """The folder and its two databases, or none of them. Raises: DataFolderUnusable."""
+    """The folder and its two databases; after a failure none of them stays open. Raises: DataFolderUnusable."""
     with ExitStack() as opening:
         folder = DataFolder(settings.data, settings.user_key)
         opening.callback(folder.close)
@@ -248,6 +250,6 @@ def _damaged(settings: EmbeddedSettings, error: TableError | IndexAsleep) -> Dat
     return DataFolderUnusable(f"{what} Put {TABLE} back from a backup, or choose another folder with --data-dir.")
 
 
-def _unseen(progress: Progress) -> None:
-    """Nobody watches."""
+def _ignore_progress(progress: Progress) -> None:
+    """Ignores the progress: a background rebuild reports to nobody."""
     del progress

@@ -1,4 +1,4 @@
-"""What feeds the index of memory, put together from its parts: the same for every profile. Imports no engine."""
+"""Composes the use case that indexes memory, in the same way for every profile. Must not import an engine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hibernaut.store.stores import Stores
 
 
 def indexing_of(stores: Stores, index: MemoryIndex, embedders: Embedders) -> PerTenant[Indexing]:
-    """What writes a tenant's records to the index. All tenants share what is known of embedders that refuse."""
+    """The use case that writes a tenant's records to the index. All tenants share the record of embedding models that refuse."""
     refusals = EmbedderRefusals()
 
     def made(tenant: str) -> Indexing:

@@ -1,4 +1,4 @@
-"""The index of memory on AWS, by its address. Nothing is imported, and nobody asked, before the index is: most steps search nothing."""
+"""The index of memory on AWS, by its address. The client is imported and connected at its first use: most steps do not search."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from hibernaut.schemas.search import IndexDocument, IndexedState, IndexFound, In
 from hibernaut.wiring.settings import AwsSettings
 
 PREFIX = "memory"
-"""What the names of our indices begin with: the roles of the stack are allowed these and no others."""
+"""The prefix of the names of our indices. The roles of the stack may use no others."""
 
 
 class LazyMemoryIndex:
-    """An index that is made when it is first asked. Making it may raise IndexAsleep, as every call may."""
+    """An index whose client is created at its first call. Each method has the contract of `MemoryIndex`.
+
+    Creating the client may raise IndexAsleep, as every call may.
+    """
 
     def __init__(self, make: Callable[[], MemoryIndex]) -> None:
         self._make = make
@@ -43,15 +46,16 @@ class LazyMemoryIndex:
 
 
 def index_of(settings: AwsSettings) -> MemoryIndex | None:
-    """The index that the settings name; None where memory is not indexed."""
+    """The index that the settings name; None if memory is not indexed."""
     if not settings.opensearch:
         return None
     return LazyMemoryIndex(lambda: domain_index(settings.opensearch, settings.opensearch_replicas))
 
 
 def domain_index(address: str, replicas: int) -> MemoryIndex:
-    """The index at this address. Requests to an address with TLS are signed; one without is a node of this machine, which asks for no
-    signature."""
+    """The index at this address. Requests to an `https` address are signed with the region's AWS credentials. An `http` address is a
+    node on this machine, which needs no signature.
+    """
     import boto3
 
     from hibernaut.adapters.memory_index.opensearch import OpenSearchMemoryIndex

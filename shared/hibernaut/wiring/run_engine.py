@@ -1,4 +1,4 @@
-"""What advances runs, put together from its parts: the same for every profile. Imports no engine."""
+"""Composes the use cases that advance runs, in the same way for every profile. Must not import an engine."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ class RunEngine:
 
 @dataclass(frozen=True, slots=True)
 class SearchEngines:
-    """What all tenants' searches share. `index` None: memory is found by words, in the table. `embedders`: who makes the vectors."""
+    """The engines that the searches of all tenants share. `index` None: memory is searched by words, in the table. `outage` remembers
+    that the index does not answer.
+    """
 
     index: MemoryIndex | None = None
     embedders: Embedders = field(default_factory=NoEmbedders)
@@ -68,7 +70,7 @@ class SearchEngines:
 
 @dataclass(frozen=True, slots=True)
 class RunResources:
-    """What the run engines of all tenants share. `calls` holds the threads of model calls."""
+    """The ports that the run engines of all tenants share. `calls` makes model calls with retries."""
 
     host: Host
     models: Models
@@ -95,12 +97,12 @@ class RunEngines:
         self.sweep = Sweep(stores, host, lambda tenant: self.of(tenant).sweep)
 
     def of(self, tenant: str) -> RunEngine:
-        """The run engine of a tenant. Raises: InvalidArgument where no tenant may be called so."""
+        """The run engine of a tenant. Raises: InvalidArgument if the name is not valid for a tenant."""
         return self._engines.of(tenant)
 
 
 def run_engine_over(stores: TenantStores, shared: RunResources) -> RunEngine:
-    """The chain of steps over a tenant's stores."""
+    """Compose the run engine of one tenant over its stores."""
     host, models, search = shared.host, shared.models, shared.search.search(stores)
     prompts = SystemMessages(stores, host.clock)
     loader = StepLoader(stores, prompts, models)

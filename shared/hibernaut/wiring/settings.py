@@ -2,16 +2,16 @@
 
     HIBERNAUT_DATA            data folder of the embedded profile (default: the system's folder for a user's data)
     HIBERNAUT_DEFAULT_MODEL   handle of the model of agents that are created without one (default: the provider's, else hibernaut/demo)
-    HIBERNAUT_DEFAULT_EMBEDDING    handle of what memory is embedded by, or none (default: hibernaut/minilm where it is installed)
-    HIBERNAUT_EMBEDDING_DIMENSION  its dimension, where that is not known or shall be shorter
-    HIBERNAUT_TOOL_TIMEOUT    seconds that one call of a custom tool may take (default: 60)
-    HIBERNAUT_UPLOAD_LIMIT    megabytes of one uploaded file (default: 50); on AWS the API takes no more than some 4
-    HIBERNAUT_TRACES          on, redacted or off: what is kept of model calls for a day (default: on at home, off on AWS)
+    HIBERNAUT_DEFAULT_EMBEDDING    handle of the model that embeds memory, or none (default: hibernaut/minilm if it is installed)
+    HIBERNAUT_EMBEDDING_DIMENSION  dimension of its vectors, if it is unknown or should be shorter
+    HIBERNAUT_TOOL_TIMEOUT    time limit of one call of a custom tool in seconds (default: 60)
+    HIBERNAUT_UPLOAD_LIMIT    size limit of one uploaded file in megabytes (default: 50); on AWS the API takes about 4
+    HIBERNAUT_TRACES          on, redacted or off: what is stored of each model call for a day (default: on; off on AWS)
     HIBERNAUT_PROMPT_CACHE    5m or 1h: how long Anthropic keeps the prefix of a prompt (default: 5m)
-    HIBERNAUT_ALLOWED_HOSTS   host names that the API answers to beside 127.0.0.1, localhost and [::1], separated by commas
+    HIBERNAUT_ALLOWED_HOSTS   additional host names that the API answers to, separated by commas; 127.0.0.1, localhost and [::1] are
+                              always allowed
     HIBERNAUT_CORS_ORIGINS    foreign origins whose pages may call the API, separated by commas (default: none)
-    OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL   two providers; `adapters/model/dialects.py` names the
-                              variables of all others
+    ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL   Anthropic; `adapters/model/dialects.py` names the variables of the other providers
     OPENAI_WIRE               responses or chat: the API of OPENAI_BASE_URL (default: responses for OpenAI's own address, else chat)
 
 On AWS (set by the stack):
@@ -21,11 +21,12 @@ On AWS (set by the stack):
     HIBERNAUT_BUCKET          name of the bucket for large bodies
     HIBERNAUT_STATE_MACHINE   ARN of the heartbeat state machine
     HIBERNAUT_RUN_TOOL        name of the function that runs custom tools
-    HIBERNAUT_LONGEST_FOLLOW  seconds after which a stream is ended, for its client to resume it (default: 840)
-    HIBERNAUT_PARAMETERS      path in the Parameter Store under which the providers' keys lie
-    HIBERNAUT_OPENSEARCH      address of the OpenSearch domain in which memory is indexed; without one it is not
-    HIBERNAUT_OPENSEARCH_REPLICAS  how many copies of each index there are beside the first (default: 0)
+    HIBERNAUT_LONGEST_FOLLOW  seconds after which a stream ends, so that its client resumes it (default: 840)
+    HIBERNAUT_PARAMETERS      path in the Parameter Store that holds the providers' keys
+    HIBERNAUT_OPENSEARCH      address of the OpenSearch domain that indexes memory; without it memory is not indexed
+    HIBERNAUT_OPENSEARCH_REPLICAS  number of replicas of each index (default: 0)
     HIBERNAUT_INGEST_FILE     name of the function that reads uploaded files
+    HIBERNAUT_PRIVATE_CALLBACKS    yes: a callback_url may name an address in the functions' own network (default: no)
 """
 
 from __future__ import annotations
@@ -44,34 +45,34 @@ PROVIDER_NAMES = (
     *("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_WIRE"),
     *(name for dialect in DIALECTS for name in (dialect.key, dialect.address)),
 )
-"""The variables that configure providers: the key and the address of each, and the API by which OpenAI's models are asked."""
+"""The variables that configure providers: the key and the address of each, and the API that `openai/…` models use."""
 APPLICATION = "hibernaut"
 """The name of the system's folders for this user's data and state."""
 DEFAULT_TOOL_TIMEOUT = 60.0
 """Seconds."""
 LARGEST_DIMENSION = 16_000
-"""As many as OpenSearch keeps."""
+"""OpenSearch's limit of a vector's dimension."""
 LONGEST_FOLLOW = 840.0
-"""Seconds: the gateway ends a reply after 15 minutes."""
+"""Seconds. The gateway ends a reply after 15 minutes."""
 
 
 MEGABYTE = 1024 * 1024
 UPLOAD_LIMIT = 50 * MEGABYTE
-"""Bytes of a file."""
+"""Bytes of an uploaded file."""
 _HOST = re.compile(r"(?:[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
-"""A Host header in lower case. There are no wildcards: each host and each origin is named."""
+"""A Host header in lower case. There are no wildcards: every host and every origin is listed."""
 
 
 class BadSetting(ValueError):
-    """A variable that cannot be used; the text names it and what was expected."""
+    """A variable has an invalid value. The message names the variable and the expected value."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedSettings:
-    """`tool_timeout` in seconds, `upload_limit` in bytes; `providers` holds the providers' keys and addresses by their variables' names.
+    """The settings of the embedded profile. `tool_timeout` in seconds, `upload_limit` in bytes.
 
-    `user_key`: the file with the key that marks this user's data folders; None: every folder counts as the user's own. `resume`: what
-    a folder from elsewhere left unfinished is taken up.
+    `providers`: the values of the providers' variables by name. `user_key`: the file with the key that marks this user's data folders;
+    None: every folder counts as the user's own. `resume`: whether the unfinished work of a folder from elsewhere is resumed.
     """
 
     data: Path
@@ -110,7 +111,10 @@ class EmbeddedSettings:
 
 @dataclass(frozen=True, slots=True)
 class AwsSettings:
-    """What the stack tells its functions; a function gets only what it uses, so all but the table may be empty."""
+    """The settings that the stack passes to its functions. A function gets only those that it uses: all but the table may be empty.
+
+    `longest_follow` and `tool_timeout` in seconds.
+    """
 
     env: str
     table: str
@@ -162,7 +166,7 @@ class AwsSettings:
 
 
 def default_data() -> Path:
-    """Where this system keeps a user's data, for example `~/.local/share/hibernaut`."""
+    """The system's folder for a user's data, for example `~/.local/share/hibernaut`."""
     from platformdirs import user_data_path
 
     return user_data_path(APPLICATION, appauthor=False)
@@ -175,7 +179,7 @@ def _user_key() -> Path:
 
 
 def index_node(environment: Mapping[str, str] | None = None) -> str | None:
-    """The node of OpenSearch that the profile aws-offline is to use in place of a file, where one is named."""
+    """Address of the OpenSearch node that the profile aws-offline uses instead of a file; None: not set."""
     variables = os.environ if environment is None else environment
     return variables.get("HIBERNAUT_OPENSEARCH") or None
 
@@ -194,7 +198,7 @@ def _seconds(variables: Mapping[str, str], name: str, default: float) -> float:
 
 
 def traces_in(variables: Mapping[str, str], default: TraceMode) -> TraceMode:
-    """What is kept of model calls. Raises: BadSetting."""
+    """What is stored of model calls. Raises: BadSetting."""
     match variables.get("HIBERNAUT_TRACES") or default:
         case "on" | "redacted" | "off" as mode:
             return mode
@@ -267,7 +271,7 @@ def _megabytes(variables: Mapping[str, str], name: str) -> int:
 
 
 def hosts_in(variables: Mapping[str, str]) -> tuple[str, ...]:
-    """The further host names that the API answers to. Raises: BadSetting."""
+    """The additional host names that the API answers to. Raises: BadSetting."""
     hosts = _list(variables, "HIBERNAUT_ALLOWED_HOSTS")
     for host in hosts:
         if not _HOST.fullmatch(host):
