@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 from hibernaut.rest.app import create_app
-from hibernaut.rest.lazy_routes import LateRoute
+from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.rest.unserved_routes import unserved
 from tests.compat.manifest import rows
 from tests.compat.manifest.form import Status
@@ -64,7 +64,7 @@ def test_every_endpoint_of_a_row_is_one_of_v1_or_its_sdk() -> None:
 
 def test_a_route_is_served_or_in_the_table_of_those_that_are_not() -> None:
     app = create_app(no_services())
-    served = {(method, shape(route.path)) for route in app.routes if isinstance(route, LateRoute) for method in route.methods}
+    served = {(method, shape(route.path)) for route in app.routes if isinstance(route, LazyRoute) for method in route.methods}
     promised = {(method, shape(path)) for row in rows() if row.status in PROVEN for method, path in row.pairs()}
     unserved_pairs = {(method, shape(one.path)) for one in unserved() for method in one.methods}
     assert promised - served == SWALLOWED

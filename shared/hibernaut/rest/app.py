@@ -1,6 +1,6 @@
-"""The app: frame, routes and pages around the use cases. The same object is served by every profile.
+"""The app: middleware, routes and pages over the use cases. Every profile serves the same object.
 
-Knows which routers there are; must not know which engines stand behind the services.
+Knows the routers; must not know which engines stand behind the services.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hibernaut import __version__
 from hibernaut.rest import docs, errors, unserved_routes
 from hibernaut.rest.async_bridge import USUAL_WAITS, Lanes, WaitSettings
 from hibernaut.rest.dependencies import Services
-from hibernaut.rest.middleware import MEBIBYTE, BodyLimit, OneSpelling, UncachedReplies, Unforeseen
+from hibernaut.rest.middleware import MEBIBYTE, BodyLimit, CanonicalPath, UncachedReplies, UnhandledErrors
 from hibernaut.rest.openapi import DescribedApi
 from hibernaut.rest.origin_policy import OriginGuard, OriginPolicy
 from hibernaut.rest.request_log import RequestLog
@@ -79,7 +79,7 @@ ROUTERS = (
     tags,
     usage,
 )
-"""Where two routes fit one path, the first router's is taken."""
+"""If two routes match a path, the router that comes first here has precedence."""
 DEFAULT_BODY_LIMIT = 50 * MEBIBYTE
 LOOPBACK_ONLY = OriginPolicy()
 DESCRIPTION = "Stateful LLM agents with self-editing memory, behind the Letta V1 API."
@@ -93,14 +93,15 @@ def create_app(
     policy: OriginPolicy = LOOPBACK_ONLY,
     waits: WaitSettings = USUAL_WAITS,
 ) -> FastAPI:
-    """The app over the services of each tenant. `body_limit` in bytes, `upload_limit` that of a file (None: the same).
+    """The app over the services of each tenant.
 
-    `policy` says which host names the app answers to, and which foreign pages may call it. `waits` says how long followers of runs wait.
+    `body_limit`: bytes of a request body; `upload_limit`: bytes of an uploaded file (None: `body_limit`). `policy`: the host names that
+    the app answers to, and the foreign pages that may call it. `waits`: time limits of requests that follow a run.
     """
-    # FastAPI names its body fields by an alias and silences pydantic's remark on that while it makes them; ours are built later.
+    # FastAPI silences pydantic's warning about an alias of its body fields while it builds routes; lazy routes are built later.
     warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
     app = DescribedApi(
-        # Not by `include_router`, which examines every route of a router before it takes one.
+        # `include_router` is not used: it would inspect every route of each router and make the lazy routes eager.
         routes=[
             *(
                 route
@@ -122,8 +123,8 @@ def create_app(
     for path, page in (("/", _root), ("/docs", _documentation)):
         app.get(path, include_in_schema=False)(page)
     app.add_middleware(BodyLimit, limit=body_limit, uploads=upload_limit or body_limit)
-    app.add_middleware(OneSpelling)
-    app.add_middleware(Unforeseen)
+    app.add_middleware(CanonicalPath)
+    app.add_middleware(UnhandledErrors)
     app.add_middleware(
         CORSMiddleware,
         allow_origins=policy.origins,
@@ -142,5 +143,5 @@ async def _root() -> RedirectResponse:
 
 
 async def _documentation(request: Request) -> HTMLResponse:
-    # Asks the request for its app: FastAPI remembers the functions of its routes for ever, and all that they hold.
+    # A closure over the app would never be freed: FastAPI caches the functions of routes for the life of the process.
     return HTMLResponse(docs.page(request.app.openapi()), headers={"content-security-policy": docs.POLICY})

@@ -26,6 +26,7 @@ class ConversationList(Schema):
     order_by: Literal["created_at", "last_run_completion", "last_message_at"] = "created_at"
 
     def query(self) -> ConversationQuery:
+        """The query of the use case."""
         return ConversationQuery(
             agent_id=self.agent_id,
             limit=self.limit,
@@ -38,13 +39,14 @@ class ConversationList(Schema):
 
 
 class ConversationMessageList(MessageList):
-    """A page of the messages of one conversation, in the order asked for. `agent_id` goes with the id `default`."""
+    """A page of the messages of one conversation, in the requested order. `agent_id` belongs to the conversation id `default`."""
 
     agent_id: AgentId | None = None
     group_id: str | None = None
     include_err: bool | None = None
 
     def query(self) -> MessageQuery:
+        """The query of the use case."""
         types = self.include_return_message_types
         return MessageQuery(
             limit=self.limit,

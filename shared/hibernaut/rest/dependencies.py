@@ -1,6 +1,6 @@
 """The dependencies of a route: the use cases and the caller.
 
-The functions are `async` because they do no I/O: a plain one would cost each request a hop to a thread.
+The functions are `async` although they do no I/O: FastAPI would run a plain function on a thread, at each request.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _STABLE_CLIENT = re.compile(r"@?(?:letta-ai/)?letta-client/1\.")
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The use cases that the routes call, as wiring built them."""
+    """The use cases that the routes call, for one tenant. The composition root builds them."""
 
     agents: Agents
     blocks: Blocks
@@ -78,10 +78,11 @@ class Services:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls. `is_1_0_client`: a client of the stable SDK, which is shown less by default (Letta V1 API, digest 1.4).
+    """The caller of a request. `is_1_0_client`: a client of the stable SDK, whose replies have fewer relations by default (Letta V1 API,
+    digest 1.4).
 
-    `reads_secrets`: the values of secrets may be shown to it. There are no keys that tell callers apart, so that only a caller on the
-    server's own machine may read them.
+    `reads_secrets`: whether replies may contain the values of secrets. No key identifies a caller, so only a caller on the server's own
+    machine may read them.
     """
 
     tenant: str
@@ -91,14 +92,16 @@ class Caller:
 
 
 async def lanes(request: Request) -> Lanes:
+    """The thread pools of the app."""
     found: Lanes = request.app.state.lanes
     return found
 
 
 async def caller(request: Request) -> Caller:
-    """The tenant comes from the key alone; without configured keys there is one tenant, and any Authorization is accepted.
+    """The caller. There are no configured keys yet, so there is one tenant, and any `Authorization` is accepted.
 
-    The header `user_id` must be well formed, and an unknown user is the default one (digest 1.2). Raises: InvalidArgument."""
+    The header `user_id` must be well formed; every user counts as the default one (digest 1.2). Raises: InvalidArgument.
+    """
     user = request.headers.get("user_id")
     if user is not None and not is_id(user, "user"):
         raise InvalidArgument(f"INVALID_ARGUMENT: Invalid user ID format: {user}. Expected format: 'user-<uuid4>'")
@@ -118,7 +121,7 @@ def _on_this_machine(request: Request) -> bool:
 
 
 def is_1_0_client(request: Request) -> bool:
-    """Whether the request comes from the stable SDK, or from something that does not say what it is (digest 1.4)."""
+    """Whether the request comes from the stable SDK, or has no User-Agent (digest 1.4)."""
     agent = request.headers.get("user-agent")
     return "x-stainless-package-version" in request.headers or agent is None or _STABLE_CLIENT.match(agent) is not None
 
@@ -128,7 +131,7 @@ TheCaller = Annotated[Caller, Depends(caller)]
 
 
 async def services(request: Request, caller: TheCaller) -> Services:
-    """The use cases of the caller's tenant: the one place of `rest` that names a tenant."""
+    """The use cases of the caller's tenant. Only this function of `rest` names a tenant."""
     found: PerTenant[Services] = request.app.state.services
     return found.of(caller.tenant)
 

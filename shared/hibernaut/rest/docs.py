@@ -1,4 +1,4 @@
-"""The page at /docs, made from the OpenAPI description. It loads nothing, so that it reads the same without a network.
+"""The page at /docs, rendered from the OpenAPI description. It loads no other resource, so it works without a network.
 
 Knows the shape of an OpenAPI document; must not know any route.
 """
@@ -27,7 +27,7 @@ td { padding: .1rem 1rem .1rem 0; vertical-align: top; }
 
 _STYLE_HASH = b64encode(sha256(_STYLE.encode()).digest()).decode()
 POLICY = f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-"""The page's Content-Security-Policy: its own style and nothing else, whatever a description may hold."""
+"""The page's Content-Security-Policy: it permits the page's own style only, even if a description contains markup."""
 
 
 def page(document: JsonObject) -> str:
@@ -72,7 +72,7 @@ def _operation(method: str, path: str, operation: JsonObject) -> str:
 
 
 def _inputs(operation: JsonObject) -> Iterator[tuple[str, str, str]]:
-    """Name, kind and meaning of everything that a request may carry."""
+    """Name, kind and meaning of each parameter of a request and of its body."""
     for parameter in operation.get("parameters", []):
         kind = f"{parameter['in']}{', required' if parameter.get('required') else ''}"
         yield parameter["name"], kind, f"{_kind(parameter.get('schema', {}))} {parameter.get('description', '')}"
@@ -81,7 +81,7 @@ def _inputs(operation: JsonObject) -> Iterator[tuple[str, str, str]]:
 
 
 def _kind(schema: Json) -> str:
-    """A schema in a word or two."""
+    """A short name of a schema, such as `list of string`."""
     if "$ref" in schema:
         return str(schema["$ref"]).rsplit("/", 1)[1]
     for word in ("anyOf", "oneOf", "allOf"):

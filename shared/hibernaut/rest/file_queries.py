@@ -25,7 +25,7 @@ class _FileList(Schema):
 
 
 class FolderList(_FileList):
-    """A page of folders, oldest first; with `name` only the one of that name."""
+    """A page of folders, oldest first. `name`: only the folder with this name."""
 
     order: Order = "asc"
     name: str | None = None
@@ -36,33 +36,33 @@ class FolderAgentList(_FileList):
 
 
 class SourceList(FolderList):
-    """All folders, where no page is asked for."""
+    """All folders, or a page of them if the request sets `limit`."""
 
     limit: int = Field(default=2**31 - 1, ge=0, le=2**31 - 1)
 
 
 class SourceAgentList(FolderAgentList):
-    """All agents that have a folder, where no page is asked for."""
+    """All agents that have a folder, or a page of them if the request sets `limit`."""
 
     limit: int = Field(default=2**31 - 1, ge=0, le=2**31 - 1)
 
 
 class FolderFileList(_FileList):
-    """A page of the files of a folder, newest first. `include_content`: with their texts."""
+    """A page of the files of a folder, newest first. `include_content`: each file with its text."""
 
     limit: int = Field(default=1000, ge=0, le=2**31 - 1)
     include_content: bool = False
 
 
 class FolderPassageList(_FileList):
-    """A page of the pieces of a folder's files."""
+    """A page of the pieces (passages) of a folder's files."""
 
     limit: int = Field(default=100, ge=0, le=2**31 - 1)
     order: Order = "asc"
 
 
 class UploadQuery(Schema):
-    """How an upload is taken."""
+    """The options of an upload: what happens if its name exists, and a name that replaces the file's own."""
 
     duplicate_handling: Duplicates = "suffix"
     name: str | None = None

@@ -1,6 +1,6 @@
-"""Bodies of replies: models go to JSON bytes in one call, instead of being walked, validated and written by the framework.
+"""Bodies of replies: a model is serialised to JSON bytes in one call; the framework would traverse and validate it again.
 
-Every key is always there, null or not (Letta V1 API, digest 1.7).
+A body contains every key of its model, also those that are null (Letta V1 API, digest 1.7).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hibernaut.schemas.base import Json
 
 JSON = "application/json"
 NEXT = "x-hibernaut-next"
-"""The header of a page that ended before it was full and before the list did: the cursor from which the list goes on."""
+"""The header of a page that is neither full nor the last one: the cursor of the next request, such as `after=step-…`."""
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -31,8 +31,8 @@ def replies(models: Iterable[BaseModel]) -> Response:
     return Response(b"[" + b",".join(map(_bytes, models)) + b"]", media_type=JSON)
 
 
-def sought(page: FilteredPage[M]) -> Response:
-    """A page of what passed a filter."""
+def filtered(page: FilteredPage[M]) -> Response:
+    """A page of a filtered list. If it is neither full nor the last one, the header `x-hibernaut-next` has the next cursor."""
     response = replies(page.rows)
     if page.rest is not None:
         cursor, place = page.rest
@@ -41,17 +41,17 @@ def sought(page: FilteredPage[M]) -> Response:
 
 
 def plain(value: Json, status: int = 200) -> Response:
-    """A value that is JSON already: a number, a text, null."""
+    """A JSON value that is not a model, such as a number, a text or null."""
     return JSONResponse(value, status)
 
 
 def nothing() -> Response:
-    """No body (204)."""
+    """A reply without a body (204)."""
     return Response(status_code=204)
 
 
 def _bytes(model: BaseModel) -> bytes:
-    """As `model_dump_json` writes it, without the way through text: a list of agents may have megabytes of ids."""
-    # A model whose building is deferred is built by its first instance that is validated; here it may be the first of its kind.
+    """The bytes of `model_dump_json`, without the conversion to text: a list of agents may have megabytes of ids."""
+    # A model with a deferred build is built when its first instance is validated. This one may not have been validated.
     type(model).model_rebuild()
     return model.__pydantic_serializer__.to_json(model, by_alias=True)

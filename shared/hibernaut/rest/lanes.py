@@ -1,7 +1,7 @@
-"""Lanes: the kinds of blocking work, how many threads each has, and how many requests may wait for one.
+"""Lanes: the kinds of blocking requests. Each has its own thread pool with a bounded queue.
 
-Each kind has threads of its own, so that no kind can starve another: reads are answered while tools run, and a cancel never waits behind
-either. What comes when a lane is full is refused at once (503 with Retry-After). Knows paths; must not know what is done there.
+No kind can therefore starve another: reads are answered while tools run, and a cancel waits for neither. If the queue of a lane is full,
+the server refuses the request at once (503 with Retry-After). Knows paths; must not know what the routes do.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """`threads` jobs run at the same time, `waiting` more wait for a thread."""
+    """A thread pool: at most `threads` requests run at the same time, and at most `waiting` more are in the queue."""
 
     name: str
     threads: int
@@ -22,22 +22,22 @@ class Lane:
 READS = Lane("reads", 32, 1000)
 WRITES = Lane("writes", 16, 500)
 CONTROL = Lane("control", 8, 500)
-"""Cancelling: short, and what ends the work of other lanes."""
+"""Cancels: short requests that end the work of other lanes."""
 DELETIONS = Lane("deletions", 4, 200)
 SEARCHES = Lane("searches", 8, 200)
 TOOL_SOURCES = Lane("tool sources", 4, 100)
-"""Reading the source of a tool, which takes CPU time."""
+"""Parsing of tool sources, which takes CPU time."""
 TOOL_RUNS = Lane("tool runs", 16, 32)
-"""Each waits for a child process or a function, as long as the tool's time limit."""
+"""Each request waits for a child process or a Lambda function, up to the tool's time limit."""
 UPLOADS = Lane("uploads", 4, 32)
 SUMMARIES = Lane("summaries", 16, 64)
-"""Each waits for a model."""
+"""Each request waits for a model."""
 TURNS = Lane("turns", 200, 200)
-"""Requests whose run goes through its steps on the request's own thread."""
+"""Blocking messages: the thread of the request executes the steps of its run."""
 ADMISSIONS = Lane("admissions", 32, 1000)
-"""Taking in what starts a run."""
+"""Acceptance of messages, which start runs."""
 LOOKS = Lane("looks", 16, 100_000)
-"""Short reads of those who follow runs, of which there may be many."""
+"""Short reads for the followers of runs, of which there may be many."""
 
 BY_ENDING = {
     "/cancel": CONTROL,
@@ -48,11 +48,11 @@ BY_ENDING = {
     "/search": SEARCHES,
     "/run": TOOL_RUNS,
 }
-"""By the last part of a path, whatever the method."""
+"""The lane by the last segment of a path, for every method."""
 
 
 def lane_of(path: str, methods: Collection[str]) -> Lane:
-    """The lane of a route, by its path as it is declared and its methods."""
+    """The lane of a route, by its declared path and its methods."""
     ending = BY_ENDING.get(path[path.rindex("/") :])
     if ending is not None:
         return ending

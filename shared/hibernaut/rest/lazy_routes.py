@@ -1,7 +1,7 @@
-"""A route that is examined when it is first needed. Knows nothing of what is served.
+"""Routes that inspect their endpoints at the first request. Must not know what is served.
 
-FastAPI examines an endpoint's parameters, and builds what reads them and what describes its answer, when a route is made: about 3 ms each. A cold
-function is asked for one route and would pay for all of them.
+FastAPI inspects an endpoint when its route is created, and builds the models of its parameters and its reply: about 3 ms for each route.
+A cold Lambda function serves one route and would pay for all of them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _examining = RLock()
 
 
 def on_lane(endpoint: Callable[..., object], lane: Lane) -> Callable[..., object]:
-    """The endpoint, done on a thread of the lane. One that is async already has its own way with threads."""
+    """The endpoint, run on a thread of the lane. An async endpoint is returned unchanged: it uses the lanes itself."""
     if inspect.iscoroutinefunction(endpoint):
         return endpoint
 
@@ -37,10 +37,10 @@ def on_lane(endpoint: Callable[..., object], lane: Lane) -> Callable[..., object
     return run
 
 
-class LateRoute(JsonRoute):
-    """Knows its path and its methods; the rest comes with its first request, or when the API is described.
+class LazyRoute(JsonRoute):
+    """A route that is built with its path and methods only. Its first request, or the description of the API, completes it.
 
-    What is wrong with an endpoint's declaration is therefore raised then, and not when its module is imported.
+    A mistake in an endpoint's declaration is therefore raised then, and not when its module is imported.
     """
 
     def __init__(self, path: str, endpoint: Callable[..., object], *, methods: list[str], **options: Any) -> None:

@@ -1,4 +1,4 @@
-"""What surrounds every request: one spelling for its path, a limit for its body, and an answer also to what nobody foresaw.
+"""Middleware of every request: the canonical path, the limit of the body, a reply to unhandled exceptions, and cache headers.
 
 Plain ASGI. Knows paths, sizes and exceptions; must not know any route.
 """
@@ -15,15 +15,15 @@ MEBIBYTE = 1024 * 1024
 LATEST, CURRENT = "/latest", "/v1"
 UPLOAD = "/upload"
 FORM = 65_536
-"""Bytes of the form around an uploaded file, at most."""
+"""Largest size of the form around an uploaded file, in bytes."""
 MOST_OF_A_FILE = 2048 * MEBIBYTE
-"""Bytes of an upload over its limit that are read and thrown away."""
+"""Bytes that are read and discarded of an upload that exceeds its limit."""
 PATIENCE = 4
-"""How many times its limit of a body that is too long is read before the connection is left to break."""
+"""A body that is too large is read up to this multiple of its limit; then the reply is sent, and the connection breaks."""
 
 
-class OneSpelling:
-    """Both slash forms reach the same route without a redirect, and `/latest` is `/v1` (Letta V1 API, digest 1.1)."""
+class CanonicalPath:
+    """Rewrites the path of a request: a final slash is removed without a redirect, and `/latest` becomes `/v1` (Letta V1 API, digest 1.1)."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -37,16 +37,16 @@ class OneSpelling:
 
 
 def spelled(path: str) -> str:
-    """The path as the routes are declared: under the current version and without a slash at its end."""
+    """The path as the routes declare it: under the current version and without a final slash."""
     if path == LATEST or path.startswith(f"{LATEST}/"):
         path = CURRENT + path[len(LATEST) :]
     return path[:-1] if len(path) > 1 and path.endswith("/") else path
 
 
 class BodyLimit:
-    """Refuses a body over `limit` bytes with 413, by its header where it has one, else as it arrives.
+    """Answers 413 to a body of more than `limit` bytes: by its Content-Length, or else while it arrives.
 
-    `uploads`: the same for uploads of files, where the form around a file comes on top.
+    `uploads`: the limit of an uploaded file, to which the form around the file is added.
     """
 
     def __init__(self, app: ASGIApp, limit: int, uploads: int | None = None) -> None:
@@ -75,14 +75,14 @@ class BodyLimit:
         return await self._app(scope, counted, send)
 
     async def _drain(self, message: Message, receive: Receive, seen: int, most: int) -> None:
-        """Throw the rest away: a client that is still writing would see a broken connection instead of the answer."""
+        """Read and discard the rest of the body: a client that still writes would see a broken connection instead of the reply."""
         while message.get("more_body", False) and seen < most:
             message = await receive()
             seen += len(message.get("body", b""))
 
 
-class Unforeseen:
-    """Answers 500 to an exception that no handler knew, and logs where it happened."""
+class UnhandledErrors:
+    """Answers 500 to an exception that no handler knows, and logs where it was raised."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -106,7 +106,7 @@ class Unforeseen:
 
 
 class UncachedReplies:
-    """Replies hold what agents know: nothing between server and client keeps one, and no browser guesses at its type."""
+    """Adds the headers that forbid caches to store a reply, and browsers to guess its type: replies contain private data."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

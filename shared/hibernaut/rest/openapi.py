@@ -1,7 +1,7 @@
-"""What the API's description says of refusals and of event streams, in place of what FastAPI supposes.
+"""Adds error replies and event streams to the OpenAPI description.
 
-FastAPI derives parameters, bodies and the replies of success from the routes. It cannot know the table of errors, and describes its own
-form of a 422. Knows the shape of an OpenAPI document and the bodies of `rest/errors.py`.
+FastAPI derives parameters, bodies and successful replies from the routes. It does not know the table of errors, and describes a 422 of
+its own form. Knows the shape of an OpenAPI document and the bodies of `rest/errors.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TEXT = {"type": "string"}
 STREAM_ENDING, MESSAGES_ENDING = "/stream", "/messages"
 CHAT_ENDING = "/chat/completions"
 MODEL_ENDINGS = (STREAM_ENDING, MESSAGES_ENDING, CHAT_ENDING, "/messages/async", "/summarize", "/compact", "/generate")
-"""Ends of the paths whose POST asks a model, and may be refused as its provider refuses."""
+"""Endings of the paths whose POST calls a model. These routes may answer with a failure of the model's provider."""
 
 
 def _object(**properties: JsonObject) -> JsonObject:
@@ -25,7 +25,11 @@ def _object(**properties: JsonObject) -> JsonObject:
 
 
 SCHEMAS: dict[str, JsonObject] = {
-    "Refusal": {"title": "Refusal", "description": "What is wrong, with which value, and what to do.", **_object(detail=TEXT)},
+    "Refusal": {
+        "title": "Refusal",
+        "description": "`detail` says what is wrong, with which value, and what to do.",
+        **_object(detail=TEXT),
+    },
     "InvalidRequest": {
         "title": "InvalidRequest",
         "description": "`detail` is the list of errors as one text.",
@@ -33,7 +37,7 @@ SCHEMAS: dict[str, JsonObject] = {
     },
     "Conflict": {
         "title": "Conflict",
-        "description": "`run_id` is the run that has the conversation; an object as `detail` names the approval that is waited for.",
+        "description": "`run_id`: the run that holds the conversation. If `detail` is an object, it names the pending approval.",
         "type": "object",
         "required": ["detail"],
         "properties": {
@@ -50,47 +54,47 @@ SCHEMAS: dict[str, JsonObject] = {
     },
     "ProviderFailure": {
         "title": "ProviderFailure",
-        "description": "The model's provider failed or refused.",
+        "description": "The provider of the model failed or refused the request.",
         **_object(error=_object(type=TEXT, message=TEXT, detail=TEXT)),
     },
 }
 SCHEMAS["InvalidRequest"]["properties"] |= {"trace_id": TEXT, "examples": {"type": "array", "items": TEXT}}
 
 EVERYWHERE = {
-    400: "A value that cannot be used",
-    403: "The host or the web page may not call",
-    404: "No such thing",
-    500: "A fault of the server, which its log tells",
-    503: "Too many requests wait, the table is out of reach, or the server stops; `Retry-After` says when to ask again",
+    400: "A value is invalid",
+    403: "The host or the web page may not call this server",
+    404: "The resource does not exist",
+    500: "A defect of the server; its log has the place",
+    503: "The queue is full, the table is out of reach, or the server stops; `Retry-After` says when to repeat the request",
 }
-WITH_INPUT = {422: "The request does not fit its description"}
+WITH_INPUT = {422: "The request does not match its schema"}
 CHANGING = {
-    409: "The state of things does not allow it",
+    409: "The current state does not allow the operation",
     413: "The body is too large",
-    501: "This deployment lacks what is asked",
+    501: "This deployment lacks a part that the request needs",
 }
 UPLOADING = {415: "A file of this type cannot be read"}
 NEVER_CHANGED = {
     ("patch", "/v1/agents/{agent_id}/messages/{message_id}"): {405: "A message cannot be changed: logs are append-only"}
 }
-"""Routes of V1 that refuse every request."""
-RESUMING = {410: "The run's events are kept no longer"}
+"""Routes of V1 that always answer an error."""
+RESUMING = {410: "The events of the run are deleted: it ended more than 24 hours ago"}
 OF_MODELS = {
     401: "The provider did not accept the key",
-    402: "The account at the provider is empty",
-    403: "The provider does not permit it, or the host or the web page may not call",
-    429: "The provider wants fewer requests",
+    402: "The account at the provider has no credit",
+    403: "The provider does not permit the request, or the host or the web page may not call this server",
+    429: "The provider limits the rate of requests",
     504: "The provider did not answer in time",
 }
 PROVIDERS = frozenset({400, 401, 402, 403, 404, 429, 500, 503, 504})
-"""Statuses in which a provider's failure may be told."""
+"""Statuses whose body may describe a failure of the provider."""
 
 
 class DescribedApi(FastAPI):
-    """An app whose description says how it refuses and what it streams."""
+    """An app whose OpenAPI description contains error replies and event streams."""
 
     def openapi(self) -> JsonObject:
-        """The whole description, made once."""
+        """The whole description, which is built once."""
         made = self.openapi_schema is None
         document: JsonObject = super().openapi()
         if made:
@@ -104,10 +108,10 @@ def _describe(document: JsonObject) -> None:
         schemas.pop(name, None)
     schemas |= SCHEMAS
     for path, method, operation in _operations(document):
-        responses = {status: told for status, told in operation["responses"].items() if status < "400"}
+        responses = {status: response for status, response in operation["responses"].items() if status < "400"}
         if method == "post" and path.endswith((STREAM_ENDING, MESSAGES_ENDING, CHAT_ENDING)):
-            for told in responses.values():
-                _streams(told, path)
+            for response in responses.values():
+                _describe_stream(response, path)
         refused = {str(status): _refusal(status, text, path, method) for status, text in _refusals(path, method, operation)}
         operation["responses"] = responses | refused
 
@@ -147,9 +151,11 @@ def _refusal(status: int, text: str, path: str, method: str) -> JsonObject:
     return {"description": text, "content": {"application/json": {"schema": schema}}}
 
 
-def _streams(told: JsonObject, path: str) -> None:
-    """Where a reply is a stream of events, or may be one."""
-    told["description"] = "The run's messages; as server-sent events, each one line `data: {…}`, and `data: [DONE]` at the end."
+def _describe_stream(response: JsonObject, path: str) -> None:
+    """Describe a reply that is a stream of events, or may be one."""
+    response["description"] = (
+        "The run's messages; as server-sent events, each one line `data: {…}`, and `data: [DONE]` at the end."
+    )
     if path.endswith(STREAM_ENDING):
-        told["content"] = {}
-    told["content"]["text/event-stream"] = {"schema": TEXT}
+        response["content"] = {}
+    response["content"]["text/event-stream"] = {"schema": TEXT}

@@ -1,6 +1,6 @@
-"""The query strings of lists: what they may hold, and the pages they ask for (Letta V1 API, digest 1.5 and 2).
+"""The query strings of messages, runs, jobs and steps: their parameters, and the pages that they request (Letta V1 API, digest 1.5 and 2).
 
-Unknown keys are ignored, as everywhere in that API.
+Unknown keys are ignored, as everywhere in that API. The methods `page` and `query` return the arguments of the use cases.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hibernaut.services.runs.steps import StepQuery, UsageQuery
 
 Order = Literal["asc", "desc"]
 Limit = Annotated[int, Field(ge=0, le=2**31 - 1)]
-"""V1 checks hardly any limit; this one keeps out what no engine can count to."""
+"""V1 hardly checks a limit. This range excludes numbers that an engine cannot represent."""
 
 
 class _Paging(Schema):
@@ -50,7 +50,7 @@ class MessageList(_Paging):
 
 
 class AgentMessageList(MessageList):
-    """A page of one agent's messages, and how those of the older agent types are shown (digest 5.5)."""
+    """A page of one agent's messages, and the rendering of `send_message` of older agent types (digest 5.5)."""
 
     group_id: str | None = None
     use_assistant_message: bool = True
@@ -114,7 +114,7 @@ class RunList(_Paging):
 
 
 class JobList(_Paging):
-    """A page of jobs. `ascending` is the deprecated form of `order`; no job here belongs to a source (a folder)."""
+    """A page of jobs. `ascending` is the deprecated form of `order`. With `source_id` the page is empty: no job belongs to a folder."""
 
     source_id: str | None = None
     active: bool = False
@@ -128,7 +128,7 @@ class JobList(_Paging):
 
 
 class RunTrace(Schema):
-    """How many spans of a run are shown."""
+    """The largest number of spans of a run's trace."""
 
     limit: int = Field(default=1000, ge=1, le=5000)
 
@@ -177,7 +177,7 @@ class StepList(_Paging):
 
 
 class UsageSpan(Schema):
-    """Which steps are added up; `model` is a handle or a name."""
+    """The steps of a usage report: a span of time, an agent, and a model by its handle or name. `before`: the cursor of a report."""
 
     start_date: Moment | None = None
     end_date: Moment | None = None

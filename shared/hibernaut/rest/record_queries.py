@@ -1,4 +1,7 @@
-"""The query strings of the lists of agents, blocks, tools and tags (Letta V1 API, digest 1.5, 2.2, 2.9, 2.10 and 2.15)."""
+"""The query strings of the lists of agents, blocks, archives, tools and tags (Letta V1 API, digest 1.5, 2.2, 2.9, 2.10 and 2.15).
+
+The methods `page`, `filter`, `shown` and `query` return the arguments of the use cases.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ class _List(Schema):
 
 
 class _Shown(Schema):
-    """Which relations of an agent are wanted."""
+    """The relations of an agent that a reply shows."""
 
     include: list[str] | None = None
     include_relationships: list[str] | None = None
@@ -48,7 +51,7 @@ class AgentShown(_Shown):
 
 
 class _AgentChoice(Schema):
-    """Which agents are wanted. `show_hidden_agents`: also those that are hidden."""
+    """A filter of agents. `show_hidden_agents`: include hidden agents."""
 
     name: str | None = None
     tags: list[str] | None = None
@@ -81,7 +84,7 @@ class _AgentChoice(Schema):
 
 
 class AgentCount(_AgentChoice):
-    """Which agents are counted."""
+    """The filter of a count of agents."""
 
 
 class AgentList(_List, _Shown, _AgentChoice):
@@ -92,7 +95,7 @@ class AgentList(_List, _Shown, _AgentChoice):
     sort_by: AgentOrder | None = None
 
     def page(self) -> Page:
-        """An unknown cursor counts as none, in this list alone (digest 1.5)."""
+        """The page. An unknown cursor is ignored in this list only (digest 1.5)."""
         descending = self.order == "desc" if self.ascending is None else not self.ascending
         return Page(limit=self.limit, before=self.before, after=self.after, descending=descending, lost="ignored")
 
@@ -102,7 +105,7 @@ class BlockAgentList(_List, _Shown):
 
 
 class BlockList(_List):
-    """A page of blocks, oldest first. The counts are of the agents that a block is attached to."""
+    """A page of blocks, oldest first. `connected_to_agents_count_…`: the number of agents that a block is attached to."""
 
     order: Order = "asc"
     label: str | None = Field(default=None, pattern=LABEL_PATTERN)
@@ -142,14 +145,14 @@ class BlockList(_List):
 
 
 class ArchiveList(_List):
-    """A page of archives, newest first. `name` is the whole name."""
+    """A page of archives, newest first. `name` must match the whole name."""
 
     name: str | None = None
     agent_id: str | None = None
 
 
 class AgentPassageList(Schema):
-    """A page of an agent's archival memory, oldest first. `search` is a part of the text, in any case."""
+    """A page of an agent's archival memory, oldest first. `search`: a part of the text, regardless of case."""
 
     after: str | None = None
     before: str | None = None
@@ -157,12 +160,12 @@ class AgentPassageList(Schema):
     search: str | None = None
     ascending: bool = True
 
-    def asked(self) -> PassageList:
+    def query(self) -> PassageList:
         return PassageList(self.after, self.before, self.limit, self.search, self.ascending)
 
 
 class ToolCount(Schema):
-    """Which tools are counted. Lists may be sent as repeated keys or as one text with commas."""
+    """The filter of a count of tools. A list may be sent as repeated keys or as one text with commas."""
 
     name: str | None = None
     names: list[str] | None = None
@@ -195,7 +198,7 @@ class AgentBlockList(_List):
 
 
 class AgentToolList(_List):
-    """A page of an agent's tools; ten of them where nobody says how many."""
+    """A page of an agent's tools, of ten by default."""
 
     limit: Whole = Field(default=10, ge=0)
 

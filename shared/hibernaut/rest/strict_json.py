@@ -1,7 +1,7 @@
-"""The JSON of requests, as far as it can be kept: what is let in here can be stored, read again, and sent on.
+"""A strict reader of request bodies in JSON: it accepts only values that can be stored, read again and sent on unchanged.
 
-JSON has room for values that no record gives back as they were: numbers beyond what engines hold, half of a surrogate pair, lists in
-lists without end. They are refused at the door, whatever field they are in. Knows JSON; must not know any route.
+JSON permits values that a record cannot return unchanged: numbers beyond the range of the engines, an unpaired surrogate, unlimited
+nesting. The reader refuses them in every field. Knows JSON; must not know any route.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from fastapi.routing import APIRoute
 from hibernaut.schemas.base import Json
 
 DEEPEST = 100
-"""Lists and objects within each other: readers of records stop at 200, and a record puts its own around them."""
+"""Largest nesting of lists and objects. Readers of records stop at 200 levels, and a record adds levels of its own."""
 LARGEST = 2**63 - 1
-"""Of whole numbers: 64 bits, as in every engine."""
+"""Largest integer: 64 bits, as in every engine."""
 _CONTAINERS = (dict, list)
 _LONGEST = len(str(LARGEST)) + 1
 _HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
-"""Where half of a surrogate pair may stand, or a whole one."""
+"""An escaped surrogate: a whole pair, or half of one."""
 
 
 class JsonRoute(APIRoute):
-    """A route whose body is read by these rules."""
+    """A route that reads its body with this reader."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handler = super().get_route_handler()
@@ -46,13 +46,13 @@ class _JsonRequest(Request):
 
 
 def read(body: bytes) -> Json:
-    """The value of a JSON text. Raises: json.JSONDecodeError for what is no JSON; HTTPException (400) for what cannot be kept."""
-    encoding = json.detect_encoding(body)  # UTF-8, but for some clients of Windows, which say so by the first bytes
+    """The value of a JSON text. Raises: json.JSONDecodeError if it is not JSON; HTTPException (400) if a value cannot be stored."""
+    encoding = json.detect_encoding(body)  # UTF-8, or what the first bytes reveal: some clients on Windows send UTF-16
     try:
         text = body.decode(encoding)
     except UnicodeDecodeError:
         _refuse("it is not UTF-8 text")
-    decoder = _COUNTING if _LONG in body.translate(_DIGITS) or encoding != "utf-8" else _DECODER
+    decoder = _CHECKING_DECODER if _LONG in body.translate(_DIGITS) or encoding != "utf-8" else _DECODER
     try:
         value: Json = decoder.decode(text)
     except RecursionError:
@@ -70,19 +70,20 @@ def _whole(digits: str) -> int:
     return number
 
 
-def _broken(digits: str) -> float:
+def _float(digits: str) -> float:
     if math.isinf(number := float(digits)):
         _refuse("its numbers may go to 1.7976931348623157e308 and down to its negative")
     return number
 
 
-def _no_number(name: str) -> NoReturn:
+def _refuse_constant(name: str) -> NoReturn:
     _refuse(f"{name} is no number in JSON")
 
 
-_DECODER = json.JSONDecoder(parse_float=_broken, parse_constant=_no_number)
-"""Reads whole numbers without a call of Python for each. All of them fit where none has as many digits as the largest."""
-_COUNTING = json.JSONDecoder(parse_int=_whole, parse_float=_broken, parse_constant=_no_number)
+_DECODER = json.JSONDecoder(parse_float=_float, parse_constant=_refuse_constant)
+"""Reads integers without a Python call for each. It is used if no number has as many digits as LARGEST, so that all of them fit."""
+_CHECKING_DECODER = json.JSONDecoder(parse_int=_whole, parse_float=_float, parse_constant=_refuse_constant)
+"""Checks the range of each integer."""
 _DIGITS = bytes(ord("0") if byte in b"0123456789" else ord(" ") for byte in range(256))
 _LONG = b"0" * len(str(LARGEST))
 
@@ -95,7 +96,7 @@ def _check_pairs(value: Json) -> None:
 
 
 def _is_too_deep(value: Json) -> bool:
-    """Looks level by level, because there may be more levels than Python has calls."""
+    """Whether the nesting exceeds DEEPEST. Checks level by level, because the nesting may exceed Python's recursion limit."""
     level: list[Json] = [[value]]
     for _ in range(DEEPEST + 1):
         parts = chain.from_iterable(found.values() if type(found) is dict else found for found in level)

@@ -1,7 +1,7 @@
-"""The routes of Letta's V1 API that this server does not serve, as data: later ones, and those that will not come, with their reason.
+"""The routes of Letta's V1 API that this server does not serve, as data: planned routes, and routes that will never be served, with the reason.
 
-`routes()` makes them answer 501 with their name, so that no client meets a bare 404, or a 405 where a path parameter swallows the path.
-The compatibility manifest makes its rows from the same data. A route that lands leaves this table.
+`routes()` makes them answer 501 with their name. Without it a client would get a 404 without an explanation, or a 405 if a path parameter
+of another route matches. The compatibility manifest is generated from the same data. Remove a route from this table when it is served.
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ from hibernaut.schemas.errors import RouteNotServed
 
 @dataclass(frozen=True, slots=True)
 class UnservedRoute:
-    """`endpoint` is "METHOD path" as V1's clients call it, `|` between several methods; `source` the section of the API digest (or its
-    run-time part, "RT"). `never` says why the route will not come; empty: it comes later."""
+    """A route that answers 501.
+
+    `endpoint`: "METHOD path" as V1's clients call it, with `|` between several methods. `what`: what the route does in V1. `source`: the
+    section of the API digest, or of its run-time part ("RT"). `never`: the reason why the route will not be served; empty: it is planned.
+    """
 
     id: str
     endpoint: str
@@ -37,7 +40,7 @@ class UnservedRoute:
 
 
 def unserved() -> Iterator[UnservedRoute]:
-    """All of them; of two that fit one path, the more precise comes first."""
+    """All of them. Of two routes that match one path, the more specific comes first."""
     for source, later in _LATER.items():
         yield from (UnservedRoute(*row, source) for row in later)
     for reason, rows in _NEVER.items():
@@ -45,12 +48,12 @@ def unserved() -> Iterator[UnservedRoute]:
 
 
 def routes() -> list[Route]:
-    """One route for each, which answers 501. They stand in no description of the API."""
+    """One route for each, which answers 501 and is not part of the OpenAPI description."""
     return [Route(one.path.rstrip("/"), _refusal(one), methods=one.methods, include_in_schema=False) for one in unserved()]
 
 
 def _refusal(route: UnservedRoute) -> Callable[[Request], Awaitable[Response]]:
-    # Reads no body: whatever was sent, the answer is the same.
+    # The body is not read: the answer does not depend on it.
     async def refuse(request: Request) -> Response:
         raise RouteNotServed(f"{request.method} {route.path}", route.what, route.never)
 
@@ -162,7 +165,7 @@ _LATER: dict[str, _Rows] = {
         ("batches.cancel", "PATCH /v1/messages/batches/{batch_id}/cancel", "Cancels a batch."),
     ),
 }
-"""Section of the digest -> (id, endpoint, what it does) of the routes that come later."""
+"""Section of the digest -> (id, endpoint, what it does) of the planned routes."""
 
 _VOICE = "V1 answers 410 there: the route is dead."
 _CLOUD = "It serves Letta's own cloud."
@@ -199,4 +202,4 @@ _NEVER: dict[str, _Rows] = {
         ("internal.deployment.delete", "DELETE /v1/_internal_templates/deployment/{deployment_id}", "Deletes a deployment."),
     ),
 }
-"""Why -> (id, endpoint, what it does) of the routes that will not come."""
+"""Reason -> (id, endpoint, what it does) of the routes that will never be served."""

@@ -12,7 +12,7 @@ from pydantic_core import core_schema
 from starlette.testclient import TestClient
 
 from hibernaut.rest.async_bridge import Lanes
-from hibernaut.rest.lazy_routes import LateRoute
+from hibernaut.rest.lazy_routes import LazyRoute
 
 
 def app_of(router: APIRouter) -> FastAPI:
@@ -22,7 +22,7 @@ def app_of(router: APIRouter) -> FastAPI:
 
 
 def test_a_route_does_not_wait_for_what_others_need_and_its_faults_come_out_in_the_description() -> None:
-    router = APIRouter(route_class=LateRoute)
+    router = APIRouter(route_class=LazyRoute)
 
     @router.get("/works/{count}")
     def works(count: int) -> int:
@@ -38,7 +38,7 @@ def test_a_route_does_not_wait_for_what_others_need_and_its_faults_come_out_in_t
 
 
 def test_methods_and_paths_are_told_apart_before_anything_is_examined() -> None:
-    router = APIRouter(prefix="/things", route_class=LateRoute)
+    router = APIRouter(prefix="/things", route_class=LazyRoute)
 
     @router.get("/{name}")
     def shown(name: str) -> str:
@@ -55,7 +55,7 @@ def test_methods_and_paths_are_told_apart_before_anything_is_examined() -> None:
 
 
 def test_a_thread_that_asks_meanwhile_waits_and_nothing_is_examined_twice() -> None:
-    router = APIRouter(route_class=LateRoute)
+    router = APIRouter(route_class=LazyRoute)
     meanwhile, answers = [], []
 
     class Answer:
@@ -77,7 +77,7 @@ def test_a_thread_that_asks_meanwhile_waits_and_nothing_is_examined_twice() -> N
 
 
 def test_what_a_route_does_not_have_is_missing() -> None:
-    router = APIRouter(route_class=LateRoute)
+    router = APIRouter(route_class=LazyRoute)
 
     @router.get("/")
     def root() -> None: ...

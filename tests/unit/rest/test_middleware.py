@@ -14,7 +14,7 @@ from starlette.types import Message, Receive, Scope, Send
 from hibernaut.ports.table import ConditionFailed, Contended, OutcomeUnknown, TooLarge
 from hibernaut.rest.app import LOOPBACK_ONLY, create_app
 from hibernaut.rest.dependencies import is_1_0_client
-from hibernaut.rest.middleware import BodyLimit, UncachedReplies, Unforeseen, spelled
+from hibernaut.rest.middleware import BodyLimit, UncachedReplies, UnhandledErrors, spelled
 from hibernaut.rest.origin_policy import OriginPolicy
 from hibernaut.schemas.errors import HibernautError, NotFound, StoreUnavailable
 
@@ -140,7 +140,7 @@ def test_an_answer_that_has_begun_is_not_begun_again() -> None:
         await send({"type": "http.response.body", "body": b"1", "more_body": True})
         raise ValueError
 
-    assert ask(Unforeseen(breaks), scope())[::2] == (200, 1)
+    assert ask(UnhandledErrors(breaks), scope())[::2] == (200, 1)
 
 
 @pytest.mark.parametrize("announced", [True, False])

@@ -6,13 +6,13 @@ from fastapi import APIRouter, Response
 
 from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.json_responses import replies, reply
-from hibernaut.rest.lazy_routes import LateRoute
+from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.rest.record_queries import AgentBlockListQuery
 from hibernaut.schemas.agent import AgentState
 from hibernaut.schemas.block import Block, BlockUpdate
 from hibernaut.schemas.ids import AgentId, BlockId
 
-router = APIRouter(prefix="/v1/agents/{agent_id}/core-memory/blocks", tags=["agents"], route_class=LateRoute)
+router = APIRouter(prefix="/v1/agents/{agent_id}/core-memory/blocks", tags=["agents"], route_class=LazyRoute)
 
 
 @router.get("", response_model=list[Block])
@@ -23,22 +23,22 @@ def list_agent_blocks(services: TheServices, agent_id: AgentId, query: AgentBloc
 
 @router.patch("/attach/{block_id}", response_model=AgentState)
 def attach_block(services: TheServices, caller: TheCaller, agent_id: AgentId, block_id: BlockId) -> Response:
-    """Attach a block; it is shared with the other agents that it is attached to."""
+    """Attach a block. All agents that a block is attached to share it."""
     agent = services.agents.updates.attach_block(agent_id, block_id, user=caller.user_id)
     return reply(services.agents.states.of_one(agent))
 
 
 @router.patch("/detach/{block_id}", response_model=AgentState)
 def detach_block(services: TheServices, caller: TheCaller, agent_id: AgentId, block_id: BlockId) -> Response:
-    """Detach a block; the block itself stays."""
+    """Detach a block. The block itself remains."""
     agent = services.agents.updates.detach_block(agent_id, block_id, user=caller.user_id)
     return reply(services.agents.states.of_one(agent))
 
 
-# A label may hold slashes, so it is the rest of the path.
+# A label may contain slashes, so the parameter takes the rest of the path.
 @router.get("/{block_label:path}", response_model=Block)
 def retrieve_agent_block(services: TheServices, agent_id: AgentId, block_label: str) -> Response:
-    """The agent's block of this label."""
+    """The agent's block with this label."""
     return reply(services.agents.block(agent_id, block_label).wire())
 
 
@@ -46,6 +46,6 @@ def retrieve_agent_block(services: TheServices, agent_id: AgentId, block_label: 
 def update_agent_block(
     services: TheServices, caller: TheCaller, agent_id: AgentId, block_label: str, request: BlockUpdate
 ) -> Response:
-    """Change the agent's block of this label."""
+    """Change the agent's block with this label."""
     block = services.agents.block(agent_id, block_label)
     return reply(services.blocks.update(block.id, request, user=caller.user_id).wire())

@@ -7,13 +7,13 @@ from fastapi import APIRouter, Response
 from hibernaut.rest.dependencies import Caller, Services, TheCaller, TheServices
 from hibernaut.rest.file_queries import AgentFileListQuery, AgentFolderListQuery
 from hibernaut.rest.json_responses import plain, replies, reply
-from hibernaut.rest.lazy_routes import LateRoute
+from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.schemas.agent import AgentState, StoredAgent
 from hibernaut.schemas.file import AgentFilePage
 from hibernaut.schemas.folder import Source
 from hibernaut.schemas.ids import AgentId, FileId, FolderId
 
-router = APIRouter(prefix="/v1/agents/{agent_id}", tags=["agents"], route_class=LateRoute)
+router = APIRouter(prefix="/v1/agents/{agent_id}", tags=["agents"], route_class=LazyRoute)
 
 
 @router.get("/folders", response_model=list[Source])
@@ -26,7 +26,7 @@ def list_agent_folders(services: TheServices, agent_id: AgentId, query: AgentFol
 @router.patch("/folders/attach/{folder_id}", response_model=AgentState | None)
 @router.patch("/sources/attach/{folder_id}", response_model=AgentState | None, deprecated=True)
 def attach_folder(services: TheServices, caller: TheCaller, agent_id: AgentId, folder_id: FolderId) -> Response:
-    """Give a folder to the agent: its files are opened as far as they fit, and the file tools come with it."""
+    """Attach a folder to the agent. Its files are opened up to the agent's limit, and the file tools are attached too."""
     agent = services.agents.updates.attach_folder(agent_id, folder_id, user=caller.user_id)
     return _null_or_state(services, caller, agent)
 
@@ -34,7 +34,7 @@ def attach_folder(services: TheServices, caller: TheCaller, agent_id: AgentId, f
 @router.patch("/folders/detach/{folder_id}", response_model=AgentState | None)
 @router.patch("/sources/detach/{folder_id}", response_model=AgentState | None, deprecated=True)
 def detach_folder(services: TheServices, caller: TheCaller, agent_id: AgentId, folder_id: FolderId) -> Response:
-    """Take a folder away from the agent; with the last one the file tools go."""
+    """Detach a folder from the agent. The file tools are detached with the last folder."""
     agent = services.agents.updates.detach_folder(agent_id, folder_id, user=caller.user_id)
     return _null_or_state(services, caller, agent)
 
@@ -47,13 +47,13 @@ def list_agent_files(services: TheServices, agent_id: AgentId, query: AgentFileL
 
 @router.patch("/files/close-all", response_model=list[str])
 def close_all_files(services: TheServices, agent_id: AgentId) -> Response:
-    """Close all files; the answer names those that were open."""
+    """Close all files. The reply names those that were open."""
     return plain(list(services.agent_files.close_all(agent_id)))
 
 
 @router.patch("/files/{file_id}/open", response_model=list[str])
 def open_file(services: TheServices, agent_id: AgentId, file_id: FileId) -> Response:
-    """Open a file; the answer names those that were closed to make room."""
+    """Open a file. The reply names the files that were closed to stay within the limit."""
     return plain(list(services.agent_files.open(agent_id, file_id)))
 
 
@@ -65,5 +65,5 @@ def close_file(services: TheServices, agent_id: AgentId, file_id: FileId) -> Res
 
 
 def _null_or_state(services: Services, caller: Caller, agent: StoredAgent) -> Response:
-    """A 1.0 client is told nothing, others the agent (digest 1.4)."""
+    """The reply is null for a 1.0 client, and the agent for other clients (digest 1.4)."""
     return plain(None) if caller.is_1_0_client else reply(services.agents.states.of_one(agent))

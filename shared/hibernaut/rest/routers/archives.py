@@ -1,4 +1,4 @@
-"""Archives, and which agents have them (Letta V1 API, digest 2.7, 2.11 and 3)."""
+"""Archives, and their attachment to agents (Letta V1 API, digest 2.7, 2.11 and 3)."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from fastapi import APIRouter, Response
 
 from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.json_responses import nothing, plain, replies, reply
-from hibernaut.rest.lazy_routes import LateRoute
+from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.rest.record_queries import ArchiveListQuery, BlockAgentListQuery
 from hibernaut.schemas.agent import AgentState
 from hibernaut.schemas.ids import AgentId, ArchiveId
 from hibernaut.schemas.passage import Archive, CreateArchive, UpdateArchive
 
-router = APIRouter(prefix="/v1", tags=["archives"], route_class=LateRoute)
+router = APIRouter(prefix="/v1", tags=["archives"], route_class=LazyRoute)
 
 
 @router.post("/archives", response_model=Archive)
 def create_archive(services: TheServices, caller: TheCaller, request: CreateArchive) -> Response:
-    """Make an archive; how its passages are embedded holds for its life."""
+    """Create an archive. The embedding model of its passages cannot be changed later."""
     return reply(services.archives.create(request, user=caller.user_id))
 
 
@@ -36,13 +36,13 @@ def retrieve_archive(services: TheServices, archive_id: ArchiveId) -> Response:
 
 @router.patch("/archives/{archive_id}", response_model=Archive)
 def update_archive(services: TheServices, caller: TheCaller, archive_id: ArchiveId, request: UpdateArchive) -> Response:
-    """Change name and description; null changes nothing."""
+    """Change the name and the description. A null changes nothing."""
     return reply(services.archives.update(archive_id, request, user=caller.user_id))
 
 
 @router.delete("/archives/{archive_id}", status_code=204)
 def delete_archive(services: TheServices, archive_id: ArchiveId) -> Response:
-    """Delete an archive with its passages; all agents lose it."""
+    """Delete an archive with its passages. It is detached from all agents."""
     services.archives.delete(archive_id)
     return nothing()
 
@@ -55,13 +55,13 @@ def list_archive_agents(services: TheServices, caller: TheCaller, archive_id: Ar
 
 @router.patch("/agents/{agent_id}/archives/attach/{archive_id}")
 def attach_archive(services: TheServices, agent_id: AgentId, archive_id: str) -> Response:
-    """Give an agent an archive; it searches all that it has."""
+    """Attach an archive to an agent. A search of the agent covers all its archives."""
     services.archives.attach(agent_id, archive_id)
     return plain(None)
 
 
 @router.patch("/agents/{agent_id}/archives/detach/{archive_id}")
 def detach_archive(services: TheServices, agent_id: AgentId, archive_id: str) -> Response:
-    """Take an archive away from an agent; the archive itself stays."""
+    """Detach an archive from an agent. The archive itself remains."""
     services.archives.detach(agent_id, archive_id)
     return plain(None)

@@ -6,18 +6,18 @@ from fastapi import APIRouter, Response
 
 from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.json_responses import plain, replies, reply
-from hibernaut.rest.lazy_routes import LateRoute
+from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.rest.record_queries import BlockAgentListQuery, BlockListQuery
 from hibernaut.schemas.agent import AgentState
 from hibernaut.schemas.block import Block, BlockUpdate, CreateBlock
 from hibernaut.schemas.ids import BlockId
 
-router = APIRouter(prefix="/v1/blocks", tags=["blocks"], route_class=LateRoute)
+router = APIRouter(prefix="/v1/blocks", tags=["blocks"], route_class=LazyRoute)
 
 
 @router.post("", response_model=Block)
 def create_block(services: TheServices, request: CreateBlock) -> Response:
-    """Make a block; attach it to agents afterwards."""
+    """Create a block, which is attached to no agent."""
     return reply(services.blocks.create(request).wire())
 
 
@@ -29,7 +29,7 @@ def list_blocks(services: TheServices, query: BlockListQuery) -> Response:
 
 @router.get("/count", response_model=int)
 def count_blocks(services: TheServices) -> Response:
-    """How many blocks there are."""
+    """The number of blocks."""
     return plain(services.blocks.count())
 
 
@@ -41,13 +41,13 @@ def retrieve_block(services: TheServices, block_id: BlockId) -> Response:
 
 @router.patch("/{block_id}", response_model=Block)
 def update_block(services: TheServices, caller: TheCaller, block_id: BlockId, request: BlockUpdate) -> Response:
-    """Change what the request names; null changes nothing."""
+    """Change the fields that the request sets. A null changes nothing."""
     return reply(services.blocks.update(block_id, request, user=caller.user_id).wire())
 
 
 @router.delete("/{block_id}")
 def delete_block(services: TheServices, block_id: BlockId) -> Response:
-    """Delete the block; all agents lose it."""
+    """Delete the block. It is detached from all agents."""
     services.blocks.delete(block_id)
     return plain(None)
 

@@ -1,6 +1,6 @@
-"""An agent behind OpenAI's Chat Completions format (Letta V1 API, digest 3): `model` is the agent's id, the last user message is the input.
+"""Agents in OpenAI's Chat Completions format (Letta V1 API, digest 3): `model` is the agent's id, the last user message is the input.
 
-What an agent thinks and which tools it calls is not shown; its text is.
+A reply contains the agent's text, but neither its reasoning nor its tool calls.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fastapi.responses import StreamingResponse
 from hibernaut.rest import run_responses
 from hibernaut.rest.async_bridge import Lanes, follow
 from hibernaut.rest.dependencies import TheLanes, TheServices
-from hibernaut.rest.lazy_routes import LateRoute
+from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.rest.routers.messages import ThePrepare
 from hibernaut.rest.streaming import DONE, MEDIA_TYPE
 from hibernaut.schemas.base import Json, JsonObject, Schema
@@ -30,18 +30,18 @@ from hibernaut.schemas.stop import StopReason
 from hibernaut.services.logs.run_follower import RunFollower
 from hibernaut.services.logs.run_log import LoggedEvent, RunLog
 
-router = APIRouter(prefix="/v1/chat", tags=["chat"], route_class=LateRoute)
+router = APIRouter(prefix="/v1/chat", tags=["chat"], route_class=LazyRoute)
 
 
 class ChatMessage(Schema):
-    """One message of OpenAI's format; what an agent knows of earlier ones stands in its own log."""
+    """A message in OpenAI's format. Earlier messages are ignored: the agent has its own log."""
 
     role: str = "user"
     content: str | list[JsonObject] | None = None
 
 
 class ChatCompletionRequest(Schema):
-    """Other fields of OpenAI's format are taken and have no effect: the agent has its own model and settings."""
+    """A request in OpenAI's format. Other fields are accepted and have no effect: the agent has its own model and settings."""
 
     model: str
     messages: list[ChatMessage]
@@ -72,26 +72,26 @@ class ChatCompletion(Schema):
 async def create_chat_completion(
     services: TheServices, lanes: TheLanes, body: ChatCompletionRequest, prepared: ThePrepare
 ) -> Response:
-    """Send the last user message to the agent that `model` names; the answer in OpenAI's format, streamed or whole."""
+    """Send the last user message to the agent that `model` names. The reply is in OpenAI's format, streamed or whole."""
     if not is_id(body.model, "agent"):
         raise InvalidArgument(f"INVALID_ARGUMENT: 'model' must be the id of an agent (agent-…), not '{body.model}'.")
-    asked = prepared(body.model, _request(body), "send_message_streaming" if body.stream else "send_message")
+    request = prepared(body.model, _request(body), "send_message_streaming" if body.stream else "send_message")
     if not body.stream:
-        return await run_responses.whole(services, lanes, asked, partial(_completion, body.model))
-    log = await lanes.take(lambda: services.following.log(run_responses.begin(services, asked)))
+        return await run_responses.whole(services, lanes, request, partial(_completion, body.model))
+    log = await lanes.take(lambda: services.following.log(run_responses.begin(services, request)))
     return StreamingResponse(_chunks(services.following, lanes, log, body.model), media_type=MEDIA_TYPE)
 
 
 def _request(body: ChatCompletionRequest) -> LettaStreamingRequest:
-    """Raises: InvalidArgument where nobody says anything."""
-    said = next((one for one in reversed(body.messages) if one.role == "user"), None)
-    if said is None or not said.content:
+    """The last user message as a request. Raises: InvalidArgument if there is none, or it has no text."""
+    last = next((one for one in reversed(body.messages) if one.role == "user"), None)
+    if last is None or not last.content:
         raise InvalidArgument("INVALID_ARGUMENT: At least one message must have the role 'user' and a content.")
     content: str | list[InputPart]
-    if isinstance(said.content, str):
-        content = said.content
+    if isinstance(last.content, str):
+        content = last.content
     else:
-        content = [TextContent(text=str(part.get("text", ""))) for part in said.content if part.get("type") == "text"]
+        content = [TextContent(text=str(part.get("text", ""))) for part in last.content if part.get("type") == "text"]
     if not content:
         raise InvalidArgument("INVALID_ARGUMENT: The last message of the user holds no text.")
     return LettaStreamingRequest(messages=[MessageCreate(role="user", content=content)], stream_tokens=body.stream)
@@ -119,15 +119,15 @@ def _completion(agent_id: str, run_id: str, whole: LettaResponse) -> ChatComplet
 
 
 async def _chunks(following: RunFollower, lanes: Lanes, log: RunLog, agent_id: str) -> AsyncIterator[str]:
-    """The run's text, piece by piece. What was written so far stands there where the run fails, and then the error."""
+    """The text of the run in chunks. If the run fails, the text so far is followed by the error."""
     yield _chunk(log.run_id, agent_id, {"role": "assistant", "content": ""})
-    async for text in follow(following, lanes, log, partial(_told, log, agent_id)):
-        yield text or ": \n\n"  # after a silence, a comment that keeps the connection
+    async for text in follow(following, lanes, log, partial(_new_chunks, log, agent_id)):
+        yield text or ": \n\n"  # after a silence: a comment that keeps the connection open
     if log.at_end:
         yield DONE
 
 
-def _told(log: RunLog, agent_id: str) -> list[str | None]:
+def _new_chunks(log: RunLog, agent_id: str) -> list[str | None]:
     return [text for one in log.look() for text in _pieces(one, log.run_id, agent_id)]
 
 

@@ -1,6 +1,6 @@
-"""Lists of what nobody can make here yet, so that clients that only look find nothing instead of an error (Letta V1 API, digest 2 and 3).
+"""Empty lists of the resources that this server cannot create yet: a client that lists them gets no error (Letta V1 API, digest 2 and 3).
 
-Making and changing those things is among the unserved routes (`rest.unserved_routes`). A list moves to its own router with its resource.
+The routes that create and change these resources are in `rest.unserved_routes`. A list moves to its own router with its resource.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from fastapi import APIRouter, Query, Response
 from hibernaut.domain.wire.listing import Page, page
 from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.json_responses import plain
-from hibernaut.rest.lazy_routes import LateRoute
+from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.rest.queries import Limit, Order
 from hibernaut.schemas.base import JsonObject, Schema
 from hibernaut.schemas.ids import AgentId
 
-router = APIRouter(prefix="/v1", tags=["to come"], route_class=LateRoute)
+router = APIRouter(prefix="/v1", tags=["to come"], route_class=LazyRoute)
 
 
 class EmptyList(Schema):
-    """A page of a list that has no entries. An unknown cursor is 404, as in every list."""
+    """A page of a list without entries. Every cursor is unknown and answers 404, as in every list."""
 
     before: str | None = None
     after: str | None = None
@@ -29,9 +29,9 @@ class EmptyList(Schema):
     order: Order = "asc"
 
     def found(self) -> list[JsonObject]:
-        """Raises: NotFound, as no cursor can be known."""
-        asked = Page(limit=self.limit, before=self.before, after=self.after, descending=self.order == "desc")
-        return page(list[JsonObject](), asked, id_of=_id, place=_id)
+        """The empty page. Raises: NotFound for any cursor."""
+        wanted = Page(limit=self.limit, before=self.before, after=self.after, descending=self.order == "desc")
+        return page(list[JsonObject](), wanted, id_of=_id, place=_id)
 
 
 def _id(entry: JsonObject) -> str:
@@ -48,14 +48,14 @@ EmptyListQuery = Annotated[EmptyList, Query()]
 @router.get("/messages/batches", response_model=list[JsonObject])
 @router.get("/sandbox-config", response_model=list[JsonObject])
 async def list_nothing(_caller: TheCaller, query: EmptyListQuery) -> Response:
-    """A page of none: this server cannot make them yet."""
+    """An empty page: this server cannot create these resources yet."""
     return plain(query.found())
 
 
 @router.get("/groups/count", response_model=int, deprecated=True)
 @router.get("/identities/count", response_model=int, deprecated=True)
 async def count_nothing(_caller: TheCaller) -> Response:
-    """There are none."""
+    """The number of these resources: 0."""
     return plain(0)
 
 

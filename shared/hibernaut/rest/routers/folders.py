@@ -17,7 +17,7 @@ from hibernaut.rest.file_queries import (
     UploadQueryString,
 )
 from hibernaut.rest.json_responses import plain, replies, reply
-from hibernaut.rest.lazy_routes import LateRoute
+from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.schemas.file import AnnouncedUpload, AnnounceUpload, FileMetadata
 from hibernaut.schemas.folder import CreateFolder, Folder, Source, UpdateFolder
 from hibernaut.schemas.ids import FileId, FolderId
@@ -25,20 +25,20 @@ from hibernaut.schemas.passage import Passage
 from hibernaut.services.files.files import Upload
 
 UploadedFile = Annotated[UploadFile, File()]
-router = APIRouter(prefix="/v1/folders", tags=["folders"], route_class=LateRoute)
-sources = APIRouter(prefix="/v1/sources", tags=["sources"], route_class=LateRoute)
-"""The old name of folders: the same records by the same ids. A list without `limit` shows all entries."""
+router = APIRouter(prefix="/v1/folders", tags=["folders"], route_class=LazyRoute)
+sources = APIRouter(prefix="/v1/sources", tags=["sources"], route_class=LazyRoute)
+"""The routes of folders under their old name: the same records with the same ids. A list without `limit` shows all entries."""
 
 
 @router.post("", response_model=Folder)
 def create_folder(services: TheServices, caller: TheCaller, request: CreateFolder) -> Response:
-    """Make a folder. Its name must be unique."""
+    """Create a folder. Its name must be unique."""
     return reply(services.folders.create(request, user=caller.user_id).wire())
 
 
 @sources.post("", response_model=Source, deprecated=True)
 def create_source(services: TheServices, caller: TheCaller, request: CreateFolder) -> Response:
-    """Make a folder, by its old name."""
+    """Create a folder, by the old name of the resource."""
     return reply(services.folders.create(request, user=caller.user_id).source())
 
 
@@ -50,14 +50,14 @@ def list_folders(services: TheServices, query: FolderListQuery) -> Response:
 
 @sources.get("", response_model=list[Source], deprecated=True)
 def list_sources(services: TheServices, query: SourceListQuery) -> Response:
-    """All folders, by their old name."""
+    """All folders, by the old name of the resource."""
     return replies(folder.source() for folder in services.folders.list(query.name, query.page()))
 
 
 @router.get("/count", response_model=int)
 @sources.get("/count", response_model=int, deprecated=True)
 def count_folders(services: TheServices) -> Response:
-    """How many folders there are."""
+    """The number of folders."""
     return plain(services.folders.count())
 
 
@@ -76,26 +76,26 @@ def retrieve_folder(services: TheServices, folder_id: FolderId) -> Response:
 
 @sources.get("/{folder_id}", response_model=Source, deprecated=True)
 def retrieve_source(services: TheServices, folder_id: FolderId) -> Response:
-    """One folder, by its old name."""
+    """One folder, by the old name of the resource."""
     return reply(services.folders.retrieve(folder_id).source())
 
 
 @router.patch("/{folder_id}", response_model=Folder)
 def update_folder(services: TheServices, caller: TheCaller, folder_id: FolderId, request: UpdateFolder) -> Response:
-    """Change the fields that the request sets; null changes nothing."""
+    """Change the fields that the request sets. A null changes nothing."""
     return reply(services.folders.update(folder_id, request, user=caller.user_id).wire())
 
 
 @sources.patch("/{folder_id}", response_model=Source, deprecated=True)
 def update_source(services: TheServices, caller: TheCaller, folder_id: FolderId, request: UpdateFolder) -> Response:
-    """Change a folder, by its old name."""
+    """Change a folder, by the old name of the resource."""
     return reply(services.folders.update(folder_id, request, user=caller.user_id).source())
 
 
 @router.delete("/{folder_id}")
 @sources.delete("/{folder_id}", deprecated=True)
 def delete_folder(services: TheServices, folder_id: FolderId) -> Response:
-    """Delete the folder with its files; all agents lose it."""
+    """Delete the folder with its files. It is detached from all agents."""
     services.folders.delete(folder_id)
     return plain(None)
 
@@ -103,7 +103,7 @@ def delete_folder(services: TheServices, folder_id: FolderId) -> Response:
 @router.post("/{folder_id}/upload", response_model=FileMetadata)
 @sources.post("/{folder_id}/upload", response_model=FileMetadata, deprecated=True)
 def upload_file(services: TheServices, folder_id: FolderId, query: UploadQueryString, file: UploadedFile) -> Response:
-    """Take a file; it is read in the background, and its status tells how far that has come."""
+    """Upload a file. The server reads it in the background; the file's status shows the progress."""
     upload = Upload(file.file, file.filename or "", file.content_type, query.name)
     uploaded = services.files.upload(folder_id, upload, query.duplicate_handling)
     response = reply(uploaded.file)
@@ -113,7 +113,7 @@ def upload_file(services: TheServices, folder_id: FolderId, query: UploadQuerySt
 
 @router.post("/{folder_id}/upload-url", response_model=AnnouncedUpload)
 def announce_upload(services: TheServices, folder_id: FolderId, request: AnnounceUpload) -> Response:
-    """Announce a file that is too large for this API, and learn where to put its bytes."""
+    """Announce a file that is too large for this API. The reply has the address to which the client uploads its bytes."""
     return reply(services.upload_tickets.announce(folder_id, request))
 
 
@@ -132,7 +132,7 @@ def list_source_agents(services: TheServices, folder_id: FolderId, query: Source
 @router.get("/{folder_id}/passages", response_model=list[Passage])
 @sources.get("/{folder_id}/passages", response_model=list[Passage], deprecated=True)
 def list_folder_passages(services: TheServices, folder_id: FolderId, query: FolderPassageListQuery) -> Response:
-    """A page of the pieces of the folder's files."""
+    """A page of the pieces (passages) of the folder's files."""
     return replies(services.files.passages(folder_id, query.page()))
 
 
@@ -146,13 +146,13 @@ def list_folder_files(services: TheServices, folder_id: FolderId, query: FolderF
 @router.get("/{folder_id}/files/{file_id}", response_model=FileMetadata)
 @sources.get("/{folder_id}/files/{file_id}", response_model=FileMetadata, deprecated=True)
 def retrieve_file(services: TheServices, folder_id: FolderId, file_id: FileId, include_content: bool = False) -> Response:
-    """One file; with its text, if that is asked for."""
+    """One file, with its text if `include_content` is set."""
     return reply(services.files.retrieve(folder_id, file_id, content=include_content))
 
 
 @router.delete("/{folder_id}/{file_id}", status_code=204)
 @sources.delete("/{folder_id}/{file_id}", status_code=204, deprecated=True)
 def delete_file(services: TheServices, folder_id: FolderId, file_id: FileId) -> Response:
-    """Delete a file with everything that was made from it."""
+    """Delete a file with everything that is derived from it."""
     services.files.delete(folder_id, file_id)
     return Response(status_code=204)

@@ -1,4 +1,4 @@
-"""Jobs: runs as older clients ask for them (Letta V1 API, digest 3; run-time digest 13.6)."""
+"""Jobs: runs in the form of an older resource (Letta V1 API, digest 3; run-time digest 13.6)."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from fastapi import APIRouter, Response
 
 from hibernaut.domain.wire.listing import FilteredPage
 from hibernaut.rest.dependencies import Services, TheServices
-from hibernaut.rest.json_responses import reply, sought
-from hibernaut.rest.lazy_routes import LateRoute
+from hibernaut.rest.json_responses import filtered, reply
+from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.rest.queries import JobList, JobListQuery
 from hibernaut.schemas.job import Job
 
-router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=LateRoute)
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=LazyRoute)
 
 
 @router.get("", response_model=list[Job])
 def list_jobs(services: TheServices, query: JobListQuery) -> Response:
-    """A page of jobs; cursors follow the order asked for."""
-    return sought(_page(services, query, active=query.active))
+    """A page of jobs. Cursors follow the requested order."""
+    return filtered(_page(services, query, active=query.active))
 
 
 @router.get("/active", response_model=list[Job], deprecated=True)
 def list_active_jobs(services: TheServices, query: JobListQuery) -> Response:
     """The jobs that have not ended."""
-    return sought(_page(services, query, active=True))
+    return filtered(_page(services, query, active=True))
 
 
 @router.get("/{job_id}", response_model=Job)
@@ -34,13 +34,13 @@ def retrieve_job(services: TheServices, job_id: str) -> Response:
 
 @router.patch("/{job_id}/cancel", response_model=Job)
 def cancel_job(services: TheServices, job_id: str) -> Response:
-    """End a job; one that has ended stays as it is."""
+    """Cancel a job. A job that has ended stays unchanged."""
     return reply(services.jobs.cancel(job_id))
 
 
 @router.delete("/{job_id}", response_model=Job)
 def delete_job(services: TheServices, job_id: str) -> Response:
-    """Take away a job that is over; the answer is the job as it was."""
+    """Delete a job that has ended. The reply is the deleted job."""
     return reply(services.jobs.delete(job_id))
 
 

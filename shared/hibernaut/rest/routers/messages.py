@@ -1,6 +1,6 @@
-"""Sending messages to agents and reading them (Letta V1 API, digest 2.3, 2.15 and 5.1).
+"""Messages of agents: send, list, retrieve, cancel (Letta V1 API, digest 2.3, 2.15 and 5.1).
 
-The sending routes are the only asynchronous ones: while a run goes on, its request waits on the loop.
+The routes that send are asynchronous: their requests wait for the run on the event loop.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fastapi import Request as HttpRequest
 from hibernaut.rest import run_responses
 from hibernaut.rest.dependencies import TheCaller, TheLanes, TheServices
 from hibernaut.rest.json_responses import plain, replies, reply
-from hibernaut.rest.lazy_routes import LateRoute
+from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.rest.queries import AgentMessageListQuery, MessageListQuery
 from hibernaut.schemas.base import Schema
 from hibernaut.schemas.errors import InvalidArgument, Unprocessable
@@ -27,19 +27,19 @@ from hibernaut.schemas.send import LettaAsyncRequest, LettaRequest, LettaStreami
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.runs.sending import SendRequest, body_digest
 
-router = APIRouter(prefix="/v1", tags=["messages"], route_class=LateRoute)
+router = APIRouter(prefix="/v1", tags=["messages"], route_class=LazyRoute)
 
 NOT_STREAMING = (
     "Streaming options set without streaming enabled. "
     "Set streaming to true, or leave stream_tokens, background and include_pings at their defaults."
 )
 _COUNT = re.compile(r"[0-9]{1,9}")
-"""A client's count of its tries; what looks otherwise counts as none."""
+"""A valid count of a client's retries. Any other text counts as 0."""
 STABLE_CLIENTS_ONLY = "streaming=true is only supported for SDK v1.0+ clients."
 
 
 class CancelRequest(Schema):
-    """Which runs to cancel; without `run_ids` those of the agent that have not ended."""
+    """The runs to cancel. Without `run_ids`: the runs of the agent that have not ended."""
 
     run_ids: list[str] | None = None
 
@@ -49,28 +49,30 @@ Prepare = Callable[[str, LettaRequest, str], SendRequest]
 
 
 async def prepare(request: HttpRequest) -> Prepare:
-    """How a route makes a request to an agent of its body: with what recognises a body that is sent again (architecture 5)."""
-    body = await request.body()
+    """A function that converts a route's body to a request to an agent, with the digest by which the server recognises a repeated body
+    (architecture 5).
+    """
+    raw = await request.body()
     count = request.headers.get("x-stainless-retry-count", "0")
 
-    def prepared(agent_id: str, given: LettaRequest, run_type: str) -> SendRequest:
-        if given.messages is not None and not given.messages:
+    def prepared(agent_id: str, body: LettaRequest, run_type: str) -> SendRequest:
+        if body.messages is not None and not body.messages:
             raise Unprocessable("Messages must not be empty")
         return SendRequest(
             agent_id=agent_id,
-            body=given,
+            body=body,
             run_type=run_type,
-            digest=body_digest(agent_id, body),
+            digest=body_digest(agent_id, raw),
             retry=int(count) if _COUNT.fullmatch(count) else 0,
-            background=isinstance(given, LettaAsyncRequest) or (isinstance(given, LettaStreamingRequest) and given.background),
-            callback_url=_callable(given.callback_url) if isinstance(given, LettaAsyncRequest) else None,
+            background=isinstance(body, LettaAsyncRequest) or (isinstance(body, LettaStreamingRequest) and body.background),
+            callback_url=_callable(body.callback_url) if isinstance(body, LettaAsyncRequest) else None,
         )
 
     return prepared
 
 
 def _callable(url: str | None) -> str | None:
-    """The address to call at the end of a run. Raises: InvalidArgument where nothing can be called there."""
+    """The address that the server calls at the end of a run. Raises: InvalidArgument if it is not an http or https address."""
     if url is None:
         return None
     try:
@@ -95,12 +97,12 @@ async def send_message(
     body: LettaStreamingRequest,
     prepared: ThePrepare,
 ) -> Response:
-    """Send messages and wait for the whole answer; with `streaming` it comes as server-sent events."""
+    """Send messages and wait for the whole reply. With `streaming` the reply is a stream of server-sent events."""
     if body.streaming and not caller.is_1_0_client:
         raise Unprocessable(STABLE_CLIENTS_ONLY)
     if body.streaming:
-        asked = prepared(agent_id, body, "send_message_streaming")
-        return await run_responses.streamed(services, lanes, asked, pings=body.include_pings)
+        request = prepared(agent_id, body, "send_message_streaming")
+        return await run_responses.streamed(services, lanes, request, pings=body.include_pings)
     if body.stream_tokens or body.background or not body.include_pings:
         raise Unprocessable(NOT_STREAMING)
     return await run_responses.whole(services, lanes, prepared(agent_id, body, "send_message"))
@@ -114,9 +116,9 @@ async def stream_message(
     body: LettaStreamingRequest,
     prepared: ThePrepare,
 ) -> Response:
-    """Send messages; the answer comes as server-sent events."""
-    asked = prepared(agent_id, body, "send_message_streaming")
-    return await run_responses.streamed(services, lanes, asked, pings=body.include_pings)
+    """Send messages. The reply is a stream of server-sent events."""
+    request = prepared(agent_id, body, "send_message_streaming")
+    return await run_responses.streamed(services, lanes, request, pings=body.include_pings)
 
 
 @router.post("/agents/{agent_id}/messages/async", response_model=Run)
@@ -127,11 +129,11 @@ async def send_message_async(
     body: LettaAsyncRequest,
     prepared: ThePrepare,
 ) -> Response:
-    """Send messages and go away: the answer is the run, as it was accepted."""
-    asked = prepared(agent_id, body, "send_message_async")
+    """Send messages without waiting. The reply is the accepted run."""
+    request = prepared(agent_id, body, "send_message_async")
 
     def work() -> Run:
-        run = services.runs.get(run_responses.begin(services, asked))
+        run = services.runs.get(run_responses.begin(services, request))
         accepted = {"status": RunStatus.CREATED, "completed_at": None, "stop_reason": None}
         return run.model_copy(update=accepted)
 
@@ -140,29 +142,29 @@ async def send_message_async(
 
 @router.post("/agents/{agent_id}/messages/cancel")
 def cancel_message(services: TheServices, agent_id: AgentId, body: OptionalCancel) -> Response:
-    """End runs: what they have written stays, what they wait for is let go."""
+    """Cancel runs. The messages that they have written remain; pending approvals are withdrawn."""
     return plain(services.cancelling.agent(agent_id, body.run_ids))
 
 
 @router.get("/agents/{agent_id}/messages", response_model=list[LettaMessage])
 def list_agent_messages(services: TheServices, agent_id: AgentId, query: AgentMessageListQuery) -> Response:
-    """A page of the agent's log, always from old to new; cursors are chronological."""
+    """A page of the agent's log, oldest message first. Cursors are chronological."""
     return replies(services.messages.page(agent_id, query.query()))
 
 
 @router.patch("/agents/{agent_id}/messages/{message_id}", deprecated=True)
 async def update_message(agent_id: AgentId, message_id: MessageId) -> Response:  # noqa: ARG001 - the path names them
-    """Refused: what was said is never changed."""
+    """Always answers 405: messages are never changed."""
     raise HTTPException(405, "Messages cannot be changed: the log of an agent is append-only.")
 
 
 @router.get("/messages", response_model=list[LettaMessage])
 def list_messages(services: TheServices, query: MessageListQuery) -> Response:
-    """A page of the logs of all agents together, from old to new."""
+    """A page of the merged logs of all agents, oldest message first."""
     return replies(services.messages.page_of_all(query.query()))
 
 
 @router.get("/messages/{message_id}", response_model=list[LettaMessage])
 def retrieve_message(services: TheServices, message_id: MessageId) -> Response:
-    """What one row of a log is shown as."""
+    """The messages that one row of a log is rendered as."""
     return replies(services.messages.get(message_id))

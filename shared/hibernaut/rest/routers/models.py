@@ -1,4 +1,4 @@
-"""The models that agents may be given (Letta V1 API, digest 2.13)."""
+"""The language models and the embedding models that agents may use (Letta V1 API, digest 2.13)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from fastapi import APIRouter, Query, Response
 
 from hibernaut.rest.dependencies import TheServices
 from hibernaut.rest.json_responses import replies
-from hibernaut.rest.lazy_routes import LateRoute
+from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
 
-router = APIRouter(prefix="/v1/models", tags=["models"], route_class=LateRoute)
+router = APIRouter(prefix="/v1/models", tags=["models"], route_class=LazyRoute)
 
 
 @router.get("", response_model=list[ModelDescription])
@@ -21,7 +21,7 @@ def list_models(
     provider_name: str | None = None,
     provider_type: str | None = None,
 ) -> Response:
-    """The language models of all configured providers; a provider that does not answer has none."""
+    """The language models of all configured providers. A provider that does not answer contributes its last known list."""
     categories = provider_category or ()
     return replies(services.models.all(categories=categories, provider_name=provider_name, provider_type=provider_type))
 

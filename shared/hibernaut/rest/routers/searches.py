@@ -1,6 +1,6 @@
-"""Searching what was put away and what was said (Letta V1 API, digest 2.8 and 2.15).
+"""Searches of passages and messages (Letta V1 API, digest 2.8 and 2.15).
 
-The header `x-hibernaut-search` is there when a search could not do everything: `asleep`, `incomplete`, `words-only`.
+The header `x-hibernaut-search` says why a search was limited: `asleep`, `incomplete` or `words-only`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Response
 
 from hibernaut.rest.dependencies import TheServices
 from hibernaut.rest.json_responses import replies, reply
-from hibernaut.rest.lazy_routes import LateRoute
+from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.schemas.ids import AgentId
 from hibernaut.schemas.searches import (
     AgentMessageHit,
@@ -24,7 +24,7 @@ from hibernaut.schemas.searches import (
     PassageSearch,
 )
 
-router = APIRouter(prefix="/v1", tags=["searches"], route_class=LateRoute)
+router = APIRouter(prefix="/v1", tags=["searches"], route_class=LazyRoute)
 
 HEADER = "x-hibernaut-search"
 ArchivalSearchQuery = Annotated[ArchivalSearch, Query()]
@@ -32,28 +32,28 @@ ArchivalSearchQuery = Annotated[ArchivalSearch, Query()]
 
 @router.get("/agents/{agent_id}/archival-memory/search", response_model=ArchivalHits)
 def search_agent_passages(services: TheServices, agent_id: AgentId, query: ArchivalSearchQuery) -> Response:
-    """What of an agent's archival memory answers a query, the best first."""
+    """The passages of an agent's archival memory that match a query, best first."""
     found = services.searches.of_agent(agent_id, query)
     return _marked(reply(found), found.search)
 
 
 @router.post("/passages/search", response_model=list[PassageHit])
 def search_passages(services: TheServices, request: PassageSearch) -> Response:
-    """Passages of an agent, of an archive, or of all archives; without a query the newest."""
+    """Search the passages of an agent, of an archive, or of all archives. Without a query: the newest passages."""
     hits, standing = services.searches.passages(request)
     return _marked(replies(hits), standing)
 
 
 @router.post("/messages/search", response_model=list[MessageHit])
 def search_messages(services: TheServices, request: MessageSearch) -> Response:
-    """What was said, in all conversations or in one."""
+    """Search the messages of all conversations, or of one."""
     hits, standing = services.searches.messages(request)
     return _marked(replies(hits), standing)
 
 
 @router.post("/agents/messages/search", response_model=list[AgentMessageHit])
 def search_agents_messages(services: TheServices, request: AgentMessageSearch) -> Response:
-    """The same with the rows as they stand in the log."""
+    """Search messages; the hits contain the stored rows of the log."""
     hits, standing = services.searches.agents_messages(request)
     return _marked(replies(hits), standing)
 

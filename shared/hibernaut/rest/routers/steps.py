@@ -1,26 +1,26 @@
-"""Steps, and what people think of them (Letta V1 API, digest 2.15)."""
+"""Steps: their metrics, traces, messages and feedback (Letta V1 API, digest 2.15)."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
 from hibernaut.rest.dependencies import TheServices
-from hibernaut.rest.json_responses import plain, replies, reply, sought
-from hibernaut.rest.lazy_routes import LateRoute
+from hibernaut.rest.json_responses import filtered, plain, replies, reply
+from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.rest.queries import PartListQuery, StepListQuery
 from hibernaut.schemas.ids import StepId
 from hibernaut.schemas.letta_message import LettaMessage
 from hibernaut.schemas.step import ModifyFeedback, Step, StepMetrics
 from hibernaut.schemas.trace import ProviderTrace
 
-router = APIRouter(prefix="/v1/steps", tags=["steps"], route_class=LateRoute)
-telemetry = APIRouter(prefix="/v1/telemetry", tags=["steps"], route_class=LateRoute)
+router = APIRouter(prefix="/v1/steps", tags=["steps"], route_class=LazyRoute)
+telemetry = APIRouter(prefix="/v1/telemetry", tags=["steps"], route_class=LazyRoute)
 
 
 @router.get("", response_model=list[Step])
 def list_steps(services: TheServices, query: StepListQuery) -> Response:
     """A page of the steps of all runs."""
-    return sought(services.steps.page(query.query()))
+    return filtered(services.steps.page(query.query()))
 
 
 @router.get("/{step_id}", response_model=Step)
@@ -31,25 +31,25 @@ def retrieve_step(services: TheServices, step_id: StepId) -> Response:
 
 @router.get("/{step_id}/metrics", response_model=StepMetrics)
 def retrieve_step_metrics(services: TheServices, step_id: StepId) -> Response:
-    """Its times in nanoseconds."""
+    """The step's times in nanoseconds."""
     return reply(services.steps.metrics(step_id))
 
 
 @telemetry.get("/{step_id}", response_model=ProviderTrace | None, deprecated=True)
 @router.get("/{step_id}/trace", response_model=ProviderTrace | None)
 def retrieve_step_trace(services: TheServices, step_id: StepId) -> Response:
-    """What the step sent to its provider and received; null where traces are off, or after a day."""
+    """The bodies that the step sent to its provider and received. Null if traces are off or the trace has expired."""
     found = services.steps.trace(step_id)
     return plain(None) if found is None else reply(found)
 
 
 @router.get("/{step_id}/messages", response_model=list[LettaMessage])
 def list_step_messages(services: TheServices, step_id: StepId, query: PartListQuery) -> Response:
-    """What the step added to the log."""
+    """The messages that the step added to the log."""
     return replies(services.steps.messages(step_id, query.query()))
 
 
 @router.patch("/{step_id}/feedback", response_model=Step)
 def modify_step_feedback(services: TheServices, step_id: StepId, body: ModifyFeedback) -> Response:
-    """Praise or blame; null takes it back."""
+    """Set the feedback of a step: `positive` or `negative`. Null removes it."""
     return reply(services.steps.change_feedback(step_id, body))

@@ -6,14 +6,14 @@ from fastapi import APIRouter, Response
 
 from hibernaut.rest.dependencies import TheServices
 from hibernaut.rest.json_responses import plain
-from hibernaut.rest.lazy_routes import LateRoute
+from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.rest.record_queries import TagListQuery
 
-router = APIRouter(prefix="/v1/tags", tags=["tags"], route_class=LateRoute)
+router = APIRouter(prefix="/v1/tags", tags=["tags"], route_class=LazyRoute)
 
 
 @router.get("", response_model=list[str])
 def list_tags(services: TheServices, query: TagListQuery) -> Response:
-    """A page of the tags that agents bear."""
+    """A page of the tags of agents, in alphabetical order."""
     text = query.name if query.name is not None else query.query_text
     return plain(list(services.agents.tags(text, query.page())))

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Response
 from hibernaut.domain.tools import tool_schema
 from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.json_responses import plain, replies, reply
-from hibernaut.rest.lazy_routes import LateRoute
+from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.rest.record_queries import ToolCountQuery, ToolListQuery
 from hibernaut.schemas.base import JsonObject, Schema, StrictSchema, Whole
 from hibernaut.schemas.errors import InvalidArgument
@@ -17,11 +17,11 @@ from hibernaut.schemas.ids import ToolId
 from hibernaut.schemas.letta_message import ToolReturnMessage
 from hibernaut.schemas.tool import Tool, ToolCreate, ToolRunFromSource, ToolUpdate
 
-router = APIRouter(prefix="/v1/tools", tags=["tools"], route_class=LateRoute)
+router = APIRouter(prefix="/v1/tools", tags=["tools"], route_class=LazyRoute)
 
 
 class SearchTools(StrictSchema):
-    """What tools are looked for."""
+    """The query of a search for tools."""
 
     query: str | None = None
     search_mode: Literal["vector", "fts", "hybrid"] = "hybrid"
@@ -31,7 +31,7 @@ class SearchTools(StrictSchema):
 
 
 class GenerateSchema(Schema):
-    """A source to derive a schema from."""
+    """The source of a tool, from which a schema is derived."""
 
     code: str
     source_type: str | None = None
@@ -40,25 +40,25 @@ class GenerateSchema(Schema):
 @router.post("", response_model=Tool)
 @router.put("", response_model=Tool)
 def save_tool(services: TheServices, caller: TheCaller, request: ToolCreate) -> Response:
-    """Make a tool, or change the one that has its name."""
+    """Create a tool, or change the existing tool with this name."""
     return reply(services.tools.save(request, user=caller.user_id))
 
 
 @router.get("", response_model=list[Tool])
 def list_tools(services: TheServices, query: ToolListQuery) -> Response:
-    """A page of tools, the built-in ones included."""
+    """A page of tools, including the built-in ones."""
     return replies(services.tools.list(query.filter(), query.page()))
 
 
 @router.get("/count", response_model=int)
 def count_tools(services: TheServices, query: ToolCountQuery) -> Response:
-    """How many tools there are."""
+    """The number of tools."""
     return plain(services.tools.count(query.filter()))
 
 
 @router.post("/search")
 def search_tools(request: SearchTools) -> Response:
-    """Refused: this server keeps no index of tools."""
+    """Always answers 400: this server has no index of tools."""
     raise InvalidArgument(
         f"INVALID_ARGUMENT: A {request.search_mode} search needs an index of tools, which this server does not have."
     )
@@ -66,13 +66,13 @@ def search_tools(request: SearchTools) -> Response:
 
 @router.post("/run", response_model=ToolReturnMessage)
 def run_tool_from_source(services: TheServices, request: ToolRunFromSource) -> Response:
-    """Run a source once; nothing is stored."""
+    """Run the source of a tool once. Nothing is stored."""
     return reply(services.tools.runs.run_source(request))
 
 
 @router.post("/add-base-tools", response_model=list[Tool])
 def add_base_tools(services: TheServices) -> Response:
-    """The built-in tools, which are always there."""
+    """The built-in tools. They always exist, so nothing is created."""
     return replies(services.tools.builtin())
 
 
@@ -92,12 +92,12 @@ def retrieve_tool(services: TheServices, tool_id: ToolId) -> Response:
 
 @router.patch("/{tool_id}", response_model=Tool)
 def update_tool(services: TheServices, caller: TheCaller, tool_id: ToolId, request: ToolUpdate) -> Response:
-    """Change what the request names; null changes nothing."""
+    """Change the fields that the request sets. A null changes nothing."""
     return reply(services.tools.update(tool_id, request, user=caller.user_id))
 
 
 @router.delete("/{tool_id}")
 def delete_tool(services: TheServices, tool_id: ToolId) -> Response:
-    """Delete the tool; all agents lose it."""
+    """Delete the tool. It is detached from all agents."""
     services.tools.delete(tool_id)
     return plain(None)

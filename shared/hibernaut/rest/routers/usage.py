@@ -1,4 +1,4 @@
-"""What was used over time. V1 has no such route."""
+"""Usage reports. V1 has no such route."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from fastapi import APIRouter, Response
 
 from hibernaut.rest.dependencies import TheServices
 from hibernaut.rest.json_responses import reply
-from hibernaut.rest.lazy_routes import LateRoute
+from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.rest.queries import UsageSpanQuery
 from hibernaut.schemas.usage_report import UsageReport
 
-router = APIRouter(prefix="/v1/usage", tags=["usage"], route_class=LateRoute)
+router = APIRouter(prefix="/v1/usage", tags=["usage"], route_class=LazyRoute)
 
 
 @router.get("", response_model=UsageReport)
