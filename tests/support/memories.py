@@ -106,7 +106,7 @@ class Memories:
         stores = Stores(table, MemoryBlobs(self.clock), self.clock, indexed=True)  # type: ignore[arg-type]
         indexing = indexing_of(stores, index, OneEmbedder(embedder))  # type: ignore[arg-type]
         made = IndexPollWorker(stores.outbox, indexing, [TENANT], storing=storing, look=look)
-        self.all_stores.outbox.told = stores.outbox.told  # what is written beside it is handed to it
+        self.all_stores.outbox.listener = stores.outbox.listener  # what is written beside it is handed to it
         return made
 
     def reindexing(self) -> Reindexing:

@@ -66,7 +66,7 @@ class BlockStore:
         return [*changes, Update(keys.block_row(self._tenant, after.id), set=row)] if row else changes
 
     def delete(self, block: StoredBlock) -> list[Change]:
-        """The changes that delete a block and its list row. Condition: the block exists. The caller detaches it first."""
+        """The changes that delete a block and its list row. Condition: the block exists. Its links remain."""
         key = keys.block(self._tenant, block.id)
         return [Delete(key, PRESENT, freed(key, block)), Delete(keys.block_row(self._tenant, block.id))]
 

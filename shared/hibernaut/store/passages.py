@@ -1,4 +1,6 @@
-"""Passages in the table, where they lie: in an archive, or as the pieces of a file. What an archive is else is `store.archives`."""
+"""Passages in the table: the passages of an archive, and the passages that are the pieces of a file. `store.archives` has the
+other parts of an archive.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ OPEN = "open"
 
 
 class PassageStore:
-    """Passages of archives and pieces of files."""
+    """Passages of archives and pieces of files. Reads raise StoreUnavailable (`store.retries`), and OSError if a blob cannot be
+    read.
+    """
 
     def __init__(self, table: TenantTable, codec: Codec, unindexed: SearchOutbox) -> None:
         self._table = table
@@ -28,7 +32,9 @@ class PassageStore:
         self._unindexed = unindexed
 
     def make(self, archive: Archive, token: str = "", *, count: int = 0) -> list[Change]:
-        """The changes that bring an archive and its list row into being, in which so many passages are put at once."""
+        """The changes that create an archive and its list row. Condition: the id is free. `count`: the number of passages that
+        the same transaction adds.
+        """
         row = keys.archive_row(self._tenant, archive.id)
         opened: dict[str, Value] = {"state": OPEN, "stamp": archive.id, "version": 1, "count": count, "wt": token}
         return [
@@ -51,49 +57,49 @@ class PassageStore:
         return [keys.last_part(str(row["sk"])) for row in rows]
 
     def first_pieces(self, file_id: str, limit: int) -> list[Passage]:
-        """The first pieces of a file."""
+        """The first pieces of a file, at most `limit`, in the order of its text."""
         items = self._table.query(keys.file(self._tenant, file_id).pk, prefix="PASSAGE#", limit=limit)
         return [self._codec.record(Passage, item) for item in items]
 
     def newest(self, archive_id: str, limit: int) -> list[Passage]:
-        """The newest passages of an archive, the newest first."""
+        """The newest passages of an archive, at most `limit`, newest first."""
         pk = keys.archive(self._tenant, archive_id).pk
         items = self._table.query(pk, prefix="PASSAGE#", limit=limit, descending=True)
         return [self._codec.record(Passage, item) for item in items]
 
     def archive_records(self, archive_ids: Sequence[str]) -> dict[str, Archive]:
-        """The archives that there are among these, those that are being deleted too."""
+        """The archives that exist among these, by id, including archives in deletion."""
         places = {archive_id: keys.archive(self._tenant, archive_id) for archive_id in archive_ids}
         found = self._table.get_many(list(places.values())) if places else {}
         return {archive_id: self._codec.record(Archive, found[key]) for archive_id, key in places.items() if key in found}
 
     def get_many(self, archive_id: str, passage_ids: Sequence[str]) -> list[Passage]:
-        """The passages of an archive that exist among these, in the order asked for."""
+        """The passages of an archive that exist among these, in the order of `passage_ids`."""
         return self._read([keys.passage(self._tenant, archive_id, passage_id) for passage_id in passage_ids])
 
     def pieces(self, file_id: str, passage_ids: Sequence[str]) -> list[Passage]:
-        """The pieces of a file that exist among these, in the order asked for."""
+        """The pieces of a file that exist among these, in the order of `passage_ids`."""
         return self._read([keys.piece(self._tenant, file_id, passage_id) for passage_id in passage_ids])
 
     def before(self, archive_id: str, passage_id: str) -> Passage | None:
-        """The passage that stands before another in its archive."""
+        """The passage before another one in its archive, by id; None for the first."""
         return next(iter(self.page(archive_id, IdRange(None, passage_id), limit=1, descending=True)), None)
 
     def piece_before(self, file_id: str, passage_id: str) -> Passage | None:
-        """The piece that stands before another in its file."""
+        """The piece before another one in its file; None for the first."""
         pk = keys.file(self._tenant, file_id).pk
         items = self._table.query(pk, prefix="PASSAGE#", before=f"PASSAGE#{passage_id}", limit=1, descending=True)
         return self._codec.record(Passage, items[0]) if items else None
 
     def there(self, archive_id: str, passage_ids: Sequence[str]) -> set[str]:
-        """Which of these the archive has."""
-        return self._there([keys.passage(self._tenant, archive_id, passage_id) for passage_id in passage_ids])
+        """The ids among these that the archive has."""
+        return self._existing([keys.passage(self._tenant, archive_id, passage_id) for passage_id in passage_ids])
 
     def pieces_there(self, file_id: str, passage_ids: Sequence[str]) -> set[str]:
-        """Which of these the file has."""
-        return self._there([keys.piece(self._tenant, file_id, passage_id) for passage_id in passage_ids])
+        """The ids among these that the file has."""
+        return self._existing([keys.piece(self._tenant, file_id, passage_id) for passage_id in passage_ids])
 
-    def _there(self, wanted: list[Key]) -> set[str]:
+    def _existing(self, wanted: list[Key]) -> set[str]:
         return {keys.last_part(key.sk) for key in self._table.get_many(wanted)}
 
     def _read(self, wanted: list[Key]) -> list[Passage]:
@@ -101,7 +107,7 @@ class PassageStore:
         return [self._codec.record(Passage, found[key]) for key in wanted if key in found]
 
     def add(self, archive_id: str, passages: Sequence[Passage]) -> list[Change]:
-        """The changes that add passages to an archive."""
+        """The changes that add passages to an archive, with the pointer for the indexer. Condition: the ids are free."""
         ids = [passage.id for passage in passages]
         items = [
             Put(self._codec.item(keys.passage(self._tenant, archive_id, one.id), one, tags=json.dumps(one.tags or [])), ABSENT)
@@ -110,19 +116,21 @@ class PassageStore:
         return [*items, *self._unindexed.pointer(archive_id, "passage", ids)]
 
     def remove(self, archive_id: str, passage_ids: Sequence[str], *, there: bool = True) -> list[Change]:
-        """The changes that take passages out of their archive. `there`: each must still be in it."""
+        """The changes that remove passages from an archive, with the pointer for the indexer. `there`: each must exist."""
         when = PRESENT if there else ()
         gone = [Delete(keys.passage(self._tenant, archive_id, passage_id), when) for passage_id in passage_ids]
         return [*gone, *self._unindexed.pointer(archive_id, "passage", passage_ids, gone=True)]
 
-    def kept(self, archive_id: str, passage_ids: Sequence[str] | None = None, limit: int | None = None) -> list[Item]:
-        """The items of these passages of an archive, or of its first `limit`: for erasing them with what lies in blobs."""
+    def items(self, archive_id: str, passage_ids: Sequence[str] | None = None, limit: int | None = None) -> list[Item]:
+        """The items of these passages, or of the archive's first `limit` passages (None: of all). A deletion needs them to delete
+        the blobs too.
+        """
         if passage_ids is None:
             return self._table.query(keys.archive(self._tenant, archive_id).pk, prefix="PASSAGE#", limit=limit, names=("blob",))
         return list(self._table.get_many([keys.passage(self._tenant, archive_id, one) for one in passage_ids]).values())
 
     def page(self, archive_id: str, span: IdRange, *, limit: int, descending: bool = False) -> list[Passage]:
-        """Passages with after < id < before, in the order of their ids, which is that of their times."""
+        """The passages with after < id < before in the order of their ids, which is the order of creation."""
         items = self._table.query(
             keys.archive(self._tenant, archive_id).pk,
             prefix="PASSAGE#",

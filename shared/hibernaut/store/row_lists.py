@@ -1,6 +1,7 @@
-"""Lists of rows in one partition, in the order of their ids, which is that of their making: pages that read as many rows as they show.
+"""Lists of the rows in one partition, in the order of their ids, which is the order of creation. A page reads no more rows than
+it shows.
 
-What needs another order, or counts over all rows, reads all of them; what filters, reads on until the page is full.
+A list in another order reads all rows. A filtered page reads rows until it is full.
 """
 
 from __future__ import annotations
@@ -17,15 +18,16 @@ from hibernaut.store.tenant_table import TenantTable
 MOST_AT_ONCE = 500
 """Rows of one read."""
 Select = Callable[[Sequence[Item]], Sequence[Item]]
-"""Which of the rows of one read are shown, in their order. It may look up what rows refer to, for all of them at once."""
+"""A filter: returns the selected rows of one read in their order. It may look up the records of all these rows at once."""
 
 
 class RowList:
-    """The rows under `pk` whose sort keys are one of the prefixes and an id.
+    """The rows of the partition `pk` whose sort keys are one of the prefixes and an id. Reads raise StoreUnavailable
+    (`store.retries`).
 
-    `mark`: an attribute that a row has which is there; one without it is what a late write has left of a row that was deleted.
-    `beside`: further rows, in the order of their ids, which the code knows and the table does not hold.
-    With several prefixes the list is their union: an id that stands under more than one is there once.
+    With several prefixes the list is their union: an id under more than one prefix appears once. `mark`: an attribute of every
+    row. An item without it is no row: a late write has recreated the item after its deletion. `beside`: further rows in the order
+    of their ids, which come from the code and are not in the table.
     """
 
     def __init__(self, table: TenantTable, pk: str, *prefixes: str, mark: str = "pk", beside: Sequence[Item] = ()) -> None:
@@ -35,56 +37,60 @@ class RowList:
         self._beside = beside
 
     def id_of(self, row: Item) -> str:
+        """The id in a row's sort key."""
         return str(row["sk"]).rsplit("#", 1)[-1]
 
     def all(self) -> list[Item]:
         """Every row, oldest first."""
-        return self._there(self._read(IdRange(), None, descending=False))
+        return self._existing(self._read(IdRange(), None, descending=False))
 
     def count(self) -> int:
-        """How many rows there are, counted by the engine. Of a union, the rows under every prefix are counted."""
+        """The number of rows. The engine counts them. In a union, an id counts once for each prefix that it is under."""
         stored = sum(self._table.count(self._pk, prefix=prefix, having=self._mark) for prefix in self._prefixes)
         return stored + len(self._beside)
 
-    def page(self, asked: Page, select: Select = lambda rows: rows) -> list[Item]:
-        """As `domain.wire.listing.page` over the selected rows by the time of their making, without reading those outside the page.
+    def page(self, request: Page, select: Select = lambda rows: rows) -> list[Item]:
+        """The same page as `domain.wire.listing.page` over the selected rows by creation, without a read of the rows before the
+        page.
 
-        Raises: NotFound for a cursor that is no selected row's id, unless it is to be ignored.
+        Raises: NotFound for a cursor that is no selected row's id, unless `request.lost` is "ignored".
         """
-        after, before = self._cursors(asked, select)
+        after, before = self._cursors(request, select)
         # A page before a cursor holds the rows next to it, so it is read from there.
-        backwards = before is not None and after is None and asked.limit is not None
-        span = IdRange(before, after) if asked.descending else IdRange(after, before)
-        rows = self._selected(span, select, descending=asked.descending is not backwards, first=asked.limit)
-        found = list(islice(rows, asked.limit))
+        backwards = before is not None and after is None and request.limit is not None
+        span = IdRange(before, after) if request.descending else IdRange(after, before)
+        rows = self._selected(span, select, descending=request.descending is not backwards, first=request.limit)
+        found = list(islice(rows, request.limit))
         return found[::-1] if backwards else found
 
     def has(self, identifier: str) -> bool:
-        """Whether there is a row of this id."""
-        return bool(identifier and self._there(self._of_ids([identifier])))
+        """Whether there is a row with this id."""
+        return bool(identifier and self._existing(self._of_ids([identifier])))
 
     def walk(self, after: str | None = None, *, descending: bool = False, first: int | None = None) -> Iterator[Item]:
-        """The rows behind a cursor, read as far as they are asked for, `first` of them at once."""
+        """The rows after the cursor `after` (None: all), read lazily. `first`: the number of rows of the first read."""
         span = IdRange(None, after) if descending else IdRange(after, None)
         return self._selected(span, lambda rows: rows, descending=descending, first=first)
 
-    def _cursors(self, asked: Page, select: Select) -> tuple[str | None, str | None]:
-        """`after` and `before`, each None where it is not given, or unknown and ignored."""
-        given = [cursor for cursor in (asked.after, asked.before) if cursor is not None]
-        found = self._of_ids([cursor for cursor in given if cursor]) if given else []
-        known = {self.id_of(row) for row in select(self._there(found))} if found else set()
-        if asked.lost == "refused":
-            for cursor in given:
+    def _cursors(self, request: Page, select: Select) -> tuple[str | None, str | None]:
+        """The cursors `after` and `before`; None for one that is absent, or unknown and ignored. Raises: NotFound."""
+        cursors = [cursor for cursor in (request.after, request.before) if cursor is not None]
+        found = self._of_ids([cursor for cursor in cursors if cursor]) if cursors else []
+        known = {self.id_of(row) for row in select(self._existing(found))} if found else set()
+        if request.lost == "refused":
+            for cursor in cursors:
                 if cursor not in known:
                     raise no_entry(cursor)
-        return tuple(cursor if cursor in known else None for cursor in (asked.after, asked.before))  # type: ignore[return-value]
+        return tuple(cursor if cursor in known else None for cursor in (request.after, request.before))  # type: ignore[return-value]
 
     def _selected(self, span: IdRange, select: Select, *, descending: bool, first: int | None) -> Iterator[Item]:
-        """The selected rows between two ids. The first read asks for `first` rows, further ones for more and more."""
+        """The selected rows between two ids. The first read takes `first` rows; each further read takes twice as many, up to
+        `MOST_AT_ONCE`.
+        """
         size = min(first if first is not None else MOST_AT_ONCE, MOST_AT_ONCE)
         while size > 0:
             rows = self._read(span, size, descending=descending)
-            yield from select(self._there(rows))
+            yield from select(self._existing(rows))
             if len(rows) < size:
                 return
             last = self.id_of(rows[-1])
@@ -97,7 +103,7 @@ class RowList:
         return [*self._table.get_many(wanted).values(), *(row for row in self._beside if self.id_of(row) in ids)]
 
     def _read(self, span: IdRange, size: int | None, *, descending: bool) -> list[Item]:
-        """The first `size` rows between two ids, of all prefixes together; fewer only where there are no more."""
+        """The first `size` rows between two ids, of all prefixes together; fewer than `size` only at the end of the list."""
         found = [self._query(prefix, span, size, descending=descending) for prefix in self._prefixes]
         if self._beside:
             between = [row for row in self._beside if _is_between(self.id_of(row), span)]
@@ -117,7 +123,7 @@ class RowList:
             descending=descending,
         )
 
-    def _there(self, rows: Sequence[Item]) -> list[Item]:
+    def _existing(self, rows: Sequence[Item]) -> list[Item]:
         return [row for row in rows if self._mark in row]
 
 

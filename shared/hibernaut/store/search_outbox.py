@@ -1,8 +1,8 @@
 """The outbox of the search index: a pointer for every transaction that changed something searchable (architecture 7).
 
-A transaction writes its pointer together with the records that the pointer names, so no change is lost. The indexer removes the pointer
-when the index has the records. Until then a search reads the named records from the table. A deletion writes a pointer too, so that the
-indexer removes the records from the index.
+A transaction writes its pointer together with the records that the pointer names, so no change is lost. The indexer removes the
+pointer when the index has the records. Until then a search reads the named records from the table. A deletion writes a pointer
+too, so that the indexer removes the records from the index.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hibernaut.store.tenant_table import TenantTable
 
 NOUN = "TAIL"
 EMBEDDED_TOGETHER = 16
-"""Records that a pointer in the state EMBED or AGAIN names at most: about a second of embedding on a laptop."""
+"""The largest number of records that a pointer in the state EMBED or AGAIN names: about a second of embedding on a laptop."""
 SEARCHED_ROLES = ("user", "assistant", "tool")
 """The roles of the log rows that recall finds."""
 
@@ -59,7 +59,8 @@ class Pointer:
 class IndexBuild:
     """The newest build of a tenant's index: its ordinal number (0: none yet) and its stage.
 
-    POINTS: pointers to the existing records are being written. WAITS: all are written, and the indexer works them off. OVER: complete.
+    POINTS: pointers to the existing records are being written. WAITS: all are written, and the indexer works them off. OVER:
+    complete.
     """
 
     number: int = 0
@@ -67,27 +68,29 @@ class IndexBuild:
 
 
 class OutboxSignal:
-    """Notifies one listener, `told`, of the pointers of all tenants that this process has written, after the write succeeds."""
+    """Passes the pointers that this process has written, of all tenants, to one `listener`, after each successful write."""
 
     def __init__(self) -> None:
-        self.told: Callable[[Sequence[Pointer]], None] = _nobody
+        self.listener: Callable[[Sequence[Pointer]], None] = _nobody
 
     def written(self, changes: Sequence[Change]) -> None:
         """Pass the pointers among the written changes to the listener."""
-        if self.told is _nobody:
+        if self.listener is _nobody:
             return
         pointers = [_read(each.item) for each in changes if isinstance(each, Put) and keys.is_unindexed(each.key)]
         if pointers:
-            self.told(pointers)
+            self.listener(pointers)
 
 
 class SearchOutbox:
-    """The outbox of one tenant. `kept` False: the deployment has no index, so no pointers are written."""
+    """The outbox of one tenant. Reads raise StoreUnavailable (`store.retries`). `enabled` False: the deployment has no index, so
+    no pointers are written.
+    """
 
-    def __init__(self, table: TenantTable, *, kept: bool = True) -> None:
+    def __init__(self, table: TenantTable, *, enabled: bool = True) -> None:
         self._table = table
         self._tenant = table.tenant
-        self._kept = kept
+        self._enabled = enabled
 
     def rows(self, agent_id: str, log: str, rows: Sequence[Message]) -> list[Put]:
         """The pointer to new rows of a log; an empty list where no row has a role that recall finds."""
@@ -96,14 +99,14 @@ class SearchOutbox:
 
     def pointer(self, place: str, kind: Kind, ids: Sequence[str], *, within: str = "", gone: bool = False) -> list[Put]:
         """The pointer to new (or, with `gone`, deleted) records of one place. Belongs into their transaction."""
-        if not ids or not self._kept:
+        if not ids or not self._enabled:
             return []
         state: State = "GONE" if gone else "NEW"
         return [_put(self._tenant, place, state, kind, ids, within or place)]
 
     def again(self, place: str, kind: Kind, ids: Sequence[str], *, within: str, build: int) -> list[Put]:
         """The pointer to existing records that an index build adds to the emptied index."""
-        return [_put(self._tenant, place, "NEW", kind, ids, within, build)] if ids and self._kept else []
+        return [_put(self._tenant, place, "NEW", kind, ids, within, build)] if ids and self._enabled else []
 
     def worded(self, pointer: Pointer) -> list[Change]:
         """The changes to the state EMBED, in pointers of EMBEDDED_TOGETHER records, so that new records need not wait long.
@@ -113,7 +116,9 @@ class SearchOutbox:
         return self._later(pointer, "EMBED")
 
     def refused(self, pointer: Pointer) -> list[Change]:
-        """The changes to the state AGAIN, after embedding failed. The indexer retries later. The transaction fails as in `worded`."""
+        """The changes to the state AGAIN, after embedding failed. The indexer retries later. The transaction fails as in
+        `worded`.
+        """
         return self._later(pointer, "AGAIN")
 
     def _later(self, pointer: Pointer, state: State) -> list[Change]:
@@ -138,7 +143,9 @@ class SearchOutbox:
         return self._everywhere(limit, "AGAIN#")
 
     def new(self, kind: Kind, limit: int) -> list[Pointer]:
-        """The newest pointers in the state NEW to messages, or to passages and pieces of files. Reads the index LISTS, which may lag."""
+        """The newest pointers in the state NEW to messages, or to passages and pieces of files. Reads the index LISTS, which may
+        lag.
+        """
         return self._everywhere(limit, f"NEW#{'message' if kind == 'message' else 'passage'}-")
 
     def _everywhere(self, limit: int, prefix: str) -> list[Pointer]:
@@ -167,7 +174,8 @@ class SearchOutbox:
         return Delete(pointer.key, eq(build=pointer.build))
 
     def building(self) -> IndexBuild:
-        item = self._table.get(keys.reindexing(self._tenant)) if self._kept else None
+        """The newest build of the tenant's index."""
+        item = self._table.get(keys.reindexing(self._tenant)) if self._enabled else None
         stage: Stage = str(item["stage"]) if item else "OVER"  # type: ignore[assignment]
         return IndexBuild(int(item["number"]) if item else 0, stage)
 

@@ -1,7 +1,8 @@
-"""What a step reads, in as few serial reads as its dependencies allow: the agent names its blocks and tools, so they come second.
+"""The reads of a step, in as few serial requests as their dependencies allow: the agent names its blocks and tools, so these come
+second.
 
-A worker that has just accepted a run hands its state and head to the step that it performs next (`Handoff`). What is handed over is no
-more than an earlier read: the conditions of the step's own transactions decide whether it still holds.
+A worker that has just accepted a run hands the run's state and head to the run's first step (`AcceptedRun`). They count as an
+earlier read: the conditions of the step's own transactions detect a change since then.
 """
 
 from __future__ import annotations
@@ -26,24 +27,27 @@ from hibernaut.store.tenant_table import TenantTable
 from hibernaut.store.tools import ToolStore
 
 MOST_HANDED_OVER = 200
-"""Accepted runs that a worker remembers until their first step; of more, the newest."""
+"""The largest number of accepted runs that a process remembers for their first step. It forgets the oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class AcceptedRun:
-    """A run as the transaction that accepted it left it, and the head of its conversation."""
+    """A run and the head of its conversation, as the accepting transaction wrote them."""
 
     state: RunState
     head: Head
 
 
 def handoff_cache() -> LruCache[AcceptedRun]:
-    """The accepted runs that a process remembers, of all tenants."""
+    """A cache for the accepted runs of all tenants in a process."""
     return LruCache(MOST_HANDED_OVER, lambda _: 1)
 
 
 class StepReads:
-    """Reads what a step needs in few serial reads, and hands accepted runs to their first step."""
+    """Reads the records of a step, and hands accepted runs to their first step.
+
+    Reads raise StoreUnavailable (`store.retries`), and OSError if a blob cannot be read.
+    """
 
     def __init__(
         self,
@@ -66,8 +70,8 @@ class StepReads:
         self._accepted = accepted
 
     def hand_over(self, state: RunState, head: Head) -> None:
-        """Remember an accepted run for its first step. One whose request brings tools, skills or a prompt of its own is not remembered:
-        such a request may hold megabytes.
+        """Remember an accepted run for its first step. A run whose request has its own tools, skills or prompt is not remembered,
+        because such a request may have megabytes.
         """
         options = state.run.options
         if options.client_tools or options.client_skills or options.override_system:
@@ -75,13 +79,13 @@ class StepReads:
         self._accepted.keep(state.run.id, AcceptedRun(state, head))
 
     def handed_over(self, run_id: str) -> AcceptedRun | None:
-        """The run as it was accepted here, once; None where another process accepted it, or it was asked for before."""
+        """The accepted run, once. None if another process accepted it, or an earlier call returned it."""
         found = self._accepted.get(run_id)
         self._accepted.forget(run_id)
         return found
 
     def agent(self, agent_id: str) -> tuple[StoredAgent, list[str]] | None:
-        """The agent, and the ids of the archives that are attached to it in the order of attachment. One read."""
+        """The agent, and the ids of its archives in the order of attachment; None if there is no such agent. One read."""
         place, after, before = keys.agent_and_archives(self._tenant, agent_id)
         items = self._table.query(place.pk, after=after, before=before)
         if not items or items[0]["sk"] != place.sk:
@@ -89,7 +93,7 @@ class StepReads:
         return self._agents.read(items[0]), attached(items[1:])
 
     def conversation(self, conversation: str) -> tuple[Head | None, StoredConversation | None]:
-        """The head, and the record where the conversation is not an agent's own one. One read."""
+        """The head and the record, each None if it does not exist. A default conversation has no record. One read."""
         head_key, record_key = keys.head(self._tenant, conversation), keys.conversation(self._tenant, conversation)
         found = self._table.get_many([head_key, record_key])
         head, record = found.get(head_key), found.get(record_key)

@@ -1,7 +1,8 @@
-"""The repositories over a table: `Stores` is what all tenants share, `TenantStores` all repositories of one tenant.
+"""The repositories over a table: `Stores` is shared by all tenants, `TenantStores` has all repositories of one tenant.
 
-A tenant is named once, where a request, a handler or a sweep begins: `stores.of(tenant)`. It costs no I/O. Whatever must outlive a request
-(caches, the signal of the outbox) belongs to `Stores`; a `TenantStores` may be made anew at any time, and nothing is lost with it.
+The tenant is named once, where a request, a handler or a sweep begins: `stores.of(tenant)`, which does no I/O. State that
+outlives a request (caches, the signal of the outbox) belongs to `Stores`. A `TenantStores` has no state of its own and may be
+discarded at any time.
 """
 
 from __future__ import annotations
@@ -43,14 +44,14 @@ from hibernaut.store.window_ids import WindowIds, id_cache
 from hibernaut.store.writer import Writer
 
 FILE_CHARACTERS = 8_000_000
-"""Characters of windows on files that a process keeps, of all tenants."""
+"""The size of the cache of file windows in a process, in characters, for all tenants."""
 
 
 @dataclass(frozen=True, slots=True)
 class TenantStores:
-    """All repositories of one tenant. They can name no place of another one (`store.tenant_table`).
+    """All repositories of one tenant. They cannot access keys of another tenant (`store.tenant_table`).
 
-    `file_windows`: the windows on files that the process keeps.
+    `file_windows`: the process's cache of file windows.
     """
 
     tenant: str
@@ -80,13 +81,16 @@ class TenantStores:
 
 
 class Stores:
-    """What all tenants share over one table and its blobs. Thread-safe.
+    """The parts over one table and its blobs that all tenants share. Thread-safe.
 
-    `due`: what the sweep takes up. `outbox`: tells whoever feeds the index. `blob_collector`: deletes what nothing names.
+    `due`: the items that the sweep handles. `outbox`: notifies the indexer of this process. `blob_collector`: deletes
+    unreferenced blobs.
     """
 
     def __init__(self, engine: Table, blobs: Blobs, clock: Clock, *, indexed: bool = False, random: Random | None = None) -> None:
-        """Large bodies lie in `blobs`. `indexed`: an index is fed from the table. `random` draws the waits between tries."""
+        """`blobs`: holds large bodies. `indexed`: the deployment has a memory index. `random`: the source of the backoff's
+        jitter.
+        """
         self._policy = RetryPolicy(clock, random)
         self._table = RetryingTable(engine, self._policy)
         self._blobs = blobs
@@ -99,9 +103,9 @@ class Stores:
         self.blob_collector = BlobCollector(self._table, blobs, Codec(blobs, self._table), clock)
 
     def of(self, tenant: str) -> TenantStores:
-        """The repositories of a tenant. Raises: InvalidArgument where no tenant may be called so."""
+        """The repositories of a tenant, without I/O. Raises: InvalidArgument for an invalid tenant name."""
         table, blobs = TenantTable(self._table, tenant), TenantBlobs(self._blobs, tenant)
-        codec, unindexed = Codec(blobs, table), SearchOutbox(table, kept=self._indexed)
+        codec, unindexed = Codec(blobs, table), SearchOutbox(table, enabled=self._indexed)
         writer = Writer(table, self._policy, self.outbox.written, blobs)
         conversations = ConversationStore(table, codec, unindexed, self._windows.of(tenant))
         runs, agents, approvals = RunStore(table, codec), AgentStore(table, codec), ApprovalStore(table, codec)

@@ -1,10 +1,11 @@
-"""The table and the blobs as one tenant's repositories see them: whatever names a place of another tenant is refused, not passed over.
+"""The table and the blobs as the repositories of one tenant see them: an operation on a key of another tenant raises
+ForeignTenant.
 
-Every partition of the table but two belongs to one tenant and begins with its name (`store.keys`). The partition COLLECTION and the index
-DUE serve all tenants; only the parts of `Stores` that belong to no tenant read them, by the engine itself. An item of a tenant may stand
-in the index DUE, since only its attributes name that place.
+Every partition belongs to one tenant and begins with its name (`store.keys`), with two exceptions: the partition COLLECTION and
+the partitions of the index DUE serve all tenants. Only the parts of `Stores` that belong to no tenant read these, without this
+module. An item of a tenant may be in the index DUE, because its attributes put it there and its key does not.
 
-A refusal is an error of the program: no request can bring it about. It costs a comparison of a prefix for each key.
+The check compares a prefix for each key. ForeignTenant means a defect of the program: no request can cause it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from hibernaut.store.tenants import checked
 
 
 class ForeignTenant(AssertionError):
-    """The repositories of one tenant named a place that is not the tenant's. Nothing was read or written."""
+    """A repository of one tenant used a key of another tenant. Nothing was read or written."""
 
     def __init__(self, tenant: str, place: str) -> None:
         super().__init__(f"The stores of the tenant {tenant!r} may not name the place {place!r}.")
@@ -28,7 +29,7 @@ class TenantTable:
     """The part of a table that belongs to one tenant. Thread-safe if the table is."""
 
     def __init__(self, table: Table, tenant: str) -> None:
-        """Raises: InvalidArgument where no tenant may be called so."""
+        """Raises: InvalidArgument for an invalid tenant name."""
         self.tenant = checked(tenant)
         self._table = table
         self._prefix = f"{tenant}#"
@@ -78,7 +79,7 @@ class TenantTable:
         self._table.write(*changes)
 
     def _listed(self, attributes: Item) -> None:
-        """An item stands in its own tenant's lists."""
+        """Check that the attributes put the item into a list of its own tenant."""
         place = attributes.get("list_pk")
         if place is not None:
             self._own(str(place))
@@ -92,7 +93,7 @@ class TenantBlobs:
     """The blobs of one tenant. Thread-safe if the blobs are."""
 
     def __init__(self, blobs: Blobs, tenant: str) -> None:
-        """Raises: InvalidArgument where no tenant may be called so."""
+        """Raises: InvalidArgument for an invalid tenant name."""
         self._tenant = checked(tenant)
         self._blobs = blobs
         self._prefixes = keys.blob_prefixes(tenant)

@@ -1,7 +1,7 @@
-"""Tools in the table: custom tools with their names and links, and what a deployment changed about the built-in ones.
+"""Tools in the table: custom tools with their names and links, and the overridden fields of built-in tools.
 
-A built-in tool is made from the code; a record under its id overrides the few fields in `OVERRIDABLE`. Only reads stand here, and the
-changes that a transaction is made of.
+A built-in tool comes from the code; a record under its id overrides the few fields in `OVERRIDABLE`. This module has reads, and
+changes that a use case combines into a transaction.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ OVERRIDABLE = ("tags", "return_char_limit", "default_requires_approval", "enable
 
 
 class ToolStore:
-    """Tools: custom ones, and changes to built-in ones."""
+    """Custom tools, and the overridden fields of built-in tools. Reads raise StoreUnavailable (`store.retries`), and OSError if a
+    blob cannot be read.
+    """
 
     def __init__(self, table: TenantTable, codec: Codec) -> None:
         self._table = table
@@ -33,15 +35,16 @@ class ToolStore:
         self._codec = codec
 
     def get(self, tool_id: str) -> StoredTool | None:
+        """The tool, or None."""
         return self.get_many([tool_id]).get(tool_id)
 
     def get_many(self, tool_ids: Sequence[str]) -> dict[str, StoredTool]:
-        """The tools that exist among `tool_ids`, built-in ones as they stand here."""
+        """The tools that exist among `tool_ids`, by id; built-in tools with their overridden fields."""
         found = self._table.get_many([keys.tool(self._tenant, tool_id) for tool_id in tool_ids])
         return self.among(tool_ids, list(found.values()))
 
     def among(self, tool_ids: Sequence[str], items: Sequence[Item]) -> dict[str, StoredTool]:
-        """The tools that exist among `tool_ids`, where these are the items of their records."""
+        """The tools that exist among `tool_ids`, by id. `items`: the items of their records, read earlier."""
         stored = [self._read(item) for item in items]
         records = {tool.id: tool for tool in stored}
         tools: dict[str, StoredTool] = {}
@@ -58,7 +61,7 @@ class ToolStore:
         return tool
 
     def by_name(self, names: Iterable[str]) -> dict[str, StoredTool]:
-        """The tools of these names; names that nobody bears are left out."""
+        """The tools with these names, by name. A name without a tool is left out."""
         wanted = [name for name in dict.fromkeys(names) if 0 < len(name) <= MAX_NAME]
         builtin = builtin_tools()
         held = self._table.get_many([keys.tool_name(self._tenant, name) for name in wanted if name not in builtin])
@@ -68,7 +71,7 @@ class ToolStore:
         return {name: found[ids[name]] for name in wanted if name in ids and ids[name] in found}
 
     def create(self, tool: StoredTool, token: str) -> list[Change]:
-        """The changes that bring a custom tool into being; its name must be free."""
+        """The changes that create a custom tool. Conditions: the id and the name are free."""
         key = keys.tool(self._tenant, tool.id)
         return [
             Put(self._codec.item(key, tool, version=tool.version, wt=token), ABSENT),
@@ -77,20 +80,22 @@ class ToolStore:
         ]
 
     def change(self, before: StoredTool, after: StoredTool, token: str) -> list[Change]:
-        """The change from what was read to `after`, on the condition that it is still so; a new name must be free."""
+        """The changes from `before` to `after`. Conditions: the version is that of `before`, and a new name is free."""
         key = keys.tool(self._tenant, after.id)
-        kept = after.model_copy(update={"version": before.version + 1})
+        stored = after.model_copy(update={"version": before.version + 1})
         when: Condition = ABSENT if before.version == 0 else eq(version=before.version)
-        changes: list[Change] = [Put(self._codec.item(key, kept, version=kept.version, wt=token), when, freed(key, before))]
+        changes: list[Change] = [Put(self._codec.item(key, stored, version=stored.version, wt=token), when, freed(key, before))]
         if builtin_by_id(after.id):
             return changes
-        changes.append(self._put_row(kept))
+        changes.append(self._put_row(stored))
         if after.name != before.name:
             changes += [self._take_name(after), Delete(keys.tool_name(self._tenant, before.name or ""))]
         return changes
 
     def delete(self, tool: StoredTool) -> list[Change]:
-        """The changes that end a custom tool. Its links and the places where agents name it are for the caller to clear."""
+        """The changes that delete a custom tool. Conditions: the version and the owner of the name are those of `tool`. Its links
+        remain.
+        """
         key = keys.tool(self._tenant, tool.id)
         return [
             Delete(key, eq(version=tool.version), freed(key, tool)),
@@ -99,17 +104,18 @@ class ToolStore:
         ]
 
     def there(self, tool_id: str) -> list[Check]:
-        """The condition that a custom tool exists: for whoever attaches it. Built-in ones always do."""
+        """The condition that a custom tool exists, for a transaction that attaches it; none for a built-in tool."""
         return [] if builtin_by_id(tool_id) else [Check(keys.tool(self._tenant, tool_id), PRESENT)]
 
     def attach(self, tool_id: str, agent_id: str) -> list[Change]:
-        """The link row, which deleting the tool follows. A built-in tool has none, since it cannot be deleted."""
+        """The change that creates the link, by which a deletion of the tool finds its agents. A built-in tool needs no link."""
         if builtin_by_id(tool_id):
             return []
         key = keys.tool_agent(self._tenant, tool_id, agent_id)
         return [Put({"pk": key.pk, "sk": key.sk})]
 
     def detach(self, tool_id: str, agent_id: str) -> list[Change]:
+        """The change that deletes the link, if the tool has one."""
         return [] if builtin_by_id(tool_id) else [Delete(keys.tool_agent(self._tenant, tool_id, agent_id))]
 
     def agents_of(self, tool_id: str) -> list[str]:
@@ -118,11 +124,11 @@ class ToolStore:
         return [keys.last_part(str(link["sk"])) for link in links]
 
     def listed(self) -> RowList:
-        """The list rows of all tools: the built-in ones, whose ids are the oldest, and the custom ones."""
+        """The list rows of all tools. Built-in tools come first, because their ids are the oldest."""
         return RowList(self._table, keys.tool_row(self._tenant, "tool").pk, mark="name", beside=_builtin_rows())
 
     def rows_of(self, tool_ids: Sequence[str], names: Sequence[str] = ()) -> list[Item]:
-        """The list rows of the tools with these ids, and of those with these names."""
+        """The list rows of the tools with one of these ids or names. A tool that matches both appears once."""
         wanted = dict.fromkeys(names)
         builtin = [row for row in _builtin_rows() if str(row["sk"]) in tool_ids or row["name"] in wanted]
         held = self._table.get_many([keys.tool_name(self._tenant, name) for name in wanted if 0 < len(name) <= MAX_NAME])
@@ -139,15 +145,15 @@ class ToolStore:
 
 
 def _overridden(tool: Tool, record: StoredTool | None) -> StoredTool:
-    """A built-in tool with what was changed about it. Its version is 0 until something is."""
+    """A built-in tool with its overridden fields. Its version is 0 until a field is overridden."""
     own = {name: getattr(tool, name) for name in Tool.model_fields}
     if record is None:
         return StoredTool.model_construct(**{**own, "version": 0})
-    tool_as_it_is = StoredTool.model_construct(
+    overridden = StoredTool.model_construct(
         **{**own, **{name: getattr(record, name) for name in OVERRIDABLE}, "version": record.version}
     )
-    tool_as_it_is.read_from(record.blob)
-    return tool_as_it_is
+    overridden.read_from(record.blob)
+    return overridden
 
 
 @functools.cache
@@ -158,15 +164,15 @@ def _builtin_rows() -> tuple[Item, ...]:
 
 
 def _listed(tool: StoredTool) -> dict[str, Value]:
-    """What lists filter and order by; built-in tools are older than all others."""
+    """The attributes that lists filter and order by. Built-in tools have an earlier creation time than all others."""
     return {
         "name": tool.name or "",
         "tool_type": tool.tool_type.value,
         "description": tool.description or "",
         "tags": json.dumps(tool.tags),
-        "created_at": _since(tool.created_at),
+        "created_at": _time(tool.created_at),
     }
 
 
-def _since(moment: datetime | None) -> str:
+def _time(moment: datetime | None) -> str:
     return wire_time(moment) if moment else ""

@@ -1,4 +1,4 @@
-"""Traces of steps: each is a blob that expires, kept beside the table. No transaction knows of it."""
+"""Traces of steps. A trace is a blob that expires. No item of the table names it, and no transaction covers it."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from hibernaut.store.tenant_table import TenantBlobs
 
 
 class Traces:
-    """Thread-safe. A trace is kept for at least a day."""
+    """The traces of one tenant's steps. A trace lives for at least a day. Thread-safe."""
 
     def __init__(self, blobs: TenantBlobs, tenant: str) -> None:
         self._blobs = blobs
         self._tenant = tenant
 
     def put(self, trace: ProviderTrace) -> None:
-        """Raises: OSError."""
+        """Store the trace of a step. A failure of the machine may lose it. Raises: OSError."""
         key = keys.trace(self._tenant, trace.run_id, trace.step_id)
         self._blobs.put(key, trace.model_dump_json().encode(), durable=False)
 
     def get(self, run_id: str, step_id: str) -> ProviderTrace | None:
-        """None also where the machine failed while the trace was written. Raises: OSError."""
+        """The trace of a step; None if there is none, or if a failure of the machine truncated it. Raises: OSError."""
         try:
             return ProviderTrace.model_validate_json(self._blobs.get(keys.trace(self._tenant, run_id, step_id)))
         except (KeyError, ValidationError):

@@ -1,6 +1,7 @@
-"""The ids of the messages in a window, without the messages: what AgentState shows for every agent of a list.
+"""The ids of the messages in a window, without the messages. AgentState shows them for every agent of a list.
 
-A warm worker keeps the ids that it found last and reads only what was added since; the head's version says whether they still hold.
+A process caches the ids of a window and reads only the rows that were added since. The version of the head validates the cached
+ids.
 """
 
 from __future__ import annotations
@@ -12,14 +13,17 @@ from hibernaut.schemas.conversation import Head, Window
 from hibernaut.store.conversations import ConversationStore
 from hibernaut.store.lru_cache import LruCache, TenantCache
 
-KEPT_IDS = 2_000_000
-"""Ids that a worker keeps, of all windows together."""
+CACHED_IDS = 2_000_000
+"""The size of the cache in a process: ids of all windows together."""
 _APART = ("system", "summary")
+"""The roles whose rows belong to a window only if they are pinned, or conversational (`store.logs.is_said`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class WindowIdList:
-    """The ids of one window as its head stood; `newest` is the last row that was looked at."""
+    """The ids of one window at one version of its head. `newest`: the id of the last row that was read, None if there was
+    none.
+    """
 
     version: int
     window: Window
@@ -28,40 +32,46 @@ class WindowIdList:
 
 
 def id_cache() -> LruCache[WindowIdList]:
-    """The ids that a process keeps, of all tenants."""
-    return LruCache(KEPT_IDS, lambda found: len(found.ids))
+    """A cache for the window ids of all tenants in a process."""
+    return LruCache(CACHED_IDS, lambda found: len(found.ids))
 
 
 class WindowIds:
-    """The ids of the messages in a window."""
+    """The ids of the messages in a window. Reads raise StoreUnavailable (`store.retries`), and OSError if a blob cannot be
+    read.
+    """
 
-    def __init__(self, conversations: ConversationStore, kept: TenantCache[WindowIdList]) -> None:
+    def __init__(self, conversations: ConversationStore, cache: TenantCache[WindowIdList]) -> None:
         self._conversations = conversations
-        self._kept = kept
-        conversations.also_forget(self._kept.forget)
+        self._cache = cache
+        conversations.also_forget(self._cache.forget)
 
     def of(self, head: Head) -> list[str]:
-        """In order, the pinned ones first. The list is kept here: copy it before changing it."""
-        kept = self._kept.get(head.id)
-        if kept is not None and kept.version == head.version:
-            return kept.ids
-        if kept is None or kept.window != head.window or kept.version > head.version:
-            kept = WindowIdList(-1, head.window, list(head.window.pinned), head.window.cut)
-        seen = self._rows(head, after=kept.newest) if head.last_message != kept.newest else []
-        newest = seen[-1][0] if seen else kept.newest
-        found = WindowIdList(head.version, head.window, kept.ids + self._said(head, seen), newest)
-        # A transaction's rows may come into sight one by one: only what is all there is kept.
-        if newest == head.last_message and {row for row in head.newest if row > (kept.newest or "")} <= {row for row, _ in seen}:
-            self._kept.keep(head.id, found)
+        """The ids in the order of the window, the pinned ones first. The list belongs to the cache: the caller must not change
+        it.
+        """
+        cached = self._cache.get(head.id)
+        if cached is not None and cached.version == head.version:
+            return cached.ids
+        if cached is None or cached.window != head.window or cached.version > head.version:
+            cached = WindowIdList(-1, head.window, list(head.window.pinned), head.window.cut)
+        seen = self._rows(head, after=cached.newest) if head.last_message != cached.newest else []
+        newest = seen[-1][0] if seen else cached.newest
+        found = WindowIdList(head.version, head.window, cached.ids + self._said(head, seen), newest)
+        # The rows of a transaction may become visible one by one: only a complete list is cached.
+        if newest == head.last_message and {row for row in head.newest if row > (cached.newest or "")} <= {
+            row for row, _ in seen
+        }:
+            self._cache.keep(head.id, found)
         return found.ids
 
     def _rows(self, head: Head, *, after: str | None) -> list[tuple[str, str]]:
-        """Ids and roles of the rows after an id, as far as the head goes: what was said after it was read is left for the next look."""
+        """The ids and roles of the rows after an id, up to the head's last row: later rows are newer than this head."""
         seen = self._conversations.logs.roles(head.id, head.segments, after)
         return [(row_id, role) for row_id, role in seen if head.last_message is not None and row_id <= head.last_message]
 
     def _said(self, head: Head, rows: Sequence[tuple[str, str]]) -> list[str]:
-        """The rows that belong to the window without being pinned: all but prompts and summaries. A system row with an otid was said."""
+        """The ids of the conversational rows among these that are not pinned. A system row with an otid is conversational."""
         pinned = set(head.window.pinned)
         apart = [row_id for row_id, role in rows if role in _APART and row_id not in pinned]
         said = (

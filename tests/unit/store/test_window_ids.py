@@ -124,6 +124,6 @@ def test_nothing_is_kept_of_a_conversation_that_is_gone(house: House) -> None:
     agree(house, agent)
     head = head_of(house, agent)
     house.stores.window_ids.of(head)
-    assert house.stores.window_ids._kept.get(agent.id) is not None
+    assert house.stores.window_ids._cache.get(agent.id) is not None
     house.stores.conversations.forget(agent.id)
-    assert house.stores.window_ids._kept.get(agent.id) is None
+    assert house.stores.window_ids._cache.get(agent.id) is None

@@ -144,7 +144,7 @@ class Archives:
             self._records.writer.write(*self._archives.detach(archive_id, agent_id))
         while tags := self._archives.tags(archive_id, limit=DELETED_AT_ONCE):
             self._records.writer.write(*self._archives.forget_tags(tags))
-        while items := self._stores.passages.kept(archive_id, limit=DELETED_AT_ONCE):
+        while items := self._stores.passages.items(archive_id, limit=DELETED_AT_ONCE):
             ids = [keys.last_part(str(item["sk"])) for item in items]
             self._records.writer.write(*self._stores.passages.remove(archive_id, ids, there=False))
             self._records.deletion.forget_blobs(items)

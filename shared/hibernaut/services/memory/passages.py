@@ -105,7 +105,7 @@ class Passages:
 
         def attempt() -> None:
             self._archives.retrieve(archive_id)
-            items = self._stores.passages.kept(archive_id, [passage_id])
+            items = self._stores.passages.items(archive_id, [passage_id])
             if not items:
                 raise _no_passage(passage_id)
             token = self._records.ids.token()

@@ -50,7 +50,9 @@ class IndexPollWorker:
         gather: float = GATHER,
         storing: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`storing` returns whether uploads are being read and stored now. `look` and `gather`: seconds, as `LOOK` and `GATHER`."""
+        """`storing` returns whether uploads are being read and stored now. `look` and `gather`: seconds, as `LOOK` and
+        `GATHER`.
+        """
         self._indexing = indexing
         self._tenants = tenants
         self._look = look
@@ -61,7 +63,7 @@ class IndexPollWorker:
         self._threads = [
             threading.Thread(target=self._work, args=[n == 0], name=f"index-{n}", daemon=True) for n in range(workers)
         ]
-        outbox.told = self._queue.hand
+        outbox.listener = self._queue.hand
 
     def start(self) -> None:
         for thread in self._threads:

@@ -55,7 +55,7 @@ def test_the_pump_is_told_when_what_is_new_can_be_read_and_of_nothing_else(tmp_p
     memory = memories(tmp_path)
     seen: list[tuple[int, list[str]]] = []
     outbox = memory.stores.unindexed
-    memory.all_stores.outbox.told = lambda pointers: seen.append((outbox.waiting(), [pointer.kind for pointer in pointers]))
+    memory.all_stores.outbox.listener = lambda pointers: seen.append((outbox.waiting(), [pointer.kind for pointer in pointers]))
     memory.write("passage", "one")
     memory.write("file", "two")
     memory.stores.writer.write(memory.stores.files.fence(FILE))

@@ -23,7 +23,7 @@ class Scanned(PointerQueue):
         self.scans = 0
         self.everywhere_of = memory.stores.unindexed.everywhere
         super().__init__([self])  # type: ignore[list-item]
-        memory.all_stores.outbox.told = self.hand
+        memory.all_stores.outbox.listener = self.hand
 
     def everywhere(self, limit: int) -> list[Pointer]:
         self.scans += 1
