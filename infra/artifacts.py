@@ -26,6 +26,7 @@ LARGEST = 250
 
 # Local only: on AWS nothing listens on a socket, and no file is a table.
 NOT_DEPLOYED = (
+    "hibernaut/adapters/cipher/key_file",
     "hibernaut/local",
     "hibernaut/adapters/memory_index/sqlite",
     "hibernaut/adapters/sqlite_connections",

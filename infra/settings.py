@@ -5,6 +5,7 @@ CDK.
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
@@ -25,6 +26,8 @@ WEB_ADAPTER = "753240598075", "LambdaAdapterLayerArm64:27"
 """AWS's public layer with the Lambda Web Adapter (release 1.0.0), by account and name: the same in every commercial region."""
 FOLLOWERS = 200
 """The reserved concurrency of streams in production, so that followers and other requests cannot starve one another."""
+_KEY = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+")
+"""A key and not an alias: a role's permission names the key itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,8 @@ class Settings:
     own name. `origins`: the foreign origins whose web pages may call the API. `secrets`: the parameters that functions may read.
     `embedding`: the handle of the model that embeds memory (empty: OpenAI's, if its key is set). `traces`: the stored part of model
     calls, which expires after a day. `prompt_cache`: how long providers cache the prefix of a prompt. `dashboard`: create a page of
-    graphs, which costs money even when no agent is active.
+    graphs, which costs money even when no agent is active. `secrets_key`: the ARN of the KMS key that protects stored secrets
+    (empty: the stack has its own).
     """
 
     name: EnvironmentName
@@ -107,6 +111,7 @@ class Settings:
     traces: TraceMode = "off"
     prompt_cache: CacheLife = "5m"
     dashboard: bool = False
+    secrets_key: str = ""
     sizes: Sizes = field(default_factory=Sizes)
 
     @property
@@ -138,6 +143,7 @@ def settings_in(context: Mapping[str, str]) -> Settings:
         hosts=hosts_in({"HIBERNAUT_ALLOWED_HOSTS": context.get("hosts", "")}),
         origins=origins_in({"HIBERNAUT_CORS_ORIGINS": context.get("origins", "")}),
         dashboard=_wished(context, "dashboard"),
+        secrets_key=_key(str(context.get("secretsKey", ""))),
     )
 
 
@@ -190,6 +196,12 @@ def _embedding(handle: str) -> str:
     if provider == BEDROCK and model not in BEDROCK_MODELS:
         raise ValueError(f"no embedding {handle!r}; of Bedrock there are {', '.join(BEDROCK_MODELS)}")
     return handle
+
+
+def _key(arn: str) -> str:
+    if arn and not _KEY.fullmatch(arn):
+        raise ValueError(f"secretsKey must be a key's ARN like arn:aws:kms:eu-central-1:123456789012:key/…, not {arn!r}")
+    return arn
 
 
 def settings_of(name: str, callers: str = "") -> Settings:

@@ -20,6 +20,7 @@ from infra.constructs.gateway import Gateway
 from infra.constructs.network import Network
 from infra.constructs.schedule import EveryMinute, dead_letters
 from infra.constructs.search import MemoryDomain, zones_of
+from infra.constructs.secrets import SecretsKey
 from infra.constructs.storage import Storage
 from infra.constructs.uploads import OnUpload
 from infra.constructs.workflow import Workflow, end_wait_access, machine_arn, start_access, stop_access
@@ -85,6 +86,7 @@ class HibernautStack(cdk.Stack):
         )
         self._settings = settings
         self._storage = Storage(self, "Storage", settings)
+        self._secrets = SecretsKey(self, "Secrets", settings)
         self._letters = dead_letters(self)
         search = settings.search
         self._indexer = ("index_memory",) if search.kind == "domain" else ()
@@ -179,7 +181,8 @@ class HibernautStack(cdk.Stack):
     def _grant(self, functions: Functions) -> None:
         """Grant the permissions. All functions but the sandbox read and write records. A function that may end a run may start
         the next one in the queue; only functions outside an execution may stop it. Two functions run tools. Functions that accept
-        files, and the sweep, start their ingestion. Functions that end waits answer, deny and withdraw approvals.
+        files, and the sweep, start their ingestion. Functions that end waits answer, deny and withdraw approvals. The API encrypts
+        secrets; functions that call models decrypt them.
         """
         f = functions
         storage, settings = self._storage, self._settings
@@ -198,6 +201,9 @@ class HibernautStack(cdk.Stack):
         for function in (f.api, f.sweep_runs):
             f.ingest_file.allow_invoke_by(function.role)
             function.function.add_environment("HIBERNAUT_INGEST_FILE", f.ingest_file.function.function_name)
+
+        for function in (f.api, f.stream, f.advance_turn, f.summarize):
+            self._secrets.allow(function, sealing=function in (f.api, f.stream))
 
     def _secret_access(self) -> Grant:
         path = self._settings.parameters.lstrip("/")

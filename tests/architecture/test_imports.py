@@ -16,6 +16,7 @@ AT_FIRST_USE = (
     "aws_cdk",
     "boto3",
     "botocore",
+    "cryptography",
     "httpx",
     "httpx2",
     "mangum",

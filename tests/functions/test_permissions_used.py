@@ -75,6 +75,9 @@ def named(service: str, operation: str, asked: JsonObject) -> Iterator[tuple[str
         case "ssm", "GetParameters":
             for name in asked["Names"]:
                 yield "ssm:GetParameters", f"arn:aws:ssm:{REGION}:{ACCOUNT}:parameter{name}"
+        case "kms", _:
+            assert asked["EncryptionContext"]["hibernaut"] == "dev"  # the condition of the roles
+            yield f"kms:{operation}", asked["KeyId"]
         case _:
             raise NotImplementedError(f"{service} {operation}: say here what a role must allow for it")
 

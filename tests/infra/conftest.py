@@ -13,6 +13,8 @@ from hibernaut.local.aws_offline.template import checkout, template_of
 from infra.artifacts import ROOT
 from tests.infra.reading import Template
 
+OWN_KEY = "arn:aws:kms:eu-central-1:123456789012:key/0f0e0d0c-0000-4000-8000-000000000000"
+
 
 @pytest.fixture(scope="session")
 def dev() -> Template:
@@ -48,6 +50,7 @@ def checked_search(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "embedding=bedrock/amazon.titan-embed-text-v2:0",
         "dashboard=true",
         "promptCache=1h",
+        f"secretsKey={OWN_KEY}",
     )
     done = synthesized(folder, "env=staging", *wishes)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -56,7 +56,18 @@ def test_the_page_names_every_wish_of_a_deployment_with_what_is_usual() -> None:
     usual = Search()
     row = next(line for line in PAGE.splitlines() if line.startswith("| `searchInstance`"))
     assert row.endswith(f"| `{usual.instance}`, {usual.count}, {usual.volume} |")
-    for word in ("env", "callers", "search", "searchVpc", "embedding", "promptCache", "dashboard", "bundle", "check"):
+    for word in (
+        "env",
+        "callers",
+        "search",
+        "searchVpc",
+        "embedding",
+        "promptCache",
+        "secretsKey",
+        "dashboard",
+        "bundle",
+        "check",
+    ):
         assert f"| `{word}` |" in PAGE
     assert f"`{usual.kind}` (the default)" in PAGE
 

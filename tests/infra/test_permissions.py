@@ -92,6 +92,17 @@ def test_keys_are_read_by_those_who_resolve_models_and_embedders(dev: Template) 
     assert who_may(dev, "ssm:GetParameters") == set(dev.functions()) - {"run_tool", "request_approval"}
 
 
+def test_secrets_are_sealed_by_the_api_and_opened_by_those_who_call_models(dev: Template) -> None:
+    assert who_may(dev, "kms:GenerateDataKey") == {"api", "stream"}
+    assert who_may(dev, "kms:Decrypt") == {"api", "stream", "advance_turn", "summarize"}
+    (key,) = dev.of_type("AWS::KMS::Key")
+    for function in ("api", "stream", "advance_turn", "summarize"):
+        (statement,) = (one for one in dev.statements(dev.role_of(function)) if "kms:Decrypt" in listed(one["Action"]))
+        assert statement["Resource"] == {"Fn::GetAtt": [key, "Arn"]}
+        assert statement["Condition"] == {"StringEquals": {"kms:EncryptionContext:hibernaut": "dev"}}
+        assert dev.functions()[function]["Environment"]["Variables"]["HIBERNAUT_SECRETS_KEY"] == statement["Resource"]
+
+
 def test_tools_are_run_by_two(dev: Template) -> None:
     cage = next(
         name for name, made in dev.of_type("AWS::Lambda::Function").items() if "run_tool" in made["Properties"]["Handler"]

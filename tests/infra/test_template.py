@@ -20,7 +20,7 @@ from hibernaut.wiring.settings import LONGEST_FOLLOW, BadSetting
 from infra.artifacts import ROOT, stage
 from infra.constructs.gateway import REFUSALS, STREAMED
 from infra.settings import FOLLOWERS, STREAM_SECONDS, WEB_ADAPTER, settings_in
-from tests.infra.conftest import synthesized
+from tests.infra.conftest import OWN_KEY, synthesized
 from tests.infra.reading import Template, texts
 
 FUNCTIONS = {
@@ -59,6 +59,16 @@ def test_production_keeps_its_data(prod: Template) -> None:
     table, bucket = prod.only("AWS::DynamoDB::Table"), prod.only("AWS::S3::Bucket")
     assert table["Properties"]["DeletionProtectionEnabled"] is True
     assert table["DeletionPolicy"] == bucket["DeletionPolicy"] == "Retain"
+    assert prod.only("AWS::KMS::Key")["DeletionPolicy"] == "Retain"
+
+
+def test_the_key_of_secrets_rotates_and_can_be_one_of_ones_own(dev: Template, large: Template) -> None:
+    assert dev.only("AWS::KMS::Key")["Properties"]["EnableKeyRotation"] is True
+    assert dev.only("AWS::KMS::Alias")["Properties"]["AliasName"] == "alias/hibernaut-dev"
+    assert large.of_type("AWS::KMS::Key") == {}
+    assert large.functions()["stream"]["Environment"]["Variables"]["HIBERNAUT_SECRETS_KEY"] == OWN_KEY
+    with pytest.raises(ValueError, match="secretsKey must be a key's ARN"):
+        settings_in({"secretsKey": "alias/mine"})
 
 
 def test_development_goes_away_whole(dev: Template) -> None:

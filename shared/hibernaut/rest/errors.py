@@ -38,6 +38,7 @@ STATUS: dict[type[HibernautError], int] = {
     errors.NotImplementedHere: 501,
     errors.ServerBusy: 503,
     errors.StoreUnavailable: 503,
+    errors.MasterKeyUnavailable: 503,
     errors.ContextWindowExceeded: 400,
     errors.ModelBadRequest: 400,
     errors.ModelAuthentication: 401,
@@ -121,7 +122,7 @@ def headers_of(error: HibernautError) -> dict[str, str]:
     if isinstance(error, ModelError):
         after = {"retry-after": str(math.ceil(error.retry_after))} if error.retry_after is not None else {}
         return NO_RETRY | after
-    if isinstance(error, errors.ServerBusy | errors.StoreUnavailable):
+    if isinstance(error, errors.ServerBusy | errors.StoreUnavailable | errors.MasterKeyUnavailable):
         return {"retry-after": str(math.ceil(error.retry_after))}
     return dict(NO_RETRY) if isinstance(error, errors.Conflict | errors.NotImplementedHere) else {}
 

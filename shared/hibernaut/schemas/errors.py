@@ -20,6 +20,7 @@ HibernautError
 │  └─ RouteNotServed     a route of V1 that this server does not serve; carries its name
 ├─ ServerBusy            too many requests are waiting (503)
 ├─ StoreUnavailable      the table is busy, throttled or unreachable, and the retries are exhausted (503)
+├─ MasterKeyUnavailable  the key that protects stored secrets cannot be read or reached (503)
 └─ ModelError            the model's provider failed; see its subclasses
 """
 
@@ -181,6 +182,16 @@ class StoreUnavailable(HibernautError):
     """The table did not respond in time. `retry_after`: seconds after which the same request may succeed."""
 
     code = "store_unavailable"
+
+    def __init__(self, detail: str, retry_after: float) -> None:
+        self.retry_after = retry_after
+        super().__init__(detail)
+
+
+class MasterKeyUnavailable(HibernautError):
+    """The key that protects stored secrets cannot be read or reached. `retry_after`: seconds after which the same request may succeed."""
+
+    code = "master_key_unavailable"
 
     def __init__(self, detail: str, retry_after: float) -> None:
         self.retry_after = retry_after

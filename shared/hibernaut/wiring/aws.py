@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from hibernaut.adapters.blobs.s3 import S3Blobs
 from hibernaut.adapters.blobs.s3_uploads import S3Uploads
+from hibernaut.adapters.cipher.kms import KmsCipher
 from hibernaut.adapters.clock import SystemClock, TimeOrderedIds
 from hibernaut.adapters.embedder.catalogue import DefaultEmbedding, EmbedderCatalogue
 from hibernaut.adapters.files.child_process import ChildFileReader
@@ -23,6 +24,7 @@ from hibernaut.adapters.table.dynamodb import DynamoDbTable
 from hibernaut.adapters.tool_runner.lambda_function import LambdaRunner
 from hibernaut.adapters.web.http import HttpWeb
 from hibernaut.adapters.workflow.step_functions import StepFunctions
+from hibernaut.ports.cipher import Cipher
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.embedder import Embedders
 from hibernaut.ports.ingest import NO_INGEST
@@ -81,6 +83,7 @@ class Composition:
     models: Models
     embedders: Embedders
     engines: RunEngines
+    cipher: Cipher
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +116,8 @@ def compose(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides(), *, 
     runner = overrides.runner or LambdaRunner(settings.run_tool)
     search = SearchEngines(overrides.index or index_of(settings), embedders)
     engines = RunEngines(stores, host, models, runner, ToolLimits(timeout=settings.tool_timeout), search)
-    return Composition(settings, host, stores, models, embedders, engines)
+    cipher = KmsCipher(settings.secrets_key, deployment=settings.env, clock=host.clock)
+    return Composition(settings, host, stores, models, embedders, engines, cipher)
 
 
 def feeding(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides()) -> IndexFeed:

@@ -4,6 +4,7 @@
     owner          the folder's mark: a MAC of its path under the user's key
     hibernaut.db   the table
     index.db       the index of memory
+    secrets.key    the master key of stored secrets, from the first secret on
     blobs/         large bodies
 
 The user's key is stored outside every data folder. A folder that was copied, moved, unpacked or prepared by somebody else therefore has
@@ -22,7 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 TABLE, INDEX, BLOBS = "hibernaut.db", "index.db", "blobs"
-LOCK, OWNER = "lock", "owner"
+LOCK, OWNER, SECRETS = "lock", "owner", "secrets.key"
 DATABASES = tuple(name + suffix for name in (TABLE, INDEX) for suffix in ("", "-wal", "-shm", "-journal"))
 KEY_BYTES = 32
 logger = logging.getLogger(__name__)
@@ -133,7 +134,7 @@ def _protect(path: Path) -> None:
 def _places(path: Path) -> Iterator[Path]:
     """The folder and the server's files in it. Blobs are in subfolders of `blobs`; a private subfolder makes its files private."""
     yield path.resolve()
-    yield from (path / name for name in (LOCK, OWNER, *DATABASES, BLOBS))
+    yield from (path / name for name in (LOCK, OWNER, SECRETS, *DATABASES, BLOBS))
     blobs = path / BLOBS
     if blobs.is_dir() and not blobs.is_symlink():
         yield from blobs.iterdir()

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from hibernaut.adapters.blobs.disk import DiskBlobs
+from hibernaut.adapters.cipher.key_file import KeyFileCipher
 from hibernaut.adapters.clock import SystemClock, TimeOrderedIds
 from hibernaut.adapters.embedder.catalogue import DefaultEmbedding, EmbedderCatalogue
 from hibernaut.adapters.files.child_process import ChildFileReader
@@ -28,6 +29,7 @@ from hibernaut.adapters.tool_runner.child_process import ChildProcessRunner
 from hibernaut.adapters.web.http import HttpWeb
 from hibernaut.adapters.workflow.threads import Drive, Threads
 from hibernaut.domain.models.tokens import get_ready
+from hibernaut.ports.cipher import Cipher
 from hibernaut.ports.embedder import Embedders
 from hibernaut.ports.memory_index import IndexAsleep
 from hibernaut.ports.model import Models
@@ -45,7 +47,7 @@ from hibernaut.services.search.reindexing import Progress, Reindexing
 from hibernaut.services.tool_calls.tool_execution import ToolLimits
 from hibernaut.store import keys
 from hibernaut.store.stores import Stores
-from hibernaut.wiring.data_folder import BLOBS, INDEX, TABLE, DataFolder, DataFolderUnusable, check_links
+from hibernaut.wiring.data_folder import BLOBS, INDEX, SECRETS, TABLE, DataFolder, DataFolderUnusable, check_links
 from hibernaut.wiring.index_feed import indexing_of
 from hibernaut.wiring.run_engine import RunEngines, SearchEngines
 from hibernaut.wiring.settings import EmbeddedSettings
@@ -98,6 +100,7 @@ class Embedded:
             ingest=self.ingest,
         )
         self.stores: Stores = Stores(self.table, DiskBlobs(settings.data / BLOBS), clock, indexed=True)
+        self.cipher: Cipher = KeyFileCipher(settings.data / SECRETS)
         secrets = EnvironmentSecrets(settings.providers)
         embedding = DefaultEmbedding(settings.default_embedding, settings.embedding_dimension)
         offered = EmbedderCatalogue(secrets, default=embedding)

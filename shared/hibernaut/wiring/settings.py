@@ -23,6 +23,7 @@ On AWS (set by the stack):
     HIBERNAUT_RUN_TOOL        name of the function that runs custom tools
     HIBERNAUT_LONGEST_FOLLOW  seconds after which a stream ends, so that its client resumes it (default: 840)
     HIBERNAUT_PARAMETERS      path in the Parameter Store that holds the providers' keys
+    HIBERNAUT_SECRETS_KEY     ARN of the KMS key that protects stored secrets, in the functions that use it
     HIBERNAUT_OPENSEARCH      address of the OpenSearch domain that indexes memory; without it memory is not indexed
     HIBERNAUT_OPENSEARCH_REPLICAS  number of replicas of each index (default: 0)
     HIBERNAUT_INGEST_FILE     name of the function that reads uploaded files
@@ -125,6 +126,7 @@ class AwsSettings:
     opensearch: str = ""
     opensearch_replicas: int = 0
     parameters: str = ""
+    secrets_key: str = ""
     longest_follow: float = LONGEST_FOLLOW
     default_model: str | None = None
     default_embedding: str | None = None
@@ -152,6 +154,7 @@ class AwsSettings:
             opensearch=_address(variables, "HIBERNAUT_OPENSEARCH"),
             opensearch_replicas=_copies(variables, "HIBERNAUT_OPENSEARCH_REPLICAS"),
             parameters=variables.get("HIBERNAUT_PARAMETERS", ""),
+            secrets_key=variables.get("HIBERNAUT_SECRETS_KEY", ""),
             longest_follow=_seconds(variables, "HIBERNAUT_LONGEST_FOLLOW", LONGEST_FOLLOW),
             default_model=variables.get("HIBERNAUT_DEFAULT_MODEL") or None,
             default_embedding=_embedding(variables),

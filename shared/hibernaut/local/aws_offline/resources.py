@@ -21,6 +21,7 @@ NOT_LOADED = {
     "AWS::ApiGateway::Deployment": "the front reads methods from the template",
     "AWS::CloudWatch::Alarm": "nobody measures",
     "AWS::IAM::Policy": "moto asks no permission; a test compares what handlers call with what their roles allow",
+    "AWS::KMS::Alias": "functions name the key itself",
     "AWS::Lambda::EventInvokeConfig": "no invocation is repeated",
     "AWS::Lambda::LayerVersion": "handlers run in this process, with its packages",
     "AWS::Lambda::Permission": "moto asks no permission",
@@ -84,6 +85,11 @@ def _bucket(properties: JsonObject, physical: str) -> Made:
     bucket = properties.get("BucketName") or physical.lower()
     client("s3").create_bucket(Bucket=bucket)
     return bucket, {"Arn": f"arn:aws:s3:::{bucket}"}
+
+
+def _key(properties: JsonObject, _physical: str) -> Made:
+    made = client("kms").create_key(Description=properties["Description"])["KeyMetadata"]
+    return made["KeyId"], {"Arn": made["Arn"]}
 
 
 def _queue(properties: JsonObject, physical: str) -> Made:
@@ -174,6 +180,7 @@ MAKERS: dict[str, Callable[[JsonObject, str], Made]] = {
     "AWS::DynamoDB::Table": _table,
     "AWS::Events::Rule": _rule,
     "AWS::IAM::Role": _role,
+    "AWS::KMS::Key": _key,
     "AWS::Lambda::EventSourceMapping": _mapping,
     "AWS::Lambda::Function": _function,
     "AWS::Logs::LogGroup": _log_group,
