@@ -45,7 +45,7 @@ FIELDS: dict[str, Any] = {
     "identity_ids": ["identity-1"],
     "response_format": {"type": "json_object"},
     "approval_deadline": 3_600,
-    "fallback_model": "hibernaut/demo",
+    "fallback_models": [{"model": "hibernaut/demo", "on": ["llm_timeout"]}],
 }
 TAKEN_IN = {
     "context_window_limit": 9_000,

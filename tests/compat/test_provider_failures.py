@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 import pytest
-from letta_client import APIStatusError, BadRequestError, Letta, NotFoundError
+from letta_client import APIStatusError, BadRequestError, Letta, NotFoundError, UnprocessableEntityError
 
 from tests.compat.conftest import HANDLE, Make, Said
 
@@ -71,10 +71,10 @@ def test_a_reply_that_breaks_off_ends_its_run_with_one_error(client: Letta, new_
     assert client.agents.messages.create(agent.id, input="and now?").messages[-1].content == "Hello again."
 
 
-@pytest.mark.manifest("agents.fallback_model")
+@pytest.mark.manifest("agents.fallback_models")
 def test_the_fallback_answers_when_the_agents_own_model_cannot(client: Letta, new_agent: Make, said: Said) -> None:
-    agent = new_agent(extra_body={"fallback_model": "hibernaut/demo"})
-    assert client.agents.retrieve(agent.id).model_dump()["fallback_model"] == "hibernaut/demo"
+    agent = new_agent(extra_body={"fallback_models": ["hibernaut/demo"]})
+    assert client.agents.retrieve(agent.id).model_dump()["fallback_models"] == [{"model": "hibernaut/demo", "on": None}]
     said.next(NO_CREDIT)
     reply = client.agents.messages.create(agent.id, input="hi")
     assert (reply.stop_reason.stop_reason, len(said.server.requests)) == ("end_turn", 1)
@@ -83,18 +83,28 @@ def test_the_fallback_answers_when_the_agents_own_model_cannot(client: Letta, ne
     assert client.agents.retrieve(agent.id).model == HANDLE
 
 
-@pytest.mark.manifest("agents.fallback_model")
+@pytest.mark.manifest("agents.fallback_models")
 def test_a_fallback_is_a_handle_that_exists_and_can_be_taken_away(client: Letta, new_agent: Make, said: Said) -> None:
     with pytest.raises(NotFoundError):
-        new_agent(extra_body={"fallback_model": "openai/unknown"})
-    with pytest.raises(BadRequestError):
-        new_agent(extra_body={"fallback_model": "unknown"})
+        new_agent(extra_body={"fallback_models": ["openai/unknown"]})
+    for wrong in (["unknown"], ["hibernaut/demo", {"model": "hibernaut/demo"}]):
+        with pytest.raises(BadRequestError):
+            new_agent(extra_body={"fallback_models": wrong})
+    for wrong in (
+        ["hibernaut/demo"] * 6,
+        [{"model": "hibernaut/demo", "on": ["a bad mood"]}],
+        [{"model": "hibernaut/demo", "on": []}],
+    ):
+        with pytest.raises(UnprocessableEntityError):
+            new_agent(extra_body={"fallback_models": wrong})
     agent = new_agent()
     with pytest.raises(NotFoundError):
-        client.agents.update(agent.id, extra_body={"fallback_model": "openai/unknown"})
-    client.agents.update(agent.id, extra_body={"fallback_model": "hibernaut/demo"})
-    assert client.agents.update(agent.id, name="other").model_dump()["fallback_model"] == "hibernaut/demo"
-    assert client.agents.update(agent.id, extra_body={"fallback_model": None}).model_dump()["fallback_model"] is None
+        client.agents.update(agent.id, extra_body={"fallback_models": ["openai/unknown"]})
+    client.agents.update(agent.id, extra_body={"fallback_models": ["hibernaut/demo"]})
+    assert client.agents.update(agent.id, name="other").model_dump()["fallback_models"] == [
+        {"model": "hibernaut/demo", "on": None}
+    ]
+    assert client.agents.update(agent.id, extra_body={"fallback_models": None}).model_dump()["fallback_models"] == []
     said.next(NO_CREDIT)
     with pytest.raises(APIStatusError):
         client.agents.messages.create(agent.id, input="hi")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from hibernaut.schemas.approval import DEFAULT_DEADLINE
 from hibernaut.schemas.base import JsonObject, Moment, Schema, Whole
 from hibernaut.schemas.block import Block, CreateBlock, FileBlock
+from hibernaut.schemas.fallback import Fallbacks
 from hibernaut.schemas.folder import Source
 from hibernaut.schemas.letta_message import ApprovalRequestMessage
 from hibernaut.schemas.limits import Metadata, Name, Names, Note, Small, Text
@@ -106,7 +107,7 @@ class _AgentFields(Schema):
     per_file_view_window_char_limit: int | None = None
     hidden: bool | None = None
     approval_deadline: int | None = DEFAULT_DEADLINE
-    fallback_model: str | None = None
+    fallback_models: Fallbacks = Field(default_factory=list)
     tags: list[str] = Field(default_factory=list)
     identity_ids: list[str] = Field(default_factory=list)
 
@@ -129,6 +130,14 @@ class StoredAgent(Stored, _AgentFields):
     def environment(self) -> dict[str, str]:
         """The agent's secrets by name, for the environment of its tools."""
         return {secret.key: secret.value for secret in self.secrets}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_fallback(cls, value: JsonObject) -> JsonObject:
+        """Records that were written before there were several fallback models name one, or none."""
+        if isinstance(value, dict) and value.get("fallback_model"):
+            return {**value, "fallback_models": [value["fallback_model"]]}
+        return value
 
 
 class AgentState(_AgentFields):
@@ -185,7 +194,7 @@ class _AgentRequest(Schema):
     per_file_view_window_char_limit: Whole | None = None
     hidden: bool | None = None
     approval_deadline: Whole | None = Field(default=None, gt=0)
-    fallback_model: Name | None = None
+    fallback_models: Fallbacks | None = None
 
 
 class CreateAgentRequest(_AgentRequest):

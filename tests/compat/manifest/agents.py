@@ -84,9 +84,9 @@ ROWS = (
         "A new model brings its fresh configuration: thoughts are asked for as an argument only where `reasoning` is named.",
     ),
     diverging(
-        "agents.fallback_model",
+        "agents.fallback_models",
         "API 4.1",
-        "`fallback_model` (a handle; null takes it away) answers when the agent's own model cannot; the step names who answered.",
+        "`fallback_models` (handles, or objects with the failures they answer for) answer in order when the agent's own model cannot; the step names who answered.",
         "V1 has no such field.",
     ),
     diverging("agents.update.hidden", "API 2.2", "`hidden` is applied.", "V1 accepts and forgets it."),

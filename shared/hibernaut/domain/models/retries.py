@@ -13,8 +13,10 @@ from hibernaut.schemas.errors import (
     InvalidModelResponse,
     ModelBadRequest,
     ModelError,
+    ModelNotFound,
     NotFound,
 )
+from hibernaut.schemas.fallback import ModelFallback
 
 TRIES = 3
 FIRST_DELAY, LONGEST_DELAY = 0.5, 8.0
@@ -36,12 +38,20 @@ def delay(attempt: int, error: ModelError, jitter: float) -> float | None:
     return max(backoff, asked)
 
 
-def another_model_may_help(error: HibernautError) -> bool:
-    """Whether the provider caused the failure: it is down, slow or overloaded, has no credit left, lacks the model, or refuses
-    our key.
+def failure_code(error: HibernautError) -> str:
+    """The code by which a fallback model is chosen. A handle that no provider serves is a model that does not exist."""
+    return ModelNotFound.code if isinstance(error, NotFound) else error.code
 
-    A malformed or too long request, or a bad reply, would fail with another model as well.
+
+def helps(fallback: ModelFallback, error: HibernautError) -> bool:
+    """Whether the fallback model is called after this failure of the model before it.
+
+    Without a list of its own it is called if the provider caused the failure: it is down, slow or overloaded, has no credit left,
+    lacks the model, or refuses our key. A malformed or too long request, or a bad reply, would usually fail with another model as
+    well.
     """
-    if isinstance(error, ContextWindowExceeded | ModelBadRequest | InvalidModelResponse):
+    if not isinstance(error, ModelError | NotFound):
         return False
-    return isinstance(error, ModelError | NotFound)
+    if fallback.on is not None:
+        return failure_code(error) in fallback.on
+    return not isinstance(error, ContextWindowExceeded | ModelBadRequest | InvalidModelResponse)

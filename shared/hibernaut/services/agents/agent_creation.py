@@ -26,7 +26,7 @@ from hibernaut.schemas.message import Message
 from hibernaut.schemas.tool import StoredTool
 from hibernaut.schemas.tool_rule import ToolRule
 from hibernaut.services.agents.agent_folders import FILE_TOOLS, filled_desk, folder_links, wanted_folders
-from hibernaut.services.agents.agent_models import checked_fallback, chosen_compaction, chosen_embedding, chosen_model
+from hibernaut.services.agents.agent_models import checked_fallbacks, chosen_compaction, chosen_embedding, chosen_model
 from hibernaut.services.agents.agent_parts import (
     approval_rules,
     checked_files_open,
@@ -146,7 +146,7 @@ class AgentCreation:
             approval_deadline=(
                 request.approval_deadline if "approval_deadline" in request.model_fields_set else DEFAULT_DEADLINE
             ),
-            fallback_model=checked_fallback(request.fallback_model, self._models),
+            fallback_models=checked_fallbacks(request.fallback_models, self._models),
             project_id=request.project_id,
             template_id=request.template_id,
             base_template_id=request.base_template_id,

@@ -5,13 +5,15 @@ Knows the catalogue of models by its port. Stores nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hibernaut.domain.models.model_settings import compaction_default, reasoning_defaults, with_settings
 from hibernaut.ports.model import Models
 from hibernaut.schemas.agent import AgentType, CreateAgentRequest, StoredAgent, UpdateAgent
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.errors import NotFound
+from hibernaut.schemas.errors import InvalidArgument, NotFound
+from hibernaut.schemas.fallback import ModelFallback
 from hibernaut.schemas.llm_config import EmbeddingConfig, LLMConfig
 from hibernaut.schemas.model_settings import CompactionSettings, ModelSettings
 from hibernaut.services.agents.agent_states import handle_of
@@ -53,9 +55,17 @@ def changed_model(agent: StoredAgent, request: UpdateAgent, models: Models) -> M
     return _folded(base, request, agent.agent_type)
 
 
-def checked_fallback(handle: str | None, models: Models) -> str | None:
-    """The full handle of the fallback model. Raises: InvalidArgument, NotFound (the handle)."""
-    return None if handle is None else models.config(handle).handle or handle
+def checked_fallbacks(wanted: Sequence[ModelFallback] | None, models: Models) -> list[ModelFallback]:
+    """The fallback models with full handles. Raises: InvalidArgument (a handle, or a model that is named twice), NotFound (the
+    handle).
+    """
+    rows = [row.model_copy(update={"model": models.config(row.model).handle or row.model}) for row in wanted or ()]
+    handles = [row.model for row in rows]
+    if twice := next((handle for handle in handles if handles.count(handle) > 1), None):
+        raise InvalidArgument(
+            f"INVALID_ARGUMENT: fallback_models names {twice} more than once; each model can be called once only."
+        )
+    return rows
 
 
 def _taken_over(new: LLMConfig, old: LLMConfig) -> LLMConfig:

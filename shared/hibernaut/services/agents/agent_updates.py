@@ -17,7 +17,7 @@ from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.tool_rule import RequiresApprovalToolRule, ToolRule
 from hibernaut.services.agents.agent_folders import filled_desk, folder_links, tools_with, wanted_folders
-from hibernaut.services.agents.agent_models import changed_compaction, changed_model, checked_fallback, embedding_of
+from hibernaut.services.agents.agent_models import changed_compaction, changed_model, checked_fallbacks, embedding_of
 from hibernaut.services.agents.agent_parts import approval_rules, checked_files_open, each_once, new_secrets, refuse_equal_labels
 from hibernaut.services.agents.agent_windows import AgentWindows
 from hibernaut.services.records import Records
@@ -55,7 +55,7 @@ class AgentUpdates:
 
     def update(self, agent_id: str, request: UpdateAgent, *, user: str | None = None) -> StoredAgent:
         """Apply the fields that are not null; a list replaces the old one. An explicit null clears `approval_deadline` and
-        `fallback_model`.
+        `fallback_models`.
 
         Raises: NotFound, InvalidArgument, Conflict (equal labels), Busy (a new window while a run owns the conversation).
         """
@@ -82,8 +82,8 @@ class AgentUpdates:
                 changes[name] = list(dict.fromkeys(getattr(request, name)))
         if "approval_deadline" in request.model_fields_set:
             changes["approval_deadline"] = request.approval_deadline  # null means no deadline
-        if "fallback_model" in request.model_fields_set:
-            changes["fallback_model"] = checked_fallback(request.fallback_model, self._models)  # null means no fallback
+        if "fallback_models" in request.model_fields_set:
+            changes["fallback_models"] = checked_fallbacks(request.fallback_models, self._models)  # null means none
         secrets = request.secrets if request.secrets is not None else request.tool_exec_environment_variables
         if secrets is not None:
             changes["secrets"] = new_secrets(self._records, agent.id, secrets, agent.secrets, self._records.clock.now())

@@ -106,42 +106,38 @@ class ModelStep:
         return DeltaRenderer(turn.actor, stamp, how, parallel=action.parallel)
 
     def _answered(self, work: StepWork, turn: Turn, action: CallModel, hearing: DeltaSink, deadline: float) -> ModelReply:
-        """The reply of the agent's model, or of its fallback model if the agent's model fails. `hearing.speaker` is then the
+        """The reply of the agent's model, or of the first of its fallback models that can answer. `hearing.speaker` is then the
         fallback.
 
-        Raises: HibernautError, the first model's if both fail before a piece of a reply arrives; LeaseLost.
+        Raises: HibernautError, the first model's if all fail before a piece of a reply arrives; LeaseLost.
         """
         try:
             return self._attending.complete(_request(work, turn, action), hearing, deadline)
         except MODEL_CALL_ERRORS as error:
-            config = self._fallback(work, turn, error, hearing, deadline)
+            first = newest = error
+        for fallback in work.agent.fallback_models:
+            if hearing.heard or self._clock.monotonic() + SHORTEST_CALL > deadline:
+                break
+            if fallback.model == turn.actor.config.handle or not retries.helps(fallback, newest):
+                continue
+            config = self._configured(fallback.model, work, turn)
             if config is None:
-                raise
-            told = {"run_id": turn.actor.run_id, "code": error.code, "fallback": config.handle}
-            logger.warning("fallback model is asked", extra=told)
-            turn = replace(turn, actor=replace(turn.actor, config=config))
-            action = CallModel(*model_requests.plan(turn.actor, turn.history, turn.last_return))
+                continue
+            extra = {"run_id": turn.actor.run_id, "code": retries.failure_code(newest), "fallback": config.handle}
+            logger.warning("fallback model is called", extra=extra)
+            hearing.speaker = config
             try:
-                hearing.speaker = config
-                return self._attending.complete(_request(work, turn, action), hearing, deadline)
-            except MODEL_CALL_ERRORS as second:
+                return self._attending.complete(_fallback_request(work, turn, config), hearing, deadline)
+            except MODEL_CALL_ERRORS as error:
                 if hearing.heard:
                     raise
                 hearing.speaker = None
-                logger.warning("fallback model failed", extra=told | {"code": second.code})
-                raise error from second
+                logger.warning("fallback model failed", extra=extra | {"code": retries.failure_code(error)})
+                newest = error
+        raise first
 
-    def _fallback(
-        self, work: StepWork, turn: Turn, error: HibernautError, hearing: DeltaSink, deadline: float
-    ) -> LLMConfig | None:
-        """The fallback model. None if the agent has none that may help, if no piece of a reply may be repeated, or if time is
-        short.
-        """
-        handle = work.agent.fallback_model
-        if handle is None or handle == turn.actor.config.handle or not retries.another_model_may_help(error):
-            return None
-        if hearing.heard or self._clock.monotonic() + SHORTEST_CALL > deadline:
-            return None
+    def _configured(self, handle: str, work: StepWork, turn: Turn) -> LLMConfig | None:
+        """The configuration of a fallback model in the output form of the agent's own. None if no provider serves it."""
         try:
             return standing_in(self._models.config(handle), turn.actor.config, work.agent.agent_type)
         except MODEL_CALL_ERRORS:
@@ -172,6 +168,11 @@ def _request(work: StepWork, turn: Turn, action: CallModel) -> ModelRequest:
         parallel=action.parallel,
         timeout=LONGEST_CALL,
     )
+
+
+def _fallback_request(work: StepWork, turn: Turn, config: LLMConfig) -> ModelRequest:
+    turn = replace(turn, actor=replace(turn.actor, config=config))
+    return _request(work, turn, CallModel(*model_requests.plan(turn.actor, turn.history, turn.last_return)))
 
 
 def failure_of(error: HibernautError, step_id: str | None = None) -> Failed:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hibernaut.ports.model import ModelReply, ModelRequest
+from hibernaut.schemas.agent import StoredAgent
 from hibernaut.schemas.errors import (
     ContextWindowExceeded,
     InvalidModelResponse,
@@ -22,6 +23,7 @@ from hibernaut.schemas.errors import (
     ModelTimeout,
     NotFound,
 )
+from hibernaut.schemas.fallback import FailureCode, ModelFallback
 from hibernaut.schemas.llm_config import LLMConfig
 from hibernaut.schemas.run import RunError
 from hibernaut.schemas.stop import RunStatus, StopReason
@@ -54,8 +56,26 @@ def opened(
 ) -> tuple[World, str]:
     world = World(data_in(folder, script))
     agent_id = world.make_agent(tools=("ring",))
-    changed(world, agent_id, fallback_model=fallback)
+    changed(world, agent_id, fallback_models=chain(fallback) if fallback else [])
     return world, agent_id
+
+
+def chain(*fallbacks: str | tuple[str, list[FailureCode]]) -> list[ModelFallback]:
+    return [
+        ModelFallback(model=each) if isinstance(each, str) else ModelFallback(model=each[0], on=each[1]) for each in fallbacks
+    ]
+
+
+def by_handle(**answers: ModelReply | Exception) -> Callable[[ModelRequest, int], ModelReply]:
+    """What each model of the provider `test` always says, or how it fails."""
+
+    def script(request: ModelRequest, number: int) -> ModelReply:
+        answer = answers[(request.config.handle or "").removeprefix("test/")]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    return script
 
 
 def changed(world: World, agent_id: str, **fields: object) -> None:
@@ -234,3 +254,47 @@ def test_the_fallback_is_asked_in_the_form_that_the_agent_was_given(tmp_path: Pa
     assert [request.parallel_tool_calls for request in world.models.requests] == [False, False]
     assert len(world.log(agent_id)[2].tool_calls or ()) == 1
     assert world.run(run_id).run.status is RunStatus.COMPLETED
+
+
+@pytest.mark.parametrize(
+    ("fallbacks", "called"),
+    [
+        (("test/second", "test/third"), ["test/second", "test/third"]),
+        ((("test/second", ["llm_timeout"]), "test/third"), ["test/third"]),
+        ((("test/second", ["llm_insufficient_credits"]), ("test/third", ["llm_not_found"])), ["test/second", "test/third"]),
+        ((OWN, "test/third"), ["test/third"]),
+    ],
+)
+def test_each_fallback_is_judged_by_the_failure_of_the_model_before_it(
+    fallbacks: tuple[str | tuple[str, list[FailureCode]], ...], called: list[str], tmp_path: Path
+) -> None:
+    script = by_handle(scripted=ModelCredits("no money"), second=ModelNotFound("gone"), third=says("I stand in"))
+    world, agent_id = opened(tmp_path, script)
+    changed(world, agent_id, fallback_models=chain(*fallbacks))
+    run_id = world.send(agent_id, "hello")
+    assert asked(world) == [OWN, *called]
+    assert world.stores.steps.of_run(run_id)[0].model_handle == "test/third"
+    check_settled(world, agent_id)
+
+
+def test_a_request_that_is_too_long_goes_to_the_fallback_that_is_named_for_it(tmp_path: Path) -> None:
+    world, agent_id = opened(tmp_path, by_handle(scripted=ContextWindowExceeded("too long"), second=says("long enough")))
+    changed(world, agent_id, fallback_models=chain(("test/second", ["context_window_exceeded"])))
+    world.send(agent_id, "hello")
+    assert (asked(world), world.log(agent_id)[-1].text()) == ([OWN, "test/second"], "long enough")
+
+
+def test_where_no_fallback_answers_for_the_failure_the_run_ends_with_it(tmp_path: Path) -> None:
+    world, agent_id = opened(tmp_path, by_handle(scripted=ModelCredits("no money"), second=says("I stand in")))
+    changed(world, agent_id, fallback_models=chain(("test/second", ["llm_timeout", "llm_overloaded"])))
+    run_id = world.send(agent_id, "hello")
+    assert (asked(world), error_of(world, run_id).code) == ([OWN], "llm_insufficient_credits")
+
+
+def test_an_agent_that_was_stored_with_one_fallback_keeps_it(tmp_path: Path) -> None:
+    world, agent_id = opened(tmp_path, in_turn(says("hello")), None)
+    agent = world.stores.agents.get(agent_id)
+    assert agent is not None
+    older = agent.model_dump(exclude={"fallback_models"}) | {"fallback_model": OTHER}
+    assert StoredAgent.model_validate(older).fallback_models == chain(OTHER)
+    assert StoredAgent.model_validate(older | {"fallback_model": None}).fallback_models == []

@@ -52,7 +52,7 @@ def rate_limit(stage: Stage) -> None:
 
 def fallback(stage: Stage) -> None:
     """In the middle of a tool loop the provider goes down; a model of another family goes on; then the provider is back."""
-    stage.agent(fallback_model=stage.other.provider.handle)
+    stage.agent(fallback_models=[stage.other.provider.handle])
     stage.plays(
         reply(Think("One."), "I ring.", ring(1)), *[Fault("overloaded")] * 3, reply(Think("Three."), "I am back.", ring(3))
     )
