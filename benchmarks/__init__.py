@@ -1,1 +1,1 @@
-"""Measurements of a running server, beside the figures of the server that it replaces. Not part of the test suite: numbers are not tests."""
+"""Benchmarks of a running server, printed beside the figures of the V1 server. They are not part of the test suite."""

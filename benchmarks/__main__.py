@@ -1,4 +1,4 @@
-"""`make bench`: run all measurements and print them beside the V1 server's figures (2 cores; as shipped / tuned)."""
+"""`make bench`: run all benchmarks and print them beside the figures of the V1 server (two cores; as shipped / tuned)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a cold function pays for its imports: CPU milliseconds of a fresh interpreter, without the vendor SDKs, and what the first use adds."""
+"""The import time of a cold Lambda function: CPU milliseconds of a new interpreter for the handler, and for the SDKs at their first use."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import sys
 
 FUNCTIONS = ("api", "advance_turn", "close_run", "sweep_runs", "run_tool", "index_memory", "ingest_file")
 FACE = "functions.api.handler, hibernaut.rest.app, hibernaut.wiring.api_services"
-"""What the first call of `api` has imported: the handler, then the routes."""
+"""The imports of the first call of `api`: the handler, then the routes."""
 STREAM = "functions.stream.handler, hibernaut.rest.app, hibernaut.wiring.api_services, uvicorn"
-"""The same of `stream`, which has no handler but a web server."""
+"""The imports of the first call of `stream`, which has a web server instead of a handler."""
 SEND = "[route.app for route in hibernaut.rest.routers.messages.router.routes if route.name == 'send_message']"
-"""Has the route examined whose request was the first."""
+"""Makes the lazy route of the first request inspect its endpoint."""
 SDKS = ("boto3", "openai", "anthropic", "opensearchpy")
 ROUNDS = 5
 _MEASURE = "import time; began = time.process_time(); import {module}; {then}; print((time.process_time() - began) * 1000)"
 
 
 def import_cost(module: str, then: str = "pass") -> float | None:
-    """Median CPU milliseconds of importing a module in a fresh interpreter, and of what is done then; None where it cannot be imported."""
+    """Median CPU milliseconds of importing a module in a new interpreter and executing `then`; None if the module is missing."""
     costs = []
     for _ in range(ROUNDS):
         done = subprocess.run([sys.executable, "-c", _MEASURE.format(module=module, then=then)], capture_output=True, text=True)
@@ -30,7 +30,7 @@ def import_cost(module: str, then: str = "pass") -> float | None:
 
 
 def table() -> list[tuple[str, float | None]]:
-    """(what, CPU milliseconds) for each function's handler, then for each SDK that a first call imports."""
+    """(label, CPU milliseconds) for the handler of each function, then for each SDK that a first call imports."""
     rows = [(f"functions.{name}.handler", import_cost(f"functions.{name}.handler")) for name in FUNCTIONS]
     rows.append(("functions.api with its routes (first call)", import_cost(FACE)))
     rows.append(("and the route of a first message examined", import_cost(FACE, SEND)))

@@ -1,7 +1,7 @@
-"""`python -m benchmarks.files`: a text of 10 MB is sent to a server of its own over HTTP; when it is accepted, stored and found by all its
-words, what the server spent on that, and how many pieces it embeds a second from then on.
+"""`python -m benchmarks.files`: uploads a text of 10 MB to a new server over HTTP.
 
-What the server knows is read beside it, from its data folder, so that asking costs it nothing.
+Prints when the file is accepted, stored and found by all its words, the server's CPU time, and the number of pieces that it embeds in a
+second. The benchmark reads the progress from the server's data folder, so that its queries cost the server nothing.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from hibernaut.wiring.run_engine import SearchEngines
 SIZE = 10_000_000
 SECONDS_OF_EMBEDDING = 30.0
 LOOK = 0.02
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 FIRST_WORD = 1996
-"""Where the whole words begin in the vocabulary, in the order of how often they are met."""
+"""The first whole word of the vocabulary, which is ordered by frequency."""
 
 
-class Beside:
-    """What a running server has stored and indexed, by its data folder."""
+class ServerData:
+    """The table and the index of a running server, opened from its data folder."""
 
     def __init__(self, data: Path) -> None:
         self.table = SqliteTable(data / "hibernaut.db")
@@ -51,7 +51,7 @@ class Beside:
         return file
 
     def finds(self, folder_id: str, word: str) -> bool:
-        """Whether a search has the word and has looked at everything that is stored."""
+        """Whether a complete search finds the word."""
         searched = self.search.passages(SearchScope("file", (folder_id,)), word, mode="fts")
         return bool(searched.hits) and not searched.incomplete and word in searched.hits[0].record.text
 
@@ -65,8 +65,8 @@ def main() -> None:
     body = text(SIZE, planted)
     with running_server(None, folders.append) as server, httpx.Client(base_url=server.url, timeout=120) as http:
         small = upload(http, folder(http, "warm"), text(20_000, []))
-        beside = Beside(folders[0])
-        until(lambda: beside.file(small).status is FileStatus.COMPLETED)
+        data = ServerData(folders[0])
+        until(lambda: data.file(small).status is FileStatus.COMPLETED)
         place = folder(http, "large")
         clock, spent = time.perf_counter(), server.cpu_ms()
 
@@ -75,13 +75,13 @@ def main() -> None:
 
         large = upload(http, place, body)
         passed("accepted")
-        until(lambda: beside.file(large).status is FileStatus.EMBEDDING)
-        passed(f"stored, {beside.file(large).total} pieces")
-        until(lambda: all(beside.finds(place, word) for word in planted))
+        until(lambda: data.file(large).status is FileStatus.EMBEDDING)
+        passed(f"stored, {data.file(large).total} pieces")
+        until(lambda: all(data.finds(place, word) for word in planted))
         passed("a search misses no word")
-        until(beside.knows_all_words)
+        until(data.knows_all_words)
         passed("the index knows every word")
-        embedding(server, lambda: beside.file(large).embedded)
+        embedding(server, lambda: data.file(large).embedded)
         print(f"{'load of the machine':44} {os.getloadavg()[0]:8.1f}")
 
 
@@ -111,7 +111,7 @@ def until(true: Callable[[], bool]) -> None:
 
 
 def text(size: int, planted: list[str]) -> bytes:
-    """Sentences of English words, the common ones most often, some names of two, some numbers; the planted words from end to end."""
+    """Random sentences of English words by frequency, with some compound names and numbers. The planted words are spread over the text."""
     drawn = random.Random(1)
     words = [
         word

@@ -1,4 +1,4 @@
-"""What is measured: each function does one thing to the server and returns wall milliseconds and the server's CPU milliseconds."""
+"""The benchmarks of requests: each function measures one operation, in milliseconds of wall time and of the server's CPU time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WARM_UP = 10
 
 @dataclass(frozen=True)
 class Result:
-    """Milliseconds, or messages per second where `unit` says so."""
+    """The result of one benchmark in `unit`: milliseconds, or messages per second."""
 
     median: float
     p95: float
@@ -43,12 +43,12 @@ class Client:
         reply.raise_for_status()
 
     def reset(self, agent: str) -> None:
-        """As a new agent: its block as at first, nothing in context."""
+        """Restore the state of a new agent: the first value of its block, and an empty context."""
         self.http.patch(f"/v1/agents/{agent}/core-memory/blocks/human", json={"value": "Fact 0."}).raise_for_status()
         self.http.patch(f"/v1/agents/{agent}/reset-messages", json={}).raise_for_status()
 
     def timed(self, count: int, action: Callable[[], None], before: Callable[[], None] = lambda: None) -> Result:
-        """`before` is not counted in the wall time."""
+        """The wall time and the CPU time of `action`. `before` runs before each repetition and is not part of the wall time."""
         for _ in range(WARM_UP):
             before()
             action()
@@ -78,7 +78,7 @@ def create_agent(client: Client) -> Result:
 
 
 def list_agents(client: Client) -> Result:
-    """50 agents on the page: some megabytes, so it is read by the standard library's client, which costs next to nothing itself."""
+    """A page of 50 agents. It has some megabytes, so the standard library's client reads it, which takes little time itself."""
     host = client.server.url.removeprefix("http://")
     connection = http.client.HTTPConnection(host, timeout=120)
 
@@ -92,7 +92,7 @@ def list_agents(client: Client) -> Result:
 
 
 def fill(client: Client, agent: str, messages: int) -> None:
-    """Put many messages into the window: as input of one run."""
+    """Put many messages into the window, as the input of one run."""
     each = [
         {"role": "user" if place % 2 == 0 else "assistant", "content": f"message number {place}"} for place in range(messages)
     ]
@@ -108,7 +108,7 @@ def many_messages(client: Client, count: int) -> Result:
 
 
 def at_once(client: Client, clients: int, each: int) -> Result:
-    """Messages per second of `clients` at the same time, an agent each."""
+    """Messages per second of `clients` concurrent clients, each with its own agent."""
     agents = [client.agent() for _ in range(clients)]
     barrier = threading.Barrier(clients + 1)
 

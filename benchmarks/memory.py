@@ -1,5 +1,7 @@
-"""`python -m benchmarks.memory`: memory at home by the services that serve requests, in one process: inserting, indexing, searching, and what is
-resident. Texts are made up; their vectors are drawn, so that what is measured is everything but the embedding, which has a line of its own.
+"""`python -m benchmarks.memory`: inserting, indexing and searching memory in the embedded profile, and the resident size, in one process.
+
+The services are those that serve requests. Texts are generated and their vectors are random, so that the figures exclude the embedding,
+which is measured separately.
 """
 
 from __future__ import annotations
@@ -37,8 +39,8 @@ AT_ONCE = 80
 TIMED = 100
 
 
-class Drawn:
-    """Vectors by the text's own random numbers: no meaning, and no time to speak of."""
+class RandomEmbedder:
+    """An embedder that derives a random vector from each text. It takes almost no time and knows no meaning."""
 
     space, dimension, max_tokens = "drawn-384", 384, 254
 
@@ -55,7 +57,7 @@ class Drawn:
             found.append(tuple((drawn / np.linalg.norm(drawn)).tolist()))
         return found
 
-    def of(self, config: EmbeddingConfig | None) -> Drawn | None:
+    def of(self, config: EmbeddingConfig | None) -> RandomEmbedder | None:
         return self if config else None
 
     def default(self) -> EmbeddingConfig:
@@ -63,20 +65,22 @@ class Drawn:
 
 
 class Memory:
+    """An archive over SQLite in a folder, with its index and the worker that feeds it."""
+
     def __init__(self, folder: Path) -> None:
         self.table = SqliteTable(folder / "table.db")
         self.index = SqliteMemoryIndex(folder / "index.db")
         all_stores = Stores(self.table, DiskBlobs(folder / "blobs"), SystemClock(), indexed=True)
         self.stores = all_stores.of(DEFAULT_TENANT)
-        self.search = SearchEngines(self.index, Drawn()).search(self.stores)
-        self.pump = IndexPollWorker(all_stores.outbox, indexing_of(all_stores, self.index, Drawn()), [DEFAULT_TENANT])
+        self.search = SearchEngines(self.index, RandomEmbedder()).search(self.stores)
+        self.pump = IndexPollWorker(all_stores.outbox, indexing_of(all_stores, self.index, RandomEmbedder()), [DEFAULT_TENANT])
         archive = Archive(id=ARCHIVE, name="bench", embedding_config=CONFIG, created_at=START)
         self.stores.writer.write(*self.stores.passages.make(archive))
         self.drawn = random.Random(1)
         self.count = 0
 
     def insert(self, number: int) -> None:
-        """One transaction."""
+        """Insert so many passages in one transaction."""
         passages = []
         for _ in range(number):
             self.count += 1
@@ -120,7 +124,7 @@ def main() -> None:
 
 
 def pieces() -> None:
-    """Pieces of 254 tokens a second, by as many threads as the pump has."""
+    """Measure how many pieces of 254 tokens two threads embed in a second, as many threads as the index worker has."""
     model, drawn = MiniLM(), random.Random(2)
     text = " ".join(drawn.choices(("harbour", "winter", "letter", "morning", "garden", "window", "river"), k=254))
     model.embed([text])

@@ -1,4 +1,4 @@
-"""The server under measurement and its model, as processes of their own; what they cost is read from /proc."""
+"""The measured server and its scripted model as separate processes. CPU time and memory are read from /proc."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass
 class Server:
-    """A running server: where it answers, and what it used so far."""
+    """A running server: its address, its CPU time and its memory."""
 
     url: str
     process: subprocess.Popen[bytes]
@@ -38,7 +38,7 @@ class Server:
         return 0.0
 
     def settled_mb(self) -> float:
-        """Resident when nothing has come for two seconds: a server that is healthy still reads its vocabulary."""
+        """Resident size after two seconds without requests: a server loads its vocabulary after it reports that it is healthy."""
         before, now = 0.0, self.resident_mb()
         while now - before > 0.5:
             time.sleep(2)
@@ -48,7 +48,7 @@ class Server:
 
 @contextmanager
 def scripted_model(latency: float = 0.0) -> Iterator[str]:
-    """`latency` in seconds to each reply."""
+    """The address of a running scripted model. `latency`: seconds before each reply."""
     command = [sys.executable, "-m", "benchmarks.scripted_model", str(latency)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
@@ -61,7 +61,7 @@ def scripted_model(latency: float = 0.0) -> Iterator[str]:
 
 @contextmanager
 def running_server(model_url: str | None, prepare: Callable[[Path], None] = lambda _: None) -> Iterator[Server]:
-    """`hibernaut dev` on a fresh data folder, which `prepare` may fill; healthy; stopped at the end."""
+    """`hibernaut dev` on a new data folder, which `prepare` may fill. The server is healthy, and stops at the end."""
     with tempfile.TemporaryDirectory() as data, socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -1,7 +1,8 @@
-"""A model at zero latency: speaks just enough of the Chat Completions wire format, whole or as a stream, in a process of its own.
+"""A model without latency: a process that serves the needed part of the Chat Completions wire format, whole or streamed.
 
-`python -m benchmarks.scripted_model` prints its address; with a number it takes so many seconds to each reply. A user
-message "steps=N" is answered with N tool calls, one a step, then with words; "what time is it" with the time at which the reply was written.
+`python -m benchmarks.scripted_model` prints its address. A number as argument is the latency of each reply in seconds. The answer to a
+user message "steps=N" is N tool calls, one in each step, and then a text. The answer to "what time is it" is the time at which the reply
+is written.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def answer(body: dict[str, list[dict[str, str]]]) -> bytes:
 
 
 def pieces(reply: bytes) -> list[bytes]:
-    """The reply as server-sent events: its text word by word."""
+    """The reply as server-sent events, one word in each."""
     whole = json.loads(reply)
     choice, usage = whole["choices"][0], whole["usage"]
     message = choice["message"]
@@ -66,7 +67,7 @@ async def send_stream(writer: asyncio.StreamWriter, reply: bytes) -> None:
 
 
 async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, latency: float) -> None:
-    """One connection, kept alive; so many seconds to each reply."""
+    """Serve one connection, which is kept alive. `latency`: seconds before each reply."""
     while True:
         head = await reader.readuntil(b"\r\n\r\n")
         length = re.search(rb"content-length: (\d+)", head.lower())

@@ -1,6 +1,6 @@
-"""What is measured of streams: how long until the first event, until the first words, and until a long stream goes on.
+"""The benchmarks of streams: the time to the first event, to the first words, and to the continuation of a long stream.
 
-Read by the standard library's client, line by line, which costs next to nothing itself.
+The standard library's client reads the lines, because it takes little time itself.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ EVENTS = 10_000
 
 
 class Stream:
-    """One connection, used again and again."""
+    """A connection that is used for several requests."""
 
     def __init__(self, server: Server) -> None:
         self._connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=120)
 
     def post(self, path: str, body: dict[str, object]) -> Iterator[tuple[float, bytes]]:
-        """Each line with the milliseconds that it took to come."""
+        """Each line with the milliseconds until it arrived."""
         start = time.perf_counter()
         headers = {**HEADERS, "content-type": "application/json"}
         self._connection.request("POST", path, json.dumps(body), headers)
@@ -40,7 +40,7 @@ class Stream:
 
 
 def first(client: Client, count: int = 100) -> tuple[Result, Result]:
-    """The first event, and the first words, of a stream of tokens."""
+    """The times to the first event and to the first words of a stream of tokens."""
     agent, stream = client.agent(), Stream(client.server)
     events, words = [], []
     for number in range(WARM_UP + count):
@@ -54,7 +54,7 @@ def first(client: Client, count: int = 100) -> tuple[Result, Result]:
 
 
 def behind(client: Client, count: int = 30) -> Result:
-    """How long after the model wrote its first words, which are the time, they are read."""
+    """The delay from the model to the client: the first words of the reply are the time at which the model wrote them."""
     agent, stream = client.agent(), Stream(client.server)
     path, body = f"/v1/agents/{agent}/messages/stream", {"input": CLOCK, "stream_tokens": True}
     measured = []
@@ -70,7 +70,7 @@ def behind(client: Client, count: int = 30) -> Result:
 
 
 def together(client: Client, many: int = 64) -> Result:
-    """The first words of so many streams that begin at the same moment, an agent each: the median one, and the slowest as p95."""
+    """The time to the first words of `many` concurrent streams, each of its own agent: the median, and the slowest one as p95."""
     agents = [client.agent() for _ in range(many)]
     ready, found = threading.Barrier(many), []
 
@@ -91,7 +91,7 @@ def together(client: Client, many: int = 64) -> Result:
 
 
 def resumed(server: Server, run_id: str, count: int = 30) -> tuple[Result, Result]:
-    """The first event of a long log, and all of it."""
+    """The times to the first event of a long log and to all of its events."""
     begins, wholes = [], []
     for number in range(3 + count):
         stream, start_cpu = Stream(server), server.cpu_ms()
@@ -106,7 +106,7 @@ def resumed(server: Server, run_id: str, count: int = 30) -> tuple[Result, Resul
 
 
 def long_run(found: list[str]) -> Callable[[Path], None]:
-    """Fills a data folder with a run whose log has many events, one to a batch, and puts the run's id into `found`."""
+    """A function that fills a data folder with a run whose log has many events, one in each batch. It appends the run's id to `found`."""
 
     def prepare(data: Path) -> None:
         from hibernaut.schemas.agent import CreateAgentRequest

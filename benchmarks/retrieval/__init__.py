@@ -1,1 +1,1 @@
-"""How well memory is found again, by four ways of searching, on both engines of the index."""
+"""Retrieval benchmark: the recall of four search modes on both engines of the index."""

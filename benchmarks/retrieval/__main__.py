@@ -1,6 +1,6 @@
-"""`python -m benchmarks.retrieval`: recall of every way to search, on every corpus, on SQLite and, where it is installed, on OpenSearch.
+"""`python -m benchmarks.retrieval`: the recall of every search mode on every corpus, on SQLite and, if it is installed, on OpenSearch.
 
-`--faqs FOLDER`: where the Debian packages of `faqs` were unpacked, if they are not installed.
+`--faqs FOLDER`: the folder with the unpacked Debian packages of `faqs`, if they are not installed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tools.engines import OPENSEARCH
 
 AT = (1, 5, 10)
 WAITING = 4
-"""One text of so many waits for the index in the rows that say so."""
+"""In the rows about waiting texts, one text of so many is not in the index yet."""
 WAYS = (
     "vectors",
     "words",

@@ -1,4 +1,4 @@
-"""What a corpus of retrieval is: texts, and questions with the places of the texts that answer them."""
+"""A corpus for retrieval: texts, and questions with the positions of the texts that answer them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`kind` says what makes it hard; `answers` are the places of the texts that answer it."""
+    """A question. `kind`: the kind of its difficulty. `answers`: the positions of the texts that answer it."""
 
     kind: str
     text: str
@@ -17,7 +17,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """`one_is_enough`: the answers are parts of one longer text, any of which shows that it was found."""
+    """Texts and questions. `one_is_enough`: the answers are parts of one longer text, and finding any part counts in full."""
 
     name: str
     texts: tuple[str, ...]
@@ -26,11 +26,11 @@ class Corpus:
 
 
 Places = dict[Question, list[int]]
-"""The places of the texts that a search found for each question, best first."""
+"""The positions of the texts that a search found for each question, best first."""
 
 
 def recall(corpus: Corpus, found: Places, at: int, kind: str | None = None) -> float:
-    """The mean part of the answers that stand among the first `at`, in percent."""
+    """Recall at `at`: the mean share of the answers among the first `at` hits, in percent. `kind`: only questions of this kind."""
     parts = [_part(corpus, question, found[question][:at]) for question in corpus.questions if kind in (None, question.kind)]
     return 100 * sum(parts) / len(parts)
 

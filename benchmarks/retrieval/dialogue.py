@@ -1,8 +1,8 @@
-"""The dialogue corpus: four conversations of two people each, a turn a memory, and questions whose answers lie in particular turns.
+"""The dialogue corpus: four conversations of two people each, with one text for each turn, and questions that particular turns answer.
 
-`dialogues.txt` holds the conversations and the questions. Beside them stand twice as many that answer nothing:
-small talk of the same two people about the same things, so that a name or a topic alone does not find an answer. It follows each session, so
-that the line before an answer is the one that was said before it. Always the same.
+`dialogues.txt` contains the conversations and the questions. Twice as many generated turns answer no question: small talk of the same two
+people about the same topics, so that a name or a topic alone does not find an answer. The small talk follows each session, so that the
+turn before an answer remains the one that was spoken before it. The corpus is deterministic.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _SMALL_TALK = (
 
 @dataclass(slots=True)
 class Turn:
-    """Who says what on which day of which conversation."""
+    """A turn: the conversation, the day, the speaker and the text."""
 
     conversation: int
     day: date
@@ -65,14 +65,14 @@ class Turn:
 
 @dataclass(slots=True)
 class Dialogues:
-    """All turns in order, and questions: kind ("plain", "paraphrase"), text, and the places of the turns that answer it."""
+    """All turns in order, and the questions: kind ("plain", "paraphrase"), text, and the positions of the turns that answer it."""
 
     turns: list[Turn] = field(default_factory=list)
     questions: list[tuple[str, str, tuple[int, ...]]] = field(default_factory=list)
 
 
 def corpora() -> list[Corpus]:
-    """The same turns, "Name: what was said", with the questions of either kind."""
+    """One corpus for each kind of question, over the same turns as texts of the form "Name: text"."""
     found = dialogues()
     texts = tuple(f"{turn.speaker}: {turn.text}" for turn in found.turns)
     asked = {
@@ -113,7 +113,7 @@ def dialogues() -> Dialogues:
 
 
 def _add_small_talk(found: Dialogues, pair: tuple[str, str], spoken: int) -> None:
-    """Behind the last session, in which so many turns were spoken."""
+    """Append small talk to the last session, which has `spoken` turns."""
     last, start = found.turns[-1], len(found.turns)
     found.turns += [_small_talk(start + more, last.conversation, last.day, pair) for more in range(SMALL_TALK_PER_TURN * spoken)]
 

@@ -1,7 +1,7 @@
-"""Questions and answers of other people: the FAQs that Debian packages carry, read where they are installed.
+"""Public questions and answers: the FAQs of two Debian packages, read from the installed packages.
 
-`apt-get install python3.11-doc debian-faq` installs them. The first is under the PSF licence, the second may be copied verbatim; neither is
-copied here. A text is a part of an answer of about 110 words; a question is found when a part of its answer is.
+`apt-get install python3.11-doc debian-faq` installs them. The first has the PSF licence, the second permits verbatim copies; this
+repository copies neither. A text is a part of an answer of about 110 words. A question counts as answered if a part of its answer is found.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ROLE = re.compile(":[\\w:]+:`~?([^`<]*)[^`]*`")
 
 
 def corpora(root: Path = Path("/")) -> list[Corpus]:
-    """Those that are installed. `root`: where packages were unpacked."""
+    """The corpora of the installed packages. `root`: the folder with the unpacked packages."""
     found = []
     if (root / PYTHON).is_dir():
         found.append(_corpus("Python FAQ", _of_python(root / PYTHON)))
@@ -66,7 +66,7 @@ def _of_debian(file: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def _parts(paragraphs: list[str]) -> list[str]:
-    """Paragraphs together, about as many words in each part."""
+    """The paragraphs, joined to parts of about the same number of words."""
     found, part = list[str](), list[str]()
     for words in (paragraph.split() for paragraph in paragraphs):
         if part and len(part) + len(words) > WORDS:

@@ -1,4 +1,4 @@
-"""Recall through the services that serve searches: of a corpus in an archive, indexed wholly, in part, or not at all."""
+"""Recall through the services that serve searches, for a corpus in an archive that is indexed completely, in part, or not at all."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Remembering:
-    """The embedders of this machine, each of which embeds a text once, in however many archives and engines it stands."""
+    """The local embedding models with a cache: each text is embedded once, even if several archives and engines contain it."""
 
     def __init__(self) -> None:
         self._inner = EmbedderCatalogue(EnvironmentSecrets({}))
@@ -53,7 +53,7 @@ class Remembering:
 
 @dataclass(frozen=True, slots=True)
 class Archived:
-    """Texts as passages of an archive."""
+    """An archive with the texts of a corpus as passages."""
 
     stores: TenantStores
     search: HybridSearch
@@ -64,11 +64,11 @@ class Archived:
         return {question: self._places(self.search, question, mode, DEEPEST) for question in questions}
 
     def found_without_index(self, questions: Sequence[Question]) -> Places:
-        """By words, in the newest part of the table: on AWS with `search=none`, and where the index sleeps."""
+        """Search by words in the newest records of the table, as on AWS with `search=none` and while the index does not answer."""
         return {question: self._places(self.without_index, question, "hybrid", DEEPEST) for question in questions}
 
     def fused_by_ranks(self, questions: Sequence[Question]) -> Places:
-        """The same two lists by plain reciprocal ranks, to compare with."""
+        """Fuse the same two lists by reciprocal ranks, for comparison."""
         found: Places = {}
         for question in questions:
             scores: dict[int, float] = {}
@@ -84,7 +84,7 @@ class Archived:
 
 
 def archived(folder: Path, index: MemoryIndex, embedders: Embedders, texts: Sequence[str], *, waiting: int = 0) -> Archived:
-    """One of so many texts (`waiting`; 0: none) waits for the index."""
+    """Write the texts into a new archive and index them. `waiting`: one text of so many is not indexed; 0: all are."""
     table, clock = SqliteTable(folder / "table.db"), SystemClock()
     all_stores = Stores(table, DiskBlobs(folder / "blobs"), clock, indexed=True)
     stores = all_stores.of(DEFAULT_TENANT)

@@ -1,8 +1,8 @@
-"""Memories: things that people tell an assistant, made for this purpose and dedicated to the public domain (CC0 1.0).
+"""The memory corpus: facts that people tell an assistant, written for this purpose and dedicated to the public domain (CC0 1.0).
 
-`questions.tsv` holds a kind, a memory and a question that it answers. `unseen.tsv` holds as much that was written later, and nothing was
-chosen by it alone. Beside these memories stand as many again and twice that answer nothing: what
-six of the people of the questions do otherwise, and small talk that uses the questions' words. Always the same.
+Each line of `questions.tsv` has a kind, a memory and a question that it answers. `unseen.tsv` has as many, which were written later; no
+parameter was chosen by it alone. Further generated memories answer no question: other facts about six of the people, and small talk with
+the words of the questions. The corpus is deterministic.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from pathlib import Path
 from benchmarks.retrieval.corpora import Corpus, Question
 
 KINDS = ("words", "meaning", "name", "date", "distractor", "alike")
-"""The question's words stand in the memory; none or few of them do; a name leads to it; a date is asked for or given; others have done much
-the same; a number or a rare word is all that tells it from two dozen of its kind."""
+"""The kinds: the memory contains the question's words; it contains few or none; a name identifies it; a date is asked for or given; other
+people did much the same; only a number or a rare word distinguishes it from two dozen similar memories.
+"""
 
 _PEOPLE = ("Jonas", "Amira", "Lena", "Viktor", "Mei", "Oscar")
 _DONE = (
@@ -111,7 +112,7 @@ _STREETS = ("Mill Lane", "Harbour Road", "Station Square", "Church Hill", "Garde
 
 
 def _alike() -> list[tuple[str, str]]:
-    """Memories of four kinds that are told from each other by a number or a name, each with a question."""
+    """Similar memories of four kinds that only a number or a name distinguishes, each with its question."""
     found = list[tuple[str, str]]()
     for place, number in enumerate(_NUMBERS):
         part, fault, ware = _PARTS[place % 8], _FAULTS[place % 3], _WARES[place * 3 % 8]
@@ -129,7 +130,7 @@ def _alike() -> list[tuple[str, str]]:
 
 
 def memories() -> list[str]:
-    """Those that are asked for and those that are not, mixed, in a fixed order."""
+    """The memories with and without a question, mixed in a fixed order."""
     told = [memory for _, memory, _ in [*_rows("questions.tsv"), *_rows("unseen.tsv")]]
     others = [each.format(who=who, thing=thing) for who in _PEOPLE for each, thing in zip(_DONE * 2, _THINGS * 2, strict=False)]
     others += [each.format(topic=topic) for topic in _TOPICS for each in _SAID]
@@ -141,7 +142,7 @@ def memories() -> list[str]:
 
 
 def corpora() -> list[Corpus]:
-    """The same memories, with the questions of either file."""
+    """One corpus for each file of questions, over the same memories."""
     alike = [("alike", memory, question) for memory, question in _alike()[::3]]
     texts = tuple(memories())
     return [
