@@ -1,1 +1,4 @@
-"""The proof: short stories killed at every write and every outside call, on every engine, and what was lost, doubled or bricked by it."""
+"""The proof: short scenarios ("stories") that are killed at every write and every outside call, on every engine.
+
+It counts what was lost, doubled or bricked.
+"""

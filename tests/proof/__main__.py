@@ -1,4 +1,4 @@
-"""`make proof`: every story, at every point, on every engine; prints the table, and fails where anything is lost, doubled or bricked.
+"""`make proof`: every story, at every point, on every engine. Prints the tables, and fails if anything is lost, doubled or bricked.
 
 python -m tests.proof                      all
 python -m tests.proof home offline         only these engines: home (SQLite, in one process), killed, offline, dynamodb
@@ -24,12 +24,12 @@ from tests.support.dynamodb_local import DynamoDbLocal, why_not
 from tools.engines import DYNAMODB_LOCAL
 
 SHOWN = 20
-"""Findings that are printed in full."""
+"""Number of findings that are printed in full."""
 
 
 @contextmanager
 def engines(wanted: list[str]) -> Iterator[dict[str, Engine]]:
-    """By name; those of AWS are started here and stopped afterwards."""
+    """The wanted engines by name. The engines of AWS are started here and stopped afterwards."""
     with ExitStack() as running:
         found: dict[str, Engine] = dict(AT_HOME) if "home" in wanted else {}
         if "killed" in wanted:
@@ -47,7 +47,7 @@ def engines(wanted: list[str]) -> Iterator[dict[str, Engine]]:
 
 
 def fits(story: Story, engine: str) -> bool:
-    """Large bodies need the blobs of the place, and a deadline a clock that can be put forward."""
+    """Whether an engine can play the story: a large body needs its blobs, and a deadline needs a clock that can be advanced."""
     return not (engine == "DynamoDB Local" and story.blobs) and not (engine in ("DynamoDB Local", "killed") and story.later)
 
 

@@ -1,7 +1,7 @@
-"""The stories over SQLite in this process. The dying house is unwound by an exception that nothing catches, and another opens its data.
+"""The stories over SQLite in this process. A dying server is unwound by an exception that nothing catches; another one opens its data.
 
-A fault strikes at one point of a story: the house dies there, the answer of a write is lost, a start does not reach the workflow, or the
-house is held up for so long that another takes everything over and ends it, before the first goes on.
+A fault is injected at one point of a story: the server dies, the answer of a write is lost, the start of a run does not reach the
+workflow, or the server pauses so long that another one takes over and finishes everything before the first continues.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from tests.support.tables import CountingTable
 from tests.support.world import Data, Inline, World, data_in
 
 LATER = 1000.0
-"""Seconds after which every lease and every claim of a dead worker is over, and every open run due."""
+"""Seconds after which all leases and claims of a dead worker have expired, and all open runs are due."""
 
 
 @dataclass(frozen=True)
-class Tried:
-    """One story with one fault: where it struck ("": past the last point), how many runs there were, and what is wrong."""
+class Trial:
+    """The outcome of one story with one fault: the point of the fault ("": after the last point), the number of runs, and the findings."""
 
     place: str
     runs: int
@@ -38,7 +38,7 @@ class Tried:
 
 
 class WatchedInline(Inline):
-    """`at` is told before and after each start and each end of a wait; what is dropped does not reach the workflow."""
+    """A workflow that calls `at` before and after each start and each end of a wait. With `drops` the next start is lost."""
 
     def __init__(self, at: Callable[[str], None]) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class WatchedInline(Inline):
 
 
 class WorldDesk:
-    """The port `Desk` on a world."""
+    """The port `Desk` over a `World`."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -79,8 +79,8 @@ class WorldDesk:
             self.world.workflow.drive()
 
 
-class House:
-    """One story's data, the process that lives it first, and those that come after."""
+class PlayedStory:
+    """The data of one story, its first process, and the processes after it."""
 
     def __init__(self, story: Story, folder: Path) -> None:
         self.story = story
@@ -91,7 +91,7 @@ class House:
         self.before: Shown = {}
 
     def opened(self, points: Points | None = None, *, holder: str = "host:1", alone: bool = True) -> World:
-        """A process over the data: `points` are told of everything that it does outside."""
+        """A process over the data. `points` observes its table writes and outside calls."""
         point = points.point if points else nothing
         kept = self.data.blobs
         watched = replace(self.data, blobs=WatchedBlobs(kept, point))
@@ -123,7 +123,7 @@ class House:
         return Client(self.agent_id, self.notes, WorldDesk(world))
 
     def lives(self, points: Points, *, alone: bool = True) -> World:
-        """The first process, up to its death or its end."""
+        """The first process, until it dies or the acts are done."""
         world = self.opened(points, alone=alone)
         with suppress(Died):
             self.client(world).does(self.story.acts)
@@ -135,11 +135,11 @@ class House:
         raise Died(points.struck)
 
     def looked(self) -> None:
-        """What followers have seen by now."""
+        """Record the events that followers have seen so far."""
         self.before = shown(World(self.data), self.agent_id)
 
-    def judged(self, points: Points, world: World) -> Tried:
-        """The story goes on in this process, to its end; then one more message."""
+    def judged(self, points: Points, world: World) -> Trial:
+        """Continue the story in this process to its end, send one more message, and judge the result."""
         client = self.client(world)
         client.does(self.story.acts)
         client.desk.settle()
@@ -153,72 +153,72 @@ class House:
         found += verdict(world, self.agent_id, self.notes.said([*self.story.acts, Say(STILL_THERE)]), self.before)
         closed = [state.run.id for state in runs(world, self.agent_id) if state.run.status is RunStatus.FAILED]
         found += [Finding("bricked", f"{closed} could not go on")] * bool(closed)
-        return Tried(points.struck, len(runs(world, self.agent_id)), found)
+        return Trial(points.struck, len(runs(world, self.agent_id)), found)
 
 
-def restarted(story: Story, folder: Path, at: int) -> Tried:
-    """The only process dies at the point; the next one takes up everything at its start."""
-    house = House(story, folder)
-    points = Points(at, lambda: house.dies(points))
-    house.lives(points)
-    after = house.opened(holder="host:2")
+def restarted(story: Story, folder: Path, at: int) -> Trial:
+    """The only process dies at the point. The next one resumes everything at its start."""
+    played = PlayedStory(story, folder)
+    points = Points(at, lambda: played.dies(points))
+    played.lives(points)
+    after = played.opened(holder="host:2")
     after.sweep()
-    return house.judged(points, after)
+    return played.judged(points, after)
 
 
-def twice(story: Story, folder: Path, at: int) -> Tried:
-    """The process dies, and the one after it dies while it takes up what was left; the third ends it."""
-    house = House(story, folder)
-    points = Points(at, lambda: house.dies(points))
-    house.lives(points, alone=False)
-    again = Points(1 + at % 7, lambda: house.dies(again))
+def twice(story: Story, folder: Path, at: int) -> Trial:
+    """The process dies, and the next one dies while it recovers. The third one finishes."""
+    played = PlayedStory(story, folder)
+    points = Points(at, lambda: played.dies(points))
+    played.lives(points, alone=False)
+    again = Points(1 + at % 7, lambda: played.dies(again))
     with suppress(Died):
-        house.opened(again, holder="host:2").sweep()
-    third = house.opened(holder="host:3")
+        played.opened(again, holder="host:2").sweep()
+    third = played.opened(holder="host:3")
     third.sweep()
-    return house.judged(points, third)
+    return played.judged(points, third)
 
 
-def taken_over(story: Story, folder: Path, at: int) -> Tried:
-    """One process of many dies; another goes on with what has been left alone for longer than a worker may live."""
-    house = House(story, folder)
-    points = Points(at, lambda: house.dies(points))
-    house.lives(points, alone=False)
-    return house.judged(points, house.opened(holder="host:2", alone=False))
+def taken_over(story: Story, folder: Path, at: int) -> Trial:
+    """One of several processes dies. Another one continues after the lease has expired."""
+    played = PlayedStory(story, folder)
+    points = Points(at, lambda: played.dies(points))
+    played.lives(points, alone=False)
+    return played.judged(points, played.opened(holder="host:2", alone=False))
 
 
-def overtaken(story: Story, folder: Path, at: int) -> Tried:
-    """The process is held up at the point; another takes over everything and ends it; then the first goes on."""
-    house = House(story, folder)
+def overtaken(story: Story, folder: Path, at: int) -> Trial:
+    """The process pauses at the point while another one takes over and finishes everything; then the first one continues."""
+    played = PlayedStory(story, folder)
 
     def held_up() -> None:
-        house.looked()
-        WorldDesk(house.opened(holder="host:2", alone=False)).settle()
+        played.looked()
+        WorldDesk(played.opened(holder="host:2", alone=False)).settle()
 
     points = Points(at, held_up)
-    world = house.lives(points, alone=False)
-    return house.judged(points, world)
+    world = played.lives(points, alone=False)
+    return played.judged(points, world)
 
 
-def unanswered(story: Story, folder: Path, at: int) -> Tried:
-    """The process lives, but a write gets no answer: it was done (after), or never arrived (before)."""
-    house = House(story, folder)
+def unanswered(story: Story, folder: Path, at: int) -> Trial:
+    """The process lives, but a write gets no answer: it was done (`after`), or it never arrived (`before`)."""
+    played = PlayedStory(story, folder)
 
     def lost() -> None:
-        house.looked()
+        played.looked()
         raise OutcomeUnknown("no answer")
 
     points = Points(at, lost, counts=lambda place: place.endswith(" write"))
-    return house.judged(points, house.lives(points))
+    return played.judged(points, played.lives(points))
 
 
-def unstarted(story: Story, folder: Path, at: int) -> Tried:
+def unstarted(story: Story, folder: Path, at: int) -> Trial:
     """The process lives, but the start of a run does not reach the workflow."""
-    house = House(story, folder)
+    played = PlayedStory(story, folder)
 
     def drops() -> None:
-        house.looked()
-        house.workflow.drops = True
+        played.looked()
+        played.workflow.drops = True
 
     points = Points(at, drops, counts=lambda place: place == "before start")
-    return house.judged(points, house.lives(points, alone=False))
+    return played.judged(points, played.lives(points, alone=False))

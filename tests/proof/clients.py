@@ -1,6 +1,6 @@
-"""The people of a story: they ask, and what was not answered they ask again, as the SDK does (`x-stainless-retry-count`).
+"""The clients of a story. They repeat requests that were not answered, as the SDK does (`x-stainless-retry-count`).
 
-Knows: the use cases behind the routes. Must not know: engines, faults.
+Knows the use cases behind the routes. Must not know engines or faults.
 """
 
 from __future__ import annotations
@@ -23,27 +23,28 @@ TENANT = "default"
 
 
 class Desk(Protocol):
-    """A house as its clients reach it."""
+    """The server as its clients reach it."""
 
     stores: TenantStores
     sending: Sending
     termination: RunTermination
 
     def start(self, run_id: str) -> None:
-        """Start the workflow of a run that was accepted."""
+        """Start the workflow of an accepted run."""
 
     def drive(self) -> None:
-        """Until nothing moves any more by itself."""
+        """Continue until no run advances by itself."""
 
     def settle(self) -> None:
-        """Until every run has ended that can, also those of dead workers."""
+        """Continue until every run that can end has ended, including the runs of dead workers."""
 
 
 @dataclass
 class Notes:
-    """What a client remembers, also when the house is no more: what it asked, and the run that it was told; and what it is `asking`.
+    """The memory of a client, which outlives the server: the bodies that it sent, the run ids that it received, and the names of its
+    current requests (`asking`).
 
-    `file` keeps it where the client is a process that dies with the house.
+    `file` stores the notes if the client runs in the process that dies.
     """
 
     bodies: dict[str, str] = field(default_factory=dict)
@@ -61,7 +62,7 @@ class Notes:
         return [act.text for act in acts if act.text and self.answers.get(act.name)]
 
     def keep(self) -> None:
-        """In one go: the process may be killed in the midst of this."""
+        """Store the notes atomically: the process may be killed at any moment."""
         if self.file is not None:
             whole = self.file.with_suffix(".new")
             whole.write_text(json.dumps({"bodies": self.bodies, "answers": self.answers}))
@@ -70,21 +71,21 @@ class Notes:
 
 @dataclass
 class Client:
-    """All people of one story, at one house after the other."""
+    """All clients of one story, over one server after another."""
 
     agent_id: str
     notes: Notes
     desk: Desk
 
     def does(self, acts: Sequence[Act]) -> None:
-        """The acts that have not been answered."""
+        """Perform the acts that have not been answered."""
         for act in acts:
             if act.name not in self.notes.answers:
                 act.done(self)
         self.desk.drive()
 
     def ask(self, name: str, body: Callable[[], LettaRequest]) -> None:
-        """Have the request accepted, or ask for it again where no answer came. What is asked is made once, by one person."""
+        """Send the request until it is accepted; a request without an answer is repeated. The body is created once."""
         if name in self.notes.answers or name in self.notes.asking:
             return
         self.notes.asking.add(name)
@@ -111,7 +112,7 @@ class Client:
             self.desk.start(accepted.run_id)
 
     def run_of(self, name: str) -> str | None:
-        """The run of what was asked under this name; none where it came to nothing."""
+        """The run of the request with this name; None if it led to no run."""
         return self.notes.answers.get(name) or None
 
     def owner(self) -> str | None:
@@ -120,21 +121,21 @@ class Client:
 
 
 class Act(Protocol):
-    """Something that is asked for, under a name of its own."""
+    """A request of a client, with a unique name."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def text(self) -> str:
-        """What is said with it; "": nothing."""
+        """The text of its message; empty if it has none."""
 
     def done(self, client: Client) -> None: ...
 
 
 @dataclass(frozen=True)
 class Say:
-    """A message. `waits`: until everything that was asked so far has come to its end. `tokens`: the answer is streamed as it is written."""
+    """A message. `waits`: it is sent after all earlier requests have ended. `tokens`: the reply streams tokens."""
 
     text: str
     waits: bool = True
@@ -171,9 +172,9 @@ class Say:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to what the conversation waits for: every call approved, denied, or one and one in turn; those of the client are returned.
+    """The answer to a pending approval: all calls are approved, all are denied, or they alternate. Calls of client-side tools get results.
 
-    `text` is a further message of the same request.
+    `text`: a further message in the same request.
     """
 
     name: str
@@ -216,7 +217,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Withdraw:
-    """The run that waits for an answer is cancelled."""
+    """Cancels the run that waits for an answer."""
 
     name: str
     text: str = ""

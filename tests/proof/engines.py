@@ -1,4 +1,4 @@
-"""The engines of the proof and the faults that they are given: each tries one story at every point, or at every n-th, and counts."""
+"""The engines of the proof: each plays one story with a fault at every point, or at every n-th point, and counts the findings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.proof import at_home
-from tests.proof.at_home import Tried
+from tests.proof.at_home import Trial
 from tests.proof.stories import Story
 from tests.proof.verdict import Finding
 from tests.support.dynamodb_local import DynamoDbLocal
@@ -26,7 +26,7 @@ MEMORY = Path("/dev/shm")
 
 @dataclass
 class Tally:
-    """What was tried: `points` at which a fault struck, `runs` that ended (or not, which is a finding), and what was wrong."""
+    """The counts of an engine: `points` at which a fault was injected, `runs`, and the findings. A run that did not end is a finding."""
 
     points: int = 0
     runs: int = 0
@@ -47,17 +47,17 @@ class Tally:
 
 @contextmanager
 def folder() -> Iterator[Path]:
-    """A place for the data of one story, gone afterwards."""
+    """A folder for the data of one story, which is deleted afterwards."""
     with tempfile.TemporaryDirectory(dir=MEMORY if os.access(MEMORY, os.W_OK) else None) as name:
         yield Path(name)
 
 
 Engine = Callable[[Story, int, int], Tally]
-"""Tries the story at each `every`-th point, beginning with the `first`."""
+"""Plays the story with a fault at each `every`-th point, beginning with the `first`."""
 
 
-def in_this_process(fault: Callable[[Story, Path, int], Tried]) -> Engine:
-    """One of the faults of `at_home`."""
+def in_this_process(fault: Callable[[Story, Path, int], Trial]) -> Engine:
+    """The engine for one of the faults of `at_home`."""
 
     def engine(story: Story, first: int, every: int) -> Tally:
         tally = Tally()
@@ -75,7 +75,7 @@ def in_this_process(fault: Callable[[Story, Path, int], Tried]) -> Engine:
 
 
 def killed(profile: str, **environment: str) -> Engine:
-    """Processes that are killed by a signal; every life in a process of its own."""
+    """Processes that a signal kills. Each attempt has its own process."""
 
     def engine(story: Story, first: int, every: int) -> Tally:
         with folder() as place:
@@ -98,7 +98,7 @@ def killed(profile: str, **environment: str) -> Engine:
 
 
 def on_dynamodb_local(server: DynamoDbLocal) -> Engine:
-    """The handlers of the profile aws, as processes that are killed, over AWS's own DynamoDB."""
+    """The handlers of the profile aws in processes that a signal kills, over DynamoDB Local."""
     nowhere = "http://127.0.0.1:1"
     keys = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_DEFAULT_REGION": "eu-central-1"}
     return killed("aws", AWS_ENDPOINT_URL_DYNAMODB=server.endpoint, AWS_ENDPOINT_URL_STEPFUNCTIONS=nowhere, **keys)

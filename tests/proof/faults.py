@@ -1,4 +1,4 @@
-"""What goes wrong, and where: the points at which a house touches the world, and what happens at one of them."""
+"""Fault injection: the points at which a server writes its table or calls the outside world, and the fault at one of them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ OUTSIDE = ("write", "model", "tool", "start", "end_wait", "blob")
 
 
 def is_outside(place: str) -> bool:
-    """Whether a point is at a write of the table, or at a call to something else: model, tool runner, workflow, blobs."""
+    """Whether a point is a write to the table or an outside call: model, tool runner, workflow, blobs."""
     return place.partition(" ")[2] in OUTSIDE
 
 
 class Died(BaseException):
-    """The process is no more."""
+    """The process has died. Not an `Exception`, so that no code under test catches it."""
 
 
 @dataclass
 class Points:
-    """Counts the points that `counts` accepts, and calls `strikes` at the `at`-th; 0: never."""
+    """Counts the points that `counts` accepts, and calls `strikes` at number `at` (0: never). After death every point raises Died."""
 
     at: int
     strikes: Callable[[], None]
@@ -43,7 +43,7 @@ class Points:
 
 
 class WatchedBlobs:
-    """The port `Blobs` around another: `at` is told before and after each call."""
+    """A wrapper of `Blobs` that calls `at` before and after each call."""
 
     def __init__(self, blobs: Blobs, at: Callable[[str], None]) -> None:
         self._blobs, self._at = blobs, at

@@ -1,5 +1,7 @@
-"""The stories on the profile `aws-offline`: what is deployed, in this process. Handlers are abandoned at a call to the outside, as if their
-machine had died; the state machine, the gateway and the sweep are the real ones, over moto.
+"""The stories on the profile `aws-offline`: the deployed template in this process.
+
+Handlers are abandoned at an outside call, as if their machine had died. The state machine, the gateway and the sweep are those of the
+template, over moto.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ SWEEPS = 4
 
 
 class LaterClock(SystemClock):
-    """The machine's clock, which can be put forward."""
+    """The system clock, which a test can advance."""
 
     def __init__(self) -> None:
         self.ahead = timedelta()
@@ -47,11 +49,11 @@ class LaterClock(SystemClock):
 
 
 class Unanswered(Died):
-    """The gateway has no answer of the function: a client would ask again."""
+    """The function gave the gateway no answer. A client would repeat the request."""
 
 
 class Gateway:
-    """Sends a request as the SDK does; in the place of the use case `Sending`."""
+    """Replaces the use case `Sending`: sends a request over HTTP, as the SDK does."""
 
     def __init__(self, aws: OfflineAws) -> None:
         self._aws = aws
@@ -73,27 +75,27 @@ class Gateway:
 
 
 CLAIMS_PASS = timedelta(minutes=2)
-"""Passes over a death: the next worker need not spin until the dead one can no longer be at its call."""
+"""The step of the clock after a death: the claim of the dead worker has expired, so that the next worker need not wait for it."""
 
 
 class Deployment:
-    """The functions over scripted models and tools, for one story and one point after the other; one handler of each dies."""
+    """The functions over scripted models and tools. It plays one story after another, each with one handler that dies."""
 
     def __init__(self, aws: OfflineAws) -> None:
         self.aws, self.clock = aws, LaterClock()
         self.points = Points(0, self._dies)
         self.models = ScriptedModels(self._says, at=self._point)
         self.runner = ScriptedRunner(self._does, at=self._point)
-        self.outside = self.house()
+        self.outside = self.composition()
         self.stores, self.sending = self.outside.stores.of(TENANT), Gateway(aws)
         self.termination = self.outside.engines.of(TENANT).termination
         aws.lambdas.deps |= dict.fromkeys(("api", "stream"), wiring.app_of(self.outside))
-        self.environments = itertools.cycle([self.house(in_execution=True), self.house(in_execution=True)])
+        self.environments = itertools.cycle([self.composition(in_execution=True), self.composition(in_execution=True)])
         settings = AwsSettings.from_environment()
         self.table, self.blobs = DynamoDbTable(settings.table), S3Blobs(settings.bucket)
 
     def begins(self, story: Story, at: int) -> None:
-        """Another agent, whose story will be struck at this point."""
+        """Create an agent for a story with a fault at point `at`."""
         self.story, self.notes, self.before = story, Notes(), dict[str, Any]()
         self.runner.effects.clear()
         self._empties_the_table()
@@ -104,7 +106,7 @@ class Deployment:
         self.points = Points(at, self._dies)
 
     def _empties_the_table(self) -> None:
-        """moto looks through all items at each query of an index: an empty table is a quick one."""
+        """Delete all items, because moto scans the whole table for each query of an index."""
         from moto.dynamodb.models import dynamodb_backends
 
         for account in dynamodb_backends.values():
@@ -127,7 +129,7 @@ class Deployment:
         abandon()
 
     def _others(self, happens: Callable[[Client], None] | None) -> None:
-        """What other people do while this handler is at work; where the one that they meet dies, they ask again."""
+        """Perform the requests of other clients while this handler works. They repeat a request whose handler dies."""
         if happens is None:
             return
         try:
@@ -139,7 +141,7 @@ class Deployment:
         self._others(self.story.meanwhile)
         return ToolOutcome("success", f"did {job.name}")
 
-    def house(self, *, in_execution: bool = False) -> wiring.Composition:
+    def composition(self, *, in_execution: bool = False) -> wiring.Composition:
         overrides = wiring.AwsOverrides(
             table=lambda table: CountingTable(table, lambda _, place: self._point(place)),
             clock=self.clock,
@@ -149,7 +151,7 @@ class Deployment:
         return wiring.compose(AwsSettings.from_environment(), overrides, in_execution=in_execution)
 
     def replaces_environments(self) -> None:
-        """Another one of two takes the place of the one that died; it has seen nothing of the step."""
+        """Replace the environment of a dead handler by another one, which has no caches of the step."""
         engines = next(self.environments).engines
         self.aws.lambdas.deps |= {
             "advance_turn": engines,
@@ -168,7 +170,7 @@ class Deployment:
         return Client(self.agent_id, self.notes, self)
 
     def lives(self, acts: Sequence[Act]) -> None:
-        """What is not answered by the dead is asked for again."""
+        """Perform the acts. A request that a dead handler did not answer is repeated."""
         try:
             self.client().does(acts)
         except Died:
@@ -177,13 +179,13 @@ class Deployment:
         self.settle()
 
     def start(self, run_id: str) -> None:
-        """The request's own function has started it."""
+        """Nothing: the function that accepted the request has started the run."""
 
     def drive(self) -> None:
         self.aws.wait_for_all()
 
     def settle(self) -> None:
-        """The dead environments are replaced; in twenty minutes every lease is over and every open run due."""
+        """Replace dead environments, and advance the clock by twenty minutes: all leases have expired, and all open runs are due."""
         self.aws.wait_for_all()
         for _ in range(SWEEPS):
             self.replaces_environments()
@@ -196,7 +198,7 @@ class Deployment:
                 return
 
     def judged(self) -> Tally:
-        """What the story has left; then one more message, in peace."""
+        """Send one more message without a fault, and judge the result."""
         struck, self.points = self.points, Points(0, self._dies)
         found = verdict(self.looking(), self.agent_id, self.notes.said(self.story.acts), self.before)
         self.lives([Say(STILL_THERE)])
@@ -209,7 +211,7 @@ class Deployment:
 
 @contextmanager
 def on_aws_offline() -> Iterator[Engine]:
-    """Handlers abandoned at a call, over moto."""
+    """The engine that abandons handlers at an outside call, over moto."""
     with OfflineAws(time_scale=0.001) as aws:
         here = Deployment(aws)
 

@@ -1,7 +1,7 @@
-"""Run as a program (`processes.py PROFILE FOLDER STORY FIRST EVERY`): lives a story in process after process, each killed by a signal at its own
-point (each `EVERY`-th from the `FIRST`), and lets the next process settle what is left. Prints what was tried and found, as JSON.
+"""A program (`processes.py PROFILE FOLDER STORY FIRST EVERY`) that plays a story with a kill at each `EVERY`-th point, from the `FIRST`.
 
-The program itself opens nothing: every life and every settling is a fork of it, so that nothing but the data passes from one to the next.
+For each point one process plays the story until a signal kills it, and a second process recovers and finishes. The program prints the
+counts and the findings as JSON. It opens nothing itself and forks each process, so that two processes share only the stored data.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ from tests.support.world import Data, World
 
 PATIENCE = 60.0
 LEASE_MS = 50
-"""What is left of a Lambda's time when it is asked: so short that the next process need not wait for the dead one's lease."""
+"""The remaining time that the Lambda context reports: so short that the next process need not wait for the lease of the dead one."""
 
 
-class Mortal:
-    """Counts the points behind which a process has left something, once it is armed, and is killed at the `at`-th (0: never)."""
+class KillPoints:
+    """Counts the points after an effect of the process, once it is armed, and kills the process at number `at` (0: never)."""
 
     def __init__(self, at: int) -> None:
         self._at, self._seen, self.armed = at, 0, False
@@ -63,7 +63,7 @@ class Mortal:
 
 @dataclass
 class WrittenRunner(ScriptedRunner):
-    """Its effects stand in a file, since the processes do not live long enough to tell."""
+    """A tool runner that records its effects in a file, which outlives the process."""
 
     file: Path = Path()
 
@@ -77,11 +77,11 @@ class WrittenRunner(ScriptedRunner):
 
 
 class Place:
-    """Where one life happens: a folder, and what the engines of both profiles are built with there."""
+    """The folder of one attempt, and the parts of which the engines of both profiles are built there."""
 
     def __init__(self, story: Story, folder: Path, at: int = 0) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.story, self.folder, self.mortal = story, folder, Mortal(at)
+        self.story, self.folder, self.mortal = story, folder, KillPoints(at)
         self.models = ScriptedModels(story.script, at=self.mortal.point, **story.model)
         self.runner = WrittenRunner(at=self.mortal.point, file=folder / "effects")
         self.notes = Notes.of(folder / "notes")
@@ -100,7 +100,7 @@ class Place:
         return (self.folder / "agent").read_text()
 
     def looking(self, table: Table) -> World:
-        """To look at what is left."""
+        """A `World` over the table, for reading the result."""
         written = self.runner.file.read_text().splitlines() if self.runner.file.exists() else []
         effects = [(name, args) for name, args in map(json.loads, written)]
         models = ScriptedModels(self.story.script, at=nothing, **self.story.model)
@@ -108,7 +108,7 @@ class Place:
         return World(Data(table, SystemClock(), models, ScriptedRunner(effects=effects), blobs))
 
     def running(self, table: Table) -> set[str]:
-        """The runs that go on. One that waits behind an open approval does not."""
+        """The runs that can still advance. A run in the queue behind a pending approval cannot."""
         states = runs(self.looking(table), self.agent_id)
         return {state.run.id for state in states if state.run.status is RunStatus.RUNNING}
 
@@ -133,7 +133,7 @@ class Place:
         self.client(desk).does(self.story.acts)
 
     def judged(self, desk: Desk, table: Table) -> None:
-        """The story goes on to its end, then one more message; what is wrong stands in a file."""
+        """Continue the story to its end, send one more message, and write the findings to a file."""
         client = self.client(desk)
         desk.settle()
         client.does(self.story.acts)
@@ -152,12 +152,12 @@ class Place:
 
 
 class HomeDesk:
-    """The port `Desk` on the house at home; runs are driven on this thread where that is possible."""
+    """The port `Desk` over the embedded profile. Runs advance on this thread if possible."""
 
-    def __init__(self, house: embedded.Embedded, place: Place) -> None:
-        self.house, self.place, self._started = house, place, deque[str]()
-        engine = house.engines.of(TENANT)
-        self.stores, self.termination, self.sending = house.stores.of(TENANT), engine.termination, engine.sending
+    def __init__(self, server: embedded.Embedded, place: Place) -> None:
+        self.server, self.place, self._started = server, place, deque[str]()
+        engine = server.engines.of(TENANT)
+        self.stores, self.termination, self.sending = server.stores.of(TENANT), engine.termination, engine.sending
 
     def start(self, run_id: str) -> None:
         self._started.append(run_id)
@@ -168,14 +168,14 @@ class HomeDesk:
         self.settle()
 
     def settle(self) -> None:
-        """Until no run goes on: each that ends tells so, and whose turn comes then is watched from then on."""
+        """Wait until no run can advance. The end of a run wakes the wait; the next run of the queue is then watched."""
         woken, watched = threading.Event(), set[str]()
         while True:
             woken.clear()
-            for run_id in self.place.running(self.house.table) - watched:
-                self.house.host.signal.watch(run_id, woken.set)
+            for run_id in self.place.running(self.server.table) - watched:
+                self.server.host.signal.watch(run_id, woken.set)
                 watched.add(run_id)
-            if not self.place.running(self.house.table):
+            if not self.place.running(self.server.table):
                 return
             assert woken.wait(PATIENCE), "a run does not end"
 
@@ -186,16 +186,16 @@ def opened(place: Place) -> embedded.Embedded:
 
 
 def live_embedded(place: Place) -> None:
-    house = opened(place)
-    place.makes_agent(house.table)
-    with house:
-        place.lives(HomeDesk(house, place))
+    server = opened(place)
+    place.makes_agent(server.table)
+    with server:
+        place.lives(HomeDesk(server, place))
 
 
 def settle_embedded(place: Place) -> None:
-    """The next process: it takes up what it finds at its start, then serves another message."""
-    with opened(place) as house:
-        place.judged(HomeDesk(house, place), house.table)
+    """The next process: resumes unfinished work at its start, then serves one more message."""
+    with opened(place) as server:
+        place.judged(HomeDesk(server, place), server.table)
 
 
 # the profile aws, over DynamoDB Local
@@ -209,15 +209,15 @@ class Context:
 
 
 class LambdaDesk:
-    """The port `Desk` on the handlers: what the state machine does is done here, for every run that is open."""
+    """The port `Desk` over the handlers. It acts as the state machine, for every open run."""
 
-    def __init__(self, house: aws.Composition, place: Place) -> None:
-        self.house, self.place = house, place
-        engine = house.engines.of(TENANT)
-        self.stores, self.termination, self.sending = house.stores.of(TENANT), engine.termination, engine.sending
+    def __init__(self, server: aws.Composition, place: Place) -> None:
+        self.server, self.place = server, place
+        engine = server.engines.of(TENANT)
+        self.stores, self.termination, self.sending = server.stores.of(TENANT), engine.termination, engine.sending
 
     def start(self, run_id: str) -> None:
-        """The state machine takes it from here."""
+        """Start the execution of the run."""
 
     def drive(self) -> None:
         self.settle()
@@ -225,23 +225,23 @@ class LambdaDesk:
     def settle(self) -> None:
         while running := self.place.running(dynamodb(self.place)):
             for run_id in sorted(running):
-                heartbeats(self.house, run_id)
+                heartbeats(self.server, run_id)
 
 
-def heartbeats(house: aws.Composition, run_id: str) -> None:
-    """Advance until there is nothing to do; where the step stays taken for long, close the run."""
+def heartbeats(server: aws.Composition, run_id: str) -> None:
+    """Advance the run until nothing is left to do. If its step stays taken for long, close the run."""
     event = {"tenant": TENANT, "run_id": run_id}
     until = time.monotonic() + 20 * LEASE_MS / 1000
-    while (follows := beat(house, event)) in ("advance", "busy"):
+    while (follows := beat(server, event)) in ("advance", "busy"):
         if follows == "busy" and time.monotonic() > until:
-            close_run.handler({**event, "error": "States.Timeout"}, Context(), house.engines)
+            close_run.handler({**event, "error": "States.Timeout"}, Context(), server.engines)
             return
 
 
-def beat(house: aws.Composition, event: JsonObject) -> str:
-    follows = advance_turn.handler(event, Context(), house.engines)["next"]
+def beat(server: aws.Composition, event: JsonObject) -> str:
+    follows = advance_turn.handler(event, Context(), server.engines)["next"]
     if follows == "compact":
-        return summarize.handler(event, Context(), house.engines)["next"]
+        return summarize.handler(event, Context(), server.engines)["next"]
     return follows
 
 
@@ -250,15 +250,15 @@ def dynamodb(place: Place) -> Table:
 
 
 def table_name(place: Place) -> str:
-    """One for a whole story: each life has an agent of its own in it."""
+    """The name of the table. All attempts of a story share it, each with its own agent."""
     return place.folder.parent.name
 
 
 CLIENT: list[object] = []
-"""Made once, before the forks; it connects at its first request only."""
+"""The client, created once before the forks. It connects at its first request."""
 
 
-def aws_house(place: Place) -> aws.Composition:
+def aws_composition(place: Place) -> aws.Composition:
     settings = AwsSettings(env="dev", table=table_name(place), bucket="none", state_machine="none", tool_timeout=1.0)
     overrides = aws.AwsOverrides(
         table=lambda _: place.wrap(dynamodb(place)), models=place.models, runner=place.runner, embedders=OneEmbedder()
@@ -268,11 +268,11 @@ def aws_house(place: Place) -> aws.Composition:
 
 def live_aws(place: Place) -> None:
     place.makes_agent(dynamodb(place))
-    place.lives(LambdaDesk(aws_house(place), place))
+    place.lives(LambdaDesk(aws_composition(place), place))
 
 
 def settle_aws(place: Place) -> None:
-    place.judged(LambdaDesk(aws_house(place), place), dynamodb(place))
+    place.judged(LambdaDesk(aws_composition(place), place), dynamodb(place))
 
 
 PROFILES: dict[str, tuple[Callable[[Place], None], Callable[[Place], None]]] = {
@@ -282,7 +282,7 @@ PROFILES: dict[str, tuple[Callable[[Place], None], Callable[[Place], None]]] = {
 
 
 def forked(work: Callable[[], None], errors: Path | None = None) -> int:
-    """How a process ended that did the work: its exit status, or minus the signal. `errors` keeps what it failed with."""
+    """Do the work in a forked process. Returns its exit status, or the negative number of its signal. `errors`: the file for its error."""
     pid = os.fork()
     if pid:
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
@@ -320,7 +320,7 @@ def main(profile: str, folder: Path, name: str, first: int, every: int) -> None:
 
 
 def judged(here: Path, lived: int, settled: int) -> dict[str, Any]:
-    """What the settling found; a process that failed is a finding too."""
+    """The findings of the second process. A process that failed is a finding too."""
     file = here / "judged"
     tried: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {"runs": 0, "found": []}
     if lived not in (0, -signal.SIGKILL):

@@ -1,7 +1,7 @@
-"""The stories of the proof: what people ask, what the model says, and what happens meanwhile. They know nothing of engines and faults.
+"""The stories of the proof: the requests of clients, the replies of the model, and events that happen meanwhile.
 
-The model answers by what it is shown, so that asking it again changes nothing; what it calls the tool `ring` with is unlike for each
-call of each run, so that an effect which happened twice shows.
+The replies are a function of the request, so that a repeated model call gets the same reply. Each call of the tool `ring` has unique
+arguments, so that a repeated effect is visible. Must not know engines or faults.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from tests.proof.clients import Act, Answer, Client, Say, Withdraw
 from tests.support.scripted_model import Script, calls, says
 
 STILL_THERE = "still there?"
-"""The message after everything, which is answered like any other."""
+"""The last message of each proof, which must be answered as usual."""
 INSERT = ("memory_insert", {"label": "human", "new_string": "Lives in Oslo"})
 RING = ("ring", {"x": ""})
 TOOLS = ("memory_insert", "ring", "send_message", "core_memory_append", "archival_memory_insert")
 
 
 def asked(rows: Sequence[Message]) -> int:
-    """The place of the newest message of a person."""
+    """The position of the newest user message."""
     return max(place for place, row in enumerate(rows) if row.role == "user" and row.step_id is None)
 
 
@@ -35,9 +35,10 @@ YES = says("Yes.")
 
 
 def by_step(*replies: ModelReply, only: str = "", last: ModelReply = YES) -> Script:
-    """The n-th reply in the n-th step after the newest message of a person, and its last one for ever; `last` to the message after all.
+    """A script: the n-th reply in the n-th step after the newest user message, then the last reply again. `last`: the reply to the last
+    message of the proof.
 
-    `only`: what does not contain it gets the last reply at once.
+    `only`: a user message without this text gets the last reply at once.
     """
 
     def script(request: ModelRequest, number: int) -> ModelReply:
@@ -57,7 +58,7 @@ def by_step(*replies: ModelReply, only: str = "", last: ModelReply = YES) -> Scr
 
 
 def _told(reply: ModelReply, where: str) -> ModelReply:
-    """The reply whose calls of `ring` say where they were made."""
+    """The reply with unique arguments in its calls of `ring`: the place where they were made."""
     made = []
     for number, call in enumerate(reply.tool_calls):
         arguments = json.loads(call.arguments)
@@ -69,11 +70,11 @@ def _told(reply: ModelReply, where: str) -> ModelReply:
 
 @dataclass(frozen=True)
 class Story:
-    """`acts` are done one after the other; `meanwhile` happens whenever a tool outside is at work, and
-    `thinking` whenever the model is asked.
+    """A scenario. `acts` are performed one after another; `meanwhile` happens during each outside tool call, `thinking` during each model
+    call.
 
-    `model` are the properties of the scripted model, `blobs` says that it needs large bodies to be kept elsewhere, `later` that
-    its time must pass.
+    `model`: properties of the scripted model. `blobs`: the story needs a store for large bodies. `later`: the story needs a clock that can
+    be advanced.
     """
 
     name: str
@@ -89,7 +90,7 @@ class Story:
 
 
 def cancels(client: Client) -> None:
-    """A person cancels what is running."""
+    """A client cancels the current run."""
     owner = client.owner()
     if owner is not None and owner == client.run_of("hello"):
         client.desk.termination.end(owner, StopReason.CANCELLED)
@@ -100,13 +101,13 @@ LATE = Say("and me", waits=False)
 
 
 def comes_late(client: Client) -> None:
-    """Somebody else sends a message while the model writes the answer that ends the run."""
+    """Another client sends a message while the model writes the reply that ends the run."""
     if client.run_of("hello") is not None:
         LATE.done(client)
 
 
 def interrupts(client: Client) -> None:
-    """A person has another wish while the first is at work."""
+    """A client interrupts the current run with another message."""
     owner = client.owner()
     if owner is not None and owner == client.run_of("hello"):
         STOP.done(client)

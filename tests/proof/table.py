@@ -1,4 +1,4 @@
-"""The table of a proof: which story was tried at how many points by which engine, and what each engine found."""
+"""The tables of a proof: the number of points for each story and engine, and the findings of each engine."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from tests.proof.engines import Tally
 
 KINDS = ("lost", "doubled", "bricked")
 Tallies = Mapping[tuple[str, str], Tally]
-"""By story and engine."""
+"""The counts by story and engine."""
 
 
 def points_of(tallies: Tallies, stories: Sequence[str], engines: Sequence[str]) -> str:
-    """A row for each story: at how many points each engine was struck."""
+    """A row for each story: the number of points at which each engine injected a fault."""
     rows = [["scenario", *engines]]
     for story in stories:
         cells = [tallies.get((story, engine)) for engine in engines]
@@ -21,7 +21,7 @@ def points_of(tallies: Tallies, stories: Sequence[str], engines: Sequence[str]) 
 
 
 def sums_of(tallies: Tallies, engines: Sequence[str]) -> str:
-    """A row for each engine: points, runs that ended, and what was lost, doubled or bricked."""
+    """A row for each engine: points, ended runs, and the numbers of lost, doubled and bricked."""
     rows = [["engine", "points", "runs ended", *KINDS]]
     whole = Tally()
     for engine in engines:
@@ -40,7 +40,7 @@ def _sum(name: str, tally: Tally) -> list[str]:
 
 
 def _drawn(rows: Sequence[Sequence[str]]) -> str:
-    """In Markdown, its columns in line."""
+    """The table in Markdown with aligned columns."""
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
     lines = [
         "| " + " | ".join(_set(cell, width, place) for place, (cell, width) in enumerate(zip(row, widths, strict=True))) + " |"

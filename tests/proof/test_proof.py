@@ -1,6 +1,4 @@
-"""The proof in a bounded form: each story at some of its points, on each engine; at every other point where a process at home dies, and of
-one story where a process is killed. `make proof` takes every point of everything.
-"""
+"""The bounded form of the proof: each story at some of its points, on each engine. `make proof` takes every point."""
 
 from __future__ import annotations
 
@@ -23,15 +21,15 @@ __all__ = ["dynamodb_local"]
 
 EVERY = 11
 OFTEN = {"restarted": 2, "taken over": 3, "no answer": 4, "no start": 1}
-"""Of a story's points only each of these is tried; each fault begins at another one."""
+"""The step between the points of a story. Each fault begins at another point."""
 BY_NAME = {story.name: story for story in STORIES}
 STOPS = {"cancel": [StopReason.CANCELLED], "interrupt": [StopReason.CANCELLED]}
-"""How the first run of a story ends, where nothing goes wrong; those that ask for an approval end with that."""
+"""The stop reason of a story's first run without a fault. A run that requests an approval ends with that."""
 named = pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
 
 
 def never() -> None:
-    """No fault strikes."""
+    """The fault of the plays without a fault."""
 
 
 @named
@@ -43,14 +41,14 @@ def test_wherever_a_fault_strikes_at_home_nothing_is_lost_doubled_or_bricked(sto
 
 @named
 def test_a_story_is_what_its_name_says(story: Story, tmp_path: Path) -> None:
-    house = at_home.House(story, tmp_path)
-    world = house.lives(Points(0, never))
-    reasons = [state.run.stop_reason for state in runs(world, house.agent_id)]
+    played = at_home.PlayedStory(story, tmp_path)
+    world = played.lives(Points(0, never))
+    reasons = [state.run.stop_reason for state in runs(world, played.agent_id)]
     asks = story.name.startswith("approval") or story.name == "client tool"
     assert reasons[:1] == ([StopReason.REQUIRES_APPROVAL] if asks else STOPS.get(story.name, [StopReason.END_TURN]))
-    assert story.name != "compaction" or any(row.role == "summary" for row in world.log(house.agent_id))
-    assert not story.blobs or house.data.blobs.kept
-    assert house.judged(Points(0, never), world).found == []
+    assert story.name != "compaction" or any(row.role == "summary" for row in world.log(played.agent_id))
+    assert not story.blobs or played.data.blobs.kept
+    assert played.judged(Points(0, never), world).found == []
 
 
 @pytest.mark.parametrize(
@@ -98,12 +96,12 @@ def test_what_is_found_is_counted_and_told() -> None:
 
 
 def test_a_house_that_does_lose_doubles_or_bricks_is_found(tmp_path: Path) -> None:
-    """The verdict itself: what a broken house would leave is seen."""
-    house = at_home.House(BY_NAME["parallel tools"], tmp_path)
-    world = house.lives(Points(0, never))
+    """Tests the verdict: it reports the state that a broken server would leave."""
+    played = at_home.PlayedStory(BY_NAME["parallel tools"], tmp_path)
+    world = played.lives(Points(0, never))
     world.runner.effects.append(world.runner.effects[0])
-    house.notes.answers[STILL_THERE] = "said"
-    tried = at_home.verdict(world, house.agent_id, ["hello", "never taken"], {})
+    played.notes.answers[STILL_THERE] = "said"
+    tried = at_home.verdict(world, played.agent_id, ["hello", "never taken"], {})
     assert sorted(finding.kind for finding in tried) == ["doubled", "lost"]
-    world.accept(house.agent_id, "nobody drives this")
-    assert "bricked" in [finding.kind for finding in at_home.verdict(world, house.agent_id, [], {})]
+    world.accept(played.agent_id, "nobody drives this")
+    assert "bricked" in [finding.kind for finding in at_home.verdict(world, played.agent_id, [], {})]

@@ -1,4 +1,4 @@
-"""Six senders at once to one agent, through the SDK: each gets the answer to its own message, and all of them stand in the log."""
+"""Six concurrent senders to one agent, through the SDK: each gets the answer to its own message, and the log contains all messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PATIENCE = 60.0
 
 
 def answer(messages: list[dict[str, Any]], _tools: list[dict[str, Any]]) -> dict[str, Any]:
-    """To the newest message of a person: first a call of a tool, then an answer that names it."""
+    """The reply to the newest user message: first a tool call, then an answer that names the message."""
     asked = [message["content"] for message in messages if message["role"] == "user"][-1]
     if messages[-1]["role"] == "tool":
         return {"content": f"answer to {asked}"}

@@ -1,4 +1,4 @@
-"""What a story has left: is anything lost, doubled, or bricked? Three questions that are asked of every engine alike."""
+"""The verdict on the state after a story, the same for every engine: is anything lost, doubled or bricked?"""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from tests.support.settled import check_settled
 from tests.support.world import World
 
 Shown = dict[str, list[tuple[int, RunEvent]]]
-"""What a follower of each run was shown."""
+"""The events that a follower of each run has seen."""
 
 
 class Finding(NamedTuple):
-    """Something that is not as it must be; `kind` is lost, doubled or bricked."""
+    """A violation. `kind`: lost, doubled or bricked."""
 
     kind: str
     words: str
 
 
 def shown(world: World, agent_id: str) -> Shown:
-    """What somebody who follows every run of the agent has seen by now."""
+    """The events that a follower of every run of the agent has seen so far."""
     return {state.run.id: world.stores.runs.events(state.run.id, 0, world.clock.now()) for state in runs(world, agent_id)}
 
 
@@ -37,7 +37,7 @@ def runs(world: World, agent_id: str) -> list[RunState]:
 
 
 def verdict(world: World, agent_id: str, texts: Sequence[str], before: Shown) -> list[Finding]:
-    """What is wrong. `texts` is what was said and answered; `before` what followers had been shown when the fault struck."""
+    """The violations. `texts`: the messages that were answered. `before`: the events that followers had seen before the fault."""
     checks: list[tuple[str, Callable[[], None]]] = [
         ("bricked", lambda: bricked(world, agent_id)),
         ("lost", lambda: lost(world, agent_id, texts, before)),
@@ -53,7 +53,7 @@ def verdict(world: World, agent_id: str, texts: Sequence[str], before: Shown) ->
 
 
 def bricked(world: World, agent_id: str) -> None:
-    """Every run has ended with a stop reason, the log is valid for a provider, nobody owns, waits or is due."""
+    """Checks that every run has ended with a stop reason, the log is valid for a provider, and no run is an owner, queued or due."""
     for state in runs(world, agent_id):
         assert state.ended, f"run {state.run.id} is {state.run.status.value}"
         assert state.run.stop_reason is not None, f"run {state.run.id} has no stop reason"
@@ -61,7 +61,9 @@ def bricked(world: World, agent_id: str) -> None:
 
 
 def lost(world: World, agent_id: str, texts: Sequence[str], before: Shown) -> None:
-    """What was asked stands in the log, what happened outside is told, what was reported as remembered is; followers lose nothing."""
+    """Checks that the log contains every accepted message and the outcome of every outside call, that the block contains every reported
+    edit, and that followers lose no event.
+    """
     said = inputs(world, agent_id)
     for text in texts:
         assert said[text] > 0, f"{text[:40]!r} is lost"
@@ -77,7 +79,9 @@ def lost(world: World, agent_id: str, texts: Sequence[str], before: Shown) -> No
 
 
 def doubled(world: World, agent_id: str, texts: Sequence[str]) -> None:
-    """Each message stands in the log once, each call of a tool outside was made at most once, each edit is in the block once."""
+    """Checks that the log contains each message once, that each outside tool call was made at most once, and that the block contains each
+    edit once.
+    """
     said = inputs(world, agent_id)
     for text in texts:
         assert said[text] <= 1, f"{text[:40]!r} is doubled"
@@ -92,7 +96,7 @@ def doubled(world: World, agent_id: str, texts: Sequence[str]) -> None:
 
 
 def inputs(world: World, agent_id: str) -> Counter[str]:
-    """What people said: in the log, or kept on a run that was cancelled before its turn came."""
+    """The user messages: those in the log, and the input of runs that were cancelled in the queue."""
     said = Counter(row.text() for row in world.log(agent_id) if row.role == "user" and row.step_id is None)
     for state in runs(world, agent_id):
         if state.run.status is RunStatus.CANCELLED:
@@ -101,19 +105,19 @@ def inputs(world: World, agent_id: str) -> Counter[str]:
 
 
 def returns(log: Sequence[Message]) -> list[str]:
-    """What the tool `ring` answered."""
+    """The returns of the tool `ring`."""
     answers = [answer for row in log for answer in row.tool_returns]
     return [answer.func_response or "" for answer in answers if "ring" in answer.tool_call_id]
 
 
 def edits(log: Sequence[Message]) -> int:
-    """Changes of the block that the log says were made."""
+    """The number of edits of the block that the log reports."""
     answers = [answer for row in log for answer in row.tool_returns if answer.status == "success"]
     return sum(answer.tool_call_id.endswith(("-memory_insert", "-core_memory_append")) for answer in answers)
 
 
 def answered(world: World, run_id: str | None) -> list[Finding]:
-    """Whether the message after everything was answered."""
+    """A finding if the last message of the proof was not answered."""
     if run_id is None:
         return [Finding("bricked", "the next message is not taken")]
     run = world.run(run_id).run

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.ports.table import OutcomeUnknown
 from hibernaut.services.tool_calls.tool_execution import INTERRUPTED
-from tests.proof.at_home import House, WorldDesk
+from tests.proof.at_home import PlayedStory, WorldDesk
 from tests.proof.clients import Say
 from tests.proof.faults import Died, Points
 from tests.proof.stories import Story, by_step
@@ -28,33 +28,33 @@ FAULTS = st.lists(st.tuples(st.sampled_from(["dies", "held up", "no answer"]), s
 slow = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
 
-def accepted(story: Story, folder: Path) -> House:
-    """A house that has taken the message, and whose run nobody has begun."""
-    house = House(story, folder)
-    client = house.client(house.opened(alone=False))
+def accepted(story: Story, folder: Path) -> PlayedStory:
+    """A story whose message is accepted and whose run has not been started."""
+    played = PlayedStory(story, folder)
+    client = played.client(played.opened(alone=False))
     for act in story.acts:
         act.done(client)
-    house.data.clock.sleep(100)
-    return house
+    played.data.clock.sleep(100)
+    return played
 
 
-def struck(house: House, kind: str, at: int) -> None:
+def struck(played: PlayedStory, kind: str, at: int) -> None:
     """A process that takes up what is due, and to which this happens at its `at`-th point; none knows that it is alone."""
 
     def strikes() -> None:
         if kind == "dies":
-            house.dies(points)
+            played.dies(points)
         elif kind == "held up":
-            WorldDesk(house.opened(holder="host:held", alone=False)).settle()
+            WorldDesk(played.opened(holder="host:held", alone=False)).settle()
         elif points.struck.endswith("write"):
             raise OutcomeUnknown("no answer")
 
     points = Points(at, strikes)
-    world = house.opened(points, holder=f"host:{at}", alone=False)
+    world = played.opened(points, holder=f"host:{at}", alone=False)
     with suppress(Died):
         world.engines.sweep.run()
         world.workflow.drive()
-    house.data.clock.sleep(1000)
+    played.data.clock.sleep(1000)
 
 
 @slow
@@ -64,10 +64,10 @@ def test_a_call_happens_at_most_once_and_is_told_whatever_strikes_and_how_often(
 ) -> None:
     story = Story("any", by_step(*(calls(*made) for made in steps), says("done")), acts=(HELLO,))
     with tempfile.TemporaryDirectory() as folder:
-        house = accepted(story, Path(folder))
+        played = accepted(story, Path(folder))
         for kind, at in faults:
-            struck(house, kind, at)
-        tried = house.judged(Points(0, lambda: None), house.opened(holder="host:last", alone=False))
+            struck(played, kind, at)
+        tried = played.judged(Points(0, lambda: None), played.opened(holder="host:last", alone=False))
         assert tried.found == []
 
 
@@ -82,31 +82,31 @@ def test_a_journaled_reply_is_what_is_committed_however_often_its_worker_dies(de
         return calls(("ring", {"x": f"asked {number}"}))
 
     with tempfile.TemporaryDirectory() as folder:
-        house = accepted(Story("any", script, acts=(HELLO,)), Path(folder))
+        played = accepted(Story("any", script, acts=(HELLO,)), Path(folder))
         for at in deaths:
-            struck(house, "dies", at)
-        world = house.opened(holder="host:last", alone=False)
+            struck(played, "dies", at)
+        world = played.opened(holder="host:last", alone=False)
         WorldDesk(world).settle()
-        (made,) = [row for row in world.log(house.agent_id) if row.tool_calls]
+        (made,) = [row for row in world.log(played.agent_id) if row.tool_calls]
         assert made.tool_calls is not None
         effects = [args["x"] for _, args in world.runner.effects]
-        said = [returned.func_response or "" for row in world.log(house.agent_id) for returned in row.tool_returns]
+        said = [returned.func_response or "" for row in world.log(played.agent_id) for returned in row.tool_returns]
         assert len(effects) <= 1
         assert all(str(effect) in made.tool_calls[0].function.arguments for effect in effects)
         assert not effects or "did ring" in said[0] or INTERRUPTED in said[0]
-        assert verdict(world, house.agent_id, ["hello"], house.before) == []
+        assert verdict(world, played.agent_id, ["hello"], played.before) == []
 
 
 def test_a_model_that_is_asked_again_for_what_was_never_journaled_may_say_something_else(tmp_path: Path) -> None:
     """The other side of the invariant: nothing of an unjournaled reply is kept, so nothing of it has happened."""
     heard = 0
     for at in range(1, 30):
-        house = accepted(Story("any", in_turn(says("first"), says("second")), acts=(HELLO,)), tmp_path / str(at))
-        struck(house, "dies", at)
-        world = house.opened(holder="host:last", alone=False)
-        if len(world.models.requests) != 1 or world.log(house.agent_id)[-1].role != "user":
+        played = accepted(Story("any", in_turn(says("first"), says("second")), acts=(HELLO,)), tmp_path / str(at))
+        struck(played, "dies", at)
+        world = played.opened(holder="host:last", alone=False)
+        if len(world.models.requests) != 1 or world.log(played.agent_id)[-1].role != "user":
             continue
         heard += 1
         WorldDesk(world).settle()
-        assert world.log(house.agent_id)[-1].text() == "second"
+        assert world.log(played.agent_id)[-1].text() == "second"
     assert heard > 0, "no worker died between the reply and its commit"

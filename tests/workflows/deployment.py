@@ -42,14 +42,14 @@ class Deployment:
         self.say: Callable[[ModelRequest], ModelReply] = knocks_once
         self.models = ScriptedModels(lambda request, _number: self.say(request), at=at)
         self.runner = ScriptedRunner(self.knock, at=at)
-        self.outside, self.inside = self.house(), self.house(in_execution=True)
+        self.outside, self.inside = self.composition(), self.composition(in_execution=True)
         self.serve()
 
     def knock(self, job: ToolJob) -> ToolOutcome:
         self.knocks.append(str(job.args["door"]))
         return ToolOutcome("success", "nobody")
 
-    def house(self, *, in_execution: bool = False, **settings: str) -> wiring.Composition:
+    def composition(self, *, in_execution: bool = False, **settings: str) -> wiring.Composition:
         """What functions are built from; `settings` differ from those of the stack."""
         overrides = wiring.AwsOverrides(
             table=lambda table: CountingTable(table, lambda _, place: self.at(place)),
@@ -60,7 +60,7 @@ class Deployment:
         return wiring.compose(replace(AwsSettings.from_environment(), **settings), overrides, in_execution=in_execution)
 
     def serve(self) -> None:
-        """Every function is built anew from its house."""
+        """Every function is built again from its composition."""
         inside, outside = self.inside.engines, self.outside.engines
         self.aws.lambdas.deps |= dict.fromkeys(("api", "stream"), wiring.app_of(self.outside))
         self.aws.lambdas.deps |= {
@@ -77,17 +77,17 @@ class Deployment:
 
     def replace_environments(self) -> None:
         """Those of the workflow have died."""
-        self.inside = self.house(in_execution=True)
+        self.inside = self.composition(in_execution=True)
         self.serve()
 
     def starts_are_lost(self, *, in_execution: bool) -> None:
         """Whoever starts executions from there asks for a machine that is not there, and is refused."""
         nowhere = self.aws.state_machine.replace("heartbeat", "elsewhere")
-        house = self.house(in_execution=in_execution, state_machine=nowhere)
+        composition = self.composition(in_execution=in_execution, state_machine=nowhere)
         if in_execution:
-            self.inside = house
+            self.inside = composition
         else:
-            self.outside = house
+            self.outside = composition
         self.serve()
 
     def ask(self, method: str, path: str, body: Any = None, *, query: str = "") -> tuple[int, Any]:

@@ -73,7 +73,7 @@ def test_a_run_whose_workflow_never_started_is_started_by_the_sweep(offline: Off
     here.starts_are_lost(in_execution=False)
     run_id = here.begin(agent, "Is anybody there?")
     assert offline.executions() == []
-    here.outside = here.house()
+    here.outside = here.composition()
     here.go_on_later(minutes=2)
     assert (offline.executions(), here.run(run_id)["status"]) == ([f"{run_id}.1"], "completed")
     here.check(agent)
@@ -84,7 +84,7 @@ def test_a_run_that_is_not_yet_due_is_left_alone_by_the_sweep(offline: OfflineAw
     agent = here.agent()
     here.starts_are_lost(in_execution=False)
     here.begin(agent, "Is anybody there?")
-    here.outside = here.house()
+    here.outside = here.composition()
     here.go_on_later(minutes=0)
     assert offline.executions() == []
 
