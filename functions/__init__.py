@@ -1,4 +1,4 @@
-"""The Lambda functions, a folder each: a handler parses its event, calls one use case, and returns its receipt.
+"""The Lambda functions, one folder each. A handler parses its event, calls one use case, and returns the receipt.
 
-Handlers decide nothing; what they build comes from `hibernaut.wiring`.
+Handlers make no decisions. `hibernaut.wiring` builds their dependencies.
 """

@@ -1,4 +1,4 @@
-"""What the functions are called with and answer, and the errors that the state machine knows by name."""
+"""The events and receipts of the functions in the state machine, and the errors that the state machine handles by name."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ from hibernaut.services.steps.step_lease import AdvanceResult
 
 
 class Heartbeat(Schema):
-    """What the state machine passes: which run; to `close_run` the name of the error that ended its steps; to `request_approval` the
-    name of the wait; to `advance_turn` whether old turns are to be dropped, the approval denied whose deadline has passed, or the
-    step gone on with that a dead worker holds: one of the step's, or one that made a summary."""
+    """The event of a function in the state machine: the run, and what the function must know beyond it.
+
+    `error` (for `close_run`): the name of the error that ended the step. `token` (for `request_approval`): the task token of the
+    wait. For `advance_turn`: `drop`: reduce the window by dropping old turns; `deny`: deny the approval whose deadline has
+    passed; `died`, `summary_died`: take over the step from a dead worker, which performed the step or made a summary.
+    """
 
     tenant: str
     run_id: str
@@ -29,8 +32,11 @@ class Heartbeat(Schema):
 
 
 class Receipt(TypedDict):
-    """The state machine's next state: ids and counters only. `seconds`: how long an approval is waited for. `drop` stays with a step
-    that is held by another attempt, until it is made."""
+    """The reply of a function, which becomes the state machine's whole state: ids and counters only.
+
+    `seconds`: the time limit of the wait for an approval. `drop`: the event's `drop` if another attempt holds the step, so that
+    the next call still drops old turns.
+    """
 
     tenant: str
     run_id: str
@@ -41,11 +47,11 @@ class Receipt(TypedDict):
 
 
 LONGEST_WAIT = 360 * 24 * 3600
-"""Seconds: an execution lasts a year at most. A later deadline is the sweep's."""
+"""The longest wait for an approval in seconds, because an execution lasts a year at most. The sweep handles a later deadline."""
 
 
 def receipt_of(beat: Heartbeat, advanced: AdvanceResult) -> Receipt:
-    """What a function answers that went on with a run."""
+    """The receipt of a function that has advanced a run."""
     return {
         "tenant": beat.tenant,
         "run_id": beat.run_id,
@@ -57,7 +63,7 @@ def receipt_of(beat: Heartbeat, advanced: AdvanceResult) -> Receipt:
 
 
 class LambdaContext(Protocol):
-    """The part of Lambda's context that is used here."""
+    """The part of Lambda's context that the handlers use."""
 
     aws_request_id: str
 
@@ -65,17 +71,18 @@ class LambdaContext(Protocol):
 
 
 class Retryable(Exception):
-    """Nothing is wrong with the run: the same call may succeed in a moment. The state machine tries again, and leaves the run open."""
+    """A failure of the platform: the same call may succeed later. The state machine retries it, and then leaves the run open."""
 
 
 class StepFailed(Exception):
-    """The fault is the step's own: the same call would end the same. The one name by which the state machine closes a run, so that
-    names which nobody foresaw are taken for the platform's."""
+    """A failure of the step itself: a retry would fail too. It is the only reported error for which the state machine closes the
+    run; it treats every unknown name as a failure of the platform.
+    """
 
 
 @contextmanager
 def faults_named(run_id: str) -> Iterator[None]:
-    """Gives whatever is raised the name by which the state machine knows it. Raises: Retryable, StepFailed."""
+    """Convert every exception of the block into an error of the state machine. Raises: Retryable, StepFailed."""
     try:
         yield
     except Exception as error:

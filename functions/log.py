@@ -1,4 +1,4 @@
-"""The functions' log: one JSON object a line, an event's name and its fields; never a body, a prompt or a key."""
+"""The functions' log: one JSON object per line, with an event name and fields, and never a body, a prompt or a key."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @cache
 def log() -> Logger:
-    """The logger of the whole package `hibernaut` as well: what services and adapters log comes out in the same form."""
+    """The logger of the functions and of the package `hibernaut`: services and adapters log in the same format."""
     from aws_lambda_powertools import Logger
 
     return Logger(service="hibernaut")

@@ -1,8 +1,10 @@
 """Synthesizes the stack of one environment: `python -m infra.app`, or by way of the CDK's command line (`cdk.json`).
 
 Context: `env` (dev, staging, prod), `callers` (address ranges), `hosts` (custom domains), `origins` (of web pages that may call),
-`search` (none, domain) with what belongs to it, `embedding` (a handle), `dashboard` (true: there is a page of graphs),
-`bundle` (true: the dependencies are installed for arm64, and all is compiled), `check` (false: neither cdk-nag nor the template's own validation). Needs neither docker nor credentials nor a Node on the path.
+`search` (none, domain) with `searchInstance`, `searchCount`, `searchVolume` and `searchVpc`, `embedding` (a handle), `traces`,
+`promptCache`, `dashboard` (true: create a page of graphs), `bundle` (true: install the dependencies for arm64 and compile all
+code), `check` (false: skip cdk-nag and the validation of the template). Needs neither docker nor credentials nor a Node on the
+PATH.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Installs what tests run against but no Python package carries: engines, and clients. `python tools/engines.py`.
+"""Installs the engines and clients that tests need and that are no Python packages of the project: `python tools/engines.py`.
 
-Knows: how each engine is fetched, and into which folder of `.engines/`. Must not know: how tests start or use one
-(`tests/support`). Needs nothing beyond the standard library, so that it runs before any virtual environment exists.
+Knows: how each engine is fetched, and into which folder of `.engines/`. Must not know: how tests start or use an engine
+(`tests/support`). Needs only the standard library, so that it runs before any virtual environment exists.
 
-Where a program that an engine needs is missing, one line says what is skipped (exit 0). Where all are there, a failure is a
-failure (exit 1).
+If a program that an engine needs is missing, the engine is skipped with a message (exit code 0). Any other failure gives exit
+code 1.
 """
 
 from __future__ import annotations
@@ -29,12 +29,14 @@ SECONDS_TO_FETCH = 600
 
 
 class InstallFailed(Exception):
-    """The engine's programs are there, but it could not be installed; the message says why."""
+    """The installation of an engine failed although its programs are present. The message gives the reason."""
 
 
 @dataclass(frozen=True)
 class Engine:
-    """One engine: `install` fills an empty folder; `needs` are the programs it calls, also for running the engine."""
+    """One engine. `install` fills an empty folder; `needs` names the programs for the installation and for the engine itself;
+    `serves` says what the engine is for.
+    """
 
     name: str
     version: str
@@ -50,7 +52,7 @@ class Engine:
         return [program for program in self.needs if shutil.which(program) is None]
 
     def is_installed(self) -> bool:
-        """True where this very version is complete: the stamp is written last."""
+        """Whether exactly this version is completely installed: the stamp is written last."""
         stamp = self.folder / STAMP
         return stamp.is_file() and stamp.read_text(encoding="utf-8") == self.version
 
@@ -73,7 +75,7 @@ _POM = """\
 
 
 def _install_dynamodb_local(folder: Path, version: str) -> None:
-    """The jars to `lib/`, and sqlite4java's native libraries to `native/`, where the Java process looks for them."""
+    """Install the jars to `lib/`, and sqlite4java's native libraries to `native/`, where the Java process loads them."""
     (folder / "pom.xml").write_text(_POM.format(version=version), encoding="utf-8")
     _run("mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib", "-DincludeScope=runtime", inside=folder)
     natives = [*folder.glob("lib/*.so"), *folder.glob("lib/*.dylib")]
@@ -109,7 +111,7 @@ _OPENSEARCH_POM = """\
 
 
 def _install_opensearch(folder: Path, version: str) -> None:
-    """The node's and the k-NN plugin's jars to `lib/`. Where both carry a library, the node's version holds."""
+    """Install the jars of the node and of the k-NN plugin to `lib/`. If both have a library, the node's version stays."""
     (folder / "pom.xml").write_text(_OPENSEARCH_POM.format(version=version), encoding="utf-8")
     _run("mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib", "-DincludeScope=runtime", inside=folder)
     plugin = folder / "lib" / f"opensearch-knn-{version}.zip"
@@ -125,7 +127,9 @@ def _install_opensearch(folder: Path, version: str) -> None:
 
 
 def _install_typescript_client(folder: Path, version: str) -> None:
-    """What the lock beside the test pins, to `node_modules/`. The lock holds hashes and no address: npm asks where it is set up to."""
+    """Install the packages of the lock beside the test to `node_modules/`. The lock has hashes and no address: npm's
+    configuration names the registry.
+    """
     for name in ("package.json", "package-lock.json"):
         shutil.copy2(TYPESCRIPT / name, folder)
     _run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", inside=folder)
@@ -135,7 +139,7 @@ def _install_typescript_client(folder: Path, version: str) -> None:
 
 
 def _install_python_client(folder: Path, version: str) -> None:
-    """What the lock beside the test pins, into a virtual environment `venv/` of its own: its releases exclude one another."""
+    """Install the packages of the lock beside the test into the virtual environment `venv/`: each release needs its own."""
     _run(sys.executable, "-m", "venv", "venv", inside=folder)
     options = ["--quiet", "--disable-pip-version-check", "--no-cache-dir", "--require-hashes"]
     _run("venv/bin/python", "-m", "pip", "install", *options, "-r", str(PYTHON_CLIENTS / f"{version}.lock"), inside=folder)
@@ -190,7 +194,9 @@ ENGINES = (DYNAMODB_LOCAL, OPENSEARCH, TYPESCRIPT_CLIENT, *OLDER_PYTHON_CLIENTS)
 
 
 def provide(engine: Engine) -> bool:
-    """Install one engine unless it is there; False on failure. A folder is complete or absent: it is filled aside and renamed."""
+    """Install one engine unless it is installed. Returns False on failure. A folder is complete or absent: it is filled under a
+    temporary name and then renamed.
+    """
     label = f"{engine.name} {engine.version}"
     if missing := engine.missing_programs():
         print(f"{label}: skipped, no {' and no '.join(missing)} here ({engine.serves})")
@@ -216,7 +222,7 @@ def provide(engine: Engine) -> bool:
 
 
 def main() -> int:
-    """Every engine is tried; 1 where any failed."""
+    """Install all engines, also after a failure. Returns the exit code: 1 if any failed."""
     return 0 if all([provide(engine) for engine in ENGINES]) else 1
 
 

@@ -1,8 +1,8 @@
-"""Cuts `genai-prices` down to what Hibernaut reads: `python tools/price_list.py`, a part of `make lock`.
+"""Extracts the data that Hibernaut reads from `genai-prices`: `python tools/price_list.py`, a part of `make lock`.
 
 Writes `price_list.json` and `context_windows.json` beside the adapters that read them, and the licence of the data. Both files
-name the version of the price list and the day of its release, which the package index tells. Prices of what Hibernaut never
-sends (images, audio, batches, service tiers) are left out. No figure is computed: each stands in the source.
+name the version of the price list and the day of its release according to the package index. Prices of requests that Hibernaut
+never sends (images, audio, batches, service tiers) are left out. No figure is computed: each one is in the source.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PROVIDERS = (
     *("openai", "anthropic", "google", "aws", "azure", "deepseek", "mistral", "x-ai", "moonshotai", "zai", "minimax"),
     *("cohere", "perplexity", "groq", "together", "fireworks", "cerebras", "openrouter"),
 )
-"""The providers whose prices are kept: those that an agent's model can be called at."""
+"""The providers whose prices are included: those at which an agent's model can be called."""
 MAKERS: tuple[str, ...] = (
     "openai",
     "anthropic",
@@ -47,12 +47,12 @@ MAKERS: tuple[str, ...] = (
     "minimax",
     "cohere",
 )
-"""The providers that are believed first about windows, because they sell their own models."""
+"""The providers whose context windows take precedence, because they sell their own models."""
 HOSTS: tuple[str, ...] = (
     *("openrouter", "aws", "groq", "together", "fireworks"),
     *(each.id for each in providers if each.id.startswith("huggingface_") and each.id != "huggingface_cerebras"),
 )
-"""The providers that are believed about models of nobody among the makers: what most of them say."""
+"""The providers whose majority decides the context window of a model that no maker names."""
 FIELDS = {
     "input_mtok": "input",
     "output_mtok": "output",
@@ -66,7 +66,7 @@ Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | None"
 
 
 def released() -> date:
-    """The day of the release of the installed version."""
+    """The release day of the installed version, from the package index. Raises: CalledProcessError if uv fails."""
     ask = [sys.executable, "-m", "uv", "pip", "compile", "--quiet", "--no-deps", "--no-header", "--format", "pylock.toml", "-"]
     lock = subprocess.run(ask, input=f"{PACKAGE}=={version(PACKAGE)}", capture_output=True, text=True, check=True).stdout
     return min(wheel["upload-time"] for wheel in tomllib.loads(lock)["packages"][0]["wheels"]).date()
@@ -75,8 +75,8 @@ def released() -> date:
 def price_list(day: date) -> dict[str, Json]:
     """The content of `price_list.json` as of a day."""
     pool: list[Json] = []
-    kept = [next(each for each in providers if each.id == name) for name in PROVIDERS]
-    cut = {provider.id: _provider(provider, day, pool) for provider in kept}
+    chosen = [next(each for each in providers if each.id == name) for name in PROVIDERS]
+    cut = {provider.id: _provider(provider, day, pool) for provider in chosen}
     return _headed(day, "USD for a million tokens (`requests`: for a thousand requests)") | {"prices": pool, "providers": cut}
 
 
@@ -100,7 +100,7 @@ def _provider(provider: source.Provider, day: date, pool: list[Json]) -> Json:
 
 
 def _pooled(model: source.ModelInfo, day: date, pool: list[Json]) -> int | None:
-    """The place of a model's prices in the pool; None if it does not answer with text for money by the token."""
+    """The position of a model's prices in the pool; None if the model has no prices per input and output token."""
     rows = model.prices if isinstance(model.prices, list) else [source.ConditionalPrice(prices=model.prices)]
     entries = [_entry(row) for row in _still_active(rows, day)]
     if not all("input" in entry and "output" in entry for entry in entries):
@@ -142,6 +142,7 @@ def _number(price: Decimal) -> int | float:
 
 
 def clauses(match: source.MatchLogic) -> Iterator[tuple[str, str]]:
+    """The alternatives of a match as pairs of a kind (equals, starts, ends, contains, regex) and a text."""
     match match:
         case source.ClauseOr():
             for each in match.or_:
@@ -178,14 +179,16 @@ def context_windows(day: date) -> dict[str, Json]:
 
 
 def _listed(names: Sequence[str]) -> dict[str, int]:
-    """The windows that these providers name, by bare name: what most say, the smaller one of two that are as frequent."""
-    said: dict[str, Counter[int]] = defaultdict(Counter)
+    """The windows of these providers' models by bare name: the most frequent figure, and of equally frequent ones the
+    smallest.
+    """
+    counts: dict[str, Counter[int]] = defaultdict(Counter)
     for provider in providers:
         for model in provider.models if provider.id in names else ():
             for kind, text in clauses(model.match):
                 if model.context_window and kind in ("equals", "starts") and not re.search(r":(?!\d)", text) and _writes(model):
-                    said[bare_name(text)][model.context_window] += 1
-    return {name: min(windows, key=lambda each: (-windows[each], each)) for name, windows in said.items()}
+                    counts[bare_name(text)][model.context_window] += 1
+    return {name: min(windows, key=lambda each: (-windows[each], each)) for name, windows in counts.items()}
 
 
 def _writes(model: source.ModelInfo) -> bool:
@@ -194,18 +197,18 @@ def _writes(model: source.ModelInfo) -> bool:
 
 
 def _without(figures: dict[str, int], better: dict[str, int]) -> dict[str, int]:
-    """The figures of names that do not begin with a name of which more is known."""
+    """The figures without names that begin with a name in `better`."""
     return {name: tokens for name, tokens in figures.items() if not name.startswith(tuple(better))}
 
 
 def _shortest(figures: dict[str, int]) -> dict[str, int]:
-    """The figures without names that a shorter one stands for."""
-    kept: dict[str, int] = {}
+    """The figures without names that begin with a shorter name of the same figure."""
+    needed: dict[str, int] = {}
     for name in sorted(figures, key=lambda each: (len(each), each)):
-        fits = [each for each in kept if name.startswith(each)]
-        if not fits or kept[max(fits, key=len)] != figures[name]:
-            kept[name] = figures[name]
-    return dict(sorted(kept.items()))
+        fits = [each for each in needed if name.startswith(each)]
+        if not fits or needed[max(fits, key=len)] != figures[name]:
+            needed[name] = figures[name]
+    return dict(sorted(needed.items()))
 
 
 def _headed(day: date, about: str) -> dict[str, Json]:
@@ -219,7 +222,7 @@ def texts(day: date) -> dict[str, str]:
 
 
 def _pretty(content: dict[str, Json]) -> str:
-    """JSON with a line for each price, name and pattern, so that an update is a readable difference."""
+    """JSON with one line per price, name and pattern, so that an update is a readable diff."""
     return _lines(content, 4, "\n") + "\n"
 
 

@@ -1,4 +1,4 @@
-"""One heartbeat: performs the run's next step and answers what comes after it. Or denies what nobody has answered in time."""
+"""One heartbeat: performs the run's next step and returns the next state; or denies an approval whose deadline has passed."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from hibernaut.wiring.run_engine import RunEngines
 
 
 def handler(event: JsonObject, context: LambdaContext, engines: RunEngines | None = None) -> Receipt:
-    """Raises: Retryable, StepFailed."""
+    """Perform the step, or deny the approval if the event says so. Raises: Retryable, StepFailed."""
     beat = Heartbeat.model_validate(event)
-    engines = engines or aws.engines()  # what cannot be built is the deployment's fault, not the step's
+    engines = engines or aws.engines()  # outside `faults_named`: an error here is a defect of the deployment
     with faults_named(beat.run_id):
         chain = engines.of(beat.tenant)
         if beat.deny:

@@ -1,1 +1,1 @@
-"""The function behind API Gateway: the whole REST face."""
+"""The function behind API Gateway that serves the REST API with buffered responses."""

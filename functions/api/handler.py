@@ -1,4 +1,4 @@
-"""The REST face behind API Gateway: its event in, its answer out; the app is the same as in every profile."""
+"""The REST API behind API Gateway: converts the gateway's event to a request of the app, which is the same in every profile."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hibernaut.wiring import aws
 
 
 def handler(event: JsonObject, context: LambdaContext, app: FastAPI | None = None) -> JsonObject:
-    """Every outcome is an HTTP answer; the gateway turns what the app did not foresee into a 502."""
-    log()  # Before the first line of any module of ours.
+    """Serve one request. Every result is an HTTP response; the gateway converts an uncaught exception to a 502."""
+    log()  # Configures logging before any module of the product logs.
     answer: JsonObject = Mangum(app or aws.api_app(), lifespan="off")(event, context)  # type: ignore[arg-type]
     return answer

@@ -1,1 +1,1 @@
-"""The function that ends a run which retries do not cure."""
+"""The function that closes a run whose step failed for good."""

@@ -1,4 +1,4 @@
-"""Ends a run whose steps failed for good, so that its conversation is free and its caller has an answer."""
+"""Ends a run whose step failed for good, so that its conversation is free and its caller gets a response."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hibernaut.wiring.run_engine import RunEngines
 
 
 def handler(event: JsonObject, context: LambdaContext, engines: RunEngines | None = None) -> JsonObject:
-    """A run that has ended, or that there is not, is left alone. Raises: Retryable, StepFailed."""
+    """End the run. Does nothing for a run that has ended or does not exist. Raises: Retryable, StepFailed."""
     beat = Heartbeat.model_validate(event)
     fields = {"run_id": beat.run_id, "error": beat.error, "request_id": context.aws_request_id}
     engines = engines or aws.engines()

@@ -1,1 +1,1 @@
-"""The function that feeds the index of memory."""
+"""The function that feeds the memory index."""

@@ -1,6 +1,6 @@
-"""Feeds the index of memory: the table's change stream tells of pointers, and what they name is indexed.
+"""Feeds the memory index: indexes the records that the pointers in the table's change stream name.
 
-A clock calls it as well, to take again what the stream has given up; and whoever wants the index built anew, by hand.
+A schedule invokes the function too, to retry the pointers that the stream gave up. An operator invokes it to rebuild the index.
 """
 
 from __future__ import annotations
@@ -17,10 +17,14 @@ from hibernaut.wiring.aws import IndexFeed
 
 
 def handler(event: JsonObject, context: LambdaContext, feed: IndexFeed | None = None) -> JsonObject:
-    """Of the stream's records those are reported back that must be told again. Raises: whatever keeps the table from being read."""
+    """Handle one of four events: `Records` (of the change stream), `retake` (a tenant), `reindex` (a tenant whose index is
+    rebuilt), or `reindexed` (a tenant; reports the progress).
+
+    For `Records`, the response names the records that the stream must deliver again. Raises: errors of the table.
+    """
     feed = feed or aws.feed()
     if "Records" in event:
-        return _told(event["Records"], feed, context)
+        return _records(event["Records"], feed, context)
     if "reindex" in event:
         records = feed.reindexing.begin([event["reindex"]], lambda _progress: None)
         log().info("index emptied", extra={"records": records, "request_id": context.aws_request_id})
@@ -32,18 +36,18 @@ def handler(event: JsonObject, context: LambdaContext, feed: IndexFeed | None = 
     return _counted(taken)
 
 
-def _told(records: list[JsonObject], feed: IndexFeed, context: LambdaContext) -> JsonObject:
-    """The lowest number that is reported is where the stream goes on."""
+def _records(records: list[JsonObject], feed: IndexFeed, context: LambdaContext) -> JsonObject:
+    """Index stream records. The response names the records that are left; the stream continues at the lowest of them."""
     changes = {record["dynamodb"]["SequenceNumber"]: record_of(record["dynamodb"]) for record in records}
-    told = ((change.key, change.new) for change in changes.values())
-    taken = feed.feeding.take(told, time_left=_seconds_of(context))
+    pointers = ((change.key, change.new) for change in changes.values())
+    taken = feed.feeding.take(pointers, time_left=_seconds_of(context))
     again = [number for number, change in changes.items() if change.key in taken.left]
     log().info("memory indexed", extra={**_counted(taken), "request_id": context.aws_request_id})
     return {"batchItemFailures": [{"itemIdentifier": number} for number in again]}
 
 
 def _built(tenant: str, feed: IndexFeed) -> JsonObject:
-    """Whether an index that is built anew knows everything again, and how many pointers stand, those of new things among them."""
+    """The progress of a rebuild: whether it is complete, and the number of pending pointers, including those of new records."""
     building = feed.reindexing.of(tenant)
     return {"whole": building.end(), "left": building.left()}
 

@@ -1,1 +1,1 @@
-"""The function that reads an uploaded file."""
+"""The function that ingests an uploaded file."""

@@ -1,6 +1,7 @@
-"""Reads an uploaded file: named by whoever took it, or by S3 (through EventBridge) when its bytes have come.
+"""Ingests an uploaded file. The event comes from the function that accepted the file, from the sweep, or from S3 (through
+EventBridge) when the bytes are uploaded.
 
-A file that is read, is gone, or that another worker is at is left alone, so being told twice does no harm.
+A file that is ingested, was deleted, or is held by another worker is left alone, so a repeated event does no harm.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from hibernaut.wiring import aws
 
 
 def handler(event: JsonObject, context: LambdaContext, ingestion: PerTenant[Ingestion] | None = None) -> JsonObject:
-    """Raises: whatever keeps the file from being read now; Lambda calls again, and the sweep takes it up after that."""
+    """Ingest the file. Raises: errors of the ingestion; Lambda retries the call, and later the sweep restarts the ingestion."""
     tenant, file_id = _named(event)
     (ingestion or aws.ingestion()).of(tenant).process(file_id)
     log().info("file read", extra={"file_id": file_id, "request_id": context.aws_request_id})

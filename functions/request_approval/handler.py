@@ -1,4 +1,6 @@
-"""Begins the wait for an approval: notes the name by which whoever answers ends it. What was answered already is not waited for."""
+"""Begins the wait for an approval: stores the task token with which the answer ends the wait. If the approval is already
+answered, the wait ends at once.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,10 @@ from hibernaut.wiring import aws
 
 
 def handler(event: JsonObject, context: LambdaContext, approvals: PerTenant[ApprovalAnswers] | None = None) -> JsonObject:
-    """The state machine does not read the answer: it waits for the token. Raises: Retryable, StepFailed, and ValueError without a token."""
+    """Begin the wait. The state machine ignores the reply and waits for the token.
+
+    Raises: Retryable, StepFailed; ValueError if the event has no token.
+    """
     beat = Heartbeat.model_validate(event)
     if not beat.token:
         raise ValueError("a wait has a token")

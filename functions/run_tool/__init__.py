@@ -1,1 +1,1 @@
-"""The function that runs a custom tool. Its role may do nothing, and each agent has execution environments of its own."""
+"""The function that runs a custom tool. Its role permits nothing, and each agent has its own execution environments."""

@@ -1,7 +1,8 @@
-"""Runs one tool: the event is the job, the reply its outcome, both as `hibernaut.adapters.tool_runner.wire` writes them.
+"""Runs one custom tool. The event is the job and the reply is its outcome, both in the format of
+`hibernaut.adapters.tool_runner.wire`.
 
-The tool runs in a child process without this function's environment, so that no credentials of its role reach it, and ends
-before the function does, so that the caller learns why.
+The tool runs in a child process without this function's environment, so that it does not inherit the credentials of the role. The
+child's time limit is shorter than the function's, so that the caller learns the reason of a timeout.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from hibernaut.ports.tool_runner import ToolJob, ToolRunner
 
 MEGABYTE = 1024 * 1024
 OWN_MEMORY = 160 * MEGABYTE
-"""What the function itself takes of its memory."""
+"""The memory in bytes that the function itself needs."""
 OWN_SECONDS = 2.0
-"""Seconds that are kept for the reply."""
+"""Seconds that are reserved for the reply."""
 LARGEST_REPLY = 6_000_000
-"""Bytes; a little less than what Lambda takes."""
+"""The largest reply in bytes: a little below Lambda's limit."""
 
 
 class Context(Protocol):
-    """What is used of Lambda's context. AWS sends the memory as text or number, by runtime version."""
+    """The part of Lambda's context that is used. The memory is a string or a number, depending on the runtime version."""
 
     memory_limit_in_mb: int | str
 
@@ -32,6 +33,7 @@ class Context(Protocol):
 
 
 def handler(event: dict[str, Any], context: Context, runner: ToolRunner | None = None) -> dict[str, Any]:
+    """Run the tool of the job. A failed tool, or a reply over the limit, is an outcome and no exception."""
     job = within(job_from_json(event), context)
     reply = outcome_to_json((runner or ChildProcessRunner()).run(job))
     if len(json.dumps(reply, ensure_ascii=False).encode()) <= LARGEST_REPLY:
@@ -40,7 +42,7 @@ def handler(event: dict[str, Any], context: Context, runner: ToolRunner | None =
 
 
 def within(job: ToolJob, context: Context) -> ToolJob:
-    """The job with no more time and memory than the function has left."""
+    """The job with its limits reduced to the time and memory that the function has left."""
     seconds = context.get_remaining_time_in_millis() / 1000 - OWN_SECONDS
     memory = int(context.memory_limit_in_mb) * MEGABYTE - OWN_MEMORY
     return replace(job, timeout=min(job.timeout, max(seconds, 0.0)), memory=min(job.memory, memory))

@@ -1,6 +1,6 @@
-"""The REST face served over HTTP to the Lambda Web Adapter, which hands every chunk on as it comes.
+"""The REST API as a web server for the Lambda Web Adapter, which forwards each chunk of a response at once.
 
-There is no handler: the adapter speaks with Lambda, and `run.sh` starts a web server on what `app` makes.
+There is no handler: the adapter speaks Lambda's protocol, and `run.sh` starts a web server with the application of `app`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,6 @@ from hibernaut.wiring import aws
 
 
 def app() -> FastAPI:
-    """The app, for a server that makes it by itself."""
-    log()  # Before the first line of any module of ours.
+    """The application factory for the web server."""
+    log()  # Configures logging before any module of the product logs.
     return aws.stream_app()

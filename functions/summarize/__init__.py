@@ -1,1 +1,1 @@
-"""The function that makes a long window short."""
+"""The function that reduces a long window by a summary."""

@@ -1,4 +1,4 @@
-"""Makes a window shorter by a summary. Whatever goes wrong here, the state machine lets the step drop old turns instead."""
+"""Reduces a window by a summary. If this fails in any way, the state machine makes the step drop old turns instead."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hibernaut.wiring.run_engine import RunEngines
 
 
 def handler(event: JsonObject, context: LambdaContext, engines: RunEngines | None = None) -> Receipt:
-    """Raises: Retryable, StepFailed."""
+    """Summarize the window of the run's conversation. Raises: Retryable, StepFailed."""
     beat = Heartbeat.model_validate(event)
     engines = engines or aws.engines()
     with faults_named(beat.run_id):

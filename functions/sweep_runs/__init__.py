@@ -1,1 +1,1 @@
-"""The function that takes up, once a minute, every open run that is past due."""
+"""The function of the sweep: it runs once a minute and handles the overdue items of the index DUE."""

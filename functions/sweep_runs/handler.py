@@ -1,6 +1,6 @@
-"""The sweep, fired once a minute by the scheduler: starts again what was lost on the way, and closes what never ends.
+"""The sweep, which the scheduler invokes once a minute: it restarts overdue runs, and closes runs that do not end.
 
-EventBridge calls it as well when an execution failed, timed out or was stopped: then it looks at that one run, at once.
+EventBridge invokes it too when an execution failed, timed out or was stopped. Then it handles that one run at once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from hibernaut.wiring import aws
 
 
 def handler(event: JsonObject, context: LambdaContext, sweep: Sweep | None = None) -> JsonObject:
-    """What it did, in numbers. An error is counted by the alarm and kept as a dead letter; the next minute brings another sweep."""
+    """Sweep, or handle the run of a failed execution. Returns the numbers of restarted and closed runs.
+
+    An exception counts for the alarm and becomes a dead letter; the next sweep follows within a minute.
+    """
     sweep = sweep or aws.sweep()
     failed = event.get("detail")
     if failed is None:
@@ -21,12 +24,14 @@ def handler(event: JsonObject, context: LambdaContext, sweep: Sweep | None = Non
         fields: JsonObject = {"started": swept.started, "closed": swept.closed, "scheduled_at": event.get("at")}
     else:
         run = Heartbeat.model_validate_json(failed["input"])
-        swept = sweep.of(run.tenant).take_up_one(run.run_id, after=takings(failed["name"]))
+        swept = sweep.of(run.tenant).take_up_one(run.run_id, after=sweeps_of(failed["name"]))
         fields = {"started": swept.started, "closed": swept.closed, "run_id": run.run_id, "status": failed["status"]}
     log().info("runs swept", extra={**fields, "request_id": context.aws_request_id})
     return {"started": swept.started, "closed": swept.closed}
 
 
-def takings(execution: str) -> int:
-    """How often the run had been taken up when its execution of this name began: `<run id>.<n>`, the first one without a number."""
+def sweeps_of(execution: str) -> int:
+    """The number of times that the sweep had taken the run up when the execution with this name began: n in `<run id>.<n>`, 0
+    without a number.
+    """
     return int(execution.partition(".")[2] or 0)

@@ -81,6 +81,7 @@ class OurFunction(Construct):
         accept(self.function, "L1", "Python 3.13 is the version that is tested and locked for.")
 
     def allow(self, *grants: Grant) -> None:
+        """Add the permissions to the function's role."""
         give(self.role, *grants)
 
     def allow_invoke_by(self, role: iam.IRole) -> None:

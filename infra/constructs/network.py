@@ -50,6 +50,7 @@ class Network(Construct):
         )
 
     def for_the_domain(self, zones: int) -> opensearch.CfnDomain.VPCOptionsProperty:
+        """The subnets and the security group of a domain in this many availability zones."""
         subnets = [subnet.subnet_id for subnet in self.vpc.private_subnets[:zones]]
         return opensearch.CfnDomain.VPCOptionsProperty(subnet_ids=subnets, security_group_ids=[self._domain.security_group_id])
 

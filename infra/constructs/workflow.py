@@ -26,6 +26,7 @@ def machine_name(settings: Settings) -> str:
 
 
 def machine_arn(stack: cdk.Stack, settings: Settings) -> str:
+    """The ARN of the machine, by its name."""
     return stack.format_arn(
         service="states",
         resource="stateMachine",

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from functions.events import Heartbeat
-from functions.sweep_runs.handler import takings
+from functions.sweep_runs.handler import sweeps_of
 from hibernaut.local.aws_offline.lambdas import Reply
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.schemas.base import Json, JsonObject
@@ -107,7 +107,7 @@ def test_a_run_that_is_gone_is_not_taken_up(aws: OfflineAws) -> None:
 
 @pytest.mark.parametrize(("name", "number"), [("execution_failed", 0), ("execution_stopped", 2)])
 def test_an_execution_s_name_tells_how_often_its_run_was_taken_up(name: str, number: int) -> None:
-    assert takings(sample("sweep_runs", name)["detail"]["name"]) == number
+    assert sweeps_of(sample("sweep_runs", name)["detail"]["name"]) == number
 
 
 def test_an_approval_that_nobody_asked_for_is_not_denied(aws: OfflineAws) -> None:
