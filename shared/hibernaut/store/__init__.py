@@ -1,4 +1,4 @@
-"""The records over the `Table` port: keys, codec, one small repository per noun, the step transaction.
+"""The records over the `Table` port: keys, codec, one small repository per noun, and the transactions of the run protocol.
 
-The only place that knows how a noun is laid out in a table; the same code serves every engine.
+Only this package knows the layout of a noun in the table. The same code serves every engine.
 """

@@ -1,9 +1,10 @@
-"""Archives in the table: the record, its list row, and the links that say where it is attached. What lies in one is `store.passages`.
+"""Archives in the table: the record, the list row, and the links to the agents that the archive is attached to. `store.passages`
+has the passages.
 
-Whatever changes an archive's passages writes a fresh `stamp` and their `count` to its item, on the condition that it is open: nothing
-gets into an archive that is being deleted, and who remembers the stamps knows whether anything changed. How often each tag is borne
-stands beside it, so that no prompt needs a walk over all passages. A deleted archive's item stays for a while, closed: the indexer
-must know where its passages stood.
+Each change of an archive's passages writes a new `stamp` and their `count` to the archive's item, with the condition that the
+archive is open. So no passage gets into an archive in deletion, and a reader that compares stamps detects every change. A counter
+per tag makes the tags known without a read of all passages. A deleted archive's item stays for a while in the state closed,
+because the indexer must know where its passages were.
 """
 
 from __future__ import annotations
@@ -25,20 +26,21 @@ from hibernaut.store.row_lists import RowList
 from hibernaut.store.tenant_table import TenantTable
 
 CLOSED = "closed"
+"""The state of a deleted archive."""
 REMEMBERED = timedelta(days=7)
 """The retention of a deleted archive's item: longer than any pointer to its passages waits for the indexer."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveTotals:
-    """How many passages there are, and their tags in alphabetical order."""
+    """The number of passages, and their tags in alphabetical order."""
 
     count: int
     tags: tuple[str, ...]
 
 
 class ArchiveStore:
-    """Archives, their links and totals."""
+    """Archives, their links and totals. Reads raise StoreUnavailable (`store.retries`), and OSError if a blob cannot be read."""
 
     def __init__(self, table: TenantTable, codec: Codec, passages: PassageStore) -> None:
         self._table = table
@@ -47,6 +49,7 @@ class ArchiveStore:
         self._passages = passages
 
     def get(self, archive_id: str) -> StoredArchive | None:
+        """The archive; None if there is none, or if it is deleted."""
         return self.get_many([archive_id]).get(archive_id)
 
     def get_many(self, archive_ids: Sequence[str]) -> dict[str, StoredArchive]:
@@ -70,11 +73,11 @@ class ArchiveStore:
         return RowList(self._table, keys.archive_row(self._tenant, "archive").pk, mark="name")
 
     def rows_of(self, archive_ids: Sequence[str]) -> list[Item]:
-        """The list rows of these archives."""
+        """The list rows that exist of these archives."""
         return list(self._table.get_many([keys.archive_row(self._tenant, archive_id) for archive_id in archive_ids]).values())
 
     def change(self, before: StoredArchive, after: StoredArchive, token: str) -> list[Change]:
-        """The change from what was read to `after`, on the condition that it is still so."""
+        """The changes from `before` to `after`. Conditions: the version is that of `before`, and the archive is open."""
         key, row = keys.archive(self._tenant, after.id), keys.archive_row(self._tenant, after.id)
         changed = {**self._codec.body(key, after), "version": before.version + 1, "wt": token}
         return [
@@ -82,15 +85,15 @@ class ArchiveStore:
             Update(row, set={"name": after.name}),
         ]
 
-    # what lies in them
+    # passages
 
     def put(self, archive_id: str, passages: Sequence[Passage], token: str) -> list[Change]:
-        """The changes that add passages to an open archive: one for each, one for each of their tags, and two more."""
+        """The changes that add passages to an open archive: one per passage, one per distinct tag, and two more."""
         touch = self._touch(archive_id, len(passages), token)
         return [touch, *self._passages.add(archive_id, passages), *self._tagged(archive_id, tags_of(passages), 1)]
 
     def take(self, archive_id: str, item: Item, token: str) -> list[Change]:
-        """The changes that take a passage (its item) out of an open archive. It must be there."""
+        """The changes that remove a passage from an open archive. `item`: the passage's item. Condition: the passage exists."""
         passage_id, tags = keys.last_part(str(item["sk"])), Counter(json.loads(str(item["tags"])))
         touch = self._touch(archive_id, -1, token)
         return [touch, *self._passages.remove(archive_id, [passage_id]), *self._tagged(archive_id, tags, -1)]
@@ -106,7 +109,9 @@ class ArchiveStore:
     # deleting
 
     def close(self, archive: StoredArchive, at: datetime) -> list[Change]:
-        """The changes that end an archive: it is not shown any more, nothing gets into it, and what was written about it is gone."""
+        """The changes that close an archive: lists do not show it, no passage can be added, and its name and description are
+        erased. Condition: the archive is open.
+        """
         key, ttl = keys.archive(self._tenant, archive.id), int((at + REMEMBERED).timestamp())
         bare = archive.model_copy(update={"name": "", "description": None, "metadata": None})
         body = self._codec.body(key, bare)
@@ -123,16 +128,17 @@ class ArchiveStore:
         return self._table.query(keys.archive_tag(self._tenant, archive_id, "").pk, prefix="TAG#", limit=limit)
 
     def forget_tags(self, tags: Sequence[Item]) -> list[Change]:
+        """The changes that delete these tag counters."""
         return [Delete(Key(str(item["pk"]), str(item["sk"]))) for item in tags]
 
     # links
 
     def of_agent(self, agent_id: str) -> list[str]:
-        """The ids of what is attached to the agent, in the order of attachment. Those of deleted archives may be among them."""
+        """The ids of the archives that are attached to the agent, in the order of attachment. Some of them may be deleted."""
         return attached(self._table.query(keys.agent(self._tenant, agent_id).pk, prefix="ARCH#"))
 
     def open_of_agent(self, agent_id: str) -> list[StoredArchive]:
-        """The archives that are attached to the agent, in the order of attachment."""
+        """The open archives that are attached to the agent, in the order of attachment."""
         ids = self.of_agent(agent_id)
         found = self.get_many(ids) if ids else {}
         return [found[archive_id] for archive_id in ids if archive_id in found]
@@ -143,47 +149,52 @@ class ArchiveStore:
         return [keys.last_part(str(link["sk"])) for link in links]
 
     def links(self, archive_id: str) -> RowList:
-        """The agents that the archive is attached to."""
+        """The links to the agents that the archive is attached to."""
         return RowList(self._table, keys.archive(self._tenant, archive_id).pk, "AGENT#")
 
     def attach(self, archive_id: str, agent_id: str, at: datetime) -> list[Change]:
-        """The link, both ways."""
-        ours, theirs = (
+        """The changes that create the links in both directions."""
+        forth, back = (
             keys.agent_archive(self._tenant, agent_id, archive_id),
             keys.archive_agent(self._tenant, archive_id, agent_id),
         )
-        return [Put({"pk": ours.pk, "sk": ours.sk, "at": wire_time(at)}), Put({"pk": theirs.pk, "sk": theirs.sk})]
+        return [Put({"pk": forth.pk, "sk": forth.sk, "at": wire_time(at)}), Put({"pk": back.pk, "sk": back.sk})]
 
     def there(self, archive_id: str, agent_id: str) -> list[Change]:
-        """The conditions for attaching: both exist."""
+        """The conditions of an attachment: the archive is open, and the agent exists."""
         return [
             Check(keys.archive(self._tenant, archive_id), eq(state=OPEN)),
             Check(keys.agent(self._tenant, agent_id), PRESENT),
         ]
 
     def detach(self, archive_id: str, agent_id: str) -> list[Change]:
+        """The changes that delete the links in both directions."""
         return [
             Delete(keys.agent_archive(self._tenant, agent_id, archive_id)),
             Delete(keys.archive_agent(self._tenant, archive_id, agent_id)),
         ]
 
-    # what agents know of their archives
+    # totals and inserts of an agent
 
     def stamp(self, ids: Sequence[str]) -> str:
-        """A stamp that changes whenever one of these archives gains or loses a passage or is deleted; "" without archives."""
+        """A stamp that changes whenever one of these archives gains or loses a passage or is deleted; "" without open
+        archives.
+        """
         found = self._open(ids) if ids else {}
         return " ".join(f"{archive_id}:{found[archive_id]['stamp']}" for archive_id in ids if archive_id in found)
 
     def counted(self, agent_id: str) -> ArchiveTotals:
-        """How many passages the agent's archives hold together, and all their tags."""
+        """The number of passages in all open archives of the agent, and all their tags."""
         ids = self.of_agent(agent_id)
         found = self._open(ids) if ids else {}
-        borne = [row for archive_id in found for row in self.tags(archive_id) if int(row["count"]) > 0]
-        tags = {str(row["sk"]).removeprefix("TAG#") for row in borne}
+        used = [row for archive_id in found for row in self.tags(archive_id) if int(row["count"]) > 0]
+        tags = {str(row["sk"]).removeprefix("TAG#") for row in used}
         return ArchiveTotals(sum(int(item["count"]) for item in found.values()), tuple(sorted(tags)))
 
     def insert(self, agent: StoredAgent, passages: Sequence[Passage], token: str) -> list[Change]:
-        """The changes that add passages to the first of the agent's archives; to one of its own, made now, where it has none."""
+        """The changes that add passages to the agent's first open archive. For an agent without one they create and attach an
+        archive.
+        """
         attached = self.open_of_agent(agent.id)
         if attached:
             return self.put(attached[0].id, [in_archive(passage, attached[0]) for passage in passages], token)
@@ -196,7 +207,9 @@ class ArchiveStore:
         ]
 
     def _own(self, agent: StoredAgent, first: Passage) -> StoredArchive:
-        """An agent's first own archive bears its uuid; a later one, where that was detached or deleted, the first passage's."""
+        """A new archive for an agent. Its id has the agent's uuid, or the uuid of the first passage if the agent's is taken by an
+        earlier archive, which was detached or deleted.
+        """
         own = default_archive_id(agent.id)
         taken = self._table.get(keys.archive(self._tenant, own)) is not None
         return StoredArchive(
@@ -208,15 +221,15 @@ class ArchiveStore:
 
 
 def tags_of(passages: Sequence[Passage]) -> Counter[str]:
-    """The number of passages by tag."""
+    """The number of these passages by tag."""
     return Counter(tag for passage in passages for tag in set(passage.tags or ()))
 
 
 def in_archive(passage: Passage, archive: StoredArchive) -> Passage:
-    """The passage as it lies in an archive, which says how it is embedded."""
+    """The passage with the id and the embedding configuration of its archive."""
     return passage.model_copy(update={"archive_id": archive.id, "embedding_config": archive.embedding_config})
 
 
 def attached(links: Sequence[Item]) -> list[str]:
-    """The ids of the archives that these links of an agent name, in the order of attachment."""
+    """The ids of the archives in these links of an agent, in the order of attachment."""
     return [keys.last_part(str(link["sk"])) for link in sorted(links, key=lambda link: (str(link["at"]), str(link["sk"])))]

@@ -1,6 +1,6 @@
-"""Conversations in the table: the head, the log, and the window that a warm worker keeps.
+"""Conversations in the table: the head, the log, and the cached window of a process.
 
-Only reads stand here, and the changes that a transaction is made of; what belongs into one transaction is `store.transactions`.
+This module has reads and single changes. `store.transactions` combines changes into transactions.
 """
 
 from __future__ import annotations
@@ -22,19 +22,21 @@ from hibernaut.store.tenant_table import TenantTable
 
 MAX_READS = 20
 """Reads of a conversation before `load` raises Conflict because head and tail disagree."""
-KEPT_BYTES = 160_000_000
-"""The windows that a worker keeps, together, by their size in memory: 20,000 short messages."""
+CACHED_BYTES = 160_000_000
+"""The size of the window cache in a process, in bytes of memory: about 20,000 short messages."""
 _BYTES_OF_A_MESSAGE, _BYTES_OF_A_TOKEN = 8_000, 4
+"""The estimated memory of a message without its text, and of a token of text."""
 POINTED_AT_ONCE = 500
-"""The maximum of rows that one pointer names."""
+"""The largest number of rows that one pointer names."""
 ROWS_BYTES = 2_000_000
-"""Bytes that all new rows of one transaction take in it together, at most: half of what it may hold."""
+"""The largest total size of the bodies of new rows within one transaction, in bytes: half of the transaction's limit."""
 _FORKABLE = "conv-"
+"""The id prefix of conversations that may be forks: a default conversation, which has its agent's id, is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedConversation:
-    """A conversation as one consistent picture: the head, and the messages of its window in order (the system message first)."""
+    """A consistent snapshot of a conversation: the head, and the messages of its window in order (the system message first)."""
 
     head: Head
     messages: tuple[Message, ...]
@@ -43,28 +45,33 @@ class LoadedConversation:
 
 
 class ConversationStore:
-    """Heads, logs and windows of conversations."""
+    """Heads, logs and windows of conversations. Reads raise StoreUnavailable (`store.retries`), and OSError if a blob cannot be
+    read.
+    """
 
-    def __init__(self, table: TenantTable, codec: Codec, unindexed: SearchOutbox, kept: TenantCache[LoadedConversation]) -> None:
-        """`kept`: the windows that the process keeps of the tenant's conversations."""
+    def __init__(self, table: TenantTable, codec: Codec, unindexed: SearchOutbox, cache: TenantCache[LoadedConversation]) -> None:
+        """`cache`: the process's cached windows of the tenant's conversations."""
         self._unindexed = unindexed
         self._table = table
         self._tenant = table.tenant
         self._codec = codec
         self.logs = LogReader(table, codec)
-        self._kept = kept
+        self._cache = cache
         self._also_forget: list[Callable[[str], None]] = []
 
     def head(self, conversation: str) -> Head | None:
+        """The head of a conversation, or None."""
         item = self._table.get(keys.head(self._tenant, conversation))
         return self.read_head(item) if item else None
 
     def heads(self, conversations: Sequence[str]) -> dict[str, Head]:
+        """The heads that exist of these conversations, by id."""
         found = self._table.get_many([keys.head(self._tenant, conversation) for conversation in conversations])
         heads = [self.read_head(item) for item in found.values()]
         return {head.id: head for head in heads}
 
     def read_head(self, item: Item) -> Head:
+        """The head of an item."""
         head = self._codec.record(Head, item)
         head.owner = str(item["owner"]) or None
         head.version = int(item["version"])
@@ -80,28 +87,30 @@ class ConversationStore:
         return head
 
     def load(self, conversation: str, head: Head | None = None) -> LoadedConversation | None:
-        """Head and window of one moment: read again until the head and the tail agree (architecture 3, reads).
+        """A consistent snapshot of head and window; None if there is no such conversation. Reads again until the head and the
+        tail of the log agree (architecture 3, reads).
 
-        `head` is one that was just read or written; a head that is read replaces it where the tail disagrees.
+        `head`: a head that was just read or written. If the log does not agree with it, `load` reads the head again. Raises:
+        Conflict after `MAX_READS` attempts.
         """
         for tried in range(MAX_READS):
             head = head if head is not None and tried == 0 else self.head(conversation)
             if head is None:
                 return None
-            # A system message that was chosen by hand may be another than the head's: in the end it counts as it stands.
-            loaded = self._picture(head, any_prompt=tried == MAX_READS - 1)
+            # An explicitly set system message may differ from the head's: the last attempt accepts it as it is.
+            loaded = self._snapshot(head, any_prompt=tried == MAX_READS - 1)
             if loaded is not None:
                 self.keep(loaded)
                 return loaded
         raise Conflict(f"The log of conversation {conversation} does not settle; try again.")
 
-    def _picture(self, head: Head, *, any_prompt: bool = False) -> LoadedConversation | None:
-        kept = self._kept.get(head.id)
-        if kept is not None and kept.head.version == head.version:
-            return replace(kept, head=head)
+    def _snapshot(self, head: Head, *, any_prompt: bool = False) -> LoadedConversation | None:
+        cached = self._cache.get(head.id)
+        if cached is not None and cached.head.version == head.version:
+            return replace(cached, head=head)
         known: tuple[Message, ...] = ()
-        if kept is not None and kept.head.window == head.window and kept.head.version < head.version:
-            known = kept.messages[len(head.window.pinned) :]
+        if cached is not None and cached.head.window == head.window and cached.head.version < head.version:
+            known = cached.messages[len(head.window.pinned) :]
         after = known[-1].id if known else head.window.cut
         tail = self.logs.rows(head.id, head.segments, IdRange(after))
         newest = tail[-1].id if tail else after
@@ -113,8 +122,8 @@ class ConversationStore:
         excluded = set(head.window.pinned)
         fresh = tuple(row for row in tail if row.id not in excluded and is_said(row))
         size = None
-        if kept is not None and known:  # what is known was counted when it was kept
-            size = _size(kept) + _bytes_of(pinned) + _bytes_of(fresh) - _bytes_of(kept.messages[: len(head.window.pinned)])
+        if cached is not None and known:  # the cached messages were counted when they were cached
+            size = _size(cached) + _bytes_of(pinned) + _bytes_of(fresh) - _bytes_of(cached.messages[: len(head.window.pinned)])
         return LoadedConversation(head, (*pinned, *known, *fresh), size)
 
     def _pinned(self, head: Head) -> list[Message] | None:
@@ -122,25 +131,26 @@ class ConversationStore:
         return found if len(found) == len(head.window.pinned) else None
 
     def segments(self, conversation: str) -> list[Segment]:
-        """The parts of other logs that a conversation's log begins with; an agent's own conversation is no fork."""
+        """The parts of other logs at the beginning of a fork's log; an empty list for a conversation that is no fork."""
         head = self.head(conversation) if conversation.startswith(_FORKABLE) else None
         return head.segments if head else []
 
     def keep(self, loaded: LoadedConversation) -> None:
         """Cache a conversation for the next load. The head's version decides whether the entry is valid."""
-        self._kept.keep(loaded.head.id, loaded if loaded.size is not None else replace(loaded, size=_size(loaded)))
+        self._cache.keep(loaded.head.id, loaded if loaded.size is not None else replace(loaded, size=_size(loaded)))
 
     def appended(self, before: Head, after: Head, rows: Sequence[Message], system: Message | None = None) -> None:
-        """One transaction appended these rows to the log of `before`, and rewrote its system message where `system` says so.
+        """Update the cached window after a transaction that appended `rows` to the log of `before`. `system`: the new system
+        message, if the transaction rewrote it.
 
-        A window that is kept of `before` is kept with them; one of another version, or of another window, is left as it is.
+        A cache entry of another version or another window stays as it is.
         """
-        kept = self._kept.get(before.id)
-        if kept is None or kept.head.version != before.version or kept.head.window != after.window:
+        cached = self._cache.get(before.id)
+        if cached is None or cached.head.version != before.version or cached.head.window != after.window:
             return
-        known = (system, *kept.messages[1:]) if system else kept.messages
+        known = (system, *cached.messages[1:]) if system else cached.messages
         said = [row for row in rows if is_said(row)]
-        size = _size(kept) + _bytes_of(said) + (_bytes_of([system]) - _bytes_of(kept.messages[:1]) if system else 0)
+        size = _size(cached) + _bytes_of(said) + (_bytes_of([system]) - _bytes_of(cached.messages[:1]) if system else 0)
         head = after.model_copy(update={"version": before.version + 1})
         self.keep(LoadedConversation(head, (*known, *said), size))
 
@@ -153,26 +163,30 @@ class ConversationStore:
         limit: int | None = None,
         descending: bool = False,
     ) -> list[Message]:
-        """Rows of the log by id, both bounds exclusive, in the order asked for."""
+        """The rows of the log with after < id < before, in the order of their ids; newest first if `descending`."""
         segments = self.segments(conversation)
         return self.logs.rows(conversation, segments, IdRange(after, before), limit=limit, descending=descending)
 
     def messages(self, conversation: str, message_ids: Sequence[str]) -> list[Message]:
-        """The rows of the log that exist among these, in the order asked for."""
+        """The rows of the log that exist among these, in the order of `message_ids`."""
         return self.logs.messages(conversation, message_ids, lambda: self.segments(conversation))
 
     def message(self, conversation: str, message_id: str) -> Message | None:
+        """A row of the log, or None."""
         found = self.messages(conversation, [message_id])
         return found[0] if found else None
 
     def put_rows(self, head: Head, rows: Sequence[Message]) -> list[Put]:
-        """The changes that write new rows of a log, and let searches find them at once. However many, they fit into one transaction."""
+        """The changes that write new rows of a log, with the pointer by which searches find them at once.
+
+        The rows share `ROWS_BYTES`: a larger body goes to a blob, so that the transaction stays below its size limit.
+        """
         share = ROWS_BYTES // max(1, len(rows))
         puts = [self.put_message(head.id, row, inline=share) for row in rows]
         return [*puts, *self._unindexed.rows(head.agent_id, head.id, rows)]
 
     def pointed(self, head: Head, rows: Sequence[Message]) -> list[Put]:
-        """The changes that let searches find rows which are written before their head."""
+        """The pointers by which searches find rows that are written before their head."""
         starts = range(0, len(rows), POINTED_AT_ONCE)
         return [put for at in starts for put in self._unindexed.rows(head.agent_id, head.id, rows[at : at + POINTED_AT_ONCE])]
 
@@ -182,16 +196,19 @@ class ConversationStore:
         item = self._codec.item(key, row, inline, **keys.listed(self._tenant, "MSGS", row.id), role=row.role)
         if not rewrite:
             return Put(item, ABSENT)
-        # A row is not read with its blob's name: there are too many of them. Only one whose new body is large is worth a look.
+        # The caller does not know the blob of the old body. Only for a large new body the old item is read to free its blob.
         before = self._table.get(key) if item["blob"] else None
         return Put(item, PRESENT, str(before["blob"]) if before else "")
 
     def create_head(self, head: Head, token: str) -> Put:
+        """The change that creates a head. Condition: the conversation has none."""
         key = keys.head(self._tenant, head.id)
         return Put(self._codec.item(key, head, **_state(head), wt=token), ABSENT)
 
     def change_head(self, before: Head, after: Head, token: str, *terms: Term) -> Update:
-        """The change from one head to the next, on the condition that owner, version and queue are what was read."""
+        """The change from one head to the next. Conditions: owner, version and pending approval are those of `before`, and
+        `terms`.
+        """
         key = keys.head(self._tenant, after.id)
         when: Condition = (
             Term("owner", Op.EQ, before.owner or ""),
@@ -213,15 +230,18 @@ class ConversationStore:
         return Check(keys.head(self._tenant, conversation), PRESENT)
 
     def share(self, source: str, fork: str) -> Put:
-        """The mark on a log that a fork refers to its rows."""
+        """The change that marks a log, so that a deletion keeps the rows that the fork shares."""
         key = keys.fork(self._tenant, source, fork)
         return Put({"pk": key.pk, "sk": key.sk})
 
     def unshare(self, source: str, fork: str) -> Delete:
+        """The change that deletes a fork's mark."""
         return Delete(keys.fork(self._tenant, source, fork))
 
     def forks(self, source: str) -> list[Head]:
-        """The living forks that refer to rows of a log. Raises: Conflict where one is marked and never comes into sight."""
+        """The heads of the existing forks that share rows of a log. Raises: Conflict if a marked fork has no head after
+        `MAX_READS` reads.
+        """
         for _ in range(MAX_READS):
             marks = self._table.query(keys.head(self._tenant, source).pk, prefix="FORK#")
             found = self.heads([keys.last_part(str(mark["sk"])) for mark in marks])
@@ -236,7 +256,7 @@ class ConversationStore:
 
     def forget(self, conversation: str) -> None:
         """Drop a deleted conversation from this cache and from the caches that `also_forget` registered."""
-        self._kept.forget(conversation)
+        self._cache.forget(conversation)
         for forget in self._also_forget:
             forget(conversation)
 
@@ -246,8 +266,8 @@ class ConversationStore:
 
 
 def window_cache() -> LruCache[LoadedConversation]:
-    """The windows that a process keeps, of all tenants."""
-    return LruCache(KEPT_BYTES, _size)
+    """A cache for the windows of all tenants in a process."""
+    return LruCache(CACHED_BYTES, _size)
 
 
 def _state(head: Head) -> dict[str, Value]:
@@ -281,19 +301,21 @@ def _bytes_of(rows: Iterable[Message]) -> int:
 
 
 def _bytes(row: Message) -> int:
-    """About what a row takes in memory. One that nobody has counted yet is no turn's: it is short, or is counted in the next picture."""
+    """The estimated size of a row in memory. A row without a token count is short, or is counted with the next snapshot."""
     images = (part.source for part in row.content if part.type == "image")
     data = sum(len(image.data or "") for image in images if image.type != "url")
     return _BYTES_OF_A_MESSAGE + _BYTES_OF_A_TOKEN * (row.tokens or 0) + data
 
 
 def _belongs(head: Head, pinned: Sequence[Message]) -> bool:
-    """Whether the system message is the one that the head was written with: it is rewritten in place, so its id does not tell."""
+    """Whether the system message is the one of the head. It is rewritten in place, so the head identifies it by the hash of its
+    text.
+    """
     if head.compiled is None or not head.compiled.text or not pinned:
         return True
     return text_hash(pinned[0].text()) == head.compiled.text
 
 
 def explicit_window(messages: Sequence[str], head: Head) -> Window:
-    """A window set as a list of ids: pinned whole, and what is said from here on."""
+    """A window from an explicit list of ids: these rows are pinned, and later rows follow."""
     return Window(pinned=list(messages), cut=head.last_message)

@@ -1,13 +1,13 @@
-"""Deleting what an agent, a conversation or a run leaves behind: logs, runs and their parts, page by page, with their blobs.
+"""Deletes the remains of an agent, a conversation or a run, page by page: logs, runs and their parts, with their blobs.
 
-An agent or a conversation is gone before this begins, so nothing of it is shown any more. A tombstone is written in the transaction in
-which it goes, and removed when nothing is left: where a worker dies, whoever finds the tombstone continues. A single run goes the other
-way round, its parts first: as long as it is shown it can be deleted again.
+The agent or the conversation itself is deleted before, so nothing of it is visible any more. The transaction that deletes it
+writes a tombstone, which is removed when nothing remains: if a worker dies, another one that finds the tombstone continues. A
+single run is deleted in the other order, its parts first: while the run is visible, it can be deleted again.
 
-What is deleted is never read again. Each page is found by a bounded query and deleted before the next one is asked for; a list row goes
-together with the last of what it leads to; and where a log keeps rows that a fork refers to, the tombstone remembers how far the log was
-read. So every attempt that survives a few operations makes progress, and the work of all attempts together grows with what there is to
-delete, not with its square.
+A deleted item is never read again. Each page is found by a bounded query and deleted before the next query. A list row is deleted
+together with the last of the items that it leads to. If a log has rows that a fork shares, the tombstone records how far the log
+was read. So every attempt that survives a few operations makes progress, and the total work of all attempts is linear in the
+number of items.
 """
 
 from __future__ import annotations
@@ -30,13 +30,15 @@ from hibernaut.store.writer import Writer
 TAKEN_UP_MS = 300_000
 """Milliseconds after which the sweep continues a deletion."""
 RUNS_AT_ONCE = 16
-"""Runs of an agent whose deletions share transactions: an attempt that survives about twice as many operations makes progress."""
+"""The number of an agent's runs that share deletion transactions. An attempt that survives about twice as many operations makes
+progress.
+"""
 
 
 class DeletionTombstone(NamedTuple):
-    """What a deletion may have left: of an agent everything that lies under its id, of a conversation (else) these logs.
+    """The possible remains of a deletion: of an agent everything under its id; of a conversation the logs in `logs`.
 
-    `log` and `after`: the log that was being deleted, and the sort key up to which it holds only rows that forks refer to.
+    `log`, `after`: the log in deletion, and the sort key up to which it has only rows that forks share.
     """
 
     agent_id: str
@@ -50,7 +52,10 @@ class DeletionTombstone(NamedTuple):
 
 
 class Deletion:
-    """Removes what a deleted agent or conversation leaves."""
+    """Deletes the remains of agents, conversations and runs.
+
+    Its methods raise StoreUnavailable (`store.retries`), and OSError if a blob cannot be deleted. A repeated call continues.
+    """
 
     def __init__(self, table: TenantTable, blobs: TenantBlobs, writer: Writer, unindexed: SearchOutbox, logs: LogReader) -> None:
         self._table = table
@@ -61,13 +66,15 @@ class Deletion:
         self._logs = logs
 
     def head(self, head: Head) -> Delete:
-        """The change that ends a conversation, on the condition that no run owns it or waits, and nothing was said meanwhile."""
+        """The change that deletes a head. Conditions: no run owns the conversation or waits in its queue, no approval is pending,
+        and the version is that of `head`.
+        """
         free = eq(owner="", pending="", waiting=0, version=head.version)
         key = keys.head(self._tenant, head.id)
         return Delete(key, free, freed(key, head))
 
     def message(self, conversation: str, message_id: str) -> Delete:
-        """The change that takes one row out of a log: the system message that another one replaces."""
+        """The change that deletes one row of a log: a system message that another row replaces."""
         key = keys.message(self._tenant, conversation, message_id)
         item = self._table.get(key)
         return Delete(key, frees=str(item["blob"]) if item else "")
@@ -78,19 +85,20 @@ class Deletion:
             self._delete(page, self._forgotten(agent_id, conversation, page))
 
     def shared_log(self, identifier: str, tombstone: DeletionTombstone, conversation: str, segments: Sequence[Segment]) -> None:
-        """Everything of a conversation that has ended, but the rows of `segments`, which living forks refer to, and the forks' marks.
+        """Delete the partition of a deleted conversation except the rows of `segments`, which existing forks share, and the
+        forks' marks.
 
-        `tombstone` is that of `identifier`, which remembers how far this came.
+        `tombstone`: the tombstone of `identifier`, which records the progress.
         """
         after = tombstone.after if tombstone.log == conversation else ""
         for page in self._pages(keys.head(self._tenant, conversation).pk, MAX_CHANGES - 2, ("blob", "role"), after):
-            kept = self._logs.shared(segments, page)
-            gone = [item for item in page if not _is_referred(str(item["sk"]), kept)]
+            shared = self._logs.shared(segments, page)
+            gone = [item for item in page if not _is_shared(str(item["sk"]), shared)]
             reached = _reached(self._tenant, identifier, conversation, str(page[-1]["sk"]))
             self._delete(gone, [*self._forgotten(tombstone.agent_id, conversation, gone), reached])
 
     def reach(self, identifier: str, conversation: str) -> None:
-        """Record that the logs before this one are deleted. Does nothing where another worker has removed the tombstone."""
+        """Record that the logs before this one are deleted. Does nothing if another worker has removed the tombstone."""
         with suppress(ConditionFailed):
             self._writer.write(_reached(self._tenant, identifier, conversation, ""))
 
@@ -104,7 +112,7 @@ class Deletion:
             self._delete(page)
 
     def _runs(self, rows: Sequence[Item]) -> None:
-        """The runs of some list rows: each row goes with or after the last part of its run."""
+        """Delete the runs of these list rows. Each row is deleted with or after the last part of its run."""
         waiting: list[Item] = []
         for row in rows:
             for page in self._pages(keys.run(self._tenant, keys.last_part(str(row["sk"]))).pk, MAX_CHANGES, ("blob",)):
@@ -113,7 +121,7 @@ class Deletion:
         self._delete(waiting)
 
     def tombstone(self, identifier: str, left: DeletionTombstone, now: datetime) -> Put:
-        """The change that goes with the end of an agent or a conversation."""
+        """The change that writes a tombstone, in the transaction that deletes the agent or the conversation."""
         key, due_ms = keys.gone(self._tenant, identifier), int(now.timestamp() * 1000) + TAKEN_UP_MS
         named: dict[str, Value] = {"agent": left.agent_id, "logs": " ".join(left.logs), "log": left.log, "after": left.after}
         return Put({"pk": key.pk, "sk": key.sk, **named, **keys.due(identifier, due_ms)})
@@ -131,7 +139,7 @@ class Deletion:
         self._writer.write(Delete(keys.gone(self._tenant, identifier)))
 
     def run(self, run: Run) -> None:
-        """A run that has ended, with all its parts and its row in the lists; what it said stays in the log."""
+        """Delete an ended run with its parts and its list row. Its messages stay in the log."""
         key, row = keys.run(self._tenant, run.id), keys.run_row(self._tenant, run.agent_id, run.id)
         own: list[Item] = []
         for page in self._pages(key.pk, MAX_CHANGES, ("blob",)):
@@ -140,7 +148,7 @@ class Deletion:
         self._delete(own, [Delete(row)])
 
     def _pages(self, pk: str, size: int, names: Sequence[str], after: str = "", *, prefix: str = "") -> Iterator[list[Item]]:
-        """The items of a partition, in pages: whoever gets one deals with it before the next one is read."""
+        """The items of a partition in pages. The caller deletes a page before the next query."""
         while page := self._table.query(pk, prefix=prefix, after=after or None, limit=size, names=names):
             yield page
             if len(page) < size:
@@ -148,19 +156,21 @@ class Deletion:
             after = str(page[-1]["sk"])
 
     def _forgotten(self, agent_id: str, conversation: str, rows: Sequence[Item]) -> list[Put]:
-        """The pointer by which the index forgets rows of a log."""
+        """The pointer by which the indexer removes rows of a log from the index."""
         ids = [keys.last_part(str(item["sk"])) for item in rows if item.get("role") in SEARCHED_ROLES]
         return self._unindexed.pointer(agent_id, "message", ids, within=conversation, gone=True)
 
     def _delete_full(self, items: list[Item]) -> list[Item]:
-        """Delete one full transaction of items and return the others; delete nothing where they do not fill one."""
+        """Delete one full transaction of items and return the others. Fewer items than that are returned undeleted."""
         if len(items) < MAX_CHANGES:
             return items
         self._delete(items[:MAX_CHANGES])
         return items[MAX_CHANGES:]
 
     def _delete(self, items: Sequence[Item], beside: Sequence[Change] = ()) -> None:
-        """One transaction, and afterwards the blobs that the items name."""
+        """Delete items in one transaction, and afterwards the blobs that they name. `beside`: further changes of the
+        transaction.
+        """
         changes = [*(Delete(Key(str(item["pk"]), str(item["sk"]))) for item in items), *beside]
         if changes:
             self._writer.write(*changes)
@@ -174,11 +184,11 @@ class Deletion:
 
 
 def _reached(tenant: str, identifier: str, log: str, after: str) -> Update:
-    """The change by which a tombstone remembers how far the deletion came. Fails where another worker is done."""
+    """The change that records the progress in a tombstone. Condition: the tombstone exists."""
     return Update(keys.gone(tenant, identifier), set={"log": log, "after": after}, when=PRESENT)
 
 
-def _is_referred(sk: str, kept: set[str]) -> bool:
-    """Whether a fork needs this item of the log that it shares."""
+def _is_shared(sk: str, shared: set[str]) -> bool:
+    """Whether a fork needs this item of a log: a shared row, or a fork's mark."""
     noun, _, name = sk.partition("#")
-    return noun == "FORK" or (noun == "MSG" and name in kept)
+    return noun == "FORK" or (noun == "MSG" and name in shared)

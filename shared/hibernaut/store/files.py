@@ -1,7 +1,9 @@
-"""Files in the table: the file, its row in its folder, its name, its pieces, what agents have open; and its bytes and text in blobs.
+"""Files in the table: the record, the row in its folder, the name, the pieces, and the files that agents have open; in blobs: the
+bytes and the text.
 
-Only reads stand here, the changes that a transaction is made of, and the blobs. A file is worked on by one worker at a time: whoever
-takes it sets a token and a lease, and every later change of it bears the condition that the token still stands.
+This module has reads, changes that a use case combines into a transaction, and the access to the blobs. One worker at a time
+processes a file: it sets a token and a lease when it takes the file, and each of its later changes has the condition that the
+token is unchanged.
 """
 
 from __future__ import annotations
@@ -64,7 +66,7 @@ class LeasedFile:
 
 
 class FileStore:
-    """Files, their pieces and bytes."""
+    """Files, their pieces and bytes. Reads raise StoreUnavailable (`store.retries`), and OSError if a blob cannot be read."""
 
     def __init__(self, table: TenantTable, codec: Codec, blobs: TenantBlobs, unindexed: SearchOutbox, writer: Writer) -> None:
         self._table = table
@@ -75,20 +77,23 @@ class FileStore:
         self._unindexed = unindexed
 
     def get(self, file_id: str) -> StoredFile | None:
+        """The file, or None."""
         taken = self.taken(file_id)
-        return _as_it_is(taken.file) if taken else None
+        return _as_seen(taken.file) if taken else None
 
     def taken(self, file_id: str) -> LeasedFile | None:
+        """The file with its lease, or None."""
         item = self._table.get(keys.file(self._tenant, file_id))
         if item is None or "v" not in item:
             return None
         return LeasedFile(self._read(item), str(item["take"]), str(item["holder"]), int(item["lease"]))
 
     def get_many(self, file_ids: Sequence[str]) -> dict[str, StoredFile]:
+        """The files that exist among these, by id."""
         if not file_ids:
             return {}
         found = self._table.get_many([keys.file(self._tenant, file_id) for file_id in file_ids])
-        files = [_as_it_is(self._read(item)) for item in found.values()]
+        files = [_as_seen(self._read(item)) for item in found.values()]
         return {file.id: file for file in files}
 
     def _read(self, item: Item) -> StoredFile:
@@ -97,7 +102,7 @@ class FileStore:
         return file
 
     def by_name(self, folder_id: str, name: str) -> str | None:
-        """The id of the file with this name in a folder."""
+        """The id of the file with this name in a folder, or None."""
         item = self._table.get(keys.folder_file_name(self._tenant, folder_id, name))
         return str(item["file"]) if item else None
 
@@ -110,10 +115,10 @@ class FileStore:
         """The files of a folder, oldest first."""
         return [_row(folder_id, item) for item in self._table.query(keys.folder(self._tenant, folder_id).pk, prefix="FILE#")]
 
-    def page(self, folder_id: str, asked: Page) -> list[FileRow]:
+    def page(self, folder_id: str, request: Page) -> list[FileRow]:
         """A page of the files of a folder, by creation time. Raises: NotFound for a cursor."""
         listed = RowList(self._table, keys.folder(self._tenant, folder_id).pk, "FILE#", mark="name")
-        return [_row(folder_id, item) for item in listed.page(asked)]
+        return [_row(folder_id, item) for item in listed.page(request)]
 
     def rows_of(self, folder_ids: Sequence[str], file_id: str) -> list[FileRow]:
         """The row of a file in those of the folders that have it."""
@@ -121,7 +126,9 @@ class FileStore:
         return [_row(key.pk.rsplit("#", 1)[1], item) for key, item in found.items()]
 
     def create(self, file: StoredFile, due_ms: int, token: str) -> list[Change]:
-        """The changes that bring a file into being, to be read at `due_ms` at the latest; the last fails where its name is taken."""
+        """The changes that create a file. Conditions: the id is free, and for the last change, the name is free in the folder.
+        From `due_ms` on, the sweep starts the ingestion.
+        """
         key = keys.file(self._tenant, file.id)
         row = keys.folder_file(self._tenant, file.folder_id, file.id)
         name = keys.folder_file_name(self._tenant, file.folder_id, file.name)
@@ -133,11 +140,13 @@ class FileStore:
         ]
 
     def take(self, before: LeasedFile, after: LeasedFile) -> Update:
-        """The change by which a worker takes the file. Condition: no worker has taken it since it was read."""
+        """The change by which a worker takes the file. Condition: no worker has taken it since `before` was read."""
         return self._change(after, before.token)
 
     def work(self, after: LeasedFile, token: str) -> list[Change]:
-        """The changes of one that has taken the file by `token`; a file that has ended is not due any more, and nobody's."""
+        """The changes by the worker that took the file with `token`. Condition: the token is unchanged. A file with a final
+        status leaves the index DUE.
+        """
         row = Update(keys.folder_file(self._tenant, after.file.folder_id, after.file.id), set=_listed(after.file), when=PRESENT)
         return [self._change(after, token), row]
 
@@ -152,11 +161,15 @@ class FileStore:
         )
 
     def counted(self, file_id: str, number: int) -> Update:
-        """The change that counts pieces which are embedded, beside the one that takes their pointer away. Fails where the file is gone."""
+        """The change that counts embedded pieces, in the transaction that removes their pointer. Condition: the file exists."""
         return Update(keys.file(self._tenant, file_id), add={"embedded": number}, when=PRESENT)
 
     def complete(self, file_id: str, *, whatever: bool = False) -> None:
-        """End a file whose pieces are all stored and embedded; `whatever` was counted. Raises: TableError."""
+        """Complete a file in the status `embedding` if all its pieces are embedded. `whatever`: complete it without a look at the
+        count.
+
+        Gives up after `TRIES` concurrent changes. Raises: StoreUnavailable, TableError.
+        """
         for _ in range(TRIES):
             before = self.taken(file_id)
             if before is None or before.file.status is not FileStatus.EMBEDDING:
@@ -172,7 +185,7 @@ class FileStore:
                 continue
 
     def pieces(self, file: StoredFile, passages: Sequence[Passage]) -> list[Change]:
-        """The changes that store pieces of a file, and the pointer that leads the index to them."""
+        """The changes that store pieces of a file, with the pointer for the indexer."""
         puts: list[Change] = [
             Put(self._codec.item(keys.piece(self._tenant, file.id, passage.id), passage, tags="[]")) for passage in passages
         ]
@@ -185,7 +198,7 @@ class FileStore:
         return any(one["within"] == file.id and not str(one["sk"]).startswith(("GONE#", "AGAIN#")) for one in pointers)
 
     def fence(self, file_id: str) -> Update:
-        """The change that fences a file: no worker can write to it afterwards. Fails where the file is gone."""
+        """The change that fences a file: no worker can change it afterwards. Condition: the file exists."""
         return Update(
             keys.file(self._tenant, file_id),
             set={"take": GONE, "wt": GONE, "lease": 0},
@@ -194,8 +207,11 @@ class FileStore:
         )
 
     def forget_pieces(self, file: StoredFile) -> Iterator[list[Change]]:
-        """The transactions that take the pieces away, each with the pointer by which the index forgets them. The caller writes one before
-        he asks for the next: then what of its pieces lay in blobs goes, too."""
+        """The transactions that delete the pieces, each with the pointer by which the indexer removes them from the index.
+
+        The caller writes each transaction before it requests the next one, which first deletes the blobs of the deleted pieces.
+        Raises: StoreUnavailable, OSError.
+        """
         most = MAX_CHANGES - 1
         while page := self._table.query(keys.file(self._tenant, file.id).pk, prefix="PASSAGE#", limit=most, names=("sk", "blob")):
             gone = [Key(str(item["pk"]), str(item["sk"])) for item in page]
@@ -233,45 +249,47 @@ class FileStore:
         return {wanted[key]: self._desk(item) for key, item in self._table.get_many(list(wanted)).items()}
 
     def put_desk(self, agent_id: str, before: Desk, after: Desk, token: str) -> Put:
-        """The change of a desk. Condition: the version is the one that was read."""
-        kept = after.model_copy(update={"version": before.version + 1})
+        """The change of a desk. Condition: the version is that of `before`."""
+        stored = after.model_copy(update={"version": before.version + 1})
         key = keys.desk(self._tenant, agent_id)
-        item = self._codec.item(key, kept, version=kept.version, wt=token)
+        item = self._codec.item(key, stored, version=stored.version, wt=token)
         return Put(item, eq(version=before.version) if before.version else ABSENT, freed(key, before))
 
     def put_bytes(self, file_id: str, data: bytes) -> None:
-        """Raises: OSError."""
+        """Store the bytes that were sent to the API. Raises: OSError."""
         self._blobs.put(keys.file_blob(self._tenant, file_id), data)
 
     def bytes_of(self, file_id: str) -> bytes:
-        """As they were sent, to the API or to the bucket. Raises: KeyError where there are none, OSError."""
+        """The bytes as they were sent to the API or uploaded to the bucket. Raises: KeyError if there are none, OSError."""
         try:
             return self._blobs.get(keys.file_blob(self._tenant, file_id))
         except KeyError:
             return self._blobs.get(keys.upload_blob(self._tenant, file_id))
 
     def upload_blob(self, file_id: str) -> str:
-        """The key of the blob in which whoever uploads to the bucket puts the bytes."""
+        """The key of the blob to which a client uploads the bytes directly."""
         return keys.upload_blob(self._tenant, file_id)
 
     def put_text(self, file_id: str, part: int, text: str) -> None:
-        """Raises: OSError."""
+        """Store a part of the extracted text. Raises: OSError."""
         self._blobs.put(keys.text_blob(self._tenant, file_id, part), text.encode())
 
     def text_of(self, file_id: str, part: int) -> str:
-        """Raises: KeyError where there is none, OSError."""
+        """A part of the extracted text. Raises: KeyError if there is no such part, OSError."""
         return self._blobs.get(keys.text_blob(self._tenant, file_id, part)).decode()
 
     def forget_blobs(self, file: StoredFile) -> None:
-        """Raises: OSError."""
+        """Delete the bytes and the text of a file. Raises: OSError."""
         for blob in (keys.file_blob, keys.upload_blob):
             self._blobs.delete(blob(self._tenant, file.id))
         for part in range(len(file.parts)):
             self._blobs.delete(keys.text_blob(self._tenant, file.id, part))
 
 
-def _as_it_is(file: StoredFile) -> StoredFile:
-    """A file whose last piece is embedded is completed, also where nobody has come to write that down."""
+def _as_seen(file: StoredFile) -> StoredFile:
+    """The file as clients see it: a file whose last piece is embedded is completed, even if no worker has written the status
+    yet.
+    """
     whole = file.status is FileStatus.EMBEDDING and file.total is not None and file.embedded >= file.total
     return file.model_copy(update={"status": FileStatus.COMPLETED, "embedded": file.total}) if whole else file
 

@@ -1,24 +1,24 @@
 """Every key of the table and of the blobs, and the access patterns that the keys serve. No other module builds a key.
 
-`t` is the tenant; each key function validates its name (`store.tenants`). `c` is a conversation (`conv-…`, or an agent's id for its
-default conversation). Shards are two hex digits.
+`t` is the tenant; each key function validates its name (`store.tenants`). `c` is a conversation (`conv-…`, or an agent's id for
+its default conversation). Shards are two hex digits.
 
     pk                 sk                  what                                   read by
     t#AGENT#agent      AGENT               the agent                              retrieve, load of a step
     t#AGENT#agent      RUN#run             list row of a run (index LISTS)        runs of an agent, newest first
     t#AGENT#agent      CONV#conv           list row of a conversation             conversations of an agent
-    t#AGENT#agent      ARCH#archive        the archive is attached to it          searches, inserts, start of a run
+    t#AGENT#agent      ARCH#archive        link from an agent to an archive       searches, inserts, start of a run
     t#AGENTS           agent               list row of an agent                   list, count, filters, orders, tags
     t#BLOCK#block      BLOCK               the block                              retrieve, load of a step
-    t#BLOCKAGENTS      block#agent         the block is attached there            agents of a block, counts of all blocks
+    t#BLOCKAGENTS      block#agent         link from a block to an agent          agents of a block, counts of all blocks
     t#BLOCKS           block               list row of a block                    list, count, filters
     t#TOOL#tool        TOOL                a custom tool, or a built-in's changes retrieve, load of a step
-    t#TOOL#tool        AGENT#agent         the tool is attached there             deleting a tool
+    t#TOOL#tool        AGENT#agent         link from a tool to an agent           deletion of a tool
     t#TOOLS            tool                list row of a tool                     list, count, filters
     t#TOOLNAMES        name                the tool with this name                upsert by name, names of an agent's tools
     t#CONV#c           HEAD                owner, log version, window             every step and request
-    t#CONV#c           RECORD              the conversation (not of an agent's)   retrieve, load of a step
-    t#CONV#c           FORK#conv           a living fork shares rows of this log  deletion: rows to keep
+    t#CONV#c           RECORD              the conversation, unless a default one retrieve, load of a step
+    t#CONV#c           FORK#conv           a fork that shares rows of this log    deletion: rows to keep
     t#CONV#c           MSG#message         a row of the log (index LISTS)         list by cursor, the window's tail
     t#CONV#c           QUEUE#run           a waiting run                          handover
     t#CONV#c           PRINT#hash          fingerprint of a request (ttl)         re-sent requests
@@ -39,22 +39,22 @@ default conversation). Shards are two hex digits.
     t#ARCH#archive     PASSAGE#passage     a passage                              archival search
     t#ARCHIVES         archive             list row of an archive                 list, searches of everything
     t#FILE#file        PASSAGE#passage     a piece of a file                      search in files
-    t#FILE#file        FILE                the file (index DUE while it is read)  retrieve, ingestion; the sweep
+    t#FILE#file        FILE                the file (index DUE in ingestion)      retrieve, ingestion; the sweep
     t#FOLDER#folder    FOLDER              the folder                             retrieve, the prompt
     t#FOLDER#folder    FILE#file           list row of a file                     files of a folder, of an agent
     t#FOLDER#folder    NAME#name           the file with this name                uploads
-    t#FOLDER#folder    AGENT#agent         the folder is attached there           agents of a folder
+    t#FOLDER#folder    AGENT#agent         link from a folder to an agent         agents of a folder
     t#FOLDERS          folder              list row of a folder                   list, count
     t#FOLDERNAMES      name                the folder with this name              uniqueness of names
     t#AGENT#agent      DESK                the files that it has open             the prompt, file tools
     t#ARCH#archive     ARCHIVE             the archive                            retrieve
-    t#ARCH#archive     AGENT#agent         it is attached there                   agents of an archive, deleting it
-    t#ARCH#archive     TAG#tag             how many of its passages bear it       the prompt
+    t#ARCH#archive     AGENT#agent         link from an archive to an agent       agents of an archive, its deletion
+    t#ARCH#archive     TAG#tag             the number of passages with the tag    the prompt
 
-    index DUE    DUE#shard        due_ms#run      open runs past their time: the sweep (no tenant: it serves all)
+    index DUE    DUE#shard        due_ms#id       due runs, files, approvals, deletions: the sweep (no tenant: it serves all)
     index LISTS  t#RUNS#shard     run             runs of a tenant
     index LISTS  t#STEPS#shard    step            steps of a tenant; a step by its id
-    index LISTS  t#TAIL#shard     NEW#id        pointers of a tenant
+    index LISTS  t#TAIL#shard     NEW#id          pointers of a tenant
     index LISTS  t#MSGS#shard     message         messages of a tenant; a message by its id
     index LISTS  t#CONVS#shard    conv            list rows of the conversations of a tenant
 
@@ -71,7 +71,7 @@ from hibernaut.ports.table import Key
 from hibernaut.store.tenants import checked, is_tenant
 
 SHARDS = 8
-"""Partitions of each sharded list. The write throughput of a tenant-wide list is that of so many partitions."""
+"""The number of partitions of each sharded list, which bounds the write throughput of a tenant-wide list."""
 
 PENDING = "PENDING"
 """The sort key of an approval that a run requests."""
@@ -84,7 +84,9 @@ UPLOADS = "uploads/"
 RECORDS, EPHEMERAL, FILES, TEXTS = "records/", "ephemeral/", "files/", "texts/"
 """The key prefixes of all other blobs: bodies of records, bodies of records with a time to live, files, texts of files."""
 EPHEMERAL_DAYS = 8
-"""Days after which the engine may drop a blob with the prefix EPHEMERAL: a day more than the longest time to live of its owner."""
+"""Days after which the engine may drop a blob with the prefix EPHEMERAL: a day more than the longest time to live of its
+owner.
+"""
 LONGEST_NAME = 100
 """The longest caller's text, in characters, that a key holds verbatim. A key holds the hash of a longer one."""
 
@@ -95,6 +97,7 @@ def shard_of(identifier: str) -> str:
 
 
 def shards() -> list[str]:
+    """All shards."""
     return [f"{number:02x}" for number in range(SHARDS)]
 
 
@@ -103,7 +106,9 @@ def agent(tenant: str, agent_id: str) -> Key:
 
 
 def agent_and_archives(tenant: str, agent_id: str) -> tuple[Key, str, str]:
-    """The agent's key, and the exclusive bounds of the sort-key range that holds the agent and its links to archives, and nothing else."""
+    """The agent's key, and the exclusive bounds of the sort-key range that holds the agent and its links to archives, and nothing
+    else.
+    """
     return agent(tenant, agent_id), "AGEN", "ARCH$"
 
 
@@ -191,7 +196,9 @@ def approval(tenant: str, run_id: str) -> Key:
 
 
 def claim(tenant: str, run_id: str, step: int, call_id: str) -> Key:
-    """`step`: the number of the run's committed steps. The key holds a hash of the call id, since a provider's id may have any length."""
+    """`step`: the number of the run's committed steps. The key holds a hash of the call id, since a provider's id may have any
+    length.
+    """
     return Key(
         f"{checked(tenant)}#RUN#{run_id}",
         f"CLAIM#{step}#{hashlib.sha256(call_id.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}",
@@ -254,7 +261,9 @@ def blob_prefixes(tenant: str) -> tuple[str, ...]:
 
 
 def blob_owner(blob: str) -> Key | None:
-    """The only item that may name a blob: the owner of a body, the file of bytes and texts. None: the key is not of this layout."""
+    """The only item that may name a blob: the owner of a body, the file of bytes and texts. None: the key is not of this
+    layout.
+    """
     prefixed = blob.startswith((RECORDS, EPHEMERAL, FILES, UPLOADS, TEXTS))
     parts = blob.split("/")[1 if prefixed else 0 :]
     if not is_tenant(parts[0]):
@@ -319,7 +328,9 @@ def desk(tenant: str, agent_id: str) -> Key:
 
 
 def unindexed(tenant: str, place: str, state: str, first_id: str, *, anew: bool = False) -> Key:
-    """`place`: an archive, a folder, or the agent of the log. `state`: see `search_outbox.State`. `anew`: written by an index build."""
+    """`place`: an archive, a folder, or the agent of the log. `state`: see `search_outbox.State`. `anew`: written by an index
+    build.
+    """
     return Key(f"{checked(tenant)}#TAIL#{place}", f"{state}#{first_id}{'#ANEW' if anew else ''}")
 
 

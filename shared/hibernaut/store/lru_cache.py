@@ -11,7 +11,9 @@ T = TypeVar("T")
 
 
 class LruCache(Generic[T]):
-    """Evicts the oldest entries while their total size exceeds `limit`. The newest entry stays, whatever its size. Thread-safe."""
+    """Evicts the oldest entries while their total size exceeds `limit`. The newest entry stays, whatever its size.
+    Thread-safe.
+    """
 
     def __init__(self, limit: int, size: Callable[[T], int]) -> None:
         self._limit = limit
@@ -25,12 +27,14 @@ class LruCache(Generic[T]):
         return TenantCache(self, tenant)
 
     def get(self, tenant: str, name: str) -> T | None:
+        """The entry, or None. A read does not make an entry newer."""
         with self._lock:
             found = self._things.get((tenant, name))
         return found[0] if found else None
 
     def keep(self, tenant: str, name: str, thing: T) -> None:
-        size = max(1, self._size(thing))  # what is empty takes room too
+        """Add or replace an entry. It becomes the newest one."""
+        size = max(1, self._size(thing))  # an empty entry takes room too
         with self._lock:
             self._drop((tenant, name))
             self._things[(tenant, name)] = (thing, size)
@@ -39,6 +43,7 @@ class LruCache(Generic[T]):
                 self._drop(next(iter(self._things)))
 
     def forget(self, tenant: str, name: str) -> None:
+        """Remove an entry. A missing one is no error."""
         with self._lock:
             self._drop((tenant, name))
 
@@ -56,10 +61,13 @@ class TenantCache(Generic[T]):
         self._tenant = tenant
 
     def get(self, name: str) -> T | None:
+        """The entry, or None."""
         return self._cache.get(self._tenant, name)
 
     def keep(self, name: str, thing: T) -> None:
+        """Add or replace an entry."""
         self._cache.keep(self._tenant, name, thing)
 
     def forget(self, name: str) -> None:
+        """Remove an entry. A missing one is no error."""
         self._cache.forget(self._tenant, name)

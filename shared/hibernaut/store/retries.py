@@ -1,7 +1,7 @@
 """The retry policy for a table that is busy, throttled or out of reach: the time budget and the backoff.
 
-Reads and writes share it. Adapters send each request once, so that no two policies multiply. The policy is our own because time comes
-from the port `Clock` and chance from a source that a test can seed; what a retry library would add beside these is less than a loop.
+Reads and writes share the policy. Adapters send each request once, so that no two policies multiply. No retry library is used,
+because time comes from the port `Clock` and randomness from a source that a test can seed; beyond these the policy is one loop.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from hibernaut.ports.table import Change, Contended, Index, Item, Key, OutcomeUn
 from hibernaut.schemas.errors import StoreUnavailable
 
 BUDGET = 5.0
-"""Seconds for all tries of one operation, the time of the tries included."""
+"""Seconds for all attempts of one operation, waits included. No attempt begins after it."""
 FIRST_DELAY = 0.05
-"""Seconds: the longest wait before the second try; doubled before each further one."""
+"""The upper bound of the wait before the second attempt, in seconds. It doubles before each further attempt."""
 LONGEST_DELAY = 1.0
+"""The largest upper bound of a wait, in seconds."""
 RETRY_AFTER = 2.0
 """Seconds of the Retry-After hint in StoreUnavailable."""
 
@@ -26,17 +27,20 @@ T = TypeVar("T")
 
 
 class RetryPolicy:
-    """Exponential backoff with full jitter: each wait is drawn evenly from nothing to the longest, so that callers that were refused
-    together do not come back together. Thread-safe."""
+    """Exponential backoff with full jitter: each wait is uniformly distributed between 0 and its upper bound, so that callers
+    that fail together do not retry together. Thread-safe.
+    """
 
     def __init__(self, clock: Clock, random: Random | None = None) -> None:
-        """`random` is seeded by the system unless it is given: processes must not draw the same waits."""
+        """`random`: the source of the jitter. The default is seeded by the system, so that processes draw different waits."""
         self._clock = clock
         self._random = random or Random()
 
     def run(self, attempt: Callable[[], T]) -> T:
-        """What `attempt` answers. Raises: StoreUnavailable when the budget is used up, and what `attempt` raises but Contended and
-        OutcomeUnknown."""
+        """The result of `attempt`, which is repeated after Contended and OutcomeUnknown.
+
+        Raises: StoreUnavailable after `BUDGET`; other errors of `attempt` at once.
+        """
         deadline, longest = self._clock.monotonic() + BUDGET, FIRST_DELAY
         while True:
             try:
@@ -50,16 +54,20 @@ class RetryPolicy:
 
 
 class RetryingTable:
-    """A table whose reads are tried again. A write is sent once: only `Writer` knows by which token a writer finds its own success."""
+    """A table whose reads are retried. A write is sent once: only `Writer` knows the token by which a writer detects its own
+    success.
+    """
 
     def __init__(self, table: Table, policy: RetryPolicy) -> None:
         self._table = table
         self._policy = policy
 
     def get(self, key: Key) -> Item | None:
+        """`Table.get` with retries. Raises: StoreUnavailable, TableError."""
         return self._policy.run(lambda: self._table.get(key))
 
     def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
+        """`Table.get_many` with retries. Raises: StoreUnavailable, TableError."""
         return self._policy.run(lambda: self._table.get_many(keys))
 
     def query(
@@ -74,6 +82,7 @@ class RetryingTable:
         descending: bool = False,
         names: Sequence[str] = (),
     ) -> list[Item]:
+        """`Table.query` with retries. Raises: StoreUnavailable, TableError."""
         return self._policy.run(
             lambda: self._table.query(
                 pk, index=index, after=after, before=before, prefix=prefix, limit=limit, descending=descending, names=names
@@ -81,12 +90,15 @@ class RetryingTable:
         )
 
     def count(self, pk: str, *, prefix: str = "", having: str = "pk") -> int:
+        """`Table.count` with retries. Raises: StoreUnavailable, TableError."""
         return self._policy.run(lambda: self._table.count(pk, prefix=prefix, having=having))
 
     def write(self, *changes: Change) -> None:
+        """`Table.write` without retries. Raises: as `Table.write`."""
         self._table.write(*changes)
 
     def changes(self, after: str | None = None, limit: int = 1000) -> list[Record]:
+        """`Table.changes` with retries. Raises: StoreUnavailable, TableError."""
         return self._policy.run(lambda: self._table.changes(after, limit))
 
 

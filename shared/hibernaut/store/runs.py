@@ -62,6 +62,7 @@ class RunState:
 
     @property
     def ended(self) -> bool:
+        """Whether the run has a final status."""
         return self.run.status in ENDED
 
 
@@ -74,15 +75,18 @@ class RunStore:
         self._codec = codec
 
     def get(self, run_id: str) -> RunState | None:
+        """The run, or None."""
         item = self._table.get(keys.run(self._tenant, run_id))
         return self.read(item) if item else None
 
     def get_many(self, run_ids: Sequence[str]) -> dict[str, RunState]:
+        """The runs that exist among these, by id."""
         found = self._table.get_many([keys.run(self._tenant, run_id) for run_id in run_ids])
         states = [self.read(item) for item in found.values()]
         return {state.run.id: state for state in states}
 
     def read(self, item: Item) -> RunState:
+        """The run of an item."""
         run = self._codec.record(StoredRun, item)
         run.status = RunStatus(str(item["status"]))
         return RunState(
@@ -184,10 +188,12 @@ class RunStore:
     # the journal and the claims
 
     def put_journal(self, run_id: str, journal: Journal, now: datetime) -> Put:
+        """The change that writes the journal. It replaces the run's previous journal."""
         key = keys.journal(self._tenant, run_id)
         return Put(self._codec.item(key, journal, ttl=_ttl(now, WORK_LIFE)))
 
     def journal(self, run_id: str) -> Journal | None:
+        """The run's journal, or None."""
         item = self._table.get(keys.journal(self._tenant, run_id))
         return self._codec.record(Journal, item) if item else None
 
@@ -205,6 +211,7 @@ class RunStore:
         raise Conflict(f"The journal of run {state.run.id} does not settle; try again.")
 
     def put_claim(self, state: RunState, claim: Claim, token: str, now: datetime) -> Put:
+        """The change that claims a call of the run's current step. Condition: the call has no claim."""
         key = _claim(self._tenant, state, claim.call_id)
         return Put(self._codec.item(key, claim, wt=token, ttl=_ttl(now, WORK_LIFE)), ABSENT)
 
@@ -278,7 +285,9 @@ def unchanged(state: RunState) -> Condition:
 
 
 def _claim(tenant: str, state: RunState, call_id: str) -> Key:
-    """A provider may repeat a call id in another step, so the step is part of the claim's key. Calls of an earlier run have step -1."""
+    """A provider may repeat a call id in another step, so the step is part of the claim's key. Calls of an earlier run have step
+    -1.
+    """
     return keys.claim(tenant, state.run.id, -1 if state.run.resolve else state.run.steps, call_id)
 
 

@@ -1,6 +1,6 @@
-"""Steps in the table: the steps of a run, the steps of a tenant, and the one change of a step: its feedback.
+"""Steps in the table: the steps of a run, the steps of a tenant, and the only change of a step, which is its feedback.
 
-Steps are written by `store.transactions`, together with everything else that happened in them.
+`store.transactions` writes a step's record together with the rows and events of the step.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NOUN = "STEPS"
 
 
 class StepStore:
-    """Steps."""
+    """The records of steps. Reads raise StoreUnavailable (`store.retries`), and OSError if a blob cannot be read."""
 
     def __init__(self, table: TenantTable, codec: Codec) -> None:
         self._table = table
@@ -26,21 +26,24 @@ class StepStore:
         self._codec = codec
 
     def get(self, step_id: str) -> StoredStep | None:
+        """The step, or None. Reads the index LISTS, which may lag."""
         key = lists.find(self._table, NOUN, step_id)
         item = self._table.get(key) if key else None
         return self._codec.record(StoredStep, item) if item else None
 
     def of_run(self, run_id: str) -> list[StoredStep]:
-        """Oldest first."""
+        """The steps of a run, oldest first."""
         items = self._table.query(keys.run(self._tenant, run_id).pk, prefix="STEP#")
         return [self._codec.record(StoredStep, item) for item in items]
 
     def walk(self, span: IdRange, *, chunk: int, descending: bool = False) -> Iterator[StoredStep]:
-        """Steps of all runs in the order asked for, as far as they are asked for (through the index, which may lag)."""
+        """The steps of all runs in the order of their ids, newest first if `descending`, read lazily in chunks of `chunk` steps.
+        Reads the index LISTS, which may lag.
+        """
         for item in lists.walked(self._table, NOUN, span, chunk=chunk, descending=descending):
             yield self._codec.record(StoredStep, item)
 
     def change(self, step: StoredStep) -> Update:
-        """The change of a step's record. The last write of the feedback wins. Fails where the step is gone."""
+        """The change of a step's record. The last write of the feedback wins. Condition: the step exists."""
         key = Key(*keys.step(self._tenant, step.run_id or "", step.id))
         return Update(key, set=self._codec.body(key, step), when=PRESENT, frees=freed(key, step))

@@ -30,7 +30,7 @@ def row(number: int, agent_id: str, **more: object) -> Message:
 def test_a_large_window_drives_out_what_was_kept_before(
     large: dict[str, object], still_kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conversations, "KEPT_BYTES", 150_000)
+    monkeypatch.setattr(conversations, "CACHED_BYTES", 150_000)
     with house_in(tmp_path) as house:
         kept = house.stores.conversations
         first, second = house.agent(name="first"), house.agent(name="second")
@@ -38,8 +38,8 @@ def test_a_large_window_drives_out_what_was_kept_before(
             head = kept.head(agent.id)
             assert head is not None
             kept.keep(LoadedConversation(head, (row(1, agent.id, **fields),)))
-        assert (kept._kept.get(first.id) is not None) is still_kept
-        assert kept._kept.get(second.id) is not None
+        assert (kept._cache.get(first.id) is not None) is still_kept
+        assert kept._cache.get(second.id) is not None
 
 
 def test_a_turn_counts_only_the_rows_that_it_appends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,10 +65,10 @@ def test_a_turn_counts_only_the_rows_that_it_appends(tmp_path: Path, monkeypatch
         assert counted == ["message-60", "message-61"]
         counted.clear()
         system = loaded.messages[0]
-        now = kept._kept.get(agent.id)
+        now = kept._cache.get(agent.id)
         assert now is not None
         kept.appended(now.head, now.head, [], system.model_copy(update={"tokens": 1_000}))
         assert counted == [system.id] * 2, "the new one, and the one that goes"
-        now = kept._kept.get(agent.id)
+        now = kept._cache.get(agent.id)
         assert now is not None
         assert now.size == sum(map(count, now.messages))
