@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from hibernaut.domain.models.embedding_models import BEDROCK, BEDROCK_MODELS
 from hibernaut.schemas.model_call import CacheLife
 from hibernaut.services.host import TraceMode
-from hibernaut.wiring.settings import PROVIDER_NAMES, hosts_in, origins_in, prompt_cache_in, traces_in
+from hibernaut.wiring.settings import hosts_in, origins_in, prompt_cache_in, traces_in
 
 EnvironmentName = Literal["dev", "staging", "prod"]
 SearchKind = Literal["none", "domain"]
@@ -89,7 +89,7 @@ class Settings:
     `keep_data`: table and bucket survive the stack, and the table has deletion protection. `log_days`: the retention period of logs.
     `rate`, `burst`: the gateway's limits in requests per second. `callers`: the address ranges (CIDR) that may call the API; if empty,
     no address may, so that a new deployment is not open to the world. `hosts`: the API's custom domains, in addition to the gateway's
-    own name. `origins`: the foreign origins whose web pages may call the API. `secrets`: the parameters that functions may read.
+    own name. `origins`: the foreign origins whose web pages may call the API.
     `embedding`: the handle of the model that embeds memory (empty: OpenAI's, if its key is set). `traces`: the stored part of model
     calls, which expires after a day. `prompt_cache`: how long providers cache the prefix of a prompt. `dashboard`: create a page of
     graphs, which costs money even when no agent is active. `secrets_key`: the ARN of the KMS key that protects stored secrets
@@ -105,7 +105,6 @@ class Settings:
     callers: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
-    secrets: tuple[str, ...] = PROVIDER_NAMES
     search: Search = field(default_factory=Search)
     embedding: str = ""
     traces: TraceMode = "off"

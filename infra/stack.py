@@ -206,12 +206,9 @@ class HibernautStack(cdk.Stack):
             self._secrets.allow(function, sealing=function in (f.api, f.stream))
 
     def _secret_access(self) -> Grant:
-        path = self._settings.parameters.lstrip("/")
-        names = [
-            self.format_arn(service="ssm", resource="parameter", resource_name=f"{path}/{name}")
-            for name in self._settings.secrets
-        ]
-        return Grant(iam.PolicyStatement(actions=["ssm:GetParameters"], resources=names))
+        # IAM checks the path itself, as the call names it (aws/aws-dotnet-extensions-configuration#108).
+        path = self.format_arn(service="ssm", resource="parameter", resource_name=self._settings.parameters.lstrip("/"))
+        return Grant(iam.PolicyStatement(actions=["ssm:GetParametersByPath"], resources=[path]))
 
     def _web_adapter(self) -> lambda_.ILayerVersion:
         account, name = WEB_ADAPTER

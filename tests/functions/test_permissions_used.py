@@ -72,9 +72,8 @@ def named(service: str, operation: str, asked: JsonObject) -> Iterator[tuple[str
             yield f"states:{operation}", asked[resource] if resource else MACHINE
         case "lambda", "Invoke":
             yield "lambda:InvokeFunction", f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{asked['FunctionName']}"
-        case "ssm", "GetParameters":
-            for name in asked["Names"]:
-                yield "ssm:GetParameters", f"arn:aws:ssm:{REGION}:{ACCOUNT}:parameter{name}"
+        case "ssm", "GetParametersByPath":
+            yield "ssm:GetParametersByPath", f"arn:aws:ssm:{REGION}:{ACCOUNT}:parameter{asked['Path']}"
         case "kms", _:
             assert asked["EncryptionContext"]["hibernaut"] == "dev"  # the condition of the roles
             yield f"kms:{operation}", asked["KeyId"]
@@ -240,12 +239,12 @@ def test_the_life_that_was_watched_used_what_roles_are_for(watched: tuple[Offlin
     _, watch = watched
     assert {"dynamodb:PutItem", "dynamodb:Query", "states:StopExecution"} <= watch.by("api")
     assert {"dynamodb:PutItem", "states:StartExecution", "states:SendTaskSuccess", "s3:PutObject"} <= watch.by("stream")
-    assert {"dynamodb:UpdateItem", "lambda:InvokeFunction", "ssm:GetParameters", "s3:GetObject"} <= watch.by("advance_turn")
+    assert {"dynamodb:UpdateItem", "lambda:InvokeFunction", "ssm:GetParametersByPath", "s3:GetObject"} <= watch.by("advance_turn")
     assert "dynamodb:UpdateItem" in watch.by("request_approval")
     assert {"dynamodb:UpdateItem", "dynamodb:PutItem"} <= watch.by("summarize")
     assert "dynamodb:Query" in watch.by("sweep_runs")
-    assert {"dynamodb:BatchGetItem", "dynamodb:DeleteItem", "ssm:GetParameters"} <= watch.by("index_memory")
-    assert {"s3:GetObject", "s3:PutObject", "dynamodb:UpdateItem", "ssm:GetParameters"} <= watch.by("ingest_file")
+    assert {"dynamodb:BatchGetItem", "dynamodb:DeleteItem"} <= watch.by("index_memory")
+    assert {"s3:GetObject", "s3:PutObject", "dynamodb:UpdateItem", "ssm:GetParametersByPath"} <= watch.by("ingest_file")
 
 
 def test_the_cage_asks_nothing_of_aws(watched: tuple[OfflineAws, Watch]) -> None:

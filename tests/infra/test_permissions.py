@@ -89,7 +89,7 @@ def test_a_run_is_started_by_whoever_may_end_the_one_before_it(dev: Template) ->
 
 
 def test_keys_are_read_by_those_who_resolve_models_and_embedders(dev: Template) -> None:
-    assert who_may(dev, "ssm:GetParameters") == set(dev.functions()) - {"run_tool", "request_approval"}
+    assert who_may(dev, "ssm:GetParametersByPath") == set(dev.functions()) - {"run_tool", "request_approval"}
 
 
 def test_secrets_are_sealed_by_the_api_and_opened_by_those_who_call_models(dev: Template) -> None:

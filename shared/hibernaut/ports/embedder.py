@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from hibernaut.schemas.llm_config import EmbeddingConfig
+from hibernaut.schemas.llm_config import EmbeddingConfig, EmbeddingModelDescription
 
 Vector = tuple[float, ...]
 
@@ -52,7 +52,35 @@ class Embedders(Protocol):
     """The catalogue of embedding models of this deployment."""
 
     def of(self, config: EmbeddingConfig | None) -> Embedder | None:
-        """The model for a configuration; None if `config` is None or if no configured provider serves it."""
+        """The model for a configuration; None if `config` is None or if no configured provider serves it.
+
+        Raises: SecretsUnavailable.
+        """
 
     def default(self) -> EmbeddingConfig | None:
-        """The configuration for new archives and for the message log; None means that search uses words only."""
+        """The configuration for new archives and for the message log; None means that search uses words only.
+
+        Raises: SecretsUnavailable if it depends on the configured providers.
+        """
+
+
+class EmbeddingOffer(Protocol):
+    """The embedding models that a deployment offers without asking a provider for its list."""
+
+    def descriptions(self) -> list[EmbeddingModelDescription]:
+        """The models, the default first. Raises: SecretsUnavailable."""
+
+    def default_handle(self) -> str | None:
+        """The handle of the default model; None: no embedding. Raises: SecretsUnavailable."""
+
+
+class _NoEmbeddings:
+    def descriptions(self) -> list[EmbeddingModelDescription]:
+        return []
+
+    def default_handle(self) -> str | None:
+        return None
+
+
+NO_EMBEDDINGS: EmbeddingOffer = _NoEmbeddings()
+"""The offer of a deployment without embedding."""

@@ -39,6 +39,7 @@ STATUS: dict[type[HibernautError], int] = {
     errors.ServerBusy: 503,
     errors.StoreUnavailable: 503,
     errors.MasterKeyUnavailable: 503,
+    errors.SecretsUnavailable: 503,
     errors.ContextWindowExceeded: 400,
     errors.ModelBadRequest: 400,
     errors.ModelAuthentication: 401,
@@ -122,7 +123,7 @@ def headers_of(error: HibernautError) -> dict[str, str]:
     if isinstance(error, ModelError):
         after = {"retry-after": str(math.ceil(error.retry_after))} if error.retry_after is not None else {}
         return NO_RETRY | after
-    if isinstance(error, errors.ServerBusy | errors.StoreUnavailable | errors.MasterKeyUnavailable):
+    if isinstance(error, errors.ServerBusy | errors.StoreUnavailable | errors.MasterKeyUnavailable | errors.SecretsUnavailable):
         return {"retry-after": str(math.ceil(error.retry_after))}
     return dict(NO_RETRY) if isinstance(error, errors.Conflict | errors.NotImplementedHere) else {}
 

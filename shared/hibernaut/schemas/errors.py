@@ -21,6 +21,7 @@ HibernautError
 ├─ ServerBusy            too many requests are waiting (503)
 ├─ StoreUnavailable      the table is busy, throttled or unreachable, and the retries are exhausted (503)
 ├─ MasterKeyUnavailable  the key that protects stored secrets cannot be read or reached (503)
+├─ SecretsUnavailable    the store of provider keys is throttled or unreachable, and no value is cached (503)
 └─ ModelError            the model's provider failed; see its subclasses
 """
 
@@ -192,6 +193,16 @@ class MasterKeyUnavailable(HibernautError):
     """The key that protects stored secrets cannot be read or reached. `retry_after`: seconds after which the same request may succeed."""
 
     code = "master_key_unavailable"
+
+    def __init__(self, detail: str, retry_after: float) -> None:
+        self.retry_after = retry_after
+        super().__init__(detail)
+
+
+class SecretsUnavailable(HibernautError):
+    """The store of provider keys did not respond, and no earlier values are cached. `retry_after` in seconds."""
+
+    code = "secrets_unavailable"
 
     def __init__(self, detail: str, retry_after: float) -> None:
         self.retry_after = retry_after

@@ -41,7 +41,7 @@ from hibernaut.services.turns.approvals import ApprovalAnswers
 from hibernaut.store.stores import Stores
 from hibernaut.wiring.memory_index import index_of
 from hibernaut.wiring.run_engine import RunEngines, SearchEngines
-from hibernaut.wiring.settings import PROVIDER_NAMES, AwsSettings, BadSetting
+from hibernaut.wiring.settings import AwsSettings, BadSetting
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -74,7 +74,7 @@ class AwsOverrides:
 class Composition:
     """The composed parts of a function: settings, host, stores, models and run engines.
 
-    Only the providers' keys are read when it is made; every other part connects at its first use.
+    Every part connects at its first use.
     """
 
     settings: AwsSettings
@@ -100,7 +100,7 @@ def compose(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides(), *, 
     `in_execution`: the caller is part of a run's own execution, so that the end of a run must not stop that execution.
     """
     host, stores = _base(settings, overrides, in_execution=in_execution)
-    secrets = SsmSecrets(settings.parameters, clock=host.clock, together=PROVIDER_NAMES)
+    secrets = SsmSecrets(settings.parameters, clock=host.clock)
     embedders, models = overrides.embedders, overrides.models
     if embedders is None or models is None:
         offered = _embedders(settings, secrets)
@@ -108,8 +108,7 @@ def compose(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides(), *, 
         models = models or Catalogue(
             secrets,
             default_model=settings.default_model,
-            embeddings=offered.descriptions(),
-            default_embedding=offered.default_handle(),
+            embeddings=offered,
             prompt_cache=settings.prompt_cache,
             only_configured=True,
         )
@@ -130,9 +129,7 @@ def feeding(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides()) -> 
     from hibernaut.wiring.index_feed import indexing_of
 
     host, stores = _base(settings, overrides, in_execution=True)
-    embedders = overrides.embedders or _embedders(
-        settings, SsmSecrets(settings.parameters, clock=host.clock, together=PROVIDER_NAMES)
-    )
+    embedders = overrides.embedders or _embedders(settings, SsmSecrets(settings.parameters, clock=host.clock))
     feeding = IndexStreamWorker(indexing_of(stores, index, embedders), host.clock)
     return IndexFeed(feeding, Reindexing(stores, index))
 
@@ -142,7 +139,7 @@ def reading(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides()) -> 
     from hibernaut.services.files.ingestion import Ingestion
 
     host, stores = _base(settings, overrides, in_execution=True)
-    secrets = SsmSecrets(settings.parameters, clock=host.clock, together=PROVIDER_NAMES)
+    secrets = SsmSecrets(settings.parameters, clock=host.clock)
     embedders = overrides.embedders or _embedders(settings, secrets)
     indexed = _indexed(settings, overrides)
     return PerTenant(lambda tenant: Ingestion(stores.of(tenant), host, embedders, indexed=indexed))

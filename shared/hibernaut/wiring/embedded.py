@@ -108,8 +108,7 @@ class Embedded:
         self.models: Models = overrides.models or Catalogue(
             secrets,
             default_model=settings.default_model,
-            embeddings=offered.descriptions(),
-            default_embedding=offered.default_handle(),
+            embeddings=offered,
             prompt_cache=settings.prompt_cache,
         )
         self._children = ChildProcessRunner()

@@ -17,7 +17,7 @@ from hibernaut.adapters.model.openai import chat_completions
 from hibernaut.domain.models.embedding_models import description
 from hibernaut.domain.models.model_settings import CHEAP_MODELS
 from hibernaut.schemas.errors import InvalidArgument, NotFound
-from hibernaut.schemas.llm_config import LLMConfig
+from hibernaut.schemas.llm_config import EmbeddingModelDescription, LLMConfig
 from hibernaut.schemas.model_call import CacheLife, ModelRequest
 from tests.contracts.model.spoken import Spoken
 from tests.support.provider_servers import ScriptedOpenAI
@@ -32,6 +32,19 @@ class Kept:
 
     def get(self, name: str) -> str | None:
         return self.kept.get(name)
+
+
+class Offered:
+    """Embedding models that exist without a provider's list."""
+
+    def __init__(self, rows: list[EmbeddingModelDescription], default: str | None) -> None:
+        self.rows, self.default = rows, default
+
+    def descriptions(self) -> list[EmbeddingModelDescription]:
+        return self.rows
+
+    def default_handle(self) -> str | None:
+        return self.default
 
 
 class Hands:
@@ -240,14 +253,15 @@ def test_a_provider_that_is_not_configured_is_not_found(config: LLMConfig) -> No
 def test_the_embedding_models_that_are_given_are_listed_once_and_the_default_first(server: ScriptedOpenAI) -> None:
     server.models = [{"id": name} for name in ("gpt-9", "text-embedding-3-large", "text-embedding-3-small")]
     given = [description("hibernaut", "minilm", 384), description("openai", "text-embedding-3-small", 512)]
-    catalogue = Catalogue(over(server), embeddings=given, default_embedding="openai/text-embedding-3-small")
+    offer = Offered(given, "openai/text-embedding-3-small")
+    catalogue = Catalogue(over(server), embeddings=offer)
     assert [(row.handle, row.embedding_dim) for row in catalogue.list_embeddings()] == [
         ("openai/text-embedding-3-small", 512),
         ("hibernaut/minilm", 384),
         ("openai/text-embedding-3-large", 3072),
     ]
     server.close()
-    away = Catalogue(over(server), embeddings=given, default_embedding="openai/text-embedding-3-small")
+    away = Catalogue(over(server), embeddings=offer)
     assert away.list_embeddings()[0] == given[1]
 
 

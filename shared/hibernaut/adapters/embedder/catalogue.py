@@ -1,7 +1,7 @@
 """The embedding models of a deployment, and which of them serves a configuration (port `Embedders`).
 
 A key is sent only to the address that is configured with it: a configuration with another address is called without a key, or not
-at all. Creating a catalogue opens no connection and loads nothing.
+at all. Creating a catalogue reads no secret, opens no connection and loads nothing.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from dataclasses import dataclass
+from functools import cached_property
 
 from hibernaut.adapters.embedder import minilm_files
 from hibernaut.adapters.embedder.cached import CachedEmbedder
@@ -53,14 +54,13 @@ class EmbedderCatalogue:
         only_configured: bool = False,
         bedrock: bool = False,
     ) -> None:
-        self._key, url = secrets.get("OPENAI_API_KEY"), secrets.get("OPENAI_BASE_URL")
-        self._url = (url or OFFICIAL_URL).rstrip("/") if self._key or url else None
+        self._secrets = secrets
         self._only_configured = only_configured
         self._bedrock = bedrock
         self._minilm = minilm_files.installed()
         self._lock = threading.Lock()
         self._made: dict[tuple[str, ...], Embedder] = {}
-        self._default = self._default_row(default)
+        self._wanted = default
 
     def of(self, config: EmbeddingConfig | None) -> Embedder | None:
         """As the port says. Equal configurations share one embedder and its cache."""
@@ -88,6 +88,16 @@ class EmbedderCatalogue:
 
     def default_handle(self) -> str | None:
         return self._default.handle if self._default else None
+
+    @cached_property
+    def _default(self) -> EmbeddingModelDescription | None:
+        return self._default_row(self._wanted)
+
+    @cached_property
+    def _openai(self) -> tuple[str | None, str | None]:
+        """The address and the key of OpenAI. Raises: SecretsUnavailable."""
+        key, url = self._secrets.get("OPENAI_API_KEY"), self._secrets.get("OPENAI_BASE_URL")
+        return (url or OFFICIAL_URL).rstrip("/") if key or url else None, key
 
     def descriptions(self) -> list[EmbeddingModelDescription]:
         """The models that are known without a provider's list, the default first. Of Bedrock's models only the default is listed,
@@ -123,8 +133,9 @@ class EmbedderCatalogue:
         address.
         """
         follows = (config.handle or "").partition("/")[0] == OPENAI or (not endpoint and config.embedding_endpoint_type == OPENAI)
-        if self._url is not None and (follows or bare_address(endpoint) == bare_address(self._url)):
-            return self._url, self._key
+        url, key = self._openai
+        if url is not None and (follows or bare_address(endpoint) == bare_address(url)):
+            return url, key
         if self._only_configured or endpoint == OFFICIAL_URL or config.embedding_endpoint_type in OTHER_WIRES:
             return None
         if not endpoint.startswith(("http://", "https://")):
@@ -137,19 +148,20 @@ class EmbedderCatalogue:
             return None
         provider, _, model = handle.partition("/")
         own = provider == OWN and self._minilm and model == MINILM
-        if not own and not (provider == BEDROCK and self._on_bedrock(model)) and not (provider == OPENAI and self._url):
+        url = self._openai[0] if provider == OPENAI else None
+        if not own and not (provider == BEDROCK and self._on_bedrock(model)) and not url:
             _refused(handle, "no provider here serves it")
             return None
         size = (None if own else wanted.dimension) or _dimension(model)
         if size is None:
             _refused(handle, "its dimension is not known: set HIBERNAUT_EMBEDDING_DIMENSION")
             return None
-        return description(provider, model, size, endpoint=bare_address(self._url) if provider == OPENAI and self._url else None)
+        return description(provider, model, size, endpoint=bare_address(url) if url else None)
 
     def _usual_handle(self) -> str | None:
         if self._minilm:
             return MINILM_HANDLE
-        return OPENAI_DEFAULT if self._url == OFFICIAL_URL else None
+        return OPENAI_DEFAULT if self._openai[0] == OFFICIAL_URL else None
 
 
 def _dimension(model: str) -> int | None:

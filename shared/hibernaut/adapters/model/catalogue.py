@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -25,6 +25,7 @@ from hibernaut.adapters.model.provider_settings import ANTHROPIC, ProviderSettin
 from hibernaut.adapters.model.wire_factory import WireFactory
 from hibernaut.domain.models.model_settings import config_of_description
 from hibernaut.domain.redaction import bare_address
+from hibernaut.ports.embedder import NO_EMBEDDINGS, EmbeddingOffer
 from hibernaut.ports.model import Model
 from hibernaut.ports.secrets import Secrets
 from hibernaut.schemas.errors import InvalidArgument, NotFound
@@ -45,7 +46,8 @@ MOST_NAMED = 50
 class Catalogue:
     """The providers of a deployment. `extra` are additional ones by name (a benchmark's, a test's); `default_model` is a handle.
 
-    `embeddings` are the embedding models that exist without a provider's list; `default_embedding` is the handle of one of them.
+    `embeddings` names the embedding models that exist without a provider's list, and the default one. The secrets are read at the
+    first question about a provider, so that a store of keys that does not respond stops nothing else.
     `prompt_cache`: how long providers keep the prefix of a prompt, where one can say so.
     `only_configured`: addresses that only a caller names are refused. A server with remote clients needs this, because such an
     address may be inside its network.
@@ -56,25 +58,44 @@ class Catalogue:
         secrets: Secrets,
         *,
         default_model: str | None = None,
-        embeddings: Sequence[EmbeddingModelDescription] = (),
-        default_embedding: str | None = None,
+        embeddings: EmbeddingOffer = NO_EMBEDDINGS,
         prompt_cache: CacheLife = "5m",
         only_configured: bool = False,
         extra: Mapping[str, Model] = MappingProxyType({}),
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._default = default_model
-        self._embeddings = tuple(embeddings)
-        self._default_embedding = default_embedding
+        self._embeddings = embeddings
+        self._secrets = secrets
+        self._prompt_cache = prompt_cache
+        self._extra = dict(extra)
         self._only_configured = only_configured
         self._now = now
         self._foreign: dict[tuple[str, str], Model] = {}
         self._lock = threading.Lock()
-        self._factory = WireFactory(redaction_of(secrets), secrets.get("OPENAI_WIRE"), prompt_cache)
-        self._providers = {OWN: Provider(OWN, "in this process", DemoModel())}
-        self._providers |= {name: Provider(name, "in this process", model) for name, model in extra.items()}
-        self._providers |= {row.name: self._factory.provider(row) for row in configured(secrets)}
+        self._reading = threading.Lock()
+        self._read: tuple[WireFactory, dict[str, Provider]] | None = None
         self._aliases = {alias: dialect.name for dialect in DIALECTS for alias in dialect.aliases}
+
+    @property
+    def _factory(self) -> WireFactory:
+        return self._configured()[0]
+
+    @property
+    def _providers(self) -> dict[str, Provider]:
+        return self._configured()[1]
+
+    def _configured(self) -> tuple[WireFactory, dict[str, Provider]]:
+        """The adapters' factory and the providers by name, made from the secrets once. Raises: SecretsUnavailable."""
+        with self._reading:
+            if self._read is None:
+                secrets = self._secrets
+                factory = WireFactory(redaction_of(secrets), secrets.get("OPENAI_WIRE"), self._prompt_cache)
+                found = {OWN: Provider(OWN, "in this process", DemoModel())}
+                found |= {name: Provider(name, "in this process", model) for name, model in self._extra.items()}
+                found |= {row.name: factory.provider(row) for row in configured(secrets)}
+                self._read = factory, found
+            return self._read
 
     def of(self, config: LLMConfig) -> Model:
         """The provider for a configuration.
@@ -153,9 +174,10 @@ class Catalogue:
 
     def list_embeddings(self) -> _Embeddings:
         """All embedding models, the default first."""
-        own = {row.handle for row in self._embeddings}
+        given = self._embeddings.descriptions()
+        own = {row.handle for row in given}
         found = [row for provider in self._refreshed() for row in provider.known_embeddings if row.handle not in own]
-        rows = [*self._embeddings, *found]
+        rows = [*given, *found]
         return sorted(rows, key=lambda row: row.handle != self.default_embedding_handle())
 
     def _refreshed(self) -> Iterator[Provider]:
@@ -200,7 +222,7 @@ class Catalogue:
 
     def default_embedding_handle(self) -> str | None:
         """The deployment's setting; None: no embedding."""
-        return self._default_embedding
+        return self._embeddings.default_handle()
 
     def providers(self) -> Mapping[str, str]:
         """Provider name -> its address, without keys."""

@@ -1,69 +1,79 @@
 """The `Secrets` port on SSM Parameter Store: SecureStrings under one path, encrypted by KMS.
 
-Knows: the path and SSM's API. Must not know: the purpose of a secret.
+Knows: the path and SSM's API. Must not know: the purpose of a secret. Nothing is read before the first `get`.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hibernaut.ports.clock import Clock
+from hibernaut.schemas.errors import SecretsUnavailable
 
 if TYPE_CHECKING:
     from mypy_boto3_ssm import SSMClient
 
-MOST_NAMES = 10
-"""Names in one request: SSM's limit."""
+PAGE = 10
+"""Parameters in one response: SSM's limit (API reference, GetParametersByPath, `MaxResults`)."""
 KEEP_S = 300.0
 """The time to live of cached values in seconds: a new or changed key takes effect within five minutes, and a busy worker rarely
 calls SSM.
 """
+AGAIN_S = 5.0
+"""Seconds after a failed read before SSM is asked again. Without them, each request of a throttled account would add its own retries."""
+ATTEMPTS = 4
+"""Attempts of one read. botocore's `standard` mode retries throttling and connection errors with exponential backoff and jitter."""
+logger = logging.getLogger(__name__)
 
 
 class SsmSecrets:
-    """The parameters `<path>/<name>`. Values, and the absence of a value, are cached for `KEEP_S` seconds. Thread-safe.
+    """The parameters directly under `path`, read together and cached for `KEEP_S` seconds. Thread-safe.
 
-    `together`: names that are fetched with one another when one of them is needed.
+    If a later read fails, the cached values stay in use. An empty path holds no parameters.
     """
 
-    def __init__(self, path: str, *, clock: Clock, together: Sequence[str] = (), client: SSMClient | None = None) -> None:
+    def __init__(self, path: str, *, clock: Clock, client: SSMClient | None = None) -> None:
         self._path = path.rstrip("/")
         self._clock = clock
-        self._together = tuple(together)
         self._client = client
         self._lock = threading.Lock()
-        self._known: dict[str, tuple[float, str | None]] = {}
+        self._known: dict[str, str] | None = None if self._path else {}
+        self._due = float("-inf") if self._path else float("inf")
 
     def get(self, name: str) -> str | None:
-        """The secret with this name, or None. Raises: OSError if SSM does not respond and no value is cached."""
+        """The secret with this name, or None. Raises: SecretsUnavailable if SSM does not respond and nothing is cached."""
+        with self._lock:
+            if self._clock.monotonic() >= self._due:
+                self._refresh()
+            if self._known is None:
+                raise SecretsUnavailable("The provider keys cannot be read from Parameter Store; try again.", AGAIN_S)
+            return self._known.get(name)
+
+    def _refresh(self) -> None:
         from botocore.exceptions import BotoCoreError, ClientError
 
-        with self._lock:
-            if name not in self._known or self._clock.monotonic() - self._known[name][0] >= KEEP_S:
-                try:
-                    self._ask(self._together if name in self._together else (name,))
-                except (BotoCoreError, ClientError) as error:
-                    # An expired cached key is better than a failed turn.
-                    if name not in self._known:
-                        raise OSError(f"SSM get_parameters failed: {type(error).__name__}") from error
-            return self._known[name][1]
+        try:
+            self._known = self._read()
+            self._due = self._clock.monotonic() + KEEP_S
+        except (BotoCoreError, ClientError) as error:
+            self._due = self._clock.monotonic() + AGAIN_S
+            fields = {"error": type(error).__name__, "cached": self._known is not None}
+            logger.warning("provider keys not read from parameter store", extra=fields)
 
-    def _ask(self, names: Sequence[str]) -> None:
+    def _read(self) -> dict[str, str]:
+        pages = self._connected().get_paginator("get_parameters_by_path")
         found: dict[str, str] = {}
-        for start in range(0, len(names), MOST_NAMES):
-            wanted = [f"{self._path}/{name}" for name in names[start : start + MOST_NAMES]]
-            answer = self._connected().get_parameters(Names=wanted, WithDecryption=True)
-            found |= {parameter["Name"]: parameter["Value"] for parameter in answer["Parameters"]}
-        now = self._clock.monotonic()
-        self._known.update({name: (now, found.get(f"{self._path}/{name}")) for name in names})
+        for page in pages.paginate(Path=self._path, WithDecryption=True, PaginationConfig={"PageSize": PAGE}):
+            found |= {each["Name"].rpartition("/")[2]: each["Value"] for each in page["Parameters"]}
+        return found
 
     def _connected(self) -> SSMClient:
         if self._client is None:
             import boto3
             from botocore.config import Config
 
-            once = Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=10)
-            self._client = boto3.session.Session().client("ssm", config=once)
+            retrying = Config(retries={"mode": "standard", "total_max_attempts": ATTEMPTS}, connect_timeout=2, read_timeout=5)
+            self._client = boto3.session.Session().client("ssm", config=retrying)
         return self._client
