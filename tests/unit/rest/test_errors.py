@@ -20,7 +20,7 @@ def tree(kind: type[HibernautError] = HibernautError) -> Iterator[type[Hibernaut
 def made(kind: type[HibernautError]) -> HibernautError:
     if kind in (errors.Busy, errors.ApprovalPending):
         return kind("busy", "run-1")  # type: ignore[call-arg]
-    if issubclass(kind, errors.ServerBusy | errors.StoreUnavailable):
+    if issubclass(kind, errors.ServerBusy | errors.StoreUnavailable | errors.MasterKeyUnavailable | errors.SecretsUnavailable):
         return kind("busy", retry_after=1.5)
     if kind is errors.RouteNotServed:
         return errors.RouteNotServed("GET /v1/x", "What it does.")
