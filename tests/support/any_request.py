@@ -1,8 +1,8 @@
-"""Requests for any route of an OpenAPI document, most of them wrong: what its schemas ask for, with nonsense strewn in.
+"""Random requests for any route of an OpenAPI document, most of them invalid: values of its schemas, mixed with nonsense.
 
     Requests(document, things).any(operation, Random(seed))    a `Sent`
 
-`things` are what there is to be named: parameter name → id. Knows OpenAPI; must not know any route.
+`things`: the ids of existing resources by parameter name. Knows OpenAPI; must not know any route.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 MARK = "sesame"
-"""Stands in every longer text, so that a log that repeats one is found out."""
+"""A marker in every longer text, by which a test finds a text that a log repeats."""
 NIL = "00000000-0000-4000-8000-000000000000"
 TIMES = (
     "2024-01-01T00:00:00Z",
@@ -88,7 +88,7 @@ TYPES = (
     "?",
 )
 DEEPEST = 4
-"""Objects and lists within each other, in what fits."""
+"""Largest nesting of valid values."""
 JSON = "application/json"
 METHODS = ("get", "post", "put", "patch", "delete")
 
@@ -105,7 +105,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A request. `content` None: without a body; `content_type` goes with it."""
+    """A request. `content` None: it has no body. `content_type`: the type of the body."""
 
     method: str
     path: str
@@ -115,7 +115,7 @@ class Sent:
 
 
 def inputs(document: Mapping[str, Any], operation: Operation) -> int:
-    """How many things a request may carry, but for those within others."""
+    """The number of parameters and top-level fields of a request."""
     counted = len(operation.described.get("parameters", []))
     for media in operation.described.get("requestBody", {}).get("content", {}).values():
         parts = [part for word in ("anyOf", "oneOf") for part in media["schema"].get(word, [])] or [media["schema"]]
@@ -125,13 +125,13 @@ def inputs(document: Mapping[str, Any], operation: Operation) -> int:
 
 
 def operations(document: Mapping[str, Any]) -> Iterator[Operation]:
-    """All of them; what deletes comes last."""
+    """All operations; those that delete come last."""
     found = [Operation(m, path, item[m]) for path, item in document["paths"].items() for m in METHODS if m in item]
     yield from sorted(found, key=lambda operation: operation.method == "delete")
 
 
 class Requests:
-    """Requests in which most is as it should be, or nothing. The same `Random` makes the same."""
+    """Requests that are mostly valid, or not at all. The same `Random` gives the same requests."""
 
     def __init__(self, document: Mapping[str, Any], things: Mapping[str, str]) -> None:
         self._named = document.get("components", {}).get("schemas", {})
@@ -162,7 +162,7 @@ class Requests:
         return content[: chance.randrange(len(content) + 1)] if chance.random() < 0.05 else content, kind
 
     def _fitting(self, schema: Mapping[str, Any], name: str, chance: Random, depth: int = 0, *, wrong: float = 0) -> Any:
-        """What fits the schema, but for a part of it here and there, where that is to be `wrong`."""
+        """A value of the schema. `wrong`: the probability with which a part of it is invalid."""
         while "$ref" in schema:
             schema = self._named[schema["$ref"].rsplit("/", 1)[1]]
         if choices := [part for word in ("anyOf", "oneOf", "allOf") for part in schema.get(word, [])]:
@@ -191,7 +191,7 @@ class Requests:
         }
 
     def _plain(self, kind: str, name: str, form: str, chance: Random) -> Any:
-        """The extremes of a kind fit it as well."""
+        """A scalar of the type, also from the ends of its range."""
         match kind:
             case "integer":
                 return chance.choice(WHOLE)
@@ -212,7 +212,7 @@ def nonsense(chance: Random) -> Any:
 
 
 def _form(chance: Random) -> bytes:
-    """A file in a form."""
+    """A multipart form with a file."""
     field_, name = chance.choice(["file", "file", ""]), chance.choice([*TEXTS, "a.txt", "a.pdf", "a.docx", "a.json", "a.exe"])
     data = chance.choice([b"", b"\x00", b"\xff\xfea\x00", b"%PDF-1.4", b"PK\x03\x04", MARK.encode()])
     head = f'--x\r\nContent-Disposition: form-data; name="{field_}"; filename="{name}"\r\n\r\n'

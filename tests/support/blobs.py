@@ -1,4 +1,4 @@
-"""Blobs in memory, by a clock that a test moves, and blobs that tell of each call."""
+"""Blobs in memory with a clock that the test controls, and a wrapper that reports each call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.clocks import ManualClock
 
 
 class MemoryBlobs:
-    """An engine without a disk; it runs through the contract suite of the port."""
+    """The port `Blobs` in memory. It passes the contract suite of the port."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or ManualClock()

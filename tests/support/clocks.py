@@ -1,4 +1,4 @@
-"""A clock that stands still until it is told."""
+"""A clock that moves only when a test moves it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 
 class ManualClock:
-    """`sleep` moves it on; nothing waits."""
+    """The port `Clock`. `sleep` advances it at once; nothing waits."""
 
     def __init__(self, start: datetime = datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)) -> None:
         self.time = start

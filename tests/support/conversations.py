@@ -1,4 +1,4 @@
-"""Conversations over a test's world: what makes, forks and ends them, and rows that are simply said, without a run."""
+"""Conversations over a `World`: their use cases, and rows that a test appends without a run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def records_of(world: World) -> Records:
 
 
 def conversations_of(world: World) -> Conversations:
-    """The use cases, as wiring builds them."""
+    """The use cases of conversations, composed as in the composition root."""
     records = records_of(world)
     return Conversations(
         records,
@@ -35,7 +35,7 @@ def conversations_of(world: World) -> Conversations:
 
 
 def begin_in(world: World, agent_id: str, conversation: str, text: str, **options: object) -> str:
-    """Accept and start a message to a conversation; the run's id. Nothing is driven yet."""
+    """Accept and start a message to a conversation; returns the run's id. No step is executed yet."""
     body = LettaRequest.model_validate({"input": text, **options})
     request = SendRequest(agent_id, body, "send_conversation_message", world.ids.token(), conversation_id=conversation)
     accepted = world.sending.accept(request)
@@ -46,7 +46,7 @@ def begin_in(world: World, agent_id: str, conversation: str, text: str, **option
 
 
 def append(world: World, conversation: str, rows: Sequence[Message], narrowed: Window | None = None) -> None:
-    """Rows behind a log, in one transaction; the window becomes `narrowed`, if that is given."""
+    """Append rows to a log in one transaction. `narrowed`: the new window, if any."""
     head = world.head(conversation)
     after = head.model_copy(
         update={
@@ -62,7 +62,7 @@ def append(world: World, conversation: str, rows: Sequence[Message], narrowed: W
 
 
 def row(world: World, conversation: str, role: Role, *, after: str | None = None, **fields: object) -> Message:
-    """A row that nobody has written yet."""
+    """A row that is not stored yet."""
     head = world.head(conversation)
     text = [TextContent(text="said")]
     own = None if conversation == head.agent_id else conversation
@@ -78,7 +78,7 @@ def row(world: World, conversation: str, role: Role, *, after: str | None = None
 
 
 def talk(world: World, conversation: str, *, calls: bool = False, returned: bool = True) -> list[str]:
-    """A turn behind the log: a message and its answer, which calls a tool if `calls`; the ids of its rows."""
+    """Append a turn: a message and its answer, with a tool call if `calls`. Returns the ids of its rows."""
     rows = [row(world, conversation, "user")]
     call = ToolCall(id=f"call-{rows[0].id}", function=FunctionCall(name="ring", arguments="{}"))
     rows.append(row(world, conversation, "assistant", after=rows[-1].id, tool_calls=[call] if calls else None))
@@ -90,7 +90,7 @@ def talk(world: World, conversation: str, *, calls: bool = False, returned: bool
 
 
 def compact(world: World, conversation: str, keep: int) -> str:
-    """A summary in the place of all but the newest `keep` rows of the window; its id."""
+    """Replace all but the newest `keep` rows of the window by a summary. Returns the summary's id."""
     loaded = world.stores.conversations.load(conversation)
     assert loaded is not None
     summary = row(world, conversation, "summary")
@@ -101,7 +101,7 @@ def compact(world: World, conversation: str, keep: int) -> str:
 
 
 def choose(world: World, conversation: str, message_ids: Sequence[str]) -> None:
-    """A window set by hand: these rows behind the system message."""
+    """Set the window to the system message and these rows."""
     head = world.head(conversation)
     chosen = explicit_window([head.window.pinned[0], *message_ids], head)
     after = head.model_copy(update={"version": head.version + 1, "window": chosen})
@@ -109,7 +109,7 @@ def choose(world: World, conversation: str, message_ids: Sequence[str]) -> None:
 
 
 def window_of(world: World, conversation: str, *, fresh: bool = False) -> list[str]:
-    """The ids in context, as a load finds them; `fresh`: by a worker that has not seen the conversation before."""
+    """The ids in context. `fresh`: as a worker without a cache of the conversation loads them."""
     if fresh:
         world.stores.conversations.forget(conversation)
     loaded = world.stores.conversations.load(conversation)

@@ -1,4 +1,4 @@
-"""An embedded house whose worker dies where a test wants it to, with agents, conversations and runs to delete."""
+"""An embedded server whose worker dies at a chosen write, with agents, conversations and runs to delete."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ SAID = [{"role": "user", "content": "Hello"}]
 
 
 class Died(BaseException):
-    """The worker is gone."""
+    """The worker has died."""
 
 
 @dataclass
 class House:
-    """An embedded house, whose worker dies before its `dies`th write, or before the call of the table behind its `budget` (0: never)."""
+    """An embedded server. Its worker dies before write number `dies`, or before the first table call beyond its `budget` (0: never)."""
 
     embedded: Embedded
     services: Services
@@ -60,7 +60,7 @@ class House:
         return made.id
 
     def say(self, agent_id: str, conversation: str) -> None:
-        """Some rows more in a log."""
+        """Append some rows to a log."""
         store, host = self.stores.conversations, self.embedded.host
         head = store.head(conversation)
         assert head is not None
@@ -76,7 +76,7 @@ class House:
         self.stores.writer.write(*changes, token="t")
 
     def left(self, identifier: str) -> set[str]:
-        """The partitions in which something bears the id, but the pointers for the index."""
+        """The partitions that contain the id, except those of index pointers."""
         there: dict[tuple[str, str], bool] = {}
         for record in self.embedded.table.changes(limit=100_000):
             there[record.key.pk, record.key.sk] = record.new is not None
@@ -92,7 +92,7 @@ class House:
                 raise Died
 
     def broken(self, act: Callable[[], None], dies: int = 0, *, budget: int = 0) -> bool:
-        """Whether the worker died over it."""
+        """Execute `act`; returns whether the worker died."""
         self.dies, self.writes, self.budget, self.calls = dies, 0, budget, 0
         try:
             act()
@@ -103,7 +103,7 @@ class House:
         return False
 
     def runs(self, agent_id: str, batches: Sequence[int]) -> None:
-        """Runs that have ended, each with so many batches of events."""
+        """Write ended runs, each with so many batches of events."""
         stores, host = self.stores, self.embedded.host
         for number in batches:
             now = host.clock.now()

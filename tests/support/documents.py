@@ -1,4 +1,4 @@
-"""Files of the formats that are read, and of those that mean harm: made by hand, small, and the same every time."""
+"""Small deterministic files of the supported formats, and malicious ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def pdf(*pages: str) -> bytes:
 
 
 def locked_pdf(*pages: str) -> bytes:
-    """The same behind a password."""
+    """The same PDF, encrypted with a password."""
     from pypdf import PdfReader, PdfWriter
 
     writer = PdfWriter(clone_from=PdfReader(io.BytesIO(pdf(*pages))))
@@ -62,7 +62,7 @@ WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 
 
 def docx(body: str) -> bytes:
-    """A DOCX document whose body holds this XML (`w:` is Word's namespace)."""
+    """A DOCX document with this XML as its body (`w:` is Word's namespace)."""
     return zipped("word/document.xml", f'<?xml version="1.0"?><w:document {WORD}><w:body>{body}</w:body></w:document>'.encode())
 
 
@@ -71,7 +71,7 @@ def paragraph(text: str) -> str:
 
 
 def zipped(name: str, data: bytes) -> bytes:
-    """An archive with one file."""
+    """A ZIP archive with one file."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(name, data)

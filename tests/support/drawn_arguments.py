@@ -1,4 +1,4 @@
-"""Arguments of any type that a store's method takes, made of what a table holds: ids, records, items, keys, changes."""
+"""Random arguments for any method of a store, built from the contents of a table: ids, records, items, keys, changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Choose = Callable[[Sequence[Any]], Any]
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """What a table and its blobs hold: its items, the keys of the blobs, and words: ids, parts of keys, anything that may stand for one."""
+    """The contents of a table and its blobs: items, keys of blobs, and words (ids and parts of keys)."""
 
     items: Sequence[Item]
     blobs: Sequence[str]
@@ -31,14 +31,14 @@ class Holdings:
 
 
 class DrawnArguments:
-    """`choose` picks one of some values."""
+    """Builds arguments from holdings. `choose` picks one of several values."""
 
     def __init__(self, holdings: Holdings, choose: Choose) -> None:
         self._there = holdings
         self._choose = choose
 
     def of(self, method: Callable[..., Any]) -> tuple[list[Any], dict[str, Any]]:
-        """By place, and by name."""
+        """The positional and the keyword arguments for a method, by its type hints."""
         hints = get_type_hints(method)
         given: list[Any] = []
         named: dict[str, Any] = {}

@@ -1,6 +1,6 @@
-"""AWS's own DynamoDB, as a process on this machine: started when the first test asks for it, one per test process.
+"""DynamoDB Local as a process on this machine. The first test that needs it starts it, once for each test process.
 
-Knows: how the engine of `tools/engines.py` is run. Must not know: what tests keep in it.
+Knows how to run the engine of `tools/engines.py`. Must not know what tests store in it.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from hibernaut.adapters.table.dynamodb import DynamoDbTable, one_attempt
 from tools.engines import DYNAMODB_LOCAL
 
 _SECONDS_TO_START = 60
-# Ends the server also where this process is killed: then the pipe, which nobody else holds, is closed.
+# Ends the server even if this process is killed: the pipe, which only this process holds, is then closed.
 _GUARD = 'exec 3<&0; "$@" </dev/null & server=$!; (read -r _ <&3; kill -9 $server 2>/dev/null) & wait $server'
 _JAVA = ("java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
 def why_not() -> str | None:
-    """Why tests on this engine are skipped here; None where they must run, and so fail where the engine is missing."""
+    """The reason why tests on this engine are skipped; None if they must run, and fail without the engine."""
     if missing := DYNAMODB_LOCAL.missing_programs():
         return f"DynamoDB Local needs {' and '.join(missing)}"
     return None
 
 
 class DynamoDbLocal:
-    """The server: in memory, or with its file in the folder `data`, which outlives `kill()`."""
+    """The server. Its data is in memory, or in a file of the folder `data`, which survives `kill()`."""
 
     def __init__(self, data: Path | None = None) -> None:
         self._keeps = ("-inMemory",) if data is None else ("-dbPath", str(data), "-sharedDb")
@@ -46,7 +46,7 @@ class DynamoDbLocal:
         return f"http://127.0.0.1:{self._port}"
 
     def start(self) -> None:
-        """Ready for requests when it returns. After `kill()` it comes back at the same address."""
+        """Start the server and wait until it answers. After `kill()` it restarts at the same address."""
         folder = DYNAMODB_LOCAL.folder
         run = ("-Djava.library.path=native", "-cp", "lib/*", "com.amazonaws.services.dynamodbv2.local.main.ServerRunner")
         command = ("sh", "-c", _GUARD, "guard", *_JAVA, *run, "-port", str(self._port), *self._keeps, "-disableTelemetry")
@@ -82,7 +82,7 @@ class DynamoDbLocal:
         self.kill()
 
     def new_table(self) -> DynamoDbTable:
-        """An empty table of its own."""
+        """A new, empty table."""
         self._tables += 1
         name = f"table-{self._tables}"
         create_table(self.client(), name)
@@ -91,7 +91,7 @@ class DynamoDbLocal:
 
 @pytest.fixture(scope="session")
 def dynamodb_local() -> Iterator[DynamoDbLocal]:
-    """The one in memory."""
+    """The shared server with its data in memory."""
     require()
     server = DynamoDbLocal()
     server.start()
@@ -100,7 +100,7 @@ def dynamodb_local() -> Iterator[DynamoDbLocal]:
 
 
 def require() -> None:
-    """Skip the test where Java or Maven is missing; fail it where they are there and the engine is not."""
+    """Skip the test if Java or Maven is missing; fail it if only the engine is missing."""
     if reason := why_not():
         pytest.skip(reason)
     if not DYNAMODB_LOCAL.is_installed():
@@ -114,7 +114,7 @@ def _free_port() -> int:
 
 
 def _listens(port: int) -> bool:
-    """One attempt to connect; a refused one is answered at once, so a short pause keeps the waiting cheap."""
+    """Whether a connection succeeds. A refusal comes at once, so the function pauses briefly before it returns."""
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
     except OSError:

@@ -1,4 +1,4 @@
-"""The REST face without a house behind it: for tests that look at routes and never call one."""
+"""The REST app without use cases, for tests that inspect routes and never call one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hibernaut.services.per_tenant import PerTenant
 
 
 class _Nothing:
-    """Stands where a use case would; any use is an AttributeError."""
+    """A placeholder of all use cases. Any access raises AttributeError."""
 
 
 def no_services() -> PerTenant[Services]:

@@ -1,7 +1,7 @@
-"""A real server that speaks Gemini's `generateContent` on loopback and enforces its documented rules.
+"""A server on loopback that implements Gemini's `generateContent` and enforces its documented rules.
 
-What a script may say is described in `tests.support.provider_servers`; `signed` False leaves the thought signatures out (Gemini 2.5). A request
-that breaks a rule is answered with 400 in Google's form, whatever the script says. Sources: [G] ai.google.dev/api/generate-content and
+`tests.support.provider_servers` describes the scripts. `signed` False omits thought signatures (Gemini 2.5). A request that breaks a rule
+gets a 400 in Google's form, whatever the script says. Sources: [G] ai.google.dev/api/generate-content and
 /api/caching (REST reference), [F] ai.google.dev/gemini-api/docs/function-calling, [S] …/docs/thought-signatures, [T] …/docs/thinking.
 """
 
@@ -35,7 +35,7 @@ class RuleBroken(Exception):
 
 
 class GeminiServer(ScriptedServer):
-    """`refusals` are the rules that were broken. `usage` is the wire's own object."""
+    """The server. `refusals`: the rules that requests broke. `usage`: the usage object of the wire."""
 
     prefix = "/v1beta"
     usage: ClassVar[Wire] = {"promptTokenCount": 12, "candidatesTokenCount": 5, "totalTokenCount": 17}
@@ -48,20 +48,20 @@ class GeminiServer(ScriptedServer):
     def serves(self, path: str) -> bool:
         return re.fullmatch(r"/v1beta/models/[\w.%-]+:(generateContent|streamGenerateContent\?alt=sse)", path) is not None
 
-    def streams(self, asked: Recorded) -> bool:
-        return ":stream" in asked.path
+    def streams(self, request: Recorded) -> bool:
+        return ":stream" in request.path
 
-    def answer(self, asked: Recorded) -> Wire:
-        model = asked.path.rpartition("/")[2].partition(":")[0]
+    def answer(self, request: Recorded) -> Wire:
+        model = request.path.rpartition("/")[2].partition(":")[0]
         try:
-            self._check(asked.body, model)
+            self._check(request.body, model)
         except RuleBroken as rule:
             self.refusals.append(str(rule))
             error = {"code": 400, "message": str(rule), "status": "INVALID_ARGUMENT"}
             # A stream's refusal is an array (googleapis/python-genai: errors of streamGenerateContent).
-            return {"status": 400, "body": [{"error": error}] if self.streams(asked) else {"error": error}}
-        tools = asked.body.get("tools") or [{}]
-        return self.script(asked.body["contents"], tools[0].get("functionDeclarations", [])) | {"model": model}
+            return {"status": 400, "body": [{"error": error}] if self.streams(request) else {"error": error}}
+        tools = request.body.get("tools") or [{}]
+        return self.script(request.body["contents"], tools[0].get("functionDeclarations", [])) | {"model": model}
 
     def listing(self) -> Wire:
         rows = [
@@ -93,7 +93,7 @@ class GeminiServer(ScriptedServer):
         return names.get(finish, finish)
 
     def _parts(self, say: Wire) -> list[Wire]:
-        """Thought, text, calls. Of calls in one reply only the first is signed [S]."""
+        """The parts of a reply: thought, text, calls. Of several calls only the first is signed [S]."""
         parts: list[Wire] = [{"text": say["reasoning"], "thought": True}] if say.get("reasoning") else []
         parts += [{"text": say["content"]}] if say.get("content") else []
         for place, call in enumerate(say.get("tool_calls") or ()):
@@ -128,7 +128,7 @@ def known_fields(server: GeminiServer, body: Wire, model: str) -> None:
 
 
 def turns(server: GeminiServer, body: Wire, model: str) -> None:
-    """Contents are the user's and the model's, none is empty, the first is the user's [G]."""
+    """Contents have the role user or model, none is empty, and the first one is the user's [G]."""
     if not body["contents"] or any(not content["parts"] for content in body["contents"]):
         raise RuleBroken("contents must not be empty")
     if body["contents"][0]["role"] != "user" or {content["role"] for content in body["contents"]} - {"user", "model"}:
@@ -136,7 +136,7 @@ def turns(server: GeminiServer, body: Wire, model: str) -> None:
 
 
 def responses_follow_calls(server: GeminiServer, body: Wire, model: str) -> None:
-    """Each call's response comes in the turn after it, in the same number, by the same names and ids [F]."""
+    """The next content has the responses of all calls, in the same number, with the same names and ids [F]."""
     for place, content in enumerate(body["contents"]):
         calls = [part["functionCall"] for part in content["parts"] if "functionCall" in part]
         after = body["contents"][place + 1]["parts"] if place + 1 < len(body["contents"]) else []
@@ -151,7 +151,7 @@ def responses_follow_calls(server: GeminiServer, body: Wire, model: str) -> None
 
 
 def signatures(server: GeminiServer, body: Wire, model: str) -> None:
-    """From Gemini 3 on the first call of each step of the current turn has its signature, and no signature is made up or moved [S]."""
+    """From Gemini 3 on, the first call of each step of the current turn has its own signature; no signature is invented or moved [S]."""
     sent = [
         (place, part, content)
         for place, content in enumerate(body["contents"])
@@ -186,7 +186,7 @@ def signatures(server: GeminiServer, body: Wire, model: str) -> None:
 
 
 def thinking(server: GeminiServer, body: Wire, model: str) -> None:
-    """A level or a budget, never both; a level from 3 on; 2.5 Pro cannot be told not to think; older models take neither [T]."""
+    """A level or a budget, never both; a level from Gemini 3 on; 2.5 Pro cannot switch thinking off; older models take neither [T]."""
     config = (body.get("generationConfig") or {}).get("thinkingConfig")
     if config is None:
         return
@@ -203,7 +203,7 @@ def thinking(server: GeminiServer, body: Wire, model: str) -> None:
 
 
 def calling(server: GeminiServer, body: Wire, model: str) -> None:
-    """Allowed names are declared ones, and only with ANY or VALIDATED [G FunctionCallingConfig]."""
+    """Allowed names must be declared, and are valid only with ANY or VALIDATED [G FunctionCallingConfig]."""
     config = (body.get("toolConfig") or {}).get("functionCallingConfig") or {}
     declared = {tool["name"] for group in body.get("tools") or () for tool in group["functionDeclarations"]}
     allowed = config.get("allowedFunctionNames")
@@ -216,7 +216,7 @@ def calling(server: GeminiServer, body: Wire, model: str) -> None:
 
 
 def formats(server: GeminiServer, body: Wire, model: str) -> None:
-    """Before Gemini 3 no JSON type together with functions [F]."""
+    """Before Gemini 3, a JSON type and functions exclude each other [F]."""
     config = body.get("generationConfig") or {}
     if body.get("tools") and config.get("responseMimeType") and re.match(r"gemini-[12]\b", model):
         raise RuleBroken("Function calling with a response mime type: 'application/json' is unsupported")

@@ -1,6 +1,6 @@
-"""An embedder for tests: the words of a text thrown into buckets by their sums. Deterministic, needs nothing, and means nothing.
+"""An embedder for tests: it hashes the words of a text into buckets. Deterministic, without dependencies.
 
-Texts are near each other as far as they share words. It obeys the port's contract, which its own suite shows.
+The similarity of two texts is the share of their common words. It passes the contract suite of the port.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ WORD = re.compile(r"\w+")
 
 @dataclass
 class HashingEmbedder:
-    """`refuses`: every call fails with it, or, where `only` is given, each with a text that holds this. `asked` counts the calls, `embedded`
-    the texts."""
+    """`refuses`: the error of every call, or with `only` of each call with a text that contains it. `asked` counts the calls, `embedded`
+    the texts.
+    """
 
     dimension: int = 64
     max_tokens: int = 254
@@ -49,7 +50,7 @@ class HashingEmbedder:
 
 @dataclass
 class OneEmbedder:
-    """The port `Embedders` with one embedder: any configuration of its dimension is served, and `default` is one of them."""
+    """The port `Embedders` with one embedder for every configuration of its dimension, one of which is the default."""
 
     embedder: HashingEmbedder = field(default_factory=HashingEmbedder)
     defaults: bool = True
@@ -69,11 +70,11 @@ class OneEmbedder:
 
 
 def hashed(words: Sequence[str], dimension: int) -> Vector:
-    """A vector of length one."""
+    """The hashed words as a vector of unit norm."""
     sums = [0.0] * dimension
     for word in words or ("",):
         number = int.from_bytes(hashlib.blake2b(word.encode(errors="surrogatepass"), digest_size=8).digest(), "big")
         sums[(number >> 1) % dimension] += 1.0 if number & 1 else -1.0
     length = math.hypot(*sums)
-    # Words that cancel each other out have no direction left.
+    # Words may cancel each other out: their sum then has no direction.
     return tuple(each / length for each in sums) if length else (1.0, *[0.0] * (dimension - 1))

@@ -1,4 +1,4 @@
-"""A house in a thread that can be held up at any point, so that a test forces the order in which two of them act. One goes on at a time."""
+"""A server on a thread that pauses at chosen points, so that a test determines the interleaving of two servers. One runs at a time."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tests.support.tables import CountingTable
 from tests.support.world import Data, World
 
 PATIENCE = 60.0
-"""Seconds after which a thread that should be at its point or at its end is stuck."""
+"""Seconds after which a thread that has reached neither its point nor its end counts as stuck."""
 
 
 class Worker:
-    """A house in a thread of its own that stops at some of its points, counted from 1, and waits there to be let go on."""
+    """A server on its own thread, which pauses at the points with these numbers (from 1) until the test continues it."""
 
     def __init__(self, data: Data, holder: str, counts: Callable[[str], bool], *stops: int) -> None:
         self._stops, self._counts = stops, counts
@@ -39,13 +39,13 @@ class Worker:
             self._go.clear()
 
     def _look(self) -> None:
-        """A journaled reply may not be asked for again by whoever holds the step."""
+        """Checks that a step with a journaled reply does not ask the model again."""
         for run_id in self.world.data.sent:
             state = World(self.world.data).run(run_id)
             self.asked_again |= state.holder == self.world.host.holder and state.journal != ""
 
     def start(self, work: Callable[[], None]) -> None:
-        """Go on until the point is reached, or all is done."""
+        """Start the work, and return when it reaches its first point or ends."""
 
         def body() -> None:
             try:
@@ -59,7 +59,7 @@ class Worker:
         assert self._still.wait(PATIENCE)
 
     def on(self) -> None:
-        """Go on until the next point, or the end."""
+        """Continue until the next point, or the end."""
         if self._held:
             self._held = False
             self._still.clear()

@@ -1,4 +1,4 @@
-"""The embedded house in a folder of its own, with its use cases: for tests that need no HTTP. Nothing in it is a double but what is asked for."""
+"""The embedded server in a folder, with its use cases, for tests that need no HTTP. Only the parts that a test passes in are doubles."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TENANT = "default"
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """`table` is what the stores write to: the wrapped one, where it was wrapped."""
+    """The server and its use cases. `table`: the table of the stores, with its wrapper if it has one."""
 
     all_services: PerTenant[Services]
     services: Services
@@ -30,18 +30,18 @@ class House:
     table: Table
 
     def agent(self, **fields: object) -> StoredAgent:
-        """Make an agent."""
+        """Create an agent."""
         return self.services.agents.creation.create(CreateAgentRequest.model_validate(fields))
 
     def stored(self, agent_id: str) -> StoredAgent:
-        """The agent as it stands in the table."""
+        """The stored agent."""
         agent = self.stores.agents.get(agent_id)
         assert agent is not None
         return agent
 
 
 class Overtaken(PassesOn):
-    """A table whose next write is overtaken by what `by` does, once."""
+    """A table that executes `by` once, immediately before the next write."""
 
     def __init__(self, table: Table) -> None:
         super().__init__(table)
@@ -56,7 +56,7 @@ class Overtaken(PassesOn):
 
 @contextmanager
 def house_in(folder: Path, table: Callable[[Table], Table] | None = None) -> Iterator[House]:
-    """`table` wraps the table, as doubles do."""
+    """A new server in the folder. `table` wraps its table."""
     embedded = Embedded(EmbeddedSettings(data=folder), EmbeddedOverrides(table=table))
     try:
         made = services_of(embedded.stores, embedded.host, embedded.models, embedded.engines)

@@ -1,4 +1,4 @@
-"""As much of JSON Schema as the description of refusals uses."""
+"""A validator for the part of JSON Schema that the OpenAPI description of errors uses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ KINDS: dict[str, type] = {"string": str, "object": dict, "array": list, "null": 
 
 
 def fits(document: dict[str, Any], schema: dict[str, Any], value: Any) -> bool:
-    """Whether the value is what the schema says, and nothing that it does not tell of."""
+    """Whether the value matches the schema and has no other members."""
     if "$ref" in schema:
         return fits(document, document["components"]["schemas"][schema["$ref"].rpartition("/")[2]], value)
     if "anyOf" in schema:

@@ -1,7 +1,7 @@
 """Memory and its index over real files: passages of an archive and pieces of a file are written, deleted, indexed and searched.
 
-`hook` is told of every call to the table, the index and the embedder before and after it: there a test may stop a worker for ever
-(`Killed`), hold it, or let others go first.
+`hook` is called before and after every call of the table, the index and the embedder. There a test may end a worker (`Killed`), pause it,
+or let other workers run first.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ Hook = Callable[[str], None]
 
 
 class Killed(BaseException):
-    """The worker ends here, as a process would: nothing after this call happens."""
+    """The worker dies, as a killed process does: nothing after this call happens."""
 
 
 class Hooked:
-    """A port's engine; `hook` hears `before put`, `after put` and so on."""
+    """A wrapper of an engine that calls `hook` with `before put`, `after put` and so on."""
 
     def __init__(self, engine: object, hook: Hook) -> None:
         self._engine = engine
@@ -77,7 +77,7 @@ class Memories:
         self._numbers = itertools.count(1)
 
     def write(self, kind: Kind, *texts: str) -> list[str]:
-        """One transaction."""
+        """Write the texts in one transaction; returns their ids."""
         passages = [self._passage(kind, text) for text in texts]
         if kind == "passage":
             self.stores.writer.write(*self.stores.passages.add(ARCHIVE, passages))
@@ -101,23 +101,23 @@ class Memories:
     def worker(
         self, hook: Hook = lambda _call: None, storing: Callable[[], bool] = lambda: False, *, look: float = LOOK
     ) -> IndexPollWorker:
-        """A worker of the index as a process has it: everything of its own but the files."""
+        """An index worker as another process has it: it shares the files only."""
         table, index, embedder = Hooked(self.table, hook), Hooked(self.index, hook), Hooked(HashingEmbedder(), hook)
         stores = Stores(table, MemoryBlobs(self.clock), self.clock, indexed=True)  # type: ignore[arg-type]
         indexing = indexing_of(stores, index, OneEmbedder(embedder))  # type: ignore[arg-type]
         made = IndexPollWorker(stores.outbox, indexing, [TENANT], storing=storing, look=look)
-        self.all_stores.outbox.listener = stores.outbox.listener  # what is written beside it is handed to it
+        self.all_stores.outbox.listener = stores.outbox.listener  # it is notified of writes, as in one process
         return made
 
     def reindexing(self) -> Reindexing:
         return Reindexing(self.all_stores, self.index)
 
     def held(self) -> set[tuple[str, int, bool]]:
-        """Everything that the index holds: names, versions, and whether there is a vector."""
+        """The contents of the index: names, versions, and whether there is a vector."""
         return {(one.id, one.version, one.embedded) for space in self.index.spaces() for one in self.index.states(space, TENANT)}
 
     def stored(self) -> set[str]:
-        """The names of everything that the table holds."""
+        """The names of all stored records."""
         passages = {f"{ARCHIVE}/{one}" for one in self.stores.passages.ids(ARCHIVE)}
         return passages | {f"{FILE}/{one}" for one in self.stores.passages.piece_ids(FILE)}
 

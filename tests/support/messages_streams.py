@@ -1,4 +1,4 @@
-"""Replies of the Messages wire as its servers write them: content blocks, whole messages, and streams of single pieces."""
+"""Replies in the wire format of Anthropic's Messages API: content blocks, whole messages, and streams."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def event(kind: str, **fields: Any) -> bytes:
 
 
 def stream(blocks: list[Wire], stop: str = "tool_use") -> list[bytes]:
-    """The events of a reply, one for each character."""
+    """The events of a streamed reply, with one delta for each character."""
     events = [event("message_start", message=message([]) | {"stop_reason": None})]
     for index, block in enumerate(blocks):
         events.append(event("content_block_start", index=index, content_block=_opened(block)))

@@ -1,6 +1,6 @@
-"""A real OpenSearch node with k-NN, as a process on this machine: started when the first test asks for it, one per test process.
+"""An OpenSearch node with k-NN as a process on this machine. The first test that needs it starts it, once for each test process.
 
-Knows: how the engine of `tools/engines.py` is run. Must not know: what tests keep in it.
+Knows how to run the engine of `tools/engines.py`. Must not know what tests store in it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import pytest
 from tools.engines import OPENSEARCH
 
 _SECONDS_TO_START = 120
-_PORTS = range(9201, 9300)  # the runner takes no others
-# Ends the node also where this process is killed: then the pipe, which nobody else holds, is closed.
+_PORTS = range(9201, 9300)  # the runner accepts no others
+# Ends the node even if this process is killed: the pipe, which only this process holds, is then closed.
 _GUARD = 'exec 3<&0; "$@" </dev/null & node=$!; (read -r _ <&3; kill -9 $node 2>/dev/null) & wait $node'
 _JAVA = ("java", "-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _PLUGINS = "org.opensearch.knn.plugin.KNNPlugin"
@@ -31,7 +31,7 @@ _SETTINGS = "discovery.type: single-node\nnetwork.host: 127.0.0.1\ntransport.por
 
 
 class OpenSearchNode:
-    """The node; what it keeps is in a folder of its own, which outlives `kill()` and not `close()`."""
+    """The node. Its data is in a folder that survives `kill()` and is deleted by `close()`."""
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="hibernaut-opensearch-"))
@@ -44,7 +44,7 @@ class OpenSearchNode:
         return f"http://127.0.0.1:{self._port}"
 
     def start(self) -> None:
-        """Ready for requests when it returns. After `kill()` it comes back at the same address with what it had."""
+        """Start the node and wait until it answers. After `kill()` it restarts at the same address with its data."""
         config = self._folder / "node_1" / "config"
         config.mkdir(parents=True, exist_ok=True)
         (config / "opensearch.yml").write_text(_SETTINGS.format(transport=_free_port([0])), encoding="utf-8")
@@ -81,7 +81,7 @@ class OpenSearchNode:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _is_ready(self) -> bool:
-        """One look; where nobody listens yet, a short pause keeps the waiting cheap."""
+        """Whether the node answers. Pauses briefly before it returns, if no process listens yet."""
         try:
             with urllib.request.urlopen(f"{self.address}/_cluster/health", timeout=5) as answer:
                 health = json.load(answer)
@@ -101,7 +101,7 @@ def opensearch_node() -> Iterator[OpenSearchNode]:
 
 
 def require() -> None:
-    """Skip the test where Java or Maven is missing; fail it where they are there and the engine is not."""
+    """Skip the test if Java or Maven is missing; fail it if only the engine is missing."""
     if missing := OPENSEARCH.missing_programs():
         pytest.skip(f"OpenSearch needs {' and '.join(missing)}")
     if not OPENSEARCH.is_installed():
@@ -109,7 +109,7 @@ def require() -> None:
 
 
 def _free_port(candidates: Sequence[int]) -> int:
-    """The first of these that nobody listens on; 0 stands for any."""
+    """The first of these ports that is free; 0 means any port."""
     for port in candidates:
         with socket.socket() as probe:
             try:

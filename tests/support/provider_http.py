@@ -1,6 +1,6 @@
-"""A small real HTTP server on loopback that says what a script tells it to and keeps what it was sent; it knows no provider's wire format.
+"""A small HTTP server on loopback that answers from a script and records its requests. Must not know a provider's wire format.
 
-What a script may say is described in `tests.support.provider_servers`.
+`tests.support.provider_servers` describes the scripts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PATIENCE = 20.0
 
 @dataclass
 class Recorded:
-    """A request as it came. `body` {} for a GET; `raw` its bytes."""
+    """A received request. `raw`: the bytes of its body. `body`: the parsed body; {} for a GET."""
 
     method: str
     path: str
@@ -38,8 +38,8 @@ class Recorded:
 
 
 class ScriptedServer:
-    """What the providers' servers share. `requests` are the calls of the model, `embedded` those of the embedder, kept if it `keeps`;
-    `listings` those of the model list.
+    """The common part of the providers' servers. `requests`: the model calls; `embedded`: the embedding calls, recorded if `keeps`;
+    `listings`: the requests for the model list.
     """
 
     prefix = ""
@@ -68,7 +68,7 @@ class ScriptedServer:
         self.url = self.address + self.prefix
 
     def says(self, **say: Any) -> None:
-        """From now on, always this."""
+        """Answer every later call with this."""
         self.script = lambda *_: say
 
     def close(self) -> None:
@@ -87,16 +87,16 @@ class ScriptedServer:
         """Whether a POST to this path calls the model."""
         return path == self.prefix + self.completions
 
-    def streams(self, asked: Recorded) -> bool:
-        """Whether the call wants events."""
-        return bool(asked.body.get("stream"))
+    def streams(self, request: Recorded) -> bool:
+        """Whether the call requests a stream."""
+        return bool(request.body.get("stream"))
 
-    def answer(self, asked: Recorded) -> Wire:
-        """What to say to a call of the model."""
-        return self.script(asked.body["messages"], asked.body.get("tools") or [])
+    def answer(self, request: Recorded) -> Wire:
+        """The answer to a model call."""
+        return self.script(request.body["messages"], request.body.get("tools") or [])
 
-    def listed(self, asked: Recorded) -> Wire:  # noqa: ARG002  a server with several lists looks at the path
-        """What to say to a GET."""
+    def listed(self, request: Recorded) -> Wire:  # noqa: ARG002  a server with several lists reads the path
+        """The answer to a GET."""
         return self.listing_says or {"raw": json.dumps(self.listing()).encode()}
 
     @abstractmethod
@@ -105,7 +105,7 @@ class ScriptedServer:
 
     @abstractmethod
     def events(self, say: Wire) -> Iterator[bytes]:
-        """The same as server-sent events."""
+        """The reply as server-sent events."""
 
     @abstractmethod
     def listing(self) -> Wire:
@@ -121,7 +121,7 @@ class _Http(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is no news; anything else is shown."""
+        """Ignores the error of a client that disconnected, and shows any other."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
@@ -136,31 +136,31 @@ class _Handler(BaseHTTPRequestHandler):
         super().setup()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Quiet."""
+        """Logs nothing."""
 
     def do_GET(self) -> None:
         server = self.server.scripted
-        asked = Recorded("GET", self.path, {name.lower(): value for name, value in self.headers.items()})
-        server.listings.append(asked)
-        self._answer(server.listed(asked), streams=False)
+        request = Recorded("GET", self.path, {name.lower(): value for name, value in self.headers.items()})
+        server.listings.append(request)
+        self._answer(server.listed(request), streams=False)
 
     def do_POST(self) -> None:
         server = self.server.scripted
         raw = self.rfile.read(int(self.headers["content-length"]))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        asked = Recorded("POST", self.path, headers, json.loads(raw), raw)
+        request = Recorded("POST", self.path, headers, json.loads(raw), raw)
         embeds = bool(server.embeddings) and self.path == server.prefix + server.embeddings
         if server.keeps:
-            (server.embedded if embeds else server.requests).append(asked)
+            (server.embedded if embeds else server.requests).append(request)
         if embeds:
-            self._answer(server.embeds(asked.body), streams=False)
+            self._answer(server.embeds(request.body), streams=False)
             return
         if not server.serves(self.path):
             self._send(404, b'{"error": {"message": "no such route"}}')
             return
         if server.latency:
             server.closing.wait(server.latency)
-        self._answer(server.answer(asked), streams=server.streams(asked))
+        self._answer(server.answer(request), streams=server.streams(request))
 
     def _answer(self, say: Wire, *, streams: bool) -> None:
         server = self.server.scripted
@@ -184,7 +184,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(self, status: int, body: bytes, headers: dict[str, str] | None = None, *, cut: bool = False) -> None:
         fields = {"content-type": "application/json", "content-length": str(len(body)), "x-request-id": "req-1"} | (headers or {})
         head = f"HTTP/1.1 {status} Scripted\r\n" + "".join(f"{name}: {value}\r\n" for name, value in fields.items())
-        # One write: head and body sent apart wait for each other's acknowledgement.
+        # One write: with two, the body would wait for the acknowledgement of the head.
         self.wfile.write(head.encode() + b"\r\n" + (body[: len(body) // 2] if cut else body))
         if cut:
             self._break()
@@ -212,7 +212,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"0\r\n\r\n")
 
     def _hold(self) -> None:
-        """Say nothing more until the client has gone away."""
+        """Send nothing more, and wait until the client disconnects."""
         self.close_connection = True
         self.connection.settimeout(PATIENCE)
         with suppress(OSError):
@@ -230,7 +230,7 @@ class _Handler(BaseHTTPRequestHandler):
         )
 
     def _chunk(self, piece: bytes) -> bool:
-        """False, and `gone` is set, where nobody listens any more."""
+        """Send a chunk. If the client has disconnected, sets `gone` and returns False."""
         try:
             self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
         except OSError:
@@ -249,7 +249,7 @@ def _greeting(messages: list[Wire], tools: list[Wire]) -> Wire:
 
 
 def vectors(body: Wire) -> Wire:
-    """What `embeds` says: a vector for each text, in the dimension that is asked for."""
+    """The default answer to an embedding call: a vector for each text, in the requested dimension."""
     size = body.get("dimensions", 8)
     made = [list(hashed(text.lower().split(), size)) for text in body["input"]]
     rows = [{"object": "embedding", "index": index, "embedding": vector} for index, vector in enumerate(made)]

@@ -1,23 +1,23 @@
-"""Small real servers that speak a provider's wire format on loopback: what they say is scripted, what they were sent is kept.
+"""Small servers on loopback with the wire formats of providers. They answer from a script and record their requests.
 
     with ScriptedOpenAI(lambda messages, tools: {"content": "hi"}) as server:
         OpenAIModel(api_key="k", base_url=server.url, …)
 
-A script is given the messages and tools as they stood on the wire, and returns what to say. The same says work on both servers:
+A script gets the messages and the tools of the request, in the wire format, and returns an answer. All servers understand these answers:
 
     {"content", "reasoning", "signature", "tool_calls": [{"id", "name", "arguments"}], "finish_reason", "usage"}   a reply
     {"status": 429, "body": {…} or bytes, "headers": {…}}    a refusal, or any other answer
     {"raw": b"…"}     the body of a 200, or of an event stream, as it is
     {"cut": True} with a reply     the connection breaks in the middle of the body
     {"cut_at": n} with a reply     the connection breaks after n bytes of a stream
-    {"hang": True}    no answer until the client goes away
-    {"stall": True}   the head of an answer, and then nothing until the client goes away
+    {"hang": True}    no answer until the client disconnects
+    {"stall": True}   the head of an answer, and then nothing until the client disconnects
     {"drip": True}    bytes arrive for ever, and the answer never ends
-    {"before": f} with a reply    f is told the number of each event of the stream before it is sent, and may keep it waiting
-    {"holds": n} with a reply     a stream falls silent after n events, until the client goes away
-    {"lingers": True} with a reply     a stream does not end behind its last event, until the client goes away
+    {"before": f} with a reply    f is called with the number of each event of the stream before it is sent, and may delay it
+    {"holds": n} with a reply     a stream is silent after n events, until the client disconnects
+    {"lingers": True} with a reply     a stream stays open after its last event, until the client disconnects
 
-Embeddings have a script of their own, `embeds`, which is given the body; by default the vectors of `hashing_embedder`.
+Embedding calls have a separate script, `embeds`, which gets the body. By default it answers the vectors of `hashing_embedder`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tests.support.provider_http import ScriptedServer, Wire, as_text, pieces
 
 
 class ScriptedOpenAI(ScriptedServer):
-    """Chat Completions. `usage` is the wire's own object."""
+    """A server of Chat Completions. `usage`: the usage object of the wire."""
 
     prefix = "/v1"
     completions = "/chat/completions"
@@ -87,7 +87,7 @@ class ScriptedOpenAI(ScriptedServer):
 
 
 class ScriptedAnthropic(ScriptedServer):
-    """Messages. `usage` is the wire's own object; `signature` seals the thinking."""
+    """A server of Anthropic's Messages. `usage`: the usage object of the wire. `signature`: the signature of thinking blocks."""
 
     completions = "/v1/messages"
     usage: ClassVar[Wire] = {"input_tokens": 12, "output_tokens": 5}

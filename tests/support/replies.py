@@ -1,4 +1,4 @@
-"""What a model may say, and how its provider may fail: strategies for property tests. Most of it is sensible, so that runs get somewhere."""
+"""Strategies for property tests: replies of a model, and failures of its provider. Most replies are sensible, so that runs advance."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TOOLS = (
     "send_message",
     "ring",
 )
-"""What the agents of these tests have."""
+"""The tools of the agents in these tests."""
 
 WORDS = st.sampled_from(["", "Ann", "Oslo", "likes tea", "Zoë \U0001f600", "\x00", "\ud800", "a\nb"])
 _FIELDS = {
@@ -93,4 +93,4 @@ FAILURES = st.sampled_from(
 )
 
 ANSWERS = st.one_of(replies(), replies(), replies(), FAILURES)
-"""What comes back when the model is asked once."""
+"""The outcome of one model call: a reply or an error."""

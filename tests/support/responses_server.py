@@ -1,8 +1,8 @@
-"""A small real server that speaks OpenAI's Responses API on loopback. What it may say stands in `provider_servers`; beside that:
+"""A small server on loopback with OpenAI's Responses API. It understands the answers of `provider_servers`, and also:
 
     {"items": [...]}   the output items as they are, instead of "reasoning", "content" and "tool_calls"
 
-`seals` holds what was encrypted by item id.
+`seals`: the encrypted contents by item id.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ _OPEN: Wire = {"message": {"content": []}, "reasoning": {"summary": [], "content
 
 
 class ScriptedResponses(ScriptedServer):
-    """The wire. `usage` is its own object."""
+    """A server of the Responses API. `usage`: the usage object of the wire."""
 
     prefix = "/v1"
     completions = "/responses"
     embeddings = "/embeddings"
     usage: ClassVar[Wire] = {"input_tokens": 12, "output_tokens": 5, "total_tokens": 17}
 
-    def answer(self, asked: Recorded) -> Wire:
-        return self.script(asked.body["input"], asked.body.get("tools") or [])
+    def answer(self, request: Recorded) -> Wire:
+        return self.script(request.body["input"], request.body.get("tools") or [])
 
     def listing(self) -> Wire:
         rows = [{"object": "model", "owned_by": "test", "created": 1} | model for model in self.models]
@@ -119,7 +119,7 @@ class ScriptedResponses(ScriptedServer):
 
 
 def item_id(prefix: str, *parts: Any) -> str:
-    """The same id for the same item."""
+    """A deterministic id for an item."""
     return f"{prefix}_{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]}"
 
 
@@ -141,7 +141,7 @@ def message(text: str, *, phase: str | None = None, refusal: bool = False) -> Wi
 
 
 def function_call(name: str, arguments: Any, call_id: str) -> Wire:
-    """A call."""
+    """A function call item."""
     made = {"id": item_id("fc", call_id), "type": "function_call", "status": "completed", "call_id": call_id, "name": name}
     return made | {"arguments": as_text(arguments)}
 
@@ -153,4 +153,4 @@ INTERLEAVED = [
     reasoning("And I look it up."),
     function_call("conversation_search", {"query": "Oslo"}, "call_b"),
 ]
-"""The items of a reply that thinks before each of two calls."""
+"""The items of a reply with reasoning before each of two calls."""

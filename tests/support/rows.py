@@ -1,4 +1,4 @@
-"""Rows of a log and tools, made shortly: for tests that ask a model."""
+"""Short constructors of log rows and tools, for tests of model requests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def gave(call_id: str, message: Any = "done", status: Any = "success") -> ToolRe
 
 @dataclass
 class Rows:
-    """Makes the rows of one conversation, with ids in order."""
+    """Creates the rows of one conversation, with ordered ids."""
 
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -45,7 +45,7 @@ class Rows:
         return self.row("assistant", content, tool_calls=list(calls) or None, model=model)
 
     def replied(self, reply: ModelReply, **fields: Any) -> Message:
-        """The reply of a step as the log holds it."""
+        """The row that the log has for the reply of a step."""
         calls = [
             ToolCall(id=call.id, function=FunctionCall(name=call.name, arguments=call.arguments)) for call in reply.tool_calls
         ]
@@ -80,7 +80,7 @@ SEND_MESSAGE = tool("send_message", required=("message",), message=TEXT)
 
 
 def prompt(human: str = "", *, read_only: bool = False, numbered: bool = False) -> str:
-    """A system message with a persona and a human block, as the server compiles it."""
+    """A system message with the blocks `persona` and `human`, as the server compiles it."""
     value = "\n".join(f"{n}→ {line}" for n, line in enumerate(human.split("\n"), 1)) if numbered else human
     warning = "<warning>\nOnly for orientation.\n</warning>\n" if numbered else ""
     facts = "- read_only=true\n" if read_only else ""

@@ -21,7 +21,7 @@ class LambdaContext:
 
 @dataclass
 class HandlerClient:
-    """boto3's Lambda client as far as `LambdaRunner` uses it; keeps what it was asked."""
+    """The part of boto3's Lambda client that `LambdaRunner` uses. It records the requests."""
 
     requests: list[dict[str, Any]] = field(default_factory=list)
 

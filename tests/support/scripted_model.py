@@ -1,9 +1,9 @@
-"""A model that says what a test tells it to, and a cage that runs nothing: both count what was asked of them.
+"""A scripted model and a scripted tool runner, which record their calls.
 
-Knows: the ports. Must not know: runs, steps, the table.
+Knows the ports. Must not know runs, steps or the table.
 """
 
-# ruff: noqa: ARG002  a port's double takes what the port gives
+# ruff: noqa: ARG002  a double has the parameters of its port
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ USAGE = Usage(prompt_tokens=10, completion_tokens=5, total_tokens=15)
 
 @dataclass(frozen=True)
 class Streamed:
-    """A reply that is told in these pieces; `before` is called with the number of each, from 1. Then it ends, well or not."""
+    """A reply that is streamed in these pieces. `before` is called with the number of each piece, from 1. At the end it returns or fails."""
 
     deltas: Sequence[Delta]
     end: ModelReply | Exception
@@ -32,7 +32,7 @@ class Streamed:
 
 
 Script = Callable[[ModelRequest, int], ModelReply | Streamed]
-"""What the model answers to a request; the number counts the requests from 1. What it raises is the provider's failure."""
+"""The answer of the model to a request, which has a number (from 1). An exception is a failure of the provider."""
 
 
 def says(text: str, **fields: Any) -> ModelReply:
@@ -40,7 +40,7 @@ def says(text: str, **fields: Any) -> ModelReply:
 
 
 def calls(*made: tuple[str, Mapping[str, object]], text: str = "") -> ModelReply:
-    """A reply with these calls, each with an id of its own."""
+    """A reply with these calls, each with a unique id."""
     tool_calls = tuple(
         ModelToolCall(f"call-{place}-{name}", name, json.dumps(arguments)) for place, (name, arguments) in enumerate(made)
     )
@@ -48,7 +48,7 @@ def calls(*made: tuple[str, Mapping[str, object]], text: str = "") -> ModelReply
 
 
 def in_pieces(reply: ModelReply, size: int = 7) -> list[Delta]:
-    """The reply as it would be told, piece by piece."""
+    """The reply as a stream of deltas."""
     thoughts = "".join(part.reasoning for part in reply.reasoning if part.type == "reasoning")
     told = [Delta("reasoning", piece) for piece in _cut(thoughts, size)] + [
         Delta("text", piece) for piece in _cut(reply.text, size)
@@ -64,7 +64,7 @@ def _cut(text: str, size: int) -> list[str]:
 
 
 def in_turn(*replies: ModelReply | Streamed | Exception) -> Script:
-    """One after the other, over all runs; the last one for ever."""
+    """A script of these replies in their order, over all runs. The last one is repeated."""
 
     def script(request: ModelRequest, number: int) -> ModelReply | Streamed:
         reply = replies[min(number, len(replies)) - 1]
@@ -76,14 +76,14 @@ def in_turn(*replies: ModelReply | Streamed | Exception) -> Script:
 
 
 def nothing(place: str) -> None:
-    """Nobody listens."""
+    """Ignores the call."""
 
 
 @dataclass
 class ScriptedModels:
-    """The catalogue and its only provider. `at` is told before and after each call; what it raises goes to the caller.
+    """The port `Models` and its only provider. `at` is called before and after each call; its exceptions go to the caller.
 
-    A reply is told in pieces to who listens. `broken_off` is set by who hangs up on a call.
+    If the caller streams, the reply arrives in pieces. `broken_off` is set when a caller cancels a call.
     """
 
     script: Script
@@ -157,7 +157,7 @@ def echo(job: ToolJob) -> ToolOutcome:
 
 @dataclass
 class ScriptedRunner:
-    """A cage whose tools do what `does` says. `effects` are the calls that truly happened, in order."""
+    """A tool runner that executes `does`. `effects`: the calls that were made, in their order."""
 
     does: Callable[[ToolJob], ToolOutcome] = echo
     at: Callable[[str], None] = nothing
@@ -172,5 +172,5 @@ class ScriptedRunner:
 
 
 def serialized(models: ScriptedModels, requests: Sequence[ModelRequest]) -> list[str]:
-    """The messages of each request as they would go over the wire to an OpenAI-compatible provider, one JSON text per request."""
+    """The messages of each request in the wire format of Chat Completions, one JSON text for each request."""
     return [json.dumps(models.payload(request)["messages"], ensure_ascii=False) for request in requests]

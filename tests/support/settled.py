@@ -1,4 +1,4 @@
-"""What must hold of every conversation when nothing more can happen in it (architecture 3): one check for all tests of runs."""
+"""The invariants of a conversation in which no run can advance (architecture 3), for all tests of runs."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from tests.support.world import World
 
 
 def check_valid(log: Sequence[Message], *, waits: bool = False) -> None:
-    """Invariant 6: each call has exactly one return, in order, before anything else is said; every prefix but inside a pair is valid.
+    """Checks invariant 6: each call has exactly one return, in order, before the next message. Every prefix that does not end inside a
+    pair is valid.
 
-    An approval row belongs to the reply before it, and its calls are returned first. `waits`: calls may stand open at the end.
+    An approval row belongs to the reply before it, and its calls are returned first. `waits`: calls may be open at the end.
     """
     open_calls: list[str] = []
     for place, row in enumerate(log):
@@ -35,7 +36,7 @@ def check_valid(log: Sequence[Message], *, waits: bool = False) -> None:
 
 
 def check_settled(world: World, *agent_ids: str) -> None:
-    """Everything that was accepted has ended well, and nobody waits or owns."""
+    """Checks that every accepted run has ended, and that no run is an owner or queued."""
     for agent_id in agent_ids:
         log, head = world.log(agent_id), world.head(agent_id)
         check_valid(log, waits=head.pending is not None)
@@ -50,7 +51,7 @@ def check_settled(world: World, *agent_ids: str) -> None:
 
 
 def check_events(world: World, agent_id: str) -> None:
-    """Each of the agent's runs has ended, with its input in the log once and a gapless event log whose last event is `done`."""
+    """Checks that each of the agent's runs has ended, its input is in the log once, and its event log has no gap and ends with `done`."""
     log = world.log(agent_id)
     rows = {row.id for row in log}
     for listed in world.stores.runs.walk([agent_id]):

@@ -1,6 +1,6 @@
-"""A server on loopback that answers AWS's JSON protocol with what a test puts into its mouth.
+"""A server on loopback that answers AWS's JSON protocol from a script.
 
-Knows: status, error code, body. Must not know: which service is meant.
+Knows statuses, error codes and bodies. Must not know the service.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Says:
-    """An answer. `text` instead of a body: sent as it is. `hangs`: nothing is sent at all."""
+    """An answer. `text`: a raw text instead of a JSON body. `hangs`: no answer is sent."""
 
     body: dict[str, Any] = field(default_factory=dict)
     status: int = 200
@@ -25,7 +25,7 @@ class Says:
     breaks: bool = False
 
     def cut_off(self) -> Says:
-        """The same, but the connection ends in the middle of it."""
+        """The answer, cut off in the middle by the end of the connection."""
         return replace(self, breaks=True)
 
 
@@ -35,7 +35,7 @@ def error(code: str, message: str = "", status: int = 400, **more: Any) -> Says:
 
 
 class SpokenAws(ThreadingHTTPServer):
-    """Says its answers one after the other, the last one for ever; remembers what it was asked."""
+    """Sends its answers one after another and repeats the last one. It records the requests."""
 
     daemon_threads = True
 
@@ -74,12 +74,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = answer.breaks
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Tests are quiet."""
+        """Logs nothing."""
 
 
 @contextmanager
 def spoken_aws() -> Iterator[SpokenAws]:
-    """The server while it is needed."""
+    """A running server, which is closed at the end."""
     server = SpokenAws()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()

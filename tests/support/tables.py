@@ -1,6 +1,6 @@
-"""Tables that behave as badly as the port allows: each is a real table around another one.
+"""Tables that behave as badly as the port permits. Each wraps another table and passes the contract suite of the port.
 
-Knows: the port. Must not know: what is kept in a table. They run through the table's contract suite themselves.
+Knows the port. Must not know the contents of a table.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class PassesOn:
-    """A table that asks another one."""
+    """A table that forwards every call to another one."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -55,7 +55,7 @@ class PassesOn:
 
 
 class LosesResponses(PassesOn):
-    """Raises OutcomeUnknown at chosen writes, counted from 1: `after` having done them, or `before`, the request never arriving."""
+    """Raises OutcomeUnknown at chosen writes, counted from 1: `after` the write was done, or `before` it, as if it never arrived."""
 
     def __init__(self, table: Table, *, after: Collection[int] = (), before: Collection[int] = ()) -> None:
         super().__init__(table)
@@ -72,9 +72,9 @@ class LosesResponses(PassesOn):
 
 
 class CountingTable(PassesOn):
-    """Calls `on_call(n, kind)` before and after every call, n counted from 1, kind like "before write" or "after query".
+    """Calls `on_call(n, kind)` before and after every call: n counts from 1, and kind is, for example, "before write" or "after query".
 
-    What `on_call` raises goes to the caller: before a write nothing is done, after it all is. It may also end the process.
+    An exception of `on_call` goes to the caller: before a write nothing is done, after it everything. It may also end the process.
     """
 
     def __init__(self, table: Table, on_call: Callable[[int, str], None]) -> None:
@@ -108,11 +108,10 @@ class CountingTable(PassesOn):
 
 
 class RevealsSlowly(PassesOn):
-    """A transaction's items become visible to plain readers one by one, while `write` is under way; conditions see the truth.
+    """Makes the items of a transaction visible to readers one by one, while `write` executes. Conditions see the true state.
 
-    `order` chooses the order of the keys. `meanwhile` is called at every moment at which a reader could look: before the first
-    item is visible, and after each one. Its own writes are seen at once. Threads that read beside a slow `write` see the same
-    moments.
+    `order` chooses the order of the keys. `meanwhile` is called at every moment at which a reader could read: before the first item is
+    visible, and after each one. Its own writes are visible at once. Threads that read during a slow `write` see the same states.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""A conversation that grows until its window is compacted: for tests of what happens then."""
+"""A conversation that grows until its window is compacted, for tests of compaction."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def is_summary(request: ModelRequest) -> bool:
 
 
 def unmeasured(reply: ModelReply) -> ModelReply:
-    """From a provider that reports no usage."""
+    """The reply without usage, as from a provider that reports none."""
     return replace(reply, usage=Usage())
 
 
@@ -44,7 +44,7 @@ def raises(error: Exception) -> Answer:
 
 @dataclass
 class Talk:
-    """A house whose model answers everything at length, reports no usage, and summarises as it is told."""
+    """A server whose model gives long answers, reports no usage, and summarises with a scripted answer."""
 
     folder: Path
     answer: Answer = field(default_factory=summary)
@@ -65,7 +65,7 @@ class Talk:
         return self.reply(request)
 
     def until_full(self, most: int = 30, **options: object) -> str:
-        """Talk until the window has been made smaller; the id of the run in which that happened."""
+        """Send messages until the window is compacted; returns the id of the run in which that happened."""
         for _ in range(most):
             before = self.head().window
             run_id = self.world.send(self.agent, LONG, **options)
@@ -89,7 +89,7 @@ class Talk:
         return list(found.messages)
 
     def check(self, run_id: str) -> None:
-        """The run has ended well, and what the model sees is valid and has room."""
+        """Checks that the run has succeeded, and that the window is valid and below its limit."""
         assert self.world.run(run_id).run.status is RunStatus.COMPLETED
         check_settled(self.world, self.agent)
         check_valid(self.in_window())

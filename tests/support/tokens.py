@@ -1,4 +1,4 @@
-"""Runs that stream tokens, over a `World`: how they are asked for, and what stands in their logs."""
+"""Runs that stream tokens, over a `World`: their requests and their event logs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from hibernaut.services.runs.sending import SendRequest
 from tests.support.world import World
 
 PATIENCE = 20.0
-"""Seconds after which something that should have happened will not."""
+"""Seconds after which a missing event counts as a failure."""
 
 
 def begun(world: World, agent_id: str, text: str = "hello") -> str:
-    """Accept and start a request for a stream of tokens; the run's id. Nothing is driven yet."""
+    """Accept and start a request for a stream of tokens; returns the run's id. No step is executed yet."""
     body = LettaStreamingRequest(messages=[MessageCreate(role="user", content=text)], streaming=True, stream_tokens=True)
     accepted = world.sending.accept(SendRequest(agent_id, body, "send_message_streaming", world.ids.token()))
     world.data.sent[accepted.run_id] = [text]
@@ -24,14 +24,14 @@ def begun(world: World, agent_id: str, text: str = "hello") -> str:
 
 
 def streamed(world: World, agent_id: str, text: str = "hello") -> str:
-    """The same, driven to its end."""
+    """Send a request for a stream of tokens and execute its run to the end; returns the run's id."""
     run_id = begun(world, agent_id, text)
     world.workflow.drive()
     return run_id
 
 
 def events(world: World, run_id: str) -> list[RunEvent]:
-    """The log as it stands; its numbers have no gap."""
+    """The event log of a run. Checks that its numbers have no gap."""
     numbered = world.stores.runs.events(run_id, 0, world.clock.now())
     assert [seq for seq, _ in numbered] == list(range(1, len(numbered) + 1))
     return [event for _, event in numbered]
@@ -42,13 +42,13 @@ def deltas(world: World, run_id: str) -> list[DeltaEvent]:
 
 
 class Notices:
-    """Waits, in a test, until somebody wrote to the run's log."""
+    """Waits until the log of a run is written."""
 
     def __init__(self, world: World, run_id: str) -> None:
         self._came = threading.Event()
         self.leave = world.host.signal.watch(run_id, self._came.set)
 
     def wait(self) -> None:
-        """Until the next one that has not been waited for."""
+        """Wait until the next write after the last one that was waited for."""
         assert self._came.wait(PATIENCE)
         self._came.clear()

@@ -1,4 +1,4 @@
-"""Windows for property tests: rows of whole turns, and how a stored window is read back."""
+"""Windows for property tests: rows of whole turns, and the reading of a stored window."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 @st.composite
 def windows(draw: st.DrawFn, *, most: int = 60, approvals: bool = True) -> list[Message]:
-    """A system row, perhaps a summary, and turns of one run each; sometimes two messages of a user begin one, a heartbeat stands inside,
-    an approval is asked for, or two steps use the same id for their calls. `most` is the size of the largest row in tokens.
+    """A system row, sometimes a summary, and turns of one run each. Some turns begin with two user messages, contain a heartbeat or a
+    request for approval, or have two steps with the same call id. `most`: the size of the largest row in tokens.
     """
     rows: list[Message] = []
 
@@ -64,7 +64,7 @@ def windows(draw: st.DrawFn, *, most: int = 60, approvals: bool = True) -> list[
 
 
 def loaded(stored: Window, log: Sequence[Message]) -> list[Message]:
-    """The window as it is read back: what is pinned, then what was said after the cut."""
+    """The rows of a stored window: the pinned ones, then all rows after the cut."""
     by_id = {row.id: row for row in log}
     pinned = [by_id[row_id] for row_id in stored.pinned]
     tail = [row for row in log if stored.cut is None or row.id > stored.cut]

@@ -1,9 +1,9 @@
-"""A whole house over any table, with a model that follows a script: what a test needs to see runs live, die and be taken up again.
+"""A whole server over any table, with a scripted model, for tests in which runs advance, processes die and others continue.
 
-`Data` is what survives a dead process: the table, the blobs, the world outside. A `World` is one process over it; `reborn` is the next.
+`Data` survives a dead process: the table, the blobs, the outside world. A `World` is one process over it; `reborn` is the next one.
 """
 
-# ruff: noqa: ARG002  a port's double takes what the port gives
+# ruff: noqa: ARG002  a double has the parameters of its port
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ TENANT = "default"
 TRIES = 3
 MOST_STEPS = 500
 NEVER = 3600.0
-"""Seconds that no test lasts."""
+"""Seconds: longer than any test."""
 
 
 class Inline:
-    """The port `Workflow` on the caller's thread: what is started waits until `drive`, which follows it to its end as `Threads` does."""
+    """The port `Workflow` on the caller's thread: a started run waits until `drive`, which executes it to its end as `Threads` does."""
 
     def __init__(self) -> None:
         self.started: deque[RunRef] = deque()
@@ -73,7 +73,7 @@ class Inline:
         for _ in range(MOST_STEPS):
             try:
                 follows = step(run)
-            except Exception as error:  # noqa: BLE001  as the engine does whose place this one takes
+            except Exception as error:  # noqa: BLE001  as the engine that this double replaces
                 failures += 1
                 if failures == TRIES:
                     return None if is_passing(error) else self.close(run)
@@ -88,7 +88,7 @@ class Inline:
 
 @dataclass
 class Data:
-    """What a dead process leaves: the table's file, the blobs, the clock, what was asked of the model and done outside."""
+    """The state that a dead process leaves: the table's file, the blobs, the clock, and the calls of model and tools."""
 
     table: Table
     clock: Clock
@@ -106,10 +106,10 @@ def data_in(folder: Path, script: Script, **model: object) -> Data:
 
 
 class World:
-    """One process. `wrap` stands between it and the table; `alone`: it may take every other holder for dead.
+    """One process. `wrap` wraps its table. `alone`: every other holder of a lease counts as dead.
 
-    `look`: after how many seconds it looks at a run whose model it waits for; of what happens in it, it is told at once.
-    `indexed`: there is an index of memory, and what is said gets pointers.
+    `look`: seconds between the checks of a run whose model is called; events of the run are noticed at once. `indexed`: there is an index
+    of memory, and messages get pointers.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class World:
         tools: Sequence[str] = (),
         rules: Sequence[ToolRule] = (),
     ) -> str:
-        """An agent's id. Tools that nobody has made yet become custom ones."""
+        """Create an agent; returns its id. Tools that do not exist are created as custom tools."""
         now, token = self.clock.now(), self.ids.token()
         made = [] if not isinstance(blocks, Mapping) else [self._block(label, value) for label, value in blocks.items()]
         attached = made if isinstance(blocks, Mapping) else list(blocks)
@@ -212,7 +212,7 @@ class World:
     def accept(
         self, agent_id: str, *texts: str, retry: int = 0, digest: str = "", otids: Sequence[str] = (), **options: object
     ) -> AcceptedRequest:
-        """Commit a request; nothing of its run happens yet."""
+        """Accept a request. Its run is not started."""
         given = [*otids, *([None] * len(texts))]
         messages = [MessageCreate(role="user", content=text, otid=otid) for text, otid in zip(texts, given, strict=False)]
         body = LettaRequest(messages=messages, **options)  # type: ignore[arg-type]
@@ -223,14 +223,14 @@ class World:
         return accepted
 
     def begin(self, agent_id: str, *texts: str, **options: object) -> str:
-        """Accept and start a request; the run's id. Nothing is driven yet."""
+        """Accept and start a request; returns the run's id. No step is executed yet."""
         accepted = self.accept(agent_id, *texts, **options)  # type: ignore[arg-type]
         if not accepted.attached and not accepted.waits:
             self.sending.start(accepted.run_id)
         return accepted.run_id
 
     def send(self, agent_id: str, *texts: str, **options: object) -> str:
-        """Begin a request and drive everything to its end; the run's id."""
+        """Begin a request and execute all runs to their end; returns the run's id."""
         run_id = self.begin(agent_id, *texts, **options)
         self.workflow.drive()
         return run_id
@@ -244,7 +244,7 @@ class World:
         body: Mapping[str, object] | None = None,
         **options: object,
     ) -> AcceptedRequest:
-        """Answer what is pending, with further messages behind it; nothing is driven yet."""
+        """Answer the pending approval, with further messages. No step is executed yet."""
         said = {"type": "approval", "approvals": list(items), "otid": otid, **(body or {})}
         messages = [said, *({"role": "user", "content": text} for text in texts)]
         asked = LettaRequest.model_validate({"messages": messages, **options})
@@ -258,12 +258,12 @@ class World:
         return self.chain.turns.advance(run_id).next
 
     def sweep(self) -> None:
-        """What a house does when it starts: take up everything that is open."""
+        """Sweep as at the start of a server: resume all open runs."""
         self.engines.sweep.run(everything=True)
         self.workflow.drive()
 
     def reborn(self, *, holder: str = "host:2", alone: bool = True) -> World:
-        """The process after this one, over the same data."""
+        """The next process over the same data."""
         return World(self.data, holder=holder, alone=alone)
 
     # looking
