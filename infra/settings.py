@@ -86,14 +86,14 @@ class Search:
 class Settings:
     """The settings of one environment.
 
-    `keep_data`: table and bucket survive the stack, and the table has deletion protection. `log_days`: the retention period of logs.
-    `rate`, `burst`: the gateway's limits in requests per second. `callers`: the address ranges (CIDR) that may call the API; if empty,
-    no address may, so that a new deployment is not open to the world. `hosts`: the API's custom domains, in addition to the gateway's
-    own name. `origins`: the foreign origins whose web pages may call the API.
-    `embedding`: the handle of the model that embeds memory (empty: OpenAI's, if its key is set). `traces`: the stored part of model
-    calls, which expires after a day. `prompt_cache`: how long providers cache the prefix of a prompt. `dashboard`: create a page of
-    graphs, which costs money even when no agent is active. `secrets_key`: the ARN of the KMS key that protects stored secrets
-    (empty: the stack has its own).
+    `keep_data`: table and bucket survive the stack, and the table has deletion protection. `log_days`: the retention period of
+    logs. `rate`, `burst`: the gateway's limits in requests per second. `callers`: the address ranges (CIDR) that may call the
+    API; if empty, no address may, so that a new deployment is not open to the world. `hosts`: the API's custom domains, in
+    addition to the gateway's own name. `origins`: the foreign origins whose web pages may call the API. `embedding`: the handle
+    of the model that embeds memory (empty: OpenAI's, if its key is set). `traces`: the stored part of model calls, which expires
+    after a day. `prompt_cache`: how long providers cache the prefix of a prompt. `dashboard`: create a page of graphs, which
+    costs money even when no agent is active. `secrets_key`: the ARN of the KMS key that protects stored secrets (empty: the stack
+    has its own).
     """
 
     name: EnvironmentName
@@ -115,6 +115,7 @@ class Settings:
 
     @property
     def stack_name(self) -> str:
+        """The name of the stack, and of the resources with explicit names."""
         return f"hibernaut-{self.name}"
 
     @property

@@ -46,9 +46,11 @@ class Engine:
 
     @property
     def folder(self) -> Path:
+        """The folder of the installed engine."""
         return FOLDER / self.name
 
     def missing_programs(self) -> list[str]:
+        """The programs in `needs` that are not on the PATH."""
         return [program for program in self.needs if shutil.which(program) is None]
 
     def is_installed(self) -> bool:

@@ -1,4 +1,4 @@
-"""Log groups with a retention period. Knows how long logs are kept and whether they outlive the stack."""
+"""Log groups with a retention period. Knows the retention period of logs and whether they outlive the stack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schedules: functions that are invoked at a fixed rate. Undelivered and failed invocations are kept as dead letters."""
+"""Schedules: functions that are invoked at a fixed rate. Undelivered and failed invocations become dead letters."""
 
 from __future__ import annotations
 

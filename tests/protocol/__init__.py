@@ -1,7 +1,8 @@
 """The run protocol's rules, each by a test of the real code that fails without the rule.
 
-The rules are those of the protocol's executable model. Each is taken out of the code where the second column says; then the test of its
-name fails. Beside them stand the stories of `tests/unit/services/test_run_*.py`, and the proof (`tests/proof`), which knows no rules.
+The rules are those of the protocol's executable model. Each is taken out of the code where the second column says; then the test
+of its name fails. Beside them stand the stories of `tests/unit/services/test_run_*.py`, and the proof (`tests/proof`), which
+knows no rules.
 
     rule                                  where it stands                                                     test (test_rules_of_...)
     commit checks the attempt             store.transactions: step, last_step (`running(state.attempt)`)      steps
@@ -10,7 +11,7 @@ name fails. Beside them stand the stories of `tests/unit/services/test_run_*.py`
     claim only while running              store.transactions: claim (Check of the run)                        steps
     own token means success               store.writer: Writer.write                                          steps
     blocks have versions                  store.blocks: change (version)                                      steps
-    head and tail must agree              store.conversations: _picture (last_message, newest)                steps
+    head and tail must agree              store.conversations: _snapshot (last_message, newest)               steps
     end sees the journal                  store.runs: unchanged (journal, wt)                                 conversations
     waiting is counted in the head        store.transactions: last_step (waiting)                             conversations
     late original attaches                store.idempotency: look (original)                                  conversations

@@ -164,9 +164,9 @@ class FileStore:
         """The change that counts embedded pieces, in the transaction that removes their pointer. Condition: the file exists."""
         return Update(keys.file(self._tenant, file_id), add={"embedded": number}, when=PRESENT)
 
-    def complete(self, file_id: str, *, whatever: bool = False) -> None:
-        """Complete a file in the status `embedding` if all its pieces are embedded. `whatever`: complete it without a look at the
-        count.
+    def complete(self, file_id: str, *, force: bool = False) -> None:
+        """Complete a file in the status `embedding` if all its pieces are counted as embedded. `force`: complete it whatever the
+        count is.
 
         Gives up after `TRIES` concurrent changes. Raises: StoreUnavailable, TableError.
         """
@@ -174,7 +174,7 @@ class FileStore:
             before = self.taken(file_id)
             if before is None or before.file.status is not FileStatus.EMBEDDING:
                 return
-            if not whatever and before.file.embedded < (before.file.total or 0):
+            if not force and before.file.embedded < (before.file.total or 0):
                 return
             done = before.file.model_copy(update={"status": FileStatus.COMPLETED, "embedded": before.file.total or 0})
             token = f"{before.token}.done"

@@ -165,7 +165,7 @@ def conversation_row(tenant: str, agent_id: str, conversation_id: str) -> Key:
 
 
 def fork(tenant: str, source: str, conversation_id: str) -> Key:
-    """The key lies in the partition of the shared log."""
+    """The key is in the partition of the shared log."""
     return Key(f"{checked(tenant)}#CONV#{source}", f"FORK#{conversation_id}")
 
 

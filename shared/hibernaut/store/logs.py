@@ -117,7 +117,7 @@ class LogReader:
         return {keys.last_part(key.sk) for key in found}
 
     def first(self, conversations: Sequence[str], message_id: str) -> Message | None:
-        """A row by its id, from the first found of these logs; None if none has it."""
+        """A row by its id, from any of these logs; None if none has it."""
         found = self._table.get_many([keys.message(self._tenant, conversation, message_id) for conversation in conversations])
         return next(map(self._row, found.values()), None)
 
@@ -171,7 +171,7 @@ def is_said(row: Message) -> bool:
 
 
 def _within(one: Segment, span: IdRange) -> IdRange:
-    """The part of a span that lies in a segment's range."""
+    """The part of a span within a segment's range."""
     edge = f"{one.upto}~"
     after = max(one.after or "", span.after or "")
     return IdRange(after or None, min(edge, span.before) if span.before else edge)

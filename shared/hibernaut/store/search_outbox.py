@@ -93,12 +93,14 @@ class SearchOutbox:
         self._enabled = enabled
 
     def rows(self, agent_id: str, log: str, rows: Sequence[Message]) -> list[Put]:
-        """The pointer to new rows of a log; an empty list where no row has a role that recall finds."""
+        """The pointer to new rows of a log; an empty list if no row has a role that recall finds."""
         ids = [row.id for row in rows if row.role in SEARCHED_ROLES]
         return self.pointer(agent_id, "message", ids, within=log)
 
     def pointer(self, place: str, kind: Kind, ids: Sequence[str], *, within: str = "", gone: bool = False) -> list[Put]:
-        """The pointer to new (or, with `gone`, deleted) records of one place. Belongs into their transaction."""
+        """The pointer to new (or, with `gone`, deleted) records of one place, for the transaction that writes (or deletes)
+        them.
+        """
         if not ids or not self._enabled:
             return []
         state: State = "GONE" if gone else "NEW"
@@ -111,7 +113,7 @@ class SearchOutbox:
     def worded(self, pointer: Pointer) -> list[Change]:
         """The changes to the state EMBED, in pointers of EMBEDDED_TOGETHER records, so that new records need not wait long.
 
-        The transaction fails where the pointer was rewritten or removed.
+        The transaction fails if the pointer was rewritten or removed.
         """
         return self._later(pointer, "EMBED")
 
@@ -170,7 +172,7 @@ class SearchOutbox:
         return sum(not str(item["sk"]).startswith("AGAIN#") for item in found)
 
     def forget(self, pointer: Pointer) -> Delete:
-        """The change that removes a pointer. Fails where the pointer is gone or belongs to another build."""
+        """The change that removes a pointer. Condition: the pointer exists and belongs to the same build."""
         return Delete(pointer.key, eq(build=pointer.build))
 
     def building(self) -> IndexBuild:
@@ -180,7 +182,7 @@ class SearchOutbox:
         return IndexBuild(int(item["number"]) if item else 0, stage)
 
     def rebuild(self, before: IndexBuild, after: IndexBuild) -> Change:
-        """The change from one build state to the next. Fails where another process has changed it since `before`."""
+        """The change from one build state to the next. Condition: the state is still `before`."""
         when = eq(number=before.number, stage=before.stage) if before.number else ABSENT
         return Update(keys.reindexing(self._tenant), set={"number": after.number, "stage": after.stage}, when=when)
 

@@ -79,7 +79,7 @@ class StepReads:
         self._accepted.keep(state.run.id, AcceptedRun(state, head))
 
     def handed_over(self, run_id: str) -> AcceptedRun | None:
-        """The accepted run, once. None if another process accepted it, or an earlier call returned it."""
+        """The accepted run, once. None if another process accepted it, an earlier call returned it, or it was not remembered."""
         found = self._accepted.get(run_id)
         self._accepted.forget(run_id)
         return found

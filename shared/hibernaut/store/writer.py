@@ -1,7 +1,7 @@
-"""Writing of changes with retries (`store.retries`), and detection of a writer's own earlier success.
+"""Writes changes with retries (`store.retries`), and detects a writer's own earlier success.
 
-The writer repeats a write whose outcome is unknown. If a condition then fails on an item with this writer's token (attribute `wt`), the
-first try has succeeded: a transaction is all or nothing, so one token is enough.
+The writer repeats a write whose outcome is unknown. If a condition then fails on an item with this writer's token (attribute
+`wt`), the first try has succeeded: a transaction is all or nothing, so one token is enough.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Writer:
         self._blobs = blobs
 
     def write(self, *changes: Change, token: str = "") -> None:
-        """Write all or nothing. `token` is what the changes set as `wt`; without one the write must be harmless when repeated.
+        """Write all changes or none. `token`: the value of `wt` in the changes; a write without a token must be idempotent.
 
         Raises: ConditionFailed (not by this writer's own success), StoreUnavailable, TooLarge.
         """
@@ -52,7 +52,9 @@ class Writer:
         self._free(changes)
 
     def _free(self, changes: Sequence[Change]) -> None:
-        """Delete the blobs that nothing names any more. What is written is written: what fails here is found by the collector."""
+        """Delete the blobs that the write freed. The write has succeeded: the collector deletes a blob whose deletion fails
+        here.
+        """
         if self._blobs is not None:
             with suppress(OSError):
                 for change in changes:

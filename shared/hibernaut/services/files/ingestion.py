@@ -219,7 +219,7 @@ class Ingestion:
         if self._files.unindexed(job.file):
             self._write(job, lease=LOOK_AGAIN)
         else:
-            self._files.complete(job.file.id, whatever=True)
+            self._files.complete(job.file.id, force=True)
 
     def _fail(self, job: _Job, why: str) -> None:
         logger.info("file not read", extra={"file_id": job.file.id, "folder_id": job.file.folder_id})
