@@ -22,7 +22,7 @@ pytest.register_assert_rewrite(*(f"tests.{folder.name}" for folder in Path(__fil
 settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("repeatable")
 
-FOREIGN_PREFIXES = ("ANTHROPIC_", "AWS_", "HIBERNAUT_", "LETTA_", "OLLAMA_", "OPENAI_")
+FOREIGN_PREFIXES = ("ANTHROPIC_", "AWS_", "BEDROCK_", "HIBERNAUT_", "LETTA_", "OLLAMA_", "OPENAI_")
 FOREIGN_SUFFIXES = ("_API_KEY", "_PROXY")
 FAKE_AWS = {
     "AWS_ACCESS_KEY_ID": "testing",

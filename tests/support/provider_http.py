@@ -45,6 +45,7 @@ class ScriptedServer:
     prefix = ""
     completions = ""
     embeddings = ""
+    stream_type = "text/event-stream"
 
     def __init__(
         self, script: Script | None = None, *, models: list[Wire] | None = None, latency: float = 0.0, keeps: bool = True
@@ -224,7 +225,8 @@ class _Handler(BaseHTTPRequestHandler):
         while self._chunk(b": still here\n\n" if streams else b" "):
             self.server.scripted.closing.wait(DRIP_SECONDS)
 
-    def _head_of_stream(self, kind: str = "text/event-stream") -> None:
+    def _head_of_stream(self, kind: str | None = None) -> None:
+        kind = kind or self.server.scripted.stream_type
         self.wfile.write(
             f"HTTP/1.1 200 Scripted\r\ncontent-type: {kind}\r\nx-request-id: req-1\r\ntransfer-encoding: chunked\r\n\r\n".encode()
         )

@@ -8,16 +8,17 @@ from __future__ import annotations
 from hibernaut.adapters.model.dialects import DIALECTS, OLLAMA, OPENAI, Dialect
 
 ADD_A_PROVIDER = (
-    f"set the variables of any of {len(DIALECTS) + 1} providers, for example {OPENAI.key} or {OLLAMA.address}, and restart "
+    f"set the variables of any of {len(DIALECTS) + 2} providers, for example {OPENAI.key} or {OLLAMA.address}, and restart "
     "(`hibernaut dev --help` lists them)"
 )
 _ANTHROPIC = ("anthropic/…", "ANTHROPIC_API_KEY", "Anthropic")
+_BEDROCK = ("bedrock/…", "BEDROCK_REGION", "Amazon Bedrock")
 
 
 def provider_lines() -> str:
     """One line for each provider: its handles, the variables that it needs, and its name."""
     first, *others = [(f"{dialect.name}/…", _needed(dialect), dialect.title) for dialect in DIALECTS]
-    rows = [first, _ANTHROPIC, *others]
+    rows = [first, _ANTHROPIC, _BEDROCK, *others]
     handles, variables = (max(len(row[column]) for row in rows) + 2 for column in (0, 1))
     return "\n".join(f"    {row[0]:{handles}}{row[1]:{variables}}{row[2]}" for row in rows)
 

@@ -18,6 +18,7 @@ from hibernaut.adapters.embedder.catalogue import DefaultEmbedding, EmbedderCata
 from hibernaut.adapters.files.child_process import ChildFileReader
 from hibernaut.adapters.ingest.lambda_function import LambdaIngest
 from hibernaut.adapters.model.catalogue import Catalogue
+from hibernaut.adapters.secrets.overlay import OverlaySecrets
 from hibernaut.adapters.secrets.ssm import SsmSecrets
 from hibernaut.adapters.signal import PollingSignal
 from hibernaut.adapters.table.dynamodb import DynamoDbTable
@@ -41,7 +42,7 @@ from hibernaut.services.turns.approvals import ApprovalAnswers
 from hibernaut.store.stores import Stores
 from hibernaut.wiring.memory_index import index_of
 from hibernaut.wiring.run_engine import RunEngines, SearchEngines
-from hibernaut.wiring.settings import AwsSettings, BadSetting
+from hibernaut.wiring.settings import BEDROCK_NAMES, AwsSettings, BadSetting
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -100,7 +101,7 @@ def compose(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides(), *, 
     `in_execution`: the caller is part of a run's own execution, so that the end of a run must not stop that execution.
     """
     host, stores = _base(settings, overrides, in_execution=in_execution)
-    secrets = SsmSecrets(settings.parameters, clock=host.clock)
+    secrets = _secrets(settings, host.clock)
     embedders, models = overrides.embedders, overrides.models
     if embedders is None or models is None:
         offered = _embedders(settings, secrets)
@@ -129,7 +130,7 @@ def feeding(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides()) -> 
     from hibernaut.wiring.index_feed import indexing_of
 
     host, stores = _base(settings, overrides, in_execution=True)
-    embedders = overrides.embedders or _embedders(settings, SsmSecrets(settings.parameters, clock=host.clock))
+    embedders = overrides.embedders or _embedders(settings, _secrets(settings, host.clock))
     feeding = IndexStreamWorker(indexing_of(stores, index, embedders), host.clock)
     return IndexFeed(feeding, Reindexing(stores, index))
 
@@ -139,10 +140,17 @@ def reading(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides()) -> 
     from hibernaut.services.files.ingestion import Ingestion
 
     host, stores = _base(settings, overrides, in_execution=True)
-    secrets = SsmSecrets(settings.parameters, clock=host.clock)
+    secrets = _secrets(settings, host.clock)
     embedders = overrides.embedders or _embedders(settings, secrets)
     indexed = _indexed(settings, overrides)
     return PerTenant(lambda tenant: Ingestion(stores.of(tenant), host, embedders, indexed=indexed))
+
+
+def _secrets(settings: AwsSettings, clock: Clock) -> Secrets:
+    """The providers' keys in Parameter Store, and the settings of Bedrock, which has none."""
+    base = SsmSecrets(settings.parameters, clock=clock)
+    known = {"BEDROCK_REGION": settings.bedrock_region, "BEDROCK_MODELS": settings.bedrock_models}
+    return OverlaySecrets(base, dict.fromkeys(BEDROCK_NAMES) | known)
 
 
 def _embedders(settings: AwsSettings, secrets: Secrets) -> EmbedderCatalogue:

@@ -12,6 +12,8 @@
                               always allowed
     HIBERNAUT_CORS_ORIGINS    foreign origins whose pages may call the API, separated by commas (default: none)
     ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL   Anthropic; `adapters/model/dialects.py` names the variables of the other providers
+    BEDROCK_REGION            AWS region whose Bedrock is a provider; requests are signed with the credentials of the process
+    BEDROCK_MODELS            ids of the models that it offers, separated by commas; * stands for any characters (default: all)
     OPENAI_WIRE               responses or chat: the API of OPENAI_BASE_URL (default: responses for OpenAI's own address, else chat)
 
 On AWS (set by the stack):
@@ -28,6 +30,7 @@ On AWS (set by the stack):
     HIBERNAUT_OPENSEARCH_REPLICAS  number of replicas of each index (default: 0)
     HIBERNAUT_INGEST_FILE     name of the function that reads uploaded files
     HIBERNAUT_PRIVATE_CALLBACKS    yes: a callback_url may name an address in the functions' own network (default: no)
+    BEDROCK_MODELS            the models of Bedrock, in the function's own region (default: none)
 """
 
 from __future__ import annotations
@@ -47,6 +50,8 @@ PROVIDER_NAMES = (
     *(name for dialect in DIALECTS for name in (dialect.key, dialect.address)),
 )
 """The variables that configure providers: the key and the address of each, and the API that `openai/…` models use."""
+BEDROCK_NAMES = ("BEDROCK_REGION", "BEDROCK_MODELS", "BEDROCK_BASE_URL")
+"""The variables that configure Bedrock. On AWS the stack decides about them; they are no parameters."""
 APPLICATION = "hibernaut"
 """The name of the system's folders for this user's data and state."""
 DEFAULT_TOOL_TIMEOUT = 60.0
@@ -137,6 +142,8 @@ class AwsSettings:
     allowed_hosts: tuple[str, ...] = ()
     cors_origins: tuple[str, ...] = ()
     private_callbacks: bool = False
+    bedrock_region: str = ""
+    bedrock_models: str = ""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> AwsSettings:
@@ -165,6 +172,8 @@ class AwsSettings:
             allowed_hosts=hosts_in(variables),
             cors_origins=origins_in(variables),
             private_callbacks=_yes(variables, "HIBERNAUT_PRIVATE_CALLBACKS"),
+            bedrock_region=variables.get("AWS_REGION", "") if variables.get("BEDROCK_MODELS") else "",
+            bedrock_models=variables.get("BEDROCK_MODELS", ""),
         )
 
 
@@ -219,7 +228,7 @@ def prompt_cache_in(variables: Mapping[str, str]) -> CacheLife:
 
 
 def _providers(variables: Mapping[str, str]) -> Mapping[str, str]:
-    found = {name: variables[name] for name in PROVIDER_NAMES if variables.get(name)}
+    found = {name: variables[name] for name in (*PROVIDER_NAMES, *BEDROCK_NAMES) if variables.get(name)}
     if found.get("OPENAI_WIRE", "chat") not in ("responses", "chat"):
         raise BadSetting(f"OPENAI_WIRE must be responses or chat, not {found['OPENAI_WIRE']!r}")
     return found

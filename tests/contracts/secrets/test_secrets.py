@@ -7,15 +7,21 @@ from collections.abc import Iterator
 import pytest
 
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
+from hibernaut.adapters.secrets.overlay import OverlaySecrets
 from hibernaut.adapters.secrets.ssm import SsmSecrets
 from hibernaut.ports.secrets import Secrets
 from tests.support.clocks import ManualClock
 
 
-@pytest.fixture(params=["environment", "ssm"])
+@pytest.fixture(params=["environment", "overlay", "ssm"])
 def secrets(request: pytest.FixtureRequest) -> Iterator[Secrets]:
     if request.param == "environment":
         yield EnvironmentSecrets({"OPENAI_API_KEY": "sk-planted", "ANTHROPIC_API_KEY": ""})
+        return
+    if request.param == "overlay":
+        yield OverlaySecrets(
+            EnvironmentSecrets({"OPENAI_API_KEY": "sk-planted", "ANTHROPIC_API_KEY": "x"}), {"ANTHROPIC_API_KEY": None}
+        )
         return
     import boto3
     from moto import mock_aws
@@ -38,3 +44,12 @@ def test_what_is_not_set_is_none(secrets: Secrets) -> None:
 def test_a_secret_does_not_show_when_its_source_is_printed(secrets: Secrets) -> None:
     secrets.get("OPENAI_API_KEY")
     assert "planted" not in repr(secrets)
+
+
+def test_what_the_settings_answer_is_not_asked_of_the_source() -> None:
+    class Unreachable:
+        def get(self, name: str) -> str | None:
+            raise OSError(name)
+
+    secrets = OverlaySecrets(Unreachable(), {"BEDROCK_REGION": "eu-central-1", "BEDROCK_BASE_URL": ""})
+    assert (secrets.get("BEDROCK_REGION"), secrets.get("BEDROCK_BASE_URL")) == ("eu-central-1", None)

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from hibernaut.adapters.model.anthropic import OFFICIAL_URL as ANTHROPIC_URL
+from hibernaut.adapters.model.bedrock import NAME as BEDROCK
 from hibernaut.adapters.model.context_windows import ProviderPlace
 from hibernaut.adapters.model.default_model import default_model
 from hibernaut.adapters.model.demo.demo import PROVIDER as OWN
@@ -126,6 +127,8 @@ class Catalogue:
     def _hint(self, name: str) -> str:
         """What configures a provider that is not configured; empty for an unknown one."""
         dialect = next((each for each in DIALECTS if each.name == name), None)
+        if name == BEDROCK and name not in self._providers:
+            return "; set BEDROCK_REGION"
         if dialect is None or name in self._providers:
             return f"; set {ANTHROPIC.upper()}_API_KEY" if name == ANTHROPIC and name not in self._providers else ""
         return f"; set {dialect.key if dialect.url else dialect.address}"
@@ -206,9 +209,8 @@ class Catalogue:
 
     def _asked(self) -> Mapping[str, Provider]:
         """The providers that need a key or an address, those with preferred models first."""
-        names = {"openai", ANTHROPIC, *(dialect.name for dialect in DIALECTS)} & self._providers.keys()
-        order = {name: at for at, name in enumerate(("openai", ANTHROPIC, *(dialect.name for dialect in DIALECTS[1:])))}
-        return {name: self._providers[name] for name in sorted(names, key=order.__getitem__)}
+        order = ("openai", ANTHROPIC, BEDROCK, *(dialect.name for dialect in DIALECTS[1:]))
+        return {name: self._providers[name] for name in order if name in self._providers}
 
     def _default_handle(self) -> str | None:
         asked = self._asked()

@@ -67,6 +67,10 @@ class HttpAnswer:
                     break
         return read[:most]
 
+    def pieces(self) -> Iterator[bytes]:
+        """The bytes as they arrive. Raises: ModelConnection, ModelTimeout."""
+        return self._chunks()
+
     def events(self) -> Iterator[JsonObject]:
         """The `data` of each server-sent event as a JSON object, until `[DONE]` or the end. Raises: as `body`.
 

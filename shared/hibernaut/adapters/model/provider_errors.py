@@ -38,7 +38,8 @@ _TOO_LONG = re.compile(
 """How providers say that a prompt is too long. `tests/contracts/model/test_refusals.py` has the texts with their sources."""
 _PER_MINUTE = re.compile(r"tokens per (?:minute|min|day)\b|\b(?:TPM|TPD|ITPM)\b|rate[ _]limit", re.IGNORECASE)
 _NO_CREDIT = re.compile(
-    r"insufficient[ _](?:quota|credits?|balance|funds)|credit balance|exceeded your current quota|out of credits|credits are depleted",
+    r"insufficient[ _](?:quota|credits?|balance|funds)|credit balance|exceeded your current quota|out of credits|credits are depleted"
+    r"|invalid_payment_instrument",
     re.IGNORECASE,
 )
 _AGAIN_IN = re.compile(r"(?:retry|try again) in (\d+(?:\.\d+)?) ?s\b", re.IGNORECASE)
@@ -60,7 +61,27 @@ _STATUS_OF_KIND = {
     "timeout_error": 504,
     "overloaded_error": 529,
     "invalid_request_error": 400,
+    "internalServerException": 500,
+    "modelStreamErrorException": 500,
+    "modelTimeoutException": 408,
+    "serviceUnavailableException": 503,
+    "throttlingException": 429,
+    "validationException": 400,
 }
+"""The last six are exceptions inside Bedrock's event streams (botocore, `bedrock-runtime`, `ResponseStream`)."""
+_BAD_CREDENTIALS = frozenset(
+    {
+        "ExpiredTokenException",
+        "IncompleteSignatureException",
+        "InvalidClientTokenId",
+        "InvalidSignatureException",
+        "MissingAuthenticationTokenException",
+        "UnrecognizedClientException",
+    }
+)
+"""How AWS refuses a signature (docs.aws.amazon.com/bedrock/latest/APIReference/CommonErrors.html). Its text may repeat what was signed."""
+_BAD_MODEL = re.compile(r"model identifier is invalid", re.IGNORECASE)
+"""How Bedrock refuses an unknown model with the status 400."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +106,14 @@ def read_refusal(provider: str, status: int, body: Json, headers: Mapping[str, s
     error = _error(body)
     if isinstance(error, dict):
         kind, code = (str(error.get(name) or "") for name in ("type", "code"))
-        message = _upstream(error) or _words(error.get("message") or error.get("detail"))
+        message = _upstream(error) or _words(error.get("message") or error.get("Message") or error.get("detail"))
     else:
         message, kind, code = error if isinstance(error, str) else "", "", ""
+    code = code or headers.get("x-amzn-errortype", "").partition(":")[0]
     after = retry_after(headers)
     if after is None and (again := _AGAIN_IN.search(message)):
         after = float(again[1])
-    return Refusal(provider, status, message, kind, code, after, _without_keys(body))
+    return Refusal(provider, status, message, kind, code, after, None if code in _BAD_CREDENTIALS else _without_keys(body))
 
 
 def _error(body: Json) -> Json:
@@ -134,18 +156,25 @@ def model_error(refusal: Refusal) -> ModelError:
     """The error, with the provider's message as far as it may be shown: shortened, and without keys."""
     kind, said = _kind(refusal), _shown(refusal.message) or "no reason given"
     # What a provider says of a key may repeat it.
-    why = "the API key was refused" if kind is ModelAuthentication else said
-    advice = _advice(kind, refusal.provider)
+    why = f"{_credential(refusal)} refused" if kind is ModelAuthentication else said
+    advice = _advice(kind, refusal)
     error = kind(f"{refusal.provider}: {why} (status {refusal.status}){advice}", retry_after=refusal.retry_after)
     error.exchange = Exchange(sent={}, received={"status": refusal.status, "body": refusal.body})
     return error
 
 
-def _advice(kind: type[ModelError], provider: str) -> str:
+def _credential(refusal: Refusal) -> str:
+    return f"the AWS credentials ({refusal.code}) were" if refusal.code in _BAD_CREDENTIALS else "the API key was"
+
+
+def _advice(kind: type[ModelError], refusal: Refusal) -> str:
     """What a user can do about an error of this kind."""
     if kind is ModelAuthentication:
+        provider = refusal.provider
         own = next((dialect.key for dialect in DIALECTS if dialect.name == provider), f"{provider.upper()}_API_KEY")
-        return f"; check {own}"
+        return "" if refusal.code in _BAD_CREDENTIALS else f"; check {own}"
+    if refusal.code == "AccessDeniedException":
+        return "; allow bedrock:InvokeModel for this model in the caller's role, and the model in the account"
     if kind is ModelCredits:
         return "; add credit to the account at this provider, or choose a model of another one"
     if kind is ModelNotFound:
@@ -160,11 +189,15 @@ def refuses_streams(error: ModelBadRequest) -> bool:
 
 def _kind(refusal: Refusal) -> type[ModelError]:
     status = _status(refusal)
+    if refusal.code in _BAD_CREDENTIALS:
+        return ModelAuthentication
     words = f"{refusal.code} {refusal.message}"
     if status == 402 or (400 <= status < 500 and _NO_CREDIT.search(words) and not _AGAIN_IN.search(words)):
         return ModelCredits
     if status == 400 and _BAD_KEY.search(words):
         return ModelAuthentication
+    if status == 400 and _BAD_MODEL.search(words):
+        return ModelNotFound
     if status == 413 and _PER_MINUTE.search(words):
         return ModelRateLimit  # Groq refuses so what a minute's tokens do not suffice for
     if status == 413 or (status in (400, 422) and _TOO_LONG.search(words)):
@@ -175,6 +208,7 @@ def _kind(refusal: Refusal) -> type[ModelError]:
         404: ModelNotFound,
         408: ModelTimeout,
         409: ModelError,
+        424: ModelOverloaded,  # Bedrock's ModelErrorException: the model failed, not the request
         429: ModelRateLimit,
     }
     if status in fixed:

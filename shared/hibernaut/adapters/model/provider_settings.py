@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hibernaut.adapters.model.anthropic import OFFICIAL_URL as ANTHROPIC_URL
+from hibernaut.adapters.model.bedrock import NAME as BEDROCK
+from hibernaut.adapters.model.bedrock import runtime_url
 from hibernaut.adapters.model.dialects import DIALECTS, OPENAI, Dialect
 from hibernaut.domain.redaction import Redaction, bare_address
 from hibernaut.ports.secrets import Secrets
@@ -18,6 +20,7 @@ class ProviderSettings:
     """One configured provider. `name` is the first part of its handles, `kind` is V1's `model_endpoint_type`, `url` the base address
     with its password, if it has one. `dialect` None: Anthropic's Messages, or a server that only a configuration names. `region` and
     `access_key` are those of a cloud; with an `access_key`, `key` is its secret (V1's providers have the same three fields).
+    `allowed`: the models that are listed, as ids that may contain `*`; empty: all.
     """
 
     name: str
@@ -27,6 +30,7 @@ class ProviderSettings:
     dialect: Dialect | None = None
     region: str | None = None
     access_key: str | None = field(default=None, repr=False)
+    allowed: tuple[str, ...] = ()
 
     @property
     def address(self) -> str:
@@ -36,6 +40,8 @@ class ProviderSettings:
     @property
     def official(self) -> bool:
         """Whether the address is the provider's own."""
+        if self.kind == BEDROCK:
+            return self.url == runtime_url(self.region or "")
         return self.url == (self.dialect.url if self.dialect else ANTHROPIC_URL)
 
 
@@ -53,10 +59,28 @@ def of_anthropic(key: str | None, url: str | None, name: str = ANTHROPIC) -> Pro
     return ProviderSettings(name, ANTHROPIC, (url or ANTHROPIC_URL).rstrip("/"), key) if key else None
 
 
+def of_bedrock(
+    region: str | None,
+    *,
+    url: str | None = None,
+    access_key: str | None = None,
+    key: str | None = None,
+    allowed: Iterable[str] = (),
+    name: str = BEDROCK,
+) -> ProviderSettings | None:
+    """Bedrock in this region; None without one. Without `key`, requests are signed with the credentials of the process."""
+    if not region:
+        return None
+    address = (url or runtime_url(region)).rstrip("/")
+    return ProviderSettings(name, BEDROCK, address, key, region=region, access_key=access_key, allowed=tuple(allowed))
+
+
 def configured(secrets: Secrets) -> list[ProviderSettings]:
-    """What the secrets configure, in the order of the dialects, Anthropic last."""
+    """What the secrets configure, in the order of the dialects, then Anthropic and Bedrock."""
     rows = [of_dialect(dialect, secrets.get(dialect.key), secrets.get(dialect.address)) for dialect in DIALECTS]
     rows.append(of_anthropic(secrets.get("ANTHROPIC_API_KEY"), secrets.get("ANTHROPIC_BASE_URL")))
+    allowed = [each.strip() for each in (secrets.get("BEDROCK_MODELS") or "").split(",") if each.strip()]
+    rows.append(of_bedrock(secrets.get("BEDROCK_REGION"), url=secrets.get("BEDROCK_BASE_URL"), allowed=allowed))
     return [row for row in rows if row is not None]
 
 

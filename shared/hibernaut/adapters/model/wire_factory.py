@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from hibernaut.adapters.model.bedrock import NAME as BEDROCK
 from hibernaut.adapters.model.context_windows import ContextWindows
 from hibernaut.adapters.model.dialects import GEMINI, OPENAI
 from hibernaut.adapters.model.priced import PricedModel
@@ -45,6 +46,10 @@ class WireFactory:
             return AnthropicModel(
                 api_key=key, base_url=url, windows=self.windows, cache_life=self.prompt_cache, name=settings.name
             )
+        if settings.kind == BEDROCK:
+            from hibernaut.adapters.model.bedrock.bedrock import BedrockModel
+
+            return BedrockModel(settings, windows=self.windows, cache_life=self.prompt_cache)
         if dialect is GEMINI and not url.endswith("/openai"):
             from hibernaut.adapters.model.google.gemini import GeminiModel
 

@@ -26,6 +26,9 @@ KNOWN_FAILURES: dict[str, dict[str, int]] = {
     "anthropic-claude-haiku-4-5": {
         "warm_after_an_edit": 13,
     },
+    "bedrock-claude-opus-5-5": {"warm_after_an_edit": 13},
+    "bedrock-claude-sonnet-5": {"warm_after_an_edit": 13},
+    "bedrock-claude-haiku-4-5": {"warm_after_an_edit": 13},
     "gemini": {
         "warm_after_an_edit": 13,
     },

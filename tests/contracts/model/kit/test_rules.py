@@ -6,8 +6,10 @@ import pytest
 
 from tests.contracts.model.kit import gemini_native
 from tests.contracts.model.kit.anthropic_models import BINDING_BETA
+from tests.contracts.model.kit.bad_bedrock import BAD_BEDROCK, taken_by_bedrock
 from tests.contracts.model.kit.bad_requests import BAD_REQUESTS, OPUS, Case, Change, taken
 from tests.contracts.model.kit.bad_responses import BAD_RESPONSES, taken_by_responses
+from tests.contracts.model.kit.bedrock import PROVIDERS as BEDROCK
 from tests.contracts.model.kit.openai_responses import PROVIDERS as RESPONSES
 from tests.contracts.model.kit.rules import first_broken
 from tests.contracts.model.kit.server import Provider
@@ -16,11 +18,13 @@ from tests.contracts.model.kit.test_kit import PROVIDERS as ALL
 PROVIDERS = tuple(each for each in ALL if each not in gemini_native.PROVIDERS)
 """The rules of Gemini's own wire are proven by `test_gemini`."""
 
-BAD = (*BAD_REQUESTS, *BAD_RESPONSES)
+BAD = (*BAD_REQUESTS, *BAD_RESPONSES, *BAD_BEDROCK)
 
 
 def good(provider: Provider) -> Case:
     """A request that the provider takes."""
+    if provider in BEDROCK:
+        return taken_by_bedrock(provider)
     return taken_by_responses(provider) if provider in RESPONSES else taken(provider)
 
 

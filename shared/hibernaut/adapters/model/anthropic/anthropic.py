@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from hibernaut.adapters.model.anthropic import OFFICIAL_URL, anthropic_replies
 from hibernaut.adapters.model.anthropic.anthropic_list import AnthropicModelList
-from hibernaut.adapters.model.anthropic.anthropic_messages import MessagesRequest, MessagesServer, request_of
+from hibernaut.adapters.model.anthropic.anthropic_messages import BETAS, MessagesRequest, MessagesServer, request_of
 from hibernaut.adapters.model.anthropic.anthropic_replies import Origin
 from hibernaut.adapters.model.context_windows import ContextWindows, ProviderPlace
 from hibernaut.adapters.model.provider_client import ProviderCall, ProviderClient, fixed
@@ -69,7 +69,8 @@ class AnthropicModel:
 
     def _request(self, request: ModelRequest) -> MessagesRequest:
         model = request.config.model
-        server = MessagesServer(self._name, self._list.takes_betas(model), self._cache_life)
+        betas = BETAS if self._list.takes_betas(model) else frozenset[str]()
+        server = MessagesServer(self._name, betas, self._cache_life)
         return request_of(request, self._list.traits(model), server)
 
     def payload(self, request: ModelRequest) -> JsonObject:

@@ -25,18 +25,20 @@ from hibernaut.schemas.model_call import CacheLife
 DEFAULT_MAX_TOKENS = 4096
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
 INTERLEAVED_BETA = "interleaved-thinking-2025-05-14"
+BETAS = frozenset({BINDING_BETA, INTERLEAVED_BETA})
+"""All betas that a request may need."""
 _USER = re.compile(r"[A-Za-z0-9_-]{1,256}")
 """`metadata.user_id`: at most 256 characters (vercel/ai#12419); other servers take no others (claude-code-best/claude-code#420)."""
 
 
 @dataclass(frozen=True, slots=True)
 class MessagesServer:
-    """What the builder knows of the server. `name` is the provider's, `takes_betas`: it is Anthropic's API or passes its headers on,
-    `cache_life` the time to live of all markers (`CacheControlEphemeralParam.ttl`).
+    """What the builder knows of the server. `name` is the provider's, `betas` are those of `BETAS` that it takes, `cache_life` the time
+    to live of all markers (`CacheControlEphemeralParam.ttl`).
     """
 
     name: str
-    takes_betas: bool
+    betas: frozenset[str]
     cache_life: CacheLife = "5m"
 
 
@@ -56,7 +58,7 @@ def request_of(request: ModelRequest, traits: AnthropicTraits, server: MessagesS
     def native(turn: AssistantTurn) -> list[JsonObject] | None:
         return turn.native("messages", server.name, config.model)
 
-    thinking = thinking_of(config, traits, takes_betas=server.takes_betas, loop_is_own=loop_is_own(turns, native))
+    thinking = thinking_of(config, traits, takes_betas=BINDING_BETA in server.betas, loop_is_own=loop_is_own(turns, native))
     sent = messages(turns, native, replays_thinking=thinking.replays, ends_with_user=bool(traits.thinking))
     cached: JsonObject = {"cache_control": {"type": "ephemeral"} | ({"ttl": "1h"} if server.cache_life == "1h" else {})}
     body: JsonObject = {"model": config.model, "max_tokens": _max_tokens(request, traits, thinking), "messages": sent} | cached
@@ -81,7 +83,7 @@ def _betas(body: JsonObject, traits: AnthropicTraits, server: MessagesServer) ->
     thinking = body.get("thinking") or {}
     named = {
         BINDING_BETA: "block_binding" in thinking,
-        INTERLEAVED_BETA: traits.interleaved and server.takes_betas and thinking.get("type") == "enabled",
+        INTERLEAVED_BETA: traits.interleaved and INTERLEAVED_BETA in server.betas and thinking.get("type") == "enabled",
     }
     return tuple(beta for beta, needed in named.items() if needed)
 

@@ -36,7 +36,7 @@ class Thinking:
 def thinking_of(config: LLMConfig, traits: AnthropicTraits, *, takes_betas: bool, loop_is_own: bool) -> Thinking:
     """The thinking of one request.
 
-    `takes_betas`: the server is Anthropic's API or passes its beta headers on. Elsewhere, thinking that is bound to its prefix is never
+    `takes_betas`: the server takes the beta that drops such thinking. Elsewhere, thinking that is bound to its prefix is never
     sent back, because there a changed prefix is an error for ever after. `loop_is_own`: see `anthropic_turns`.
     """
     drops = DROP if traits.bound and takes_betas else {}

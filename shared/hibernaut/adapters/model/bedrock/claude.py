@@ -1,0 +1,113 @@
+"""Claude on Bedrock: the Messages API by InvokeModel and InvokeModelWithResponseStream.
+
+The body is that of Anthropic's API with these differences (docs.aws.amazon.com/bedrock/latest/userguide/
+model-parameters-anthropic-claude-messages-request-response.html): the path names the model and whether the reply streams, the body names the
+version and the betas, and it has no `metadata`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from urllib.parse import quote
+
+from hibernaut.adapters.model.anthropic import anthropic_replies
+from hibernaut.adapters.model.anthropic.anthropic_messages import INTERLEAVED_BETA, MessagesRequest, MessagesServer, request_of
+from hibernaut.adapters.model.anthropic.anthropic_replies import Origin
+from hibernaut.adapters.model.anthropic.anthropic_turns import THINKING
+from hibernaut.adapters.model.bedrock.event_stream import chunks, is_event_stream
+from hibernaut.adapters.model.provider_client import ProviderClient
+from hibernaut.domain.models.anthropic_models import AnthropicTraits, traits_of
+from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
+from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.model_call import CacheLife
+
+VERSION = "bedrock-2023-05-31"
+BETAS = frozenset({INTERLEAVED_BETA})
+"""Any other beta is "invalid beta flag" on some models (anthropics/claude-code#49370); this one is sent with a budget only."""
+ACCEPT = {"Accept": "application/json"}
+"""The type of the model's own reply (InvokeModel, `accept`), which is JSON also inside an event stream."""
+_LEFT_OUT = frozenset({"model", "metadata", "cache_control"})
+"""`cache_control` of the whole body: "Extra inputs are not permitted" (BerriAI/litellm#26320, UKGovernmentBEIS/inspect_ai#3851)."""
+
+
+def is_claude(model: str) -> bool:
+    """Whether a model's id, or an inference profile's, is of Claude."""
+    return "anthropic.claude" in model
+
+
+def path_of(model: str, operation: str) -> str:
+    """The path of an operation of the runtime. The id stands in it as one segment, as the AWS SDKs write it."""
+    return f"/model/{quote(model, safe='')}/{operation}"
+
+
+class ClaudeOnBedrock:
+    """The wire for all Claude models of one account and region."""
+
+    def __init__(self, client: ProviderClient, cache_life: CacheLife) -> None:
+        self._client = client
+        self._cache_life = cache_life
+
+    def complete(
+        self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None, on_open: OnOpen | None = None
+    ) -> ModelReply:
+        model, body = request.config.model, self.payload(request)
+        origin = Origin(self._client.name, model)
+        path = path_of(model, "invoke" if on_delta is None else "invoke-with-response-stream")
+        with self._client.call() as call:
+            if on_open is not None:
+                on_open(call.hang_up)
+            with call.post(path, body, request.timeout, ACCEPT) as answer:
+                request_id = answer.response.headers.get("x-amzn-requestid")
+                if on_delta is None or not is_event_stream(answer):
+                    return anthropic_replies.whole(origin, answer.body(), request_id, sent=body)
+                return anthropic_replies.streamed(origin, chunks(answer), on_delta, request_id, sent=body)
+
+    def payload(self, request: ModelRequest) -> JsonObject:
+        """The body of the request. Raises: ModelBadRequest for a response format that the model does not have."""
+        traits = bedrock_traits(request.config.model)
+        # Models before 4.5 take no time to live (docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html).
+        life: CacheLife = self._cache_life if traits.structured else "5m"
+        return invoke_body(request_of(request, traits, MessagesServer(self._client.name, BETAS, life)))
+
+
+def bedrock_traits(model: str) -> AnthropicTraits:
+    """What the model takes on Bedrock. Opus 4.5 has its efforts only by a beta there (anthropics/claude-code-action#1005)."""
+    traits = traits_of(model)
+    return replace(traits, efforts=frozenset()) if "opus-4-5" in model else traits
+
+
+def invoke_body(made: MessagesRequest) -> JsonObject:
+    """The body of InvokeModel for a request of the Messages API. The marker of the whole body moves to the last block."""
+    body: JsonObject = {"anthropic_version": VERSION} | {
+        name: value for name, value in made.body.items() if name not in _LEFT_OUT
+    }
+    body["messages"] = _marked([_without_addresses(each) for each in body["messages"]], made.body["cache_control"])
+    return body | ({"anthropic_beta": list(made.betas)} if made.betas else {})
+
+
+def _marked(messages: Sequence[JsonObject], marker: JsonObject) -> list[JsonObject]:
+    """The messages with a cache marker on their last block. Thinking takes none ("Prompt caching", what can be cached)."""
+    *before, last = messages
+    content = list(last["content"])
+    place = next((at for at in reversed(range(len(content))) if content[at].get("type") not in THINKING), None)
+    if place is not None:
+        content[place] = content[place] | {"cache_control": marker}
+    return [*before, last | {"content": content}]
+
+
+def _without_addresses(message: JsonObject) -> JsonObject:
+    """The message with a note in place of each image that is only an address: Bedrock takes images as base64 alone
+    (platform.claude.com/docs/en/build-with-claude/vision).
+    """
+    return message | {"content": [_shown(block) for block in message["content"]]}
+
+
+def _shown(block: JsonObject) -> JsonObject:
+    content: Json = block.get("content")
+    if block.get("type") == "tool_result" and isinstance(content, list):
+        return block | {"content": [_shown(each) for each in content if isinstance(each, dict)]}
+    source: Json = block.get("source")
+    if isinstance(source, dict) and source.get("type") == "url":
+        return {"type": "text", "text": f"[image {source.get('url')} cannot be shown here]"}
+    return block

@@ -1,0 +1,87 @@
+"""For each rule of Bedrock's own a request that breaks it, and the request that is changed for it. What is signed does not change with it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from urllib.parse import quote
+
+from hibernaut.adapters.model.bedrock.signing import headers_of
+from hibernaut.adapters.model.provider_client import OutgoingRequest
+from hibernaut.adapters.model.provider_settings import ProviderSettings
+from tests.contracts.model.kit.bad_requests import CLAUDES as OWN_CLAUDES
+from tests.contracts.model.kit.bad_requests import Case, Change, member, taken
+from tests.contracts.model.kit.bedrock import CLAUDES
+from tests.contracts.model.kit.bedrock_rules import REGION, VERSION, as_messages
+from tests.contracts.model.kit.rules import Issued
+from tests.contracts.model.kit.server import Provider
+from tests.support.provider_http import Recorded, Wire
+
+OPUS, SONNET, HAIKU = CLAUDES
+ADDRESS = "http://127.0.0.1:8000"
+SETTINGS = ProviderSettings("bedrock", "bedrock", ADDRESS, region=REGION)
+
+
+def taken_by_bedrock(provider: Provider) -> Case:
+    """A request that Bedrock takes: the second step of a tool loop."""
+    case = taken(OWN_CLAUDES[CLAUDES.index(provider)])
+    body: Wire = {"anthropic_version": VERSION} | {name: value for name, value in case.body.items() if name != "model"}
+    case.memory.issued = [Issued(as_messages(signed(provider.model, body)), each.items) for each in case.memory.issued]
+    return Case(signed(provider.model, body), case.memory)
+
+
+def signed(model: str, body: Wire, settings: ProviderSettings = SETTINGS) -> Recorded:
+    """The request as the product signs it."""
+    path, raw = f"/model/{quote(model, safe='')}/invoke", json.dumps(body).encode()
+    headers = headers_of(settings)(OutgoingRequest("POST", ADDRESS + path, raw))
+    return Recorded("POST", path, {"host": "127.0.0.1:8000"} | {name.lower(): each for name, each in headers.items()}, body, raw)
+
+
+def _by(**fields: str) -> Change:
+    """Sign with other settings."""
+
+    def change(case: Case) -> None:
+        case.asked.headers |= signed("eu.anthropic.claude-opus-5-5", case.body, replace(SETTINGS, **fields)).headers  # type: ignore[arg-type]
+
+    return change
+
+
+def _of_model(name: str) -> Change:
+    def change(case: Case) -> None:
+        case.asked = signed(name, case.body)
+
+    return change
+
+
+def _image(source: Wire) -> Change:
+    return lambda case: case.messages[0].update(content=[{"type": "image", "source": source}])
+
+
+def _marked_thought(case: Case) -> None:
+    case.messages[1]["content"][0]["cache_control"] = {"type": "ephemeral"}
+
+
+BAD_BEDROCK: tuple[tuple[Provider, str, Change], ...] = (
+    (OPUS, "is_signed", lambda case: case.asked.headers.pop("authorization")),
+    (OPUS, "is_signed", lambda case: setattr(case.asked, "raw", case.asked.raw + b" ")),
+    (OPUS, "is_signed", lambda case: setattr(case.asked, "path", case.asked.path.replace("opus", "sonnet"))),
+    (OPUS, "is_signed", lambda case: case.asked.headers.update({"x-amz-date": "20200101T000000Z"})),
+    (OPUS, "is_signed", _by(region="us-east-1")),
+    (OPUS, "is_signed", _by(access_key="testing", key="another")),
+    (OPUS, "is_signed", _by(access_key="another", key="testing")),
+    (OPUS, "names_a_profile", _of_model("anthropic.claude-opus-5-5")),
+    (OPUS, "names_a_profile", _of_model("eu.anthropic.claude-2")),
+    (OPUS, "members_of_invocation", member(model="eu.anthropic.claude-opus-5-5")),
+    (OPUS, "members_of_invocation", member(stream=True)),
+    (OPUS, "members_of_invocation", member(metadata={"user_id": "u"})),
+    (OPUS, "members_of_invocation", member(cache_control={"type": "ephemeral"})),
+    (OPUS, "members_of_invocation", lambda case: case.body.pop("anthropic_version")),
+    (OPUS, "version_of_bedrock", member(anthropic_version="2023-06-01")),
+    (OPUS, "known_betas", member(anthropic_beta=["thinking-binding-controls-2026-08-01"])),
+    (OPUS, "known_betas", member(anthropic_beta=["interleaved-thinking-2025-05-14"])),
+    (HAIKU, "known_betas", member(anthropic_beta=["effort-2025-11-24"])),
+    (HAIKU, "known_betas", lambda case: case.asked.headers.update({"anthropic-beta": "interleaved-thinking-2025-05-14"})),
+    (OPUS, "images_are_bytes", _image({"type": "url", "url": "https://example.org/a.png"})),
+    (OPUS, "thinking_has_no_marker", _marked_thought),
+    (OPUS, "no_forced_tool", member(tool_choice={"type": "any"})),
+)  # fmt: skip
