@@ -29,6 +29,7 @@ Hibernaut serves stateful LLM agents with self-editing memory behind the Letta V
 
     hibernaut dev        serve on http://127.0.0.1:8283, with the agents in your data folder
     hibernaut reindex    rebuild the search index of a data folder or of a deployed stack, also while a server uses it
+    hibernaut models     check what your providers' models can do for agents
     hibernaut version    print the version
 
 Then, with `pip install letta-client`:
@@ -67,6 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         signal.signal(stop, _interrupted)  # also if the parent ignores the signal, as a shell does for background processes
     if options.command == "reindex":
         return _reindex(options)
+    if options.command == "models":
+        return _check_models(options)
     return _dev(Dev(options.host, options.port, options.data_dir, options.profile, resume=options.resume))
 
 
@@ -84,6 +87,19 @@ def _reindex(options: argparse.Namespace) -> int:
     except BadSetting as reason:
         return _sorry(2, str(reason))
     return 0
+
+
+def _check_models(options: argparse.Namespace) -> int:
+    from hibernaut.local.model_checks.checking import CheckOptions, check_models
+
+    try:
+        return check_models(CheckOptions(options.provider, options.model or (), agreed=options.yes))
+    except KeyboardInterrupt:
+        return _sorry(1, "stopped; what was sent until now is billed")
+    except CannotServe as reason:
+        return _sorry(reason.code, str(reason))
+    except BadSetting as reason:
+        return _sorry(2, str(reason))
 
 
 def _dev(options: Dev) -> int:
@@ -152,6 +168,17 @@ def _parser() -> argparse.ArgumentParser:
     which.add_argument(
         "--function", metavar="NAME", help="the stack's output IndexFunction, if you may not read the stack's outputs"
     )
+    models = commands.add_parser("models", help="check models of your providers", description="Look at models.")
+    actions = models.add_subparsers(dest="action", metavar="action", required=True, parser_class=_Parser)
+    check = actions.add_parser(
+        "check",
+        help="try what agents need of a model",
+        description="Run a dozen checks against real models of the configured providers: tool loops, parallel calls, memory, rules, approvals, "
+        "images, structured output, streams. States first what this costs at most, then asks. Exit code 0: all models can serve agents.",
+    )
+    check.add_argument("provider", nargs="*", help="provider whose default model is checked (default: all that are configured)")
+    check.add_argument("--model", action="append", metavar="HANDLE", help="model to check, as provider/model; may be repeated")
+    check.add_argument("--yes", action="store_true", help="agree to the costs without being asked")
     commands.add_parser("version", help="print the version", description="Print the version.")
     return parser
 
