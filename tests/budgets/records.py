@@ -11,7 +11,7 @@ from typing import Any
 
 from hibernaut.ports.table import Change, Table
 from hibernaut.rest.dependencies import Services
-from hibernaut.schemas.agent import CreateAgentRequest
+from hibernaut.schemas.agent import CreateAgentRequest, StoredAgent
 from hibernaut.schemas.block import CreateBlock
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.conversation import Head
@@ -23,6 +23,7 @@ from hibernaut.schemas.passage import CreateArchive
 from hibernaut.schemas.run import RunOptions, StoredRun
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.schemas.tool import ToolCreate
+from hibernaut.services.agents.agents import AgentFilter
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.store.runs import RunState
 from hibernaut.wiring.api_services import services_of
@@ -78,7 +79,8 @@ class Records:
             for name in made:
                 made[name].append(ids[name])
             changes += [
-                *stores.agents.create(copied(agent, ids["agent"], self._now(), name=f"agent {number}"), "t"),
+                *stores.agents.create(other := self._agent(agent, ids["agent"], number), "t"),
+                *stores.agent_marks.put(other),
                 stores.conversations.create_head(head.model_copy(update={"id": ids["agent"], "agent_id": ids["agent"]}), "t"),
                 *stores.blocks.create(copied(block, ids["block"], self._now()), "t"),
                 *stores.tools.create(copied(tool, ids["tool"], self._now(), name=f"knock_{number}"), "t"),
@@ -97,6 +99,9 @@ class Records:
                 changes = []
         if changes:
             stores.writer.write(*changes)
+        for other_id in made["agent"][3::10]:
+            stores.writer.write(stores.agents.run_ended(other_id, self._now(), 1, None))
+        services.agents.count(AgentFilter(name="first"))  # the first request of its kind looks for agents of older data
         run_id = made["run"][0]
         unknown = "00000000-0000-4000-8000-000000000000"
         self.ids = {
@@ -129,6 +134,11 @@ class Records:
     def _run(self, run_id: str, agent_id: str) -> StoredRun:
         options = RunOptions(max_steps=1)
         return StoredRun(id=run_id, agent_id=agent_id, status=RunStatus.COMPLETED, created_at=self._now(), options=options)
+
+    def _agent(self, agent: StoredAgent, agent_id: str, number: int) -> StoredAgent:
+        """One of ten tags in turn."""
+        at = self._now()
+        return copied(agent, agent_id, at, name=f"agent {number}", tags=[f"tag {number % 10}"], updated_at=at)  # type: ignore[no-any-return]
 
     def _file(self, file_id: str, folder_id: str, name: str) -> StoredFile:
         now = self._now()

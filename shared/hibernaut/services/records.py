@@ -19,6 +19,7 @@ from hibernaut.schemas.errors import Conflict, NotFound
 from hibernaut.schemas.folder import StoredFolder
 from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.tool import StoredTool
+from hibernaut.store.agent_marks import AgentMarks
 from hibernaut.store.agents import AgentStore
 from hibernaut.store.approvals import ApprovalStore
 from hibernaut.store.archives import ArchiveStore
@@ -46,6 +47,7 @@ class Records:
 
     tenant: str
     agents: AgentStore
+    agent_marks: AgentMarks
     blocks: BlockStore
     tools: ToolStore
     conversations: ConversationStore
@@ -141,18 +143,21 @@ class Records:
             touched = {"updated_at": self.clock.now(), "last_updated_by_id": user or before.last_updated_by_id}
             after = after.model_copy(update=touched)
             token = self.ids.token()
-            self.write(beside, self.agents.change(before, after, token), token)
+            gained, lost = self.agent_marks.change(before, after)
+            self.write([*beside, *gained], self.agents.change(before, after, token), token, optional=lost)
             return after.model_copy(update={"version": before.version + 1})
 
         return self.until_settled(attempt)
 
-    def write(self, children: Sequence[Change], parents: Sequence[Change], token: str) -> None:
+    def write(
+        self, children: Sequence[Change], parents: Sequence[Change], token: str, *, optional: Sequence[Change] = ()
+    ) -> None:
         """Write all changes in one transaction if they fit; else the children in several, then the parents that make them
-        visible.
+        visible. The optional changes are left out in that case: they belong to the parents' transaction or to none.
 
         Raises: ConditionFailed, and what the writer raises.
         """
-        pages = list(_pages([*children, *parents]))
+        pages = list(_pages([*children, *parents, *optional]))
         if len(pages) > 1:
             pages = [*_pages(children), list(parents)]
         for page in pages:
@@ -174,6 +179,7 @@ def records_over(stores: TenantStores, clock: Clock, ids: Ids) -> Records:
     return Records(
         tenant=stores.tenant,
         agents=stores.agents,
+        agent_marks=stores.agent_marks,
         blocks=stores.blocks,
         tools=stores.tools,
         conversations=stores.conversations,

@@ -9,21 +9,27 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 
-from hibernaut.ports.table import ABSENT, Change, Delete, Item, Put, Update, Value, eq
+from hibernaut.ports.table import ABSENT, PRESENT, Change, Delete, Item, Op, Put, Term, Update, Value, eq
 from hibernaut.schemas.agent import StoredAgent
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.stop import StopReason
 from hibernaut.store import keys
+from hibernaut.store.agent_marks import CONCEALED
 from hibernaut.store.codec import Codec, freed
 from hibernaut.store.row_lists import RowList
 from hibernaut.store.tenant_table import TenantTable
+from hibernaut.store.time_orders import TimeOrder
 
+UPDATED, RAN, NEW = "AGENTSUPDATED", "AGENTSRAN", "AGENTSNEW"
+"""The lists of agents by their last change and by their last run, and of those without a run."""
+MARKED = "marked"
+"""The attribute of the list rows whose agents have marks and stand in the orders. Rows of older data lack it."""
 _ROW_ONLY = {"last_run_completion": None, "last_run_duration_ms": None, "last_stop_reason": None}
 """The fields that only the list row stores."""
 
 
 class AgentStore:
-    """Agents and their list rows. Reads raise StoreUnavailable (`store.retries`), and OSError if a blob cannot be read."""
+    """Agents, and their list rows. Their marks are `store.agent_marks`. Reads raise StoreUnavailable (`store.retries`), and OSError if a blob cannot be read."""
 
     def __init__(self, table: TenantTable, codec: Codec) -> None:
         self._table = table
@@ -51,8 +57,20 @@ class AgentStore:
         """The changes that create an agent and its list row. Condition: the id is free."""
         key, row = keys.agent(self._tenant, agent.id), keys.agent_row(self._tenant, agent.id)
         return [
-            Put(self._codec.item(key, agent, version=agent.version, wt=token, private=True), ABSENT),
-            Put({"pk": row.pk, "sk": row.sk, **_listed(agent), **({CONCEALED: True} if agent.hidden else {})}),
+            Put(
+                self._codec.item(key, agent, version=agent.version, wt=token, private=True, **self._updated(agent)),
+                ABSENT,
+            ),
+            Put(
+                {
+                    "pk": row.pk,
+                    "sk": row.sk,
+                    **_listed(agent),
+                    **({CONCEALED: True} if agent.hidden else {}),
+                    **keys.listed(self._tenant, NEW, agent.id),
+                    MARKED: True,
+                }
+            ),
         ]
 
     def change(self, before: StoredAgent, after: StoredAgent, token: str) -> list[Change]:
@@ -64,11 +82,14 @@ class AgentStore:
         key = keys.agent(self._tenant, after.id)
         stored = after.model_copy(update={**_ROW_ONLY, "version": before.version + 1})
         changed: dict[str, Value] = {**self._codec.body(key, stored), "version": stored.version, "wt": token, "private": True}
+        changed |= self._updated(after)
         changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version), frees=freed(key, before))]
         old = _listed(before)
         row = {name: value for name, value in (_listed(after) | _of_last_run(after)).items() if old.get(name) != value}
         if not row:
             return changes
+        if "last_run_completion" in row:
+            row |= self._ran(after.id, str(row["last_run_completion"]))
         if "hidden" in row and after.hidden:
             row[CONCEALED] = True
         cleared = (CONCEALED,) if "hidden" in row and not after.hidden else ()
@@ -82,12 +103,37 @@ class AgentStore:
             "last_run_completion": wire_time(at),
             "last_run_duration_ms": duration_ms,
             "last_stop_reason": stop_reason.value if stop_reason else "",
+            **self._ran(agent_id, wire_time(at)),
         }
         return Update(keys.agent_row(self._tenant, agent_id), set=row)
 
     def listed(self) -> RowList:
         """The list rows of all agents."""
         return RowList(self._table, keys.agent_row(self._tenant, "agent").pk, mark="name")
+
+    def by_update(self) -> TimeOrder:
+        """The list rows of all agents in the order of `updated_at`, through the index, which may lag."""
+        return TimeOrder(self._table, (UPDATED,), "updated_at", rows_of=self.rows_of, mark="name")
+
+    def by_last_run(self) -> TimeOrder:
+        """The list rows of all agents in the order of `last_run_completion`, through the index, which may lag."""
+        return TimeOrder(self._table, (RAN, NEW), "last_run_completion", rows_of=self.rows_of, mark="name")
+
+    def place(self, agent: StoredAgent, row: Item) -> list[Change]:
+        """The changes that put an agent of older data into the orders. Conditions: its version and its last run are as read."""
+        ran = str(row.get("last_run_completion", ""))
+        when = Term("last_run_completion", Op.EQ, ran) if ran else Term("last_run_completion", Op.MISSING)
+        place = self._ran(agent.id, ran) if ran else keys.listed(self._tenant, NEW, agent.id)
+        return [
+            Update(keys.agent(self._tenant, agent.id), set=self._updated(agent), when=eq(version=agent.version)),
+            Update(keys.agent_row(self._tenant, agent.id), set={**place, MARKED: True}, when=(*PRESENT, when)),
+        ]
+
+    def _updated(self, agent: StoredAgent) -> dict[str, str]:
+        return keys.listed_at(self._tenant, UPDATED, wire_time(agent.updated_at), agent.id)
+
+    def _ran(self, agent_id: str, at: str) -> dict[str, str]:
+        return keys.listed_at(self._tenant, RAN, at, agent_id)
 
     def count(self, *, hidden: bool) -> int:
         """The number of agents, with or without the hidden ones. The engine counts the rows."""
@@ -108,14 +154,16 @@ class AgentStore:
         found = self._table.get_many([keys.agent_row(self._tenant, agent_id) for agent_id in agent_ids])
         return {key.sk: row for key, row in found.items()}
 
+    def rows_marked(self, marks: Sequence[Item]) -> list[Item]:
+        """The list rows of the agents with these marks, in the order of the marks."""
+        ids = [keys.last_part(str(mark["sk"])) for mark in marks]
+        rows = self.rows_of(ids)
+        return [rows[agent_id] for agent_id in ids if "name" in rows.get(agent_id, {})]
+
     def delete(self, agent: StoredAgent) -> list[Change]:
         """The changes that delete an agent and its list row. Condition: the version is that of `agent`."""
         key = keys.agent(self._tenant, agent.id)
         return [Delete(key, eq(version=agent.version), freed(key, agent)), Delete(keys.agent_row(self._tenant, agent.id))]
-
-
-CONCEALED = "concealed"
-"""The attribute that only the list rows of hidden agents have. The engine counts the rows by it."""
 
 
 def _listed(agent: StoredAgent) -> dict[str, Value]:

@@ -103,9 +103,9 @@ class ConversationRecordStore:
         """The list rows of an agent's conversations without the default conversation."""
         return RowList(self._table, keys.agent(self._tenant, agent_id).pk, "CONV#", mark="created_at")
 
-    def walked(self, span: IdRange, *, chunk: int, descending: bool = False) -> Iterator[Item]:
+    def walked(self, span: IdRange, *, first: int, descending: bool = False) -> Iterator[Item]:
         """The list rows of all agents' conversations in the order of their ids. Reads the index LISTS, which may lag."""
-        found = lists.walked(self._table, NOUN, span, chunk=chunk, descending=descending)
+        found = lists.walked(self._table, NOUN, span, first=first, descending=descending)
         return (row for row in found if "created_at" in row)
 
     def is_listed(self, conversation_id: str) -> bool:

@@ -1,14 +1,17 @@
-"""Every key of the table and of the blobs, and the access patterns that the keys serve. No other module builds a key.
+"""Every key of the table and of the blobs, and the access patterns that the keys serve. No other module builds a key, but
+`agent_mark_keys` those of t#AGENTSBY.
 
 `t` is the tenant; each key function validates its name (`store.tenants`). `c` is a conversation (`conv-…`, or an agent's id for
 its default conversation). Shards are two hex digits.
 
     pk                 sk                  what                                   read by
-    t#AGENT#agent      AGENT               the agent                              retrieve, load of a step
+    t#AGENT#agent      AGENT               the agent (index LISTS)                retrieve, load of a step
     t#AGENT#agent      RUN#run             list row of a run (index LISTS)        runs of an agent, newest first
     t#AGENT#agent      CONV#conv           list row of a conversation             conversations of an agent
     t#AGENT#agent      ARCH#archive        link from an agent to an archive       searches, inserts, start of a run
-    t#AGENTS           agent               list row of an agent                   list, count, filters, orders, tags
+    t#AGENTS           agent               list row of an agent (index LISTS)     list, count, filters, last runs
+    t#AGENTSBY         FACET#text#agent    mark of an agent                       by name, tag, project …; list of tags
+    t#AGENTSBY         BUILD               how far older agents are marked (DUE)  lists of agents; the sweep
     t#BLOCK#block      BLOCK               the block                              retrieve, load of a step
     t#BLOCKAGENTS      block#agent         link from a block to an agent          agents of a block, counts of all blocks
     t#BLOCKS           block               list row of a block                    list, count, filters
@@ -57,10 +60,8 @@ its default conversation). Shards are two hex digits.
     index LISTS  t#TAIL#shard     NEW#id          pointers of a tenant
     index LISTS  t#MSGS#shard     message         messages of a tenant; a message by its id
     index LISTS  t#CONVS#shard    conv            list rows of the conversations of a tenant
-
-Filters and orders that no key serves (digest 2: agents by name, tags, template, identity, stop reason, last run; blocks by label,
-description, value, count of agents; tools by type; runs by status; steps by model, dates, feedback) read the list rows of one
-partition, which hold the filtered fields, and then only the bodies of the page.
+    index LISTS  t#AGENTSUPDATED#shard  time#agent  agents by their last change
+    index LISTS  t#AGENTSRAN#shard      time#agent  list rows of agents by their last run; t#AGENTSNEW#shard agent: without one
 """
 
 from __future__ import annotations
@@ -368,6 +369,16 @@ def due_before(now_ms: int) -> str:
 def listed(tenant: str, noun: str, identifier: str) -> dict[str, str]:
     """The attributes that put an item into the tenant's sharded list of a noun (RUNS, STEPS, MSGS, CONVS or TAIL)."""
     return {"list_pk": list_partition(tenant, noun, shard_of(identifier)), "list_sk": identifier}
+
+
+def listed_at(tenant: str, noun: str, at: str, identifier: str) -> dict[str, str]:
+    """The attributes that put an item into a sharded list in the order of a time."""
+    return {"list_pk": list_partition(tenant, noun, shard_of(identifier)), "list_sk": timed(at, identifier)}
+
+
+def timed(at: str, identifier: str) -> str:
+    """The sort key in a list in the order of a time."""
+    return f"{at}#{identifier}"
 
 
 def list_partition(tenant: str, noun: str, shard: str) -> str:

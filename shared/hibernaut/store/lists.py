@@ -1,4 +1,4 @@
-"""The tenant-wide lists of runs, steps, messages and conversations: entries merged by id, and one entry by its id.
+"""The tenant-wide lists, such as those of runs, steps, messages and conversations: entries in order, and one entry by its id.
 
 Each list is spread over shards of the index LISTS. The index may lag: an entry that was just written may be missing. Each
 function raises StoreUnavailable (`store.retries`).
@@ -9,53 +9,50 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator
 from itertools import islice
+from math import ceil, sqrt
 
 from hibernaut.ports.table import Index, Item, Key
 from hibernaut.store import keys
 from hibernaut.store.logs import IdRange
 from hibernaut.store.tenant_table import TenantTable
 
-
-def merged(
-    table: TenantTable,
-    noun: str,
-    *,
-    limit: int,
-    after: str | None = None,
-    before: str | None = None,
-    descending: bool = False,
-) -> list[Key]:
-    """The keys of at most `limit` entries with after < id < before, in the order of their ids."""
-    shards = (
-        [
-            (str(item["list_sk"]), Key(str(item["pk"]), str(item["sk"])))
-            for item in table.query(
-                keys.list_partition(table.tenant, noun, shard),
-                index=Index.LISTS,
-                after=after,
-                before=before,
-                limit=limit,
-                descending=descending,
-            )
-        ]
-        for shard in keys.shards()
-    )
-    return [key for _, key in islice(heapq.merge(*shards, reverse=descending), limit)]
+MOST_AT_ONCE = 500
+"""Entries, or items, of one read."""
 
 
-def walked(table: TenantTable, noun: str, span: IdRange, *, chunk: int, descending: bool = False) -> Iterator[Item]:
-    """The items of the entries in a span, in the order of their ids, read lazily in chunks of `chunk` entries.
+def entries(table: TenantTable, noun: str, span: IdRange, *, first: int, descending: bool = False) -> Iterator[Item]:
+    """The entries with after < sort key < before, in the order of their sort keys, read lazily. `first`: how many are expected to
+    be needed. An entry holds only keys.
+    """
+    share = first / keys.SHARDS
+    # Three deviations above a shard's share: with so many of each shard, a second read is rare.
+    size = min(ceil(share + 3 * sqrt(share)) + 1, MOST_AT_ONCE)
+    walks = [_shard(table, keys.list_partition(table.tenant, noun, shard), span, size, descending) for shard in keys.shards()]
+    return heapq.merge(*walks, key=lambda entry: str(entry["list_sk"]), reverse=descending)
+
+
+def _shard(table: TenantTable, pk: str, span: IdRange, size: int, descending: bool) -> Iterator[Item]:
+    while True:
+        found = table.query(pk, index=Index.LISTS, after=span.after, before=span.before, limit=size, descending=descending)
+        yield from found
+        if len(found) < size:
+            return
+        last = str(found[-1]["list_sk"])
+        span = IdRange(span.after, last) if descending else IdRange(last, span.before)
+        size = min(2 * size, MOST_AT_ONCE)
+
+
+def walked(table: TenantTable, noun: str, span: IdRange, *, first: int, descending: bool = False) -> Iterator[Item]:
+    """The items of the entries in a span, in the order of the entries, read lazily: `first` of them at once, then more and more.
 
     An entry whose item was deleted, and which the index still has, is skipped.
     """
-    while True:
-        found = merged(table, noun, limit=chunk, after=span.after, before=span.before, descending=descending)
-        items = table.get_many(found)
-        yield from (items[key] for key in found if key in items)
-        if len(found) < chunk:
-            return
-        last = keys.last_part(found[-1].sk)
-        span = IdRange(span.after, last) if descending else IdRange(last, span.before)
+    size = min(max(first, 1), MOST_AT_ONCE)
+    found = entries(table, noun, span, first=size, descending=descending)
+    while some := [Key(str(entry["pk"]), str(entry["sk"])) for entry in islice(found, size)]:
+        items = table.get_many(some)
+        yield from (items[key] for key in some if key in items)
+        size = min(2 * size, MOST_AT_ONCE)
 
 
 def find(table: TenantTable, noun: str, identifier: str) -> Key | None:

@@ -32,7 +32,7 @@ class MessageStore:
         item = self._table.get(key) if key else None
         return self._codec.record(Message, item) if item else None
 
-    def walk(self, span: IdRange, *, chunk: int, descending: bool = False) -> Iterator[Message]:
-        """The rows in the order of their ids, newest first if `descending`, read lazily in chunks of `chunk` rows."""
-        for item in lists.walked(self._table, NOUN, span, chunk=chunk, descending=descending):
+    def walk(self, span: IdRange, *, first: int, descending: bool = False) -> Iterator[Message]:
+        """The rows in the order of their ids, newest first if `descending`, read lazily: `first` of them at once, then more and more."""
+        for item in lists.walked(self._table, NOUN, span, first=first, descending=descending):
             yield self._codec.record(Message, item)

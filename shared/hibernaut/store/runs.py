@@ -162,21 +162,22 @@ class RunStore:
         return row
 
     def walk(
-        self, agent_ids: Sequence[str], span: IdRange = ALL, *, chunk: int = CHUNK, descending: bool = False
+        self, agent_ids: Sequence[str], span: IdRange = ALL, *, first: int = CHUNK, descending: bool = False
     ) -> Iterator[Item]:
-        """The list rows of these agents' runs in the order of their ids, read lazily in chunks.
+        """The list rows of these agents' runs in the order of their ids, read lazily: `first` of them at once, then more and more.
 
         Without agents: the list rows of all runs, through the index LISTS, which may lag.
         """
         if not agent_ids:
-            return lists.walked(self._table, "RUNS", span, chunk=chunk, descending=descending)
+            return lists.walked(self._table, "RUNS", span, first=first, descending=descending)
         walks = [
-            self._walk(keys.agent(self._tenant, agent_id).pk, span, chunk, descending) for agent_id in dict.fromkeys(agent_ids)
+            self._walk(keys.agent(self._tenant, agent_id).pk, span, first, descending) for agent_id in dict.fromkeys(agent_ids)
         ]
         return heapq.merge(*walks, key=lambda row: str(row["sk"]), reverse=descending)
 
-    def _walk(self, pk: str, span: IdRange, chunk: int, descending: bool) -> Iterator[Item]:
+    def _walk(self, pk: str, span: IdRange, first: int, descending: bool) -> Iterator[Item]:
         after, before = (None if edge is None else f"RUN#{edge}" for edge in span)
+        chunk = min(max(first, 1), lists.MOST_AT_ONCE)
         while True:
             rows = self._table.query(pk, prefix="RUN#", after=after, before=before, limit=chunk, descending=descending)
             yield from rows
@@ -184,6 +185,7 @@ class RunStore:
                 return
             last = str(rows[-1]["sk"])
             after, before = (after, last) if descending else (last, before)
+            chunk = min(2 * chunk, lists.MOST_AT_ONCE)
 
     # the journal and the claims
 

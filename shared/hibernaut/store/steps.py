@@ -36,11 +36,11 @@ class StepStore:
         items = self._table.query(keys.run(self._tenant, run_id).pk, prefix="STEP#")
         return [self._codec.record(StoredStep, item) for item in items]
 
-    def walk(self, span: IdRange, *, chunk: int, descending: bool = False) -> Iterator[StoredStep]:
-        """The steps of all runs in the order of their ids, newest first if `descending`, read lazily in chunks of `chunk` steps.
-        Reads the index LISTS, which may lag.
+    def walk(self, span: IdRange, *, first: int, descending: bool = False) -> Iterator[StoredStep]:
+        """The steps of all runs in the order of their ids, newest first if `descending`, read lazily: `first` of
+        them at once, then more and more. Reads the index LISTS, which may lag.
         """
-        for item in lists.walked(self._table, NOUN, span, chunk=chunk, descending=descending):
+        for item in lists.walked(self._table, NOUN, span, first=first, descending=descending):
             yield self._codec.record(StoredStep, item)
 
     def change(self, step: StoredStep) -> Update:

@@ -15,6 +15,7 @@ from hibernaut.ports.blobs import Blobs
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.table import Table
 from hibernaut.store.agent_logs import AgentLogs
+from hibernaut.store.agent_marks import AgentMarks
 from hibernaut.store.agents import AgentStore
 from hibernaut.store.approvals import ApprovalStore
 from hibernaut.store.archives import ArchiveStore
@@ -56,6 +57,7 @@ class TenantStores:
 
     tenant: str
     agents: AgentStore
+    agent_marks: AgentMarks
     blocks: BlockStore
     tools: ToolStore
     conversations: ConversationStore
@@ -114,6 +116,7 @@ class Stores:
         return TenantStores(
             tenant=tenant,
             agents=agents,
+            agent_marks=AgentMarks(table, agents.rows_of),
             blocks=blocks,
             tools=tools,
             conversations=conversations,

@@ -80,7 +80,7 @@ def test_nothing_of_a_run_is_left(table: SqliteTable, blobs: DiskBlobs, tmp_path
     stores.deletion.run(run)
     assert table.query(keys.run(TENANT, run.id).pk) == []
     assert [row["sk"] for row in stores.runs.walk([AGENT])] == [f"RUN#{other.id}"]
-    assert [step.run_id for step in stores.steps.walk(IdRange(), chunk=10)] == [other.id]
+    assert [step.run_id for step in stores.steps.walk(IdRange(), first=10)] == [other.id]
     assert len(before - files(tmp_path)) == len(files(tmp_path)) == 2
     assert len(table.query(keys.run(TENANT, other.id).pk)) == batches + 2
     stores.deletion.run(run)

@@ -79,7 +79,7 @@ class AgentCreation:
         token = self._records.ids.token()
         head, rows = self._conversation(agent, parts, request)
         self._records.write(
-            [*self._children(agent, parts, token), *self._rows(rows)],
+            [*self._children(agent, parts, token), *self._rows(rows), *self._records.agent_marks.put(agent)],
             [
                 *self._records.agents.create(agent, token),
                 self._records.conversations.create_head(head, token),

@@ -12,6 +12,7 @@ from hibernaut.schemas.agent import AgentState, StoredAgent
 from hibernaut.schemas.block import StoredBlock
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.tool import StoredTool
+from hibernaut.services.agent_marking import AgentMarking
 from hibernaut.services.agents.agent_creation import AgentCreation
 from hibernaut.services.agents.agent_states import LOADED, AgentStates
 from hibernaut.services.agents.agent_updates import AgentUpdates
@@ -20,10 +21,11 @@ from hibernaut.services.conversations.conversation_deletion import ConversationD
 from hibernaut.services.prompt.file_views import FileViews
 from hibernaut.services.records import Records
 from hibernaut.services.turns.run_termination import RunTermination
+from hibernaut.store.agent_marks import Facet
 from hibernaut.store.deletion import DeletionTombstone
 from hibernaut.store.row_lists import RowList
 
-MADE = "created_at"
+MADE, CHANGED = "created_at", "updated_at"
 """The default order of lists. Ids sort by creation time, so it is the order of ids too."""
 
 
@@ -43,6 +45,35 @@ class AgentFilter:
     last_stop_reason: str | None = None
     created_by_id: str | None = None
     hidden: bool = False
+
+    @property
+    def criteria(self) -> int:
+        """The number of criteria besides `hidden`."""
+        exact = (self.name, self.project_id, self.template_id, self.base_template_id, self.identity_id)
+        more = (
+            self.last_stop_reason,
+            self.created_by_id,
+            self.query_text or None,
+            self.tags or None,
+            self.identifier_keys or None,
+        )
+        return sum(given is not None for given in (*exact, *more))
+
+    def mark(self) -> tuple[Facet, Sequence[str]] | None:
+        """The marks that all wanted agents have (at least one of them, if there are several); None: rows must be read."""
+        named: tuple[tuple[Facet, str | None], ...] = (
+            ("NAME", self.name),
+            ("IDENTITY", self.identity_id),
+            ("TEMPLATE", self.template_id),
+            ("BASE", self.base_template_id),
+            ("PROJECT", self.project_id),
+        )
+        for facet, text in named:
+            if text:
+                return facet, [text]
+        if not self.tags:
+            return None
+        return "TAG", self.tags[:1] if self.match_all_tags else self.tags
 
     def admits(self, row: Item) -> bool:
         if (
@@ -99,6 +130,7 @@ class Agents:
     ) -> None:
         self._records = records
         self._ends = ConversationDeletion(records, termination=termination)
+        self._marking = AgentMarking(records)
         self.creation = creation
         self.updates = updates
         self.windows = windows
@@ -122,11 +154,20 @@ class Agents:
         def select(rows: Sequence[Item]) -> Sequence[Item]:
             return [row for row in rows if wanted.admits(row)]
 
-        listed = self._records.agents.listed()
-        if order_by == MADE:
-            return self.some([_id(row) for row in listed.page(asked, select)], shown)
-        found = page(select(listed.all()), asked, id_of=_id, place=lambda row: str(row.get(order_by, "")))
-        return self.some([_id(row) for row in found], shown)
+        agents, mark = self._records.agents, wanted.mark()
+        rows: Sequence[Item]
+        if mark is None and order_by == MADE:
+            rows = agents.listed().page(asked, select)
+        elif not self._marking.is_complete():
+            rows = page(select(agents.rows()), asked, id_of=_id, place=lambda row: str(row.get(order_by, "")))
+        elif mark is None:
+            rows = (agents.by_update() if order_by == CHANGED else agents.by_last_run()).page(asked, select)
+        elif order_by == MADE:
+            rows = self._records.agent_marks.bearers(*mark).page(asked, lambda marks: select(agents.rows_marked(marks)))
+        else:
+            rows = select(agents.rows_marked(self._records.agent_marks.bearers(*mark).all()))
+            rows = page(rows, asked, id_of=_id, place=lambda row: str(row.get(order_by, "")))
+        return self.some([_id(row) for row in rows], shown)
 
     def some(self, agent_ids: Sequence[str], shown: frozenset[str]) -> Sequence[AgentState]:
         """The states of the existing agents among these ids, in their order."""
@@ -143,18 +184,29 @@ class Agents:
         return self.some(linked(self._records, links, asked), shown)
 
     def count(self, wanted: AgentFilter) -> int:
-        """The number of agents that pass the filter. A filter without criteria is counted by the engine, without a scan of rows."""
-        if wanted == AgentFilter(hidden=wanted.hidden):
-            return self._records.agents.count(hidden=wanted.hidden)
-        return sum(wanted.admits(row) for row in self._records.agents.rows())
+        """The number of agents that pass the filter. Without criteria, or with one that has marks, the engine counts."""
+        agents, mark = self._records.agents, wanted.mark()
+        if wanted.criteria == 0:
+            return agents.count(hidden=wanted.hidden)
+        if mark is None or not self._marking.is_complete():
+            return sum(wanted.admits(row) for row in agents.rows())
+        facet, texts = mark
+        if wanted.criteria == len(texts) == 1:
+            return self._records.agent_marks.count(facet, texts[0], hidden=wanted.hidden)
+        return sum(wanted.admits(row) for row in agents.rows_marked(self._records.agent_marks.bearers(facet, texts).all()))
 
     def tags(self, text: str | None, asked: Page) -> Sequence[str]:
         """A page of the distinct tags of all agents, in alphabetical order; `text`: only tags that contain it, in any case.
 
         A tag is its own cursor.
         """
-        rows = self._records.agents.rows()
-        tags = {tag for row in rows for tag in json.loads(str(row["tags"])) if text is None or text.lower() in tag.lower()}
+
+        def admits(tag: str) -> bool:
+            return text is None or text.lower() in tag.lower()
+
+        if self._marking.is_complete():
+            return self._records.agent_marks.tags(asked, admits)
+        tags = {tag for row in self._records.agents.rows() for tag in json.loads(str(row["tags"])) if admits(tag)}
         return page(sorted(tags), asked, id_of=lambda tag: tag, place=lambda tag: tag)
 
     def blocks(self, agent_id: str) -> Sequence[StoredBlock]:
@@ -209,7 +261,7 @@ def _links(records: Records, agent: StoredAgent) -> Sequence[Change]:
     held = records.archives.of_agent(agent.id)
     archives = [change for archive_id in held for change in records.archives.detach(archive_id, agent.id)]
     folders = [records.folders.detach(folder_id, agent.id) for folder_id in agent.source_ids]
-    return [*blocks, *tools, *folders, *archives]
+    return [*blocks, *tools, *folders, *archives, *records.agent_marks.delete(agent)]
 
 
 def _id(row: Item) -> str:

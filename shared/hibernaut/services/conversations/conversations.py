@@ -137,13 +137,13 @@ class Conversations:
         if query.after is not None and not records.is_listed(query.after):
             raise no_conversation(query.after)
         span = IdRange(None, query.after) if query.descending else IdRange(query.after, None)
-        return records.walked(span, chunk=max(query.limit, 1), descending=query.descending)
+        return records.walked(span, first=query.limit, descending=query.descending)
 
     def _by_time(self, query: ConversationQuery) -> Iterator[Item]:
         """The rows after the cursor in an order that no key supports: reads all rows. Raises: NotFound."""
         records = self._records.conversation_records
         rows = (
-            list(records.walked(IdRange(), chunk=MOST_AT_ONCE))
+            list(records.walked(IdRange(), first=MOST_AT_ONCE))
             if query.agent_id is None
             else records.listed(query.agent_id).all()
         )

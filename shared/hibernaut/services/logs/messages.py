@@ -102,8 +102,8 @@ class MessageLists:
                 raise NotFound(f"Message with id {cursor} not found.")
         if query.conversation_id is not None and query.conversation_id != DEFAULT_CONVERSATION:
             return self.shown(self._rows("", query), query)
-        chunk = max(1, query.limit) if query.limit is not None else CHUNK
-        rows: Iterable[Message] = self._log.walk(IdRange(query.after, query.before), chunk=chunk, descending=query.descending)
+        first = CHUNK if query.limit is None else query.limit
+        rows: Iterable[Message] = self._log.walk(IdRange(query.after, query.before), first=first, descending=query.descending)
         if query.conversation_id is not None:
             rows = (row for row in rows if row.conversation_id is None)
         return self.shown(_by_id(islice(rows, query.limit)), query)

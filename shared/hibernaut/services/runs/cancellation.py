@@ -37,7 +37,7 @@ class Cancellation:
         """
         if run_ids is not None:
             return {run_id: self._one(agent_id, run_id) for run_id in dict.fromkeys(run_ids)}
-        newest = islice(self._runs.walk([agent_id], chunk=CHUNK, descending=True), MOST_READ)
+        newest = islice(self._runs.walk([agent_id], first=CHUNK, descending=True), MOST_READ)
         found = [keys.last_part(str(row["sk"])) for row in newest if RunStatus(str(row["status"])) not in ENDED]
         found += [run_id for run_id in self._held(agent_id) if run_id not in found]
         if not found:

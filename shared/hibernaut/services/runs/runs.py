@@ -24,6 +24,8 @@ from hibernaut.store.logs import IdRange
 from hibernaut.store.runs import RunStore as StoredRuns
 from hibernaut.store.steps import StepStore as StoredSteps
 
+CHUNK = 200
+"""The number of list rows in the first read of a query without a limit."""
 MOST_READ = 10_000
 """The maximum number of list rows that are searched for one page."""
 
@@ -75,7 +77,7 @@ class Runs:
         backwards = asked.before is not None and asked.after is None
         span = IdRange(asked.before, asked.after) if asked.descending else IdRange(asked.after, asked.before)
         found = sought(
-            self._runs.walk(self._whose(query), span, descending=asked.descending != backwards),
+            self._runs.walk(self._whose(query), span, first=(asked.limit or CHUNK) + 1, descending=asked.descending != backwards),
             lambda row: _kept(row, query),
             limit=asked.limit or MOST_READ,
             most=MOST_READ,

@@ -22,7 +22,7 @@ from hibernaut.store.traces import Traces
 from hibernaut.store.writer import Writer
 
 CHUNK = 200
-"""The number of steps in one read of a filtered search."""
+"""The number of steps in the first read of a report."""
 MOST_READ = 10_000
 """The maximum number of steps that are searched for one page."""
 
@@ -102,7 +102,7 @@ class Steps:
         if query.before is not None:
             self._stored(query.before)
         high = min(filter(None, (query.before, _edge(query.end, last=True))), default=None)
-        read = list(islice(self._steps.walk(IdRange(_edge(query.start), high), chunk=CHUNK, descending=True), MOST_READ + 1))
+        read = list(islice(self._steps.walk(IdRange(_edge(query.start), high), first=CHUNK, descending=True), MOST_READ + 1))
         rest = read[MOST_READ - 1].id if len(read) > MOST_READ else None
         rows = usage_rows(step for step in read[:MOST_READ] if _reported(step, query))
         return UsageReport(rows=rows, total=usage_total(rows), next=rest)
@@ -158,7 +158,7 @@ class Steps:
         low = max(filter(None, (low, _edge(query.start))), default=None)
         high = min(filter(None, (high, _edge(query.end, last=True))), default=None)
         descending = query.descending != _backwards(query)
-        return self._steps.walk(IdRange(low, high), chunk=CHUNK, descending=descending)
+        return self._steps.walk(IdRange(low, high), first=query.limit + 1, descending=descending)
 
 
 def _backwards(query: StepQuery) -> bool:

@@ -16,6 +16,7 @@ from hibernaut.schemas.errors import place_of
 from hibernaut.schemas.ids import made_at
 from hibernaut.schemas.run import RunError
 from hibernaut.schemas.stop import RunStatus, StopReason
+from hibernaut.services.agent_marking import AgentMarking
 from hibernaut.services.conversations.conversation_deletion import ConversationDeletion
 from hibernaut.services.host import Host
 from hibernaut.services.logs.callbacks import Callbacks
@@ -23,6 +24,7 @@ from hibernaut.services.records import records_over
 from hibernaut.services.turns.approvals import ApprovalAnswers
 from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.store import keys
+from hibernaut.store.agent_mark_keys import BUILD
 from hibernaut.store.runs import OPEN_FOR_MS, RunState
 from hibernaut.store.stores import Stores, TenantStores
 
@@ -53,7 +55,9 @@ class TenantSweep:
         self._termination = termination
         self._approvals = approvals
         self._callbacks = Callbacks(stores, host)
-        self._ends = ConversationDeletion(records_over(stores, host.clock, host.ids), termination=termination)
+        records = records_over(stores, host.clock, host.ids)
+        self._ends = ConversationDeletion(records, termination=termination)
+        self._marking = AgentMarking(records)
 
     def take_up_one(self, run_id: str, *, after: int) -> SweepResult:
         """Restart or close one run before it is due, because its execution failed. `after`: the number of restarts before that
@@ -67,9 +71,13 @@ class TenantSweep:
         return SweepResult(took == "started", took == "closed")
 
     def clear_up(self, place: Key) -> Took:
-        """Make the callback of an ended run, or continue the deletion of what a deleted conversation or agent has left."""
+        """Make the callback of an ended run, continue the deletion of what a deleted conversation or agent has left, or mark
+        agents of older data.
+        """
         identifier = keys.last_part(place.pk)
-        if _is_gone(place):
+        if place.sk == BUILD:
+            self._marking.sweep()
+        elif _is_gone(place):
             self._ends.go_on(identifier)
         else:
             self._callbacks.send(identifier)
@@ -85,7 +93,7 @@ class TenantSweep:
             return "left"
         if place.sk == keys.PENDING:
             return "left" if self._approvals.deny_overdue(run_id, early=timedelta()) is None else "started"
-        if _is_gone(place):
+        if _is_gone(place) or place.sk == BUILD:
             return "ended"
         state = self._stores.runs.get(run_id)
         if state is not None and state.ended:
@@ -141,8 +149,8 @@ class Sweep:
                 started += took == "started"
                 closed += took == "closed"
                 ended += [place] if took == "ended" else []
-        # These come last because a callback may be slow and a deletion may be large.
-        for place in sorted(ended, key=_is_gone):
+        # These come last because a callback may be slow, and a deletion or the marking of older data may be large.
+        for place in sorted(ended, key=lambda place: place.sk in (keys.GONE, BUILD)):
             self._tried(TenantSweep.clear_up, place)
         self._collect()
         if started or closed:

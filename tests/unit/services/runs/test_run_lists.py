@@ -93,7 +93,7 @@ def test_a_page_of_many_runs_reads_only_what_it_may_need(house: House, agents: t
         page = house.services.runs.page(RunQuery(page=Page(limit=5, descending=descending), agent_ids=agents))
         assert [run.id for run in page.rows] == (made[:-6:-1] if descending else made[:5])
         assert page.rest is None
-        assert read(house) - before <= CHUNK * max(1, len(agents))
+        assert read(house) - before <= 6 * max(1, len(agents))
 
 
 @pytest.mark.parametrize("agents", [(), (ONE,), (ONE, OTHER)])
@@ -148,7 +148,7 @@ def test_a_conversations_runs_are_looked_for_among_those_of_its_agent(house: Hou
 def test_open_runs_are_looked_for_among_the_newest(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = house.agent()
     made = written(house, (agent.id,), 20, open_ones=(3, 14, 16))
-    monkeypatch.setattr(cancellation, "CHUNK", 4)
+    monkeypatch.setattr(cancellation, "CHUNK", 8)
     monkeypatch.setattr(cancellation, "MOST_READ", 8)
     before = read(house)
     told = house.services.cancelling.agent(agent.id)
