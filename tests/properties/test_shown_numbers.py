@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hibernaut.ports.model import ModelReply
-from hibernaut.rest.streaming import told
+from hibernaut.rest.streaming import wire_text
 from hibernaut.schemas.errors import ModelError
 from hibernaut.services.logs.run_log import PING, RunLog
 from tests.properties.test_runs_streamed import BROKEN, CUT
@@ -30,7 +30,7 @@ def lines(log: RunLog) -> list[tuple[int, str]]:
     found = []
     while page := log.look():
         for one in page:
-            text = told(one, log.run_id, number=one.shown_seq)
+            text = wire_text(one, log.run_id, number=one.shown_seq)
             if text is not None:
                 found.append((one.shown_seq, text))
     return found

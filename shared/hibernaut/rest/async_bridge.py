@@ -1,4 +1,4 @@
-"""The one async seam: followers wait on the loop, so that many of them hold no thread each (architecture 5).
+"""The bridge between async routes and blocking work (architecture 5). A follower of a run waits on the event loop and occupies no thread.
 
 All blocking work of the app runs on the threads of a lane (`rest/lanes.py`).
 """
@@ -29,16 +29,16 @@ Result = TypeVar("Result")
 
 
 class ServerStops(Exception):
-    """The process ends while somebody waits for a run, which goes on when it is back."""
+    """The process stops while a request waits for a run. The run continues after the next start."""
 
 
 @dataclass(frozen=True, slots=True)
 class WaitSettings:
-    """How long somebody is kept waiting, in seconds.
+    """Time limits of requests that wait for a run, in seconds.
 
-    `plain`: until then a blocking reply is an ordinary one, after that it is held open. `silence`: after it a sign of life is sent.
-    `longest`: after it a follower is sent away, to come back for the rest (None: never). `arriving`: so long is a message looked for that
-    somebody wants to follow and nobody has sent.
+    `plain`: the time after which a blocking reply is held open with white space. `silence`: the time without an event after which a
+    ping or white space is sent. `longest`: the time after which a stream ends, so that its client resumes it (None: never). `arriving`:
+    the time for which a follower waits for a message that has not arrived yet.
     """
 
     plain: float = 45.0
@@ -49,11 +49,11 @@ class WaitSettings:
 
 USUAL_WAITS = WaitSettings()
 RETRY_AFTER = 1.0
-"""Seconds after which whom a full lane refused may come again."""
+"""Seconds after which a client may repeat a request that a full lane refused."""
 
 
 class Lanes:
-    """The thread pools of all lanes and their waiting requests. May be used from several event loops."""
+    """The thread pools of all lanes, and the requests that wait for runs. May be used from several event loops."""
 
     def __init__(self, waits: WaitSettings = USUAL_WAITS) -> None:
         self.waits = waits
@@ -65,7 +65,7 @@ class Lanes:
         self._under_way: dict[asyncio.Future[Any], asyncio.AbstractEventLoop] = {}
 
     def close(self, grace: float = 2.0) -> None:
-        """Send everybody away who waits for a run that will not end here; work under way has `grace` seconds. From any thread."""
+        """End all waits for runs. Current work may continue for `grace` seconds. May be called from any thread."""
         self.closed = True
         for alarm in tuple(self._waiting):
             alarm.ring()
@@ -74,37 +74,41 @@ class Lanes:
                 loop.call_soon_threadsafe(partial(loop.call_later, grace, future.cancel))
 
     def end(self) -> None:
-        """Give the threads back when no request is left. What still runs there goes on until it is done; what waits does not start."""
+        """Shut the thread pools down. Running jobs continue to their end; queued jobs do not start."""
         for pool in tuple(self._pools.values()):
             pool.shutdown(wait=False, cancel_futures=True)
 
     def enter(self, alarm: _Alarm) -> None:
-        """This one wants to know of the end."""
+        """Register an alarm that `close` rings."""
         self._waiting.add(alarm)
 
     def leave(self, alarm: _Alarm) -> None:
-        """No more."""
+        """Remove a registered alarm."""
         self._waiting.discard(alarm)
 
     async def run(self, lane: Lane, job: Callable[[], Result]) -> Result:
-        """Do a job of a route. Raises: ServerBusy where the lane is full; ServerStops, and then the job goes on without anybody to tell."""
+        """Run a job of a route on its lane. Raises: ServerBusy if the lane is full; ServerStops, after which the job continues without a
+        receiver of its result.
+        """
         self.admit(lane)
         return await self._done(lane, job)
 
     async def work(self, job: Callable[[], Result]) -> Result:
-        """Do what may take as long as a run, which was accepted already. Raises: ServerStops, as `run`."""
+        """Run a job of an accepted run, which may take as long as the run. The queue has no limit here: `admit` has checked it. Raises:
+        ServerStops, as `run`.
+        """
         return await self._done(TURNS, job)
 
     async def take(self, job: Callable[[], Result]) -> Result:
-        """Take a request in: what may not wait behind runs. Raises: ServerBusy, ServerStops, as `run`."""
+        """Accept a request, on a lane that does not wait for runs. Raises: ServerBusy, ServerStops, as `run`."""
         return await self.run(ADMISSIONS, job)
 
     async def look(self, job: Callable[[], Result]) -> Result:
-        """Perform a few reads, also while the server stops."""
+        """Perform short reads, also while the server stops."""
         return await self._submitted(LOOKS, job)
 
     def admit(self, lane: Lane) -> None:
-        """Raises: ServerBusy where the lane is full."""
+        """Raises: ServerBusy if the queue of the lane is full."""
         if self._jobs[lane] >= lane.threads + lane.waiting:
             raise ServerBusy(f"The server is busy: {lane.waiting} requests of the kind {lane.name!r} wait already.", RETRY_AFTER)
 
@@ -123,7 +127,7 @@ class Lanes:
             del self._under_way[future]
 
     def _submitted(self, lane: Lane, job: Callable[[], Result]) -> asyncio.Future[Result]:
-        """A thread that nobody waits for any more stays taken until its job is done, so that a lane never has more of them."""
+        """Submit a job to its pool. If its caller is cancelled, the job still counts until it ends, so the lane's limits hold."""
         with self._lock:
             pool = self._pools.get(lane)
             if pool is None:
@@ -141,7 +145,9 @@ class Lanes:
 async def follow(
     following: RunFollower, lanes: Lanes, log: RunLog, read: Callable[[], Sequence[str | None]]
 ) -> AsyncIterator[str]:
-    """What `read` makes of the log's next events, as they come; "" after each silence. Ends with the log, or when it is time to go."""
+    """The texts that `read` returns for new events of the log; "" after each silence. Ends at the end of the log, after `longest` seconds,
+    or when the server stops.
+    """
     clock = asyncio.get_running_loop().time
     ends = clock() + lanes.waits.longest if lanes.waits.longest is not None else float("inf")
     heard, looks = clock(), 0
@@ -149,7 +155,7 @@ async def follow(
         while True:
             try:
                 found = await lanes.look(read)
-            except Contended:  # the table is busy; what there is to read stays there
+            except Contended:  # the table is busy; the next read gets the events
                 found = ()
             looks = 0 if found else looks + 1
             text = "".join(one for one in found if one)
@@ -165,7 +171,7 @@ async def follow(
 
 
 async def response(following: RunFollower, lanes: Lanes, run_id: str) -> LettaResponse:
-    """The whole reply of a run, as soon as it has ended. Raises: NotFound, ServerStops, and the error that the run failed with."""
+    """The whole reply of a run, after its end. Raises: NotFound, ServerStops, and the error with which the run failed."""
 
     async def look() -> LettaResponse | None:
         with suppress(Contended):
@@ -188,7 +194,7 @@ async def response(following: RunFollower, lanes: Lanes, run_id: str) -> LettaRe
 
 
 class _Alarm:
-    """Wakes a follower on its loop from whatever thread gives notice. A notice before the wait counts."""
+    """Wakes a follower on its event loop. Any thread may ring; a ring before the wait counts."""
 
     def __init__(self, following: RunFollower, lanes: Lanes, run_id: str) -> None:
         self._following = following
@@ -199,7 +205,7 @@ class _Alarm:
 
     def ring(self) -> None:
         """Wake the follower. Callable from any thread."""
-        with suppress(RuntimeError):  # the loop is closed: its followers are gone
+        with suppress(RuntimeError):  # the loop is closed: it has no followers
             self._loop.call_soon_threadsafe(self._rung.set)
 
     async def __aenter__(self) -> _Alarm:

@@ -1,7 +1,7 @@
-"""The one table of errors: what our tree, the frame and the table's engine become as HTTP (Letta V1 API, digest 1.6).
+"""The HTTP replies to errors of the server's error tree, of the framework and of the table (Letta V1 API, digest 1.6).
 
-Two bodies: `{"detail": …}` for what the caller or the state of things did, `{"error": {"type", "message", "detail"}}` for a model's
-provider. It decides status, body and headers, and nothing else; the texts come with the errors.
+There are two bodies: `{"detail": …}`, and `{"error": {"type", "message", "detail"}}` for a failure of a model's provider. This module
+decides status, body and headers; the texts come from the errors.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ STATUS: dict[type[HibernautError], int] = {
     errors.ModelError: 500,
     errors.HibernautError: 500,
 }
-"""An error without a line of its own has its parent's."""
+"""Statuses by class. An error without an entry has the status of its parent class."""
 
 MODEL_TEXT: dict[type[ModelError], tuple[str, str]] = {
     errors.ModelBadRequest: ("llm_bad_request", "The model's provider refused the request as malformed."),
@@ -67,20 +67,20 @@ MODEL_TEXT: dict[type[ModelError], tuple[str, str]] = {
     errors.ModelTimeout: ("llm_timeout", "The model's provider did not answer in time."),
     errors.ModelError: ("llm_error", "The model's provider failed."),
 }
-"""The provider's body by type of error; what is not here answers with `detail` alone."""
+"""Types of provider failures in the reply's body, by class. Other errors answer with `detail` alone."""
 
 PLAIN_MODEL_ERRORS = (errors.ContextWindowExceeded, errors.ModelOverloaded)
 
 STREAMED = frozenset({"llm_timeout", "llm_rate_limit", "llm_authentication", "llm_error"})
-"""The types that a stream's error may have of these (digest 6.2)."""
+"""The types among them that an error in a stream may have (digest 6.2)."""
 
 NO_RETRY = {"x-should-retry": "false"}
-"""The SDK sends 409, 429 and 5xx again by itself; this header tells it that another try would end the same (digest 1.6)."""
+"""The header that stops the SDK's retries of 409, 429 and 5xx, for errors that a retry cannot resolve (digest 1.6)."""
 
 UNKNOWN_ERROR = "An unknown error occurred"
 EXAMPLE_UUID = "123e4567-e89b-42d3-8456-426614174000"
 MOST_ERRORS = 20
-"""The maximum of errors that the reply lists for one request; one more entry gives the number of the others."""
+"""The largest number of errors that a reply lists for one request. A further entry has the number of the others."""
 _ID_PATTERN = re.compile(r"\^([a-z_-]+)-\[0-9a-f\]\{8\}")
 
 
@@ -95,12 +95,12 @@ def install(app: FastAPI) -> None:
 
 
 def status_of(error: HibernautError) -> int:
-    """The HTTP status of an error of our tree."""
+    """The HTTP status of an error, by its class or the nearest parent class."""
     return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
 
 
 def body_of(error: HibernautError) -> JsonObject:
-    """The reply's body."""
+    """The body of an error reply."""
     if isinstance(error, ModelError) and not isinstance(error, PLAIN_MODEL_ERRORS):
         kind, message = model_text(error)
         return {"error": {"type": kind, "message": message, "detail": error.detail}}
@@ -119,7 +119,9 @@ def model_text(error: ModelError) -> tuple[str, str]:
 
 
 def headers_of(error: HibernautError) -> dict[str, str]:
-    """A conflict stays one until the caller does something, and what is not served is not served a moment later; a model call has been tried again by us as often as makes sense."""
+    """The headers about retries: when a client may repeat the request, or that a retry is useless. A conflict remains until the caller
+    acts, a missing part of the deployment remains missing, and the server has already repeated a failed model call.
+    """
     if isinstance(error, ModelError):
         after = {"retry-after": str(math.ceil(error.retry_after))} if error.retry_after is not None else {}
         return NO_RETRY | after
@@ -129,17 +131,17 @@ def headers_of(error: HibernautError) -> dict[str, str]:
 
 
 def validation_body(found: list[Json]) -> JsonObject:
-    """Letta's 422: the list of errors as Python writes it, and an example where the form of an id is what failed."""
-    told: list[JsonObject] = [{name: _Shortened(part) for name, part in error.items()} for error in found[:MOST_ERRORS]]
+    """Letta's 422: the list of errors in Python's notation, with an example if an id has the wrong form."""
+    listed: list[JsonObject] = [{name: _Shortened(part) for name, part in error.items()} for error in found[:MOST_ERRORS]]
     if len(found) > MOST_ERRORS:
-        told.append({"type": "more", "msg": f"{len(found) - MOST_ERRORS} more errors"})
-    body: JsonObject = {"trace_id": "", "detail": str(told)}
+        listed.append({"type": "more", "msg": f"{len(found) - MOST_ERRORS} more errors"})
+    body: JsonObject = {"trace_id": "", "detail": str(listed)}
     examples = [f"{prefix}-{EXAMPLE_UUID}" for error in found if (prefix := _id_prefix(error))]
     return body | ({"examples": examples[:1]} if examples else {})
 
 
 class _Shortened:
-    """A part of an error as Python writes it, without the bulk of what was sent."""
+    """A part of an error in Python's notation; long values are shortened."""
 
     _short = Repr()
     _short.maxstring = _short.maxother = _short.maxlong = 1000
@@ -153,7 +155,7 @@ class _Shortened:
 
 
 def unknown_error(error: Exception, path: str) -> JSONResponse:
-    """The reply to what nobody foresaw. Where it happened is logged, never the text: it may quote a body."""
+    """The reply to an unhandled exception. The log gets the place in the code, never the text, which may quote a body."""
     frame = error.__traceback__
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next
@@ -166,7 +168,7 @@ async def _ours(request: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, HibernautError):
         return unknown_error(error, request.url.path)
     if type(error) is HibernautError:
-        # A run that failed for reasons of ours: the same request attaches to it and ends the same.
+        # The run failed because of a defect: a repeated request attaches to it and gets the same error.
         reply = unknown_error(error, request.url.path)
         reply.headers.update(NO_RETRY)
         return reply
@@ -175,7 +177,7 @@ async def _ours(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _table(request: Request, error: Exception) -> JSONResponse:
-    """The table's own errors, where no use case has made one of ours of them."""
+    """The reply to a table error that no use case has converted."""
     match error:
         case ConditionFailed():
             setattr(request.state, ERROR, errors.Conflict.code)
@@ -203,7 +205,7 @@ async def _validation(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _no_unicode(request: Request, error: Exception) -> JSONResponse:
-    """JSON can spell half of a surrogate pair, which no text that is stored or sent on can hold."""
+    """The reply to a body with an unpaired surrogate: JSON can express one, but stored or sent text cannot contain it."""
     if isinstance(error, UnicodeEncodeError) or "surrogates not allowed" in str(error):
         return JSONResponse({"detail": "INVALID_ARGUMENT: The request holds text that is not valid Unicode."}, 400)
     return unknown_error(error, request.url.path)

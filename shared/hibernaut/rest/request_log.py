@@ -14,19 +14,19 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 logger = logging.getLogger(__name__)
 
 LONGEST_PATH = 200
-"""Characters of a path that are logged."""
+"""Largest number of characters of a path that are logged."""
 PLAIN = "/:@!$&'()*+,;=~"
 ERROR = "error_code"
-"""Where a request's state holds the code of the error that it was answered with."""
+"""The key of a request's state for the code of the error that it was answered with."""
 
 
 def shown(path: str) -> str:
-    """A path as it may stand in a log: whatever could break a line or steer a terminal is percent-encoded."""
+    """A path for a log line: characters that could break a line or control a terminal are percent-encoded."""
     return quote(path[:LONGEST_PATH], safe=PLAIN, errors="replace")
 
 
 class RequestLog:
-    """Logs each request when its reply ends: as a warning where the server failed, with the error's code where there was one."""
+    """Logs each request when its reply ends, with the code of its error, if any. A status of 500 or more, or no reply, is a warning."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,7 +1,7 @@
 """A run as server-sent events (Letta V1 API, digest 6.1 and 6.2).
 
-Each event is one `data:` line of compact JSON. Stop reason and usage bear no id, run or number; an error stands behind `event: error`.
-Numbers are shown by runs in the background only: there they count the events of the log, and 1 is the ping before the first.
+Each event is one `data:` line of compact JSON. Stop reason and usage have no id, run or number. A line `event: error` precedes an error.
+Only background runs show numbers: they count the events of the log, and the ping before the first event is number 1.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ DONE = "data: [DONE]\n\n"
 
 
 def streaming(following: RunFollower, lanes: Lanes, log: RunLog, *, pings: bool) -> StreamingResponse:
-    """The log from where it stands, as it goes."""
+    """The reply that streams the log from its present position."""
     return StreamingResponse(stream(following, lanes, log, pings=pings), media_type=MEDIA_TYPE)
 
 
 async def stream(following: RunFollower, lanes: Lanes, log: RunLog, *, pings: bool) -> AsyncIterator[str]:
-    """The events, and a ping at once and after each long silence. It breaks off without `[DONE]` where there is more to come."""
+    """The events, with a ping at the start and after each silence. A stream that ends before its run does not end with `[DONE]`."""
     if pings:
         yield _ping(log.run_id, _number(log, log.shown_seq))
     ended = False
-    async for text in follow(following, lanes, log, partial(_told, log)):
+    async for text in follow(following, lanes, log, partial(_new_events, log)):
         ended = text.endswith(DONE)
         if text:
             yield text
@@ -49,31 +49,31 @@ async def stream(following: RunFollower, lanes: Lanes, log: RunLog, *, pings: bo
 
 
 def refusal(error: ApprovalPending, *, pings: bool) -> StreamingResponse:
-    """A stream that only says why there is none: the conversation's pending approval must be answered first (digest 5.4)."""
+    """The stream of a refused request: it reports that the conversation's pending approval must be answered first (digest 5.4)."""
 
-    def told() -> Iterator[str]:
-        if pings and (whose := error.run_id or error.request_id):
-            yield _ping(whose, None)
+    def events() -> Iterator[str]:
+        if pings and (source_id := error.run_id or error.request_id):
+            yield _ping(source_id, None)
         yield _data(LettaStopReason(stop_reason=StopReason.ERROR))
-        told = LettaErrorMessage(
+        message = LettaErrorMessage(
             run_id=error.run_id or "", error_type="internal_error", message=errors.UNKNOWN_ERROR, detail=error.detail
         )
-        yield _error(told)
+        yield _error(message)
         yield DONE
 
-    return StreamingResponse(iter(list(told())), media_type=MEDIA_TYPE)
+    return StreamingResponse(iter(list(events())), media_type=MEDIA_TYPE)
 
 
-def _told(log: RunLog) -> list[str | None]:
-    return [told(one, log.run_id, number=_number(log, one.shown_seq)) for one in log.look()]
+def _new_events(log: RunLog) -> list[str | None]:
+    return [wire_text(one, log.run_id, number=_number(log, one.shown_seq)) for one in log.look()]
 
 
 def _number(log: RunLog, shown: int) -> int | None:
     return shown if log.numbered else None
 
 
-def told(one: LoggedEvent, run_id: str, *, number: int | None = None) -> str | None:
-    """The wire form of an event; None where the event has none."""
+def wire_text(one: LoggedEvent, run_id: str, *, number: int | None = None) -> str | None:
+    """The wire form of an event; None if it has none. `number`: the number that the event shows, if any."""
     match one.event:
         case MessageEvent() | DeltaEvent() | CompactionEvent():
             if one.message is None:
@@ -105,13 +105,14 @@ def _message_of(event: ErrorEvent, run_id: str, number: int | None) -> LettaErro
     return LettaErrorMessage(run_id=run_id, error_type=kind, message=message, detail=detail, seq_id=number)
 
 
-def _error(told: LettaErrorMessage) -> str:
-    return "event: error\n" + _data(told)
+def _error(message: LettaErrorMessage) -> str:
+    return "event: error\n" + _data(message)
 
 
-def _ping(whose: str, number: int | None) -> str:
-    run_id = whose if whose.startswith("run-") else None
-    ping = Ping(id=f"ping-{whose[-36:]}", date=message_date(made_at(whose)), seq_id=number, run_id=run_id)
+def _ping(source_id: str, number: int | None) -> str:
+    """A ping with the id and the date of a run, or of the message that requests an approval."""
+    run_id = source_id if source_id.startswith("run-") else None
+    ping = Ping(id=f"ping-{source_id[-36:]}", date=message_date(made_at(source_id)), seq_id=number, run_id=run_id)
     return _data(ping)
 
 

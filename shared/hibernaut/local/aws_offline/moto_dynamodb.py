@@ -1,15 +1,15 @@
-"""DynamoDB in moto, fixed: atomic, told once, and quick to answer.
+"""Fixes of moto's DynamoDB: atomic writes, one stream record for each change, and fast queries.
 
-Knows: the insides of moto's DynamoDB. Must not know: the tables of the product.
+Knows: the internals of moto's DynamoDB. Must not know: the tables of the product.
 
 Without these fixes
-- concurrent writes trample on one another: RuntimeError, or one transaction's roll-back discards another's writes, because every
-  transaction copies whole tables and puts the copies back when it fails;
-- the stream tells of writes that a failed transaction took back, twice of an update that makes its item, and of writes without
-  effect; and whoever reads it in the middle of a write sees these, under numbers that others get afterwards;
-- the same ClientRequestToken does the same transaction again;
-- a condition that compares values of different kinds fails with an error (text and number), or takes True for 1;
-- most of the time of a query goes into moto's generic serializer.
+- concurrent writes interfere: RuntimeError, or one transaction's roll-back discards another's writes, because every transaction copies
+  whole tables and restores the copies when it fails;
+- the stream reports writes that a failed transaction rolled back, reports an update that creates its item twice, and reports writes
+  without effect. A reader during a write sees these records, under sequence numbers that other records get later;
+- a repeated ClientRequestToken executes its transaction again;
+- a condition that compares values of different types fails with an error (text and number), or treats True as 1;
+- moto's generic serializer takes most of the time of a query.
 """
 
 from __future__ import annotations
