@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field, model_validator
 
@@ -35,7 +35,7 @@ class ModelFallback(Schema):
     """
 
     model: Name
-    on: Annotated[list[FailureCode], Field(min_length=1)] | None = None
+    on: Annotated[list[FailureCode], Field(min_length=1, max_length=len(get_args(FailureCode)))] | None = None
 
     @model_validator(mode="before")
     @classmethod
