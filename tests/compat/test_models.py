@@ -48,6 +48,16 @@ def test_embedding_models_are_listed(client: Letta) -> None:
     assert first.embedding_dim == 384
 
 
+@pytest.mark.manifest("models.embedding.types")
+def test_an_endpoint_type_of_v1_that_embeds_nothing_leaves_search_by_words(client: Letta) -> None:
+    config: Any = {"embedding_model": "m", "embedding_dim": 8, "embedding_endpoint": "http://127.0.0.1:9/v1"}
+    for kind in ("pinecone", "anthropic"):
+        archive = client.archives.create(name=kind, extra_body={"embedding_config": config | {"embedding_endpoint_type": kind}})
+        client.archives.passages.create(archive.id, text=f"The key of {kind} hangs behind the clock.")
+        found = client.passages.search(query="behind the clock", archive_id=archive.id)
+        assert [row.passage.text for row in found] == [f"The key of {kind} hangs behind the clock."]
+
+
 @pytest.mark.manifest("agents.update.model.fresh")
 def test_a_changed_model_does_not_keep_the_old_ones_settings(client: Letta, new_agent: Make, said: Said) -> None:
     agent = new_agent(agent_type="memgpt_v2_agent")

@@ -41,12 +41,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hibernaut.adapters.embedder import voyage
 from hibernaut.adapters.model.dialects import DIALECTS
 from hibernaut.schemas.model_call import CacheLife
 from hibernaut.services.host import TraceMode
 
 PROVIDER_NAMES = (
-    *("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_WIRE"),
+    *("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_WIRE", voyage.KEY, voyage.ADDRESS),
     *(name for dialect in DIALECTS for name in (dialect.key, dialect.address)),
 )
 """The variables that configure providers: the key and the address of each, and the API that `openai/…` models use."""

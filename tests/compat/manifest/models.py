@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.compat.manifest.form import done
+from tests.compat.manifest.form import diverging, done
 
 ROWS = (
     done("models.list", "API 2.13", "The models of all configured providers, the default first.", "GET /v1/models/"),
@@ -13,5 +13,17 @@ ROWS = (
         "Each model is listed with the window that its provider reports, and V1's default limit of replies; an agent sees 128,000 tokens "
         "unless it asks for more.",
     ),
-    done("models.embedding", "API 2.13", "The embedding models.", "GET /v1/models/embedding"),
+    done(
+        "models.embedding",
+        "API 2.13",
+        "The embedding models of all configured providers, the default first: those of their lists, and a table for Voyage.",
+        "GET /v1/models/embedding",
+    ),
+    diverging(
+        "models.embedding.types",
+        "API 4.12",
+        "An archive whose endpoint type is `hugging-face` is embedded in OpenAI's format, which Text Embeddings Inference serves under /v1; "
+        "`pinecone`, `anthropic` and others without embeddings embed nothing, and search goes by words.",
+        "V1 asks an address of any of these types, and fails when the text is embedded.",
+    ),
 )

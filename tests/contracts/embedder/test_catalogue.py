@@ -130,7 +130,7 @@ def test_a_server_for_others_calls_no_address_that_only_a_caller_names(server: S
         config(embedding_endpoint=OFFICIAL_URL),
         config(embedding_endpoint="file:///etc/passwd"),
         config("ollama"),
-        config("hugging-face", embedding_endpoint="http://127.0.0.1:1/v1"),
+        config("pinecone", embedding_endpoint="http://127.0.0.1:1/v1"),
         config("azure", embedding_endpoint="http://127.0.0.1:1/v1"),
         config("bedrock", "amazon.titan-embed-text-v2:0", 1024),
         config("hibernaut", "minilm", 8),

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from hibernaut.adapters.embedder import openai
-from hibernaut.adapters.embedder.openai import OpenAIEmbedder
+from hibernaut.adapters.embedder import http_embedder
+from hibernaut.adapters.embedder.http_embedder import EmbeddingModel, HttpEmbedder
+from hibernaut.adapters.embedder.openai import EmbeddingRoute, openai_embedder
 from hibernaut.ports.embedder import EmbedderFailed
 from tests.support.provider_http import vectors
 from tests.support.provider_servers import ScriptedOpenAI
@@ -18,8 +19,8 @@ KEY = "sk-planted-secret-key"
 SECRET = "nobody may read this"
 
 
-def over(server: ScriptedOpenAI, model: str = "test-embedding", dimension: int = 8, **more: Any) -> OpenAIEmbedder:
-    return OpenAIEmbedder(model=model, dimension=dimension, url=server.url, key=KEY, **more)
+def over(server: ScriptedOpenAI, model: str = "test-embedding", dimension: int = 8, **more: Any) -> HttpEmbedder:
+    return openai_embedder(EmbeddingModel(model, dimension), url=server.url, key=KEY, **more)
 
 
 def failure(server: ScriptedOpenAI, **more: Any) -> EmbedderFailed:
@@ -51,7 +52,7 @@ def test_a_redirect_takes_no_text_and_no_key_elsewhere(server: ScriptedOpenAI) -
 
 def test_without_a_key_none_is_sent(server: ScriptedOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    OpenAIEmbedder(model="m", dimension=8, url=server.url).embed(["one"])
+    openai_embedder(EmbeddingModel("m", 8), url=server.url).embed(["one"])
     assert "authorization" not in server.embedded[0].headers
 
 
@@ -81,9 +82,8 @@ def test_requests_hold_as_many_texts_as_they_may_and_the_order_stays(server: Scr
     assert found == [over(server).embed([text])[0] for text in texts]
 
 
-def test_requests_hold_as_many_tokens_as_they_may(server: ScriptedOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai, "MOST_TOKENS", 100)
-    over(server).embed(["word " * 60, "word " * 30, "word " * 30, "word " * 300])
+def test_requests_hold_as_many_tokens_as_they_may(server: ScriptedOpenAI) -> None:
+    over(server, route=EmbeddingRoute(most_tokens=100)).embed(["word " * 60, "word " * 30, "word " * 30, "word " * 300])
     assert [len(request.body["input"]) for request in server.embedded] == [2, 1, 1]
 
 
@@ -152,7 +152,7 @@ def test_an_answer_without_the_right_vectors_fails(server: ScriptedOpenAI, say: 
 
 
 def test_a_server_that_does_not_answer_may_answer_later(server: ScriptedOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai, "SECONDS", 0.2)
+    monkeypatch.setattr(http_embedder, "SECONDS", 0.2)
     server.embeds = lambda _: {"hang": True}
     assert failure(server).retryable
     server.close()
@@ -162,11 +162,11 @@ def test_a_server_that_does_not_answer_may_answer_later(server: ScriptedOpenAI, 
 @pytest.mark.parametrize("url", ["http://[half", "ftp://127.0.0.1", "http://127.0.0.1:99999", "nonsense"])
 def test_an_address_that_is_none_fails_and_is_no_crash(url: str) -> None:
     with pytest.raises(EmbedderFailed):
-        OpenAIEmbedder(model="m", dimension=8, url=url).embed(["one"])
+        openai_embedder(EmbeddingModel("m", 8), url=url).embed(["one"])
 
 
 def test_spaces_of_different_models_and_dimensions_have_different_names() -> None:
     models = ["bge-m3", "BAAI/bge-m3", "baai-bge-m3", "bge.m3", "x" * 90, "x" * 91]
-    made = {OpenAIEmbedder(model=model, dimension=size).space for model in models for size in (8, 16)}
+    made = {openai_embedder(EmbeddingModel(model, size)).space for model in models for size in (8, 16)}
     assert len(made) == 12
-    assert OpenAIEmbedder(model="text-embedding-3-small", dimension=1536).space == "text-embedding-3-small-1536"
+    assert openai_embedder(EmbeddingModel("text-embedding-3-small", 1536)).space == "text-embedding-3-small-1536"

@@ -265,6 +265,21 @@ def test_the_embedding_models_that_are_given_are_listed_once_and_the_default_fir
     assert away.list_embeddings()[0] == given[1]
 
 
+def test_each_provider_that_embeds_tells_its_embedding_models_and_others_tell_none(server: ScriptedOpenAI) -> None:
+    server.models = [{"id": name} for name in ("llama-4", "mistral-embed", "BAAI/bge-large-en-v1.5")]
+    kept = {f"{name}_{part}": value for name in ("TOGETHER", "MISTRAL", "GROQ", "VLLM") for part, value in (("API_KEY", "k"), ("BASE_URL", server.url))}  # fmt: skip
+    rows = Catalogue(Kept(**kept, VLLM_API_BASE=server.url)).list_embeddings()
+    assert {row.handle.partition("/")[0] for row in rows} == {"together", "mistral", "vllm"}
+    assert ("together/BAAI/bge-large-en-v1.5", 1024) in [(row.handle, row.embedding_dim) for row in rows]
+
+
+def test_a_server_of_embedding_models_alone_is_listed(server: ScriptedOpenAI) -> None:
+    server.models = [{"id": "BAAI/bge-m3"}]
+    catalogue = Catalogue(Kept(VLLM_API_BASE=server.url))
+    assert [row.handle for row in catalogue.list_embeddings()] == ["vllm/BAAI/bge-m3"]
+    assert [row.handle for row in catalogue.list()] == ["hibernaut/demo"]
+
+
 def test_an_extra_provider_answers_under_its_name() -> None:
     model = DemoModel()
     catalogue = Catalogue(Kept(), extra={"scripted": model})

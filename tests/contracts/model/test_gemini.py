@@ -257,6 +257,14 @@ def test_the_list_is_read_page_by_page(server: GeminiServer, model: GeminiModel)
     ]
 
 
+def test_the_list_tells_which_models_embed(server: GeminiServer, model: GeminiModel) -> None:
+    rows = [{"name": f"models/{name}", "supportedGenerationMethods": ["embedContent"]} for name in ("gemini-embedding-001", "x")]
+    server.listing = lambda: {"models": [*rows, {"name": "models/gemini-4", "supportedGenerationMethods": ["generateContent"]}]}  # type: ignore[method-assign]
+    assert [(row.handle, row.embedding_dim, row.embedding_endpoint_type) for row in model.embedding_models()] == [
+        ("google_ai/gemini-embedding-001", 3072, "google_ai")
+    ]
+
+
 def test_a_model_s_name_cannot_leave_its_path(server: GeminiServer, model: GeminiModel) -> None:
     model.complete(request(Rows().user("hi"), model="gemini-3 x"))
     assert server.requests[-1].path == "/v1beta/models/gemini-3%20x:generateContent"

@@ -19,6 +19,8 @@ from hibernaut.schemas.base import Json, JsonObject
 CONNECT_SECONDS, SECONDS = 5, 60
 COHERE_TEXTS, COHERE_CHARACTERS = 96, 2048
 """The limits of one request and of one text (Bedrock user guide, "Cohere Embed models")."""
+COHERE_V4_CHARACTERS = 100_000
+"""Some 24,000 tokens; the model reads 128,000 (there, "Cohere Embed v4")."""
 TITAN_CHARACTERS = 50_000
 _LATER = frozenset(
     {
@@ -46,6 +48,7 @@ class BedrockEmbedder:
         facts = known(model)
         self._model = model
         self._cohere = model.startswith("cohere.")
+        self._fourth = model.startswith("cohere.embed-v4")
         self._shortens = facts is not None and facts.shortens
         self._client = client
         self._lock = threading.Lock()
@@ -72,8 +75,13 @@ class BedrockEmbedder:
 
     def _cohere_vectors(self, batch: list[str], *, query: bool) -> list[Vector]:
         kind = "search_query" if query else "search_document"
-        cut = [text[:COHERE_CHARACTERS] for text in batch]
-        found: Json = self._ask({"texts": cut, "input_type": kind, "truncate": "END"}).get("embeddings")
+        cut = [text[: COHERE_V4_CHARACTERS if self._fourth else COHERE_CHARACTERS] for text in batch]
+        body: JsonObject = {"texts": cut, "input_type": kind, "truncate": "RIGHT" if self._fourth else "END"}
+        if self._fourth:
+            body |= {"embedding_types": ["float"], "output_dimension": self.dimension}
+        found: Json = self._ask(body).get("embeddings")
+        if self._fourth and isinstance(found, dict):
+            found = found.get("float")
         if not isinstance(found, list) or len(found) != len(batch):
             raise EmbedderFailed(f"{self._model}: the answer does not hold a vector for each text", retryable=True)
         return [vector_of(self._model, value, self.dimension) for value in found]

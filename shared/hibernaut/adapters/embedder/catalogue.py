@@ -1,13 +1,15 @@
 """The embedding models of a deployment, and which of them serves a configuration (port `Embedders`).
 
-A key is sent only to the address that is configured with it: a configuration with another address is called without a key, or not
-at all. Creating a catalogue reads no secret, opens no connection and loads nothing.
+The providers are those of the language models, by the same settings, and Voyage. A key is sent only to the address that is configured
+with it: a configuration with another address is called without a key, or not at all. Creating a catalogue reads no secret, opens no
+connection and loads nothing.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,26 +17,39 @@ from hibernaut.adapters.embedder import minilm_files
 from hibernaut.adapters.embedder.cached import CachedEmbedder
 from hibernaut.adapters.embedder.minilm import DIMENSION as MINILM_DIMENSION
 from hibernaut.adapters.embedder.minilm import MiniLM
-from hibernaut.adapters.embedder.openai import OFFICIAL_URL, OpenAIEmbedder
-from hibernaut.domain.models.embedding_models import BEDROCK, BEDROCK_MODELS, MINILM, MINILM_HANDLE, OWN, description, known
+from hibernaut.adapters.embedder.providers import embedder_of, embedding_providers
+from hibernaut.adapters.model.dialects import DIALECTS, OPENAI
+from hibernaut.adapters.model.provider_settings import ProviderSettings
+from hibernaut.domain.models.embedding_models import (
+    BEDROCK,
+    BEDROCK_MODELS,
+    MINILM,
+    MINILM_HANDLE,
+    OWN,
+    VOYAGE,
+    VOYAGE_MODELS,
+    KnownEmbedding,
+    description,
+    known,
+)
 from hibernaut.domain.redaction import bare_address
 from hibernaut.ports.embedder import Embedder
 from hibernaut.ports.secrets import Secrets
 from hibernaut.schemas.llm_config import EmbeddingConfig, EmbeddingModelDescription
 
-OPENAI = "openai"
-OPENAI_DEFAULT = f"{OPENAI}/text-embedding-3-small"
-OTHER_WIRES = frozenset({"anthropic", "azure", "google_ai", "google_vertex", "hugging-face", "pinecone"})
-"""Endpoint types of V1 that do not use OpenAI's format: no text is sent there."""
+OPENAI_DEFAULT = f"{OPENAI.name}/text-embedding-3-small"
+OTHER_WIRES = frozenset({"anthropic", "azure", "google_ai", "google_vertex", "pinecone", VOYAGE})
+"""Endpoint types that do not use OpenAI's format without a key: no text is sent to an address that only a configuration names."""
 NONE = "none"
 """The value of the setting for no embedding."""
 MOST_KEPT = 64
+_ALIASES = {alias: dialect.name for dialect in DIALECTS for alias in dialect.aliases}
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class DefaultEmbedding:
-    """The deployment's setting: a handle or "none", and the dimension if it is unknown or shall be smaller."""
+    """The deployment's setting: a handle or "none", and the dimension if it is unknown or shall be another one."""
 
     handle: str | None = None
     dimension: int | None = None
@@ -89,24 +104,26 @@ class EmbedderCatalogue:
     def default_handle(self) -> str | None:
         return self._default.handle if self._default else None
 
-    @cached_property
-    def _default(self) -> EmbeddingModelDescription | None:
-        return self._default_row(self._wanted)
-
-    @cached_property
-    def _openai(self) -> tuple[str | None, str | None]:
-        """The address and the key of OpenAI. Raises: SecretsUnavailable."""
-        key, url = self._secrets.get("OPENAI_API_KEY"), self._secrets.get("OPENAI_BASE_URL")
-        return (url or OFFICIAL_URL).rstrip("/") if key or url else None, key
-
     def descriptions(self) -> list[EmbeddingModelDescription]:
         """The models that are known without a provider's list, the default first. Of Bedrock's models only the default is listed,
         because the account's other models are unknown.
         """
         rows = [self._default] if self._default else []
-        if self._minilm and self.default_handle() != MINILM_HANDLE:
+        if self._minilm:
             rows.append(description(OWN, MINILM, MINILM_DIMENSION))
-        return rows
+        if (voyage := self._providers.get(VOYAGE)) is not None:
+            rows += [_row(voyage, model, facts.dimension) for model in VOYAGE_MODELS if (facts := known(model))]
+        default = self.default_handle()
+        return [row for at, row in enumerate(rows) if at == 0 or row.handle != default]
+
+    @cached_property
+    def _providers(self) -> Mapping[str, ProviderSettings]:
+        """The configured providers that embed, by name. Raises: SecretsUnavailable."""
+        return embedding_providers(self._secrets)
+
+    @cached_property
+    def _default(self) -> EmbeddingModelDescription | None:
+        return self._default_row(self._wanted)
 
     def _make(self, config: EmbeddingConfig, kind: str, endpoint: str) -> Embedder | None:
         model, dimension = config.embedding_model, config.embedding_dim
@@ -114,11 +131,8 @@ class EmbedderCatalogue:
             return MiniLM() if self._minilm and (model, dimension) == (MINILM, MINILM_DIMENSION) else None
         if kind == BEDROCK:
             return self._from_bedrock(model, dimension) if self._on_bedrock(model) else None
-        found = self._address(config, endpoint)
-        if found is None:
-            return None
-        url, key = found
-        return OpenAIEmbedder(model=model, dimension=dimension, url=url, key=key, batch=config.batch_size)
+        found = self._provider(config, kind, endpoint)
+        return None if found is None else embedder_of(found, model, dimension, config.batch_size)
 
     def _on_bedrock(self, model: str) -> bool:
         return self._bedrock and model in BEDROCK_MODELS
@@ -128,19 +142,19 @@ class EmbedderCatalogue:
 
         return BedrockEmbedder(model=model, dimension=dimension)
 
-    def _address(self, config: EmbeddingConfig, endpoint: str) -> tuple[str, str | None] | None:
-        """(address, key) of the model; None: refused. A configuration that came from a handle uses its provider's current
+    def _provider(self, config: EmbeddingConfig, kind: str, endpoint: str) -> ProviderSettings | None:
+        """Who serves the configuration; None: refused. A configuration that came from a handle uses its provider's current
         address.
         """
-        follows = (config.handle or "").partition("/")[0] == OPENAI or (not endpoint and config.embedding_endpoint_type == OPENAI)
-        url, key = self._openai
-        if url is not None and (follows or bare_address(endpoint) == bare_address(url)):
-            return url, key
-        if self._only_configured or endpoint == OFFICIAL_URL or config.embedding_endpoint_type in OTHER_WIRES:
+        name = (config.handle or "").partition("/")[0] or ("" if endpoint else kind)
+        if (named := self._providers.get(_ALIASES.get(name, name))) is not None:
+            return named
+        for provider in self._providers.values():
+            if endpoint and bare_address(endpoint) == provider.address:
+                return provider
+        if self._only_configured or kind in OTHER_WIRES or any(endpoint == dialect.url for dialect in DIALECTS):
             return None
-        if not endpoint.startswith(("http://", "https://")):
-            return None
-        return endpoint, None
+        return ProviderSettings(kind, kind, endpoint) if endpoint.startswith(("http://", "https://")) else None
 
     def _default_row(self, wanted: DefaultEmbedding) -> EmbeddingModelDescription | None:
         handle = wanted.handle or self._usual_handle()
@@ -148,25 +162,36 @@ class EmbedderCatalogue:
             return None
         provider, _, model = handle.partition("/")
         own = provider == OWN and self._minilm and model == MINILM
-        url = self._openai[0] if provider == OPENAI else None
-        if not own and not (provider == BEDROCK and self._on_bedrock(model)) and not url:
+        account = provider == BEDROCK and self._on_bedrock(model)
+        settings = None if own or account or provider in (OWN, BEDROCK) else self._providers.get(_ALIASES.get(provider, provider))
+        if not own and not account and (settings is None or not model):
             _refused(handle, "no provider here serves it")
             return None
-        size = (None if own else wanted.dimension) or _dimension(model)
+        facts = known(model)
+        size = (None if own else wanted.dimension) or (facts.dimension if facts else None)
         if size is None:
             _refused(handle, "its dimension is not known: set HIBERNAUT_EMBEDDING_DIMENSION")
             return None
-        return description(provider, model, size, endpoint=bare_address(url) if url else None)
+        if facts is not None and not facts.takes(size):
+            _refused(handle, f"its vectors cannot have {size} dimensions: {_sizes(facts)}")
+            return None
+        return _row(settings, model, size) if settings else description(provider, model, size)
 
     def _usual_handle(self) -> str | None:
         if self._minilm:
             return MINILM_HANDLE
-        return OPENAI_DEFAULT if self._openai[0] == OFFICIAL_URL else None
+        openai = self._providers.get(OPENAI.name)
+        return OPENAI_DEFAULT if openai is not None and openai.official else None
 
 
-def _dimension(model: str) -> int | None:
-    facts = known(model)
-    return facts.dimension if facts else None
+def _row(settings: ProviderSettings, model: str, dimension: int) -> EmbeddingModelDescription:
+    return description(settings.name, model, dimension, kind=settings.kind, endpoint=settings.address)
+
+
+def _sizes(facts: KnownEmbedding) -> str:
+    if not facts.shortens:
+        return f"it has {facts.dimension}"
+    return f"choose one of {', '.join(map(str, facts.sizes))}" if facts.sizes else f"choose at most {facts.dimension}"
 
 
 def _refused(handle: str, reason: str) -> None:

@@ -1,115 +1,110 @@
-"""Embeddings by OpenAI's wire format, from OpenAI and compatible servers (Ollama, vLLM, LM Studio, Together, Mistral…).
-
-Each request is tried once. The environment provides no key, address or header, and no error quotes the request.
-"""
+"""OpenAI's embedding format, and what the servers that speak it take of it. One row per provider, the source beside each fact."""
 
 from __future__ import annotations
 
-import threading
-import weakref
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
-from hibernaut.adapters.embedder.replies import batches, max_tokens_of, space_of, vector_of
-from hibernaut.domain.models import tokens
+from hibernaut.adapters.embedder.http_embedder import EmbeddingModel, HttpEmbedder
 from hibernaut.domain.models.embedding_models import known
-from hibernaut.ports.embedder import EmbedderFailed, Vector
 from hibernaut.schemas.base import Json, JsonObject
 
-if TYPE_CHECKING:
-    from httpx2 import Client, Response
-
 OFFICIAL_URL = "https://api.openai.com/v1"
-SECONDS, CONNECT_SECONDS = 60.0, 10.0
-"""Seconds: the longest silence within a response, and the longest time for connecting."""
-MOST_TEXTS, MOST_TOKENS = 2048, 100_000
-"""The limits of one request; OpenAI accepts 2,048 texts and 300,000 of its own tokens."""
-_LATER = frozenset({408, 409, 425, 429})
-_OF_TEXTS = frozenset({400, 413, 422})
-_NO_CREDIT = "insufficient_quota"
 
 
-class OpenAIEmbedder:
-    """One model at one address. Without `url` it is OpenAI's own; without `key` none is sent. `batch`: the number of texts in a
-    request.
+@dataclass(frozen=True, slots=True)
+class EmbeddingRoute:
+    """What a provider's `/embeddings` takes. `most_tokens` is below the published limit, because our count is an estimate.
+
+    `size`: the member that asks for another dimension than the model's own; None: there is none. `encoding`: whether
+    `encoding_format: "float"` is sent. `kinds`: the values of `input_type` for documents and for queries.
     """
 
-    def __init__(self, *, model: str, dimension: int, key: str | None = None, url: str | None = None, batch: int = 32) -> None:
-        facts = known(model)
-        self._model = model
-        self._key = key
-        self._url = (url or OFFICIAL_URL).rstrip("/")
-        self._batch = max(1, min(batch, MOST_TEXTS))
-        self._shortened = facts is not None and facts.shortens and dimension != facts.dimension
-        self._lock = threading.Lock()
-        self._made: Client | None = None
-        self.space = space_of(model, dimension)
-        self.dimension = dimension
-        self.max_tokens = max_tokens_of(model)
+    most_texts: int = 2048
+    most_tokens: int = 100_000
+    size: Literal["dimensions", "output_dimension"] | None = "dimensions"
+    encoding: bool = True
+    kinds: tuple[str, str] | None = None
 
-    def count(self, text: str) -> int:
-        return tokens.count(text)
 
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> list[Vector]:  # noqa: ARG002 - the wire has no word for it
-        """As the port says; of a longer text only the beginning counts."""
-        vectors: list[Vector] = []
-        for batch in batches(texts, limit=self.max_tokens, most=self._batch, most_tokens=MOST_TOKENS):
-            vectors += self._ask(batch)
-        return vectors
+OPENAI_ROUTE = EmbeddingRoute()  # openai/types/embedding_create_params.py: 2,048 texts, 300,000 tokens
+ROUTES: Mapping[str, EmbeddingRoute] = {
+    "openai": OPENAI_ROUTE,
+    "azure": OPENAI_ROUTE,  # learn.microsoft.com/azure/ai-foundry/openai/latest: /openai/v1/embeddings; `model` is the deployment
+    # ai.google.dev/gemini-api/docs/openai, for an address that ends with /openai; 100 texts: StarTrail-org/LEANN#214
+    "google_ai": EmbeddingRoute(most_texts=100, most_tokens=15_000, encoding=False),
+    "together": EmbeddingRoute(size=None, encoding=False),  # docs.together.ai/reference/embeddings: `model` and `input`
+    # docs.mistral.ai/api/endpoint/embeddings; 256 texts: docs.rs/rig-core, providers/mistral/embedding.rs; 16,000 tokens: the batches of
+    # langchain-mistralai
+    "mistral": EmbeddingRoute(most_texts=256, most_tokens=12_000, size="output_dimension"),
+    "openrouter": OPENAI_ROUTE,  # openrouter.ai/docs/client-sdks/python/api-reference/embeddings
+    "ollama": OPENAI_ROUTE,  # docs.ollama.com/api/openai-compatibility: `input`, `encoding_format`, `dimensions`
+    "vllm": OPENAI_ROUTE,  # docs.vllm.ai/en/latest/serving/openai_compatible_server.html: `dimensions` for Matryoshka models alone
+    "sglang": EmbeddingRoute(size=None),  # docs.sglang.ai/basic_usage/openai_api_embeddings.html
+    "lmstudio_openai": EmbeddingRoute(size=None, encoding=False),  # lmstudio.ai/docs/developer/openai-compat/embeddings
+    "llamacpp": EmbeddingRoute(size=None),  # github.com/ggml-org/llama.cpp, tools/server/README.md
+    # huggingface/text-embeddings-inference: 32 texts unless the server is told otherwise (#50); `/v1/embeddings` of TEI
+    "hugging-face": EmbeddingRoute(most_texts=32, most_tokens=12_000, size=None),
+    # docs.voyageai.com/reference/embeddings-api: 1,000 texts, 120,000 tokens for the large models; `encoding_format` is null or base64
+    "voyage": EmbeddingRoute(1000, 75_000, "output_dimension", encoding=False, kinds=("document", "query")),
+}
+"""By the name of the provider, or V1's endpoint type."""
 
-    def _ask(self, batch: list[str]) -> list[Vector]:
-        body: JsonObject = {"model": self._model, "input": batch, "encoding_format": "float"}
-        if self._shortened:
-            body["dimensions"] = self.dimension
-        answer = self._post(body)
-        if answer.status_code != 200:
-            raise EmbedderFailed(
-                f"{self._model}: refused with status {answer.status_code}",
-                retryable=_comes_back(answer),
-                of_texts=answer.status_code in _OF_TEXTS,
-            )
-        return self._vectors(_rows(answer), len(batch))
 
-    def _post(self, body: JsonObject) -> Response:
-        import httpx2
+@dataclass(frozen=True, slots=True)
+class OpenAIFormat:
+    """The format for one model. `size`: the dimension that is asked for; None: the model's own."""
 
-        try:
-            return self._client().post(f"{self._url}/embeddings", json=body)
-        except httpx2.TimeoutException as error:
-            raise EmbedderFailed(f"{self._model}: no answer in time", retryable=True) from error
-        except httpx2.TransportError as error:
-            raise EmbedderFailed(f"{self._model}: no connection", retryable=True) from error
-        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
-            raise EmbedderFailed(f"{self._model}: the address or the answer cannot be used", retryable=False) from error
+    model: str
+    size: int | None
+    route: EmbeddingRoute
 
-    def _vectors(self, rows: Json, expected: int) -> list[Vector]:
-        if not isinstance(rows, list) or len(rows) != expected or not all(isinstance(row, dict) for row in rows):
-            raise EmbedderFailed(f"{self._model}: the answer does not hold a vector for each text", retryable=True)
+    @property
+    def most_texts(self) -> int:
+        return self.route.most_texts
+
+    @property
+    def most_tokens(self) -> int:
+        return self.route.most_tokens
+
+    def request(self, texts: Sequence[str], *, query: bool) -> tuple[str, JsonObject]:
+        """As the protocol says."""
+        body: JsonObject = {"model": self.model, "input": list(texts)}
+        if self.route.encoding:
+            body["encoding_format"] = "float"
+        if self.size is not None and self.route.size is not None:
+            body[self.route.size] = self.size
+        if self.route.kinds is not None:
+            body["input_type"] = self.route.kinds[query]
+        return "/embeddings", body
+
+    def vectors(self, body: JsonObject) -> Sequence[Json] | None:
+        """As the protocol says: by `index`, by their order where there is none."""
+        rows = body.get("data")
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            return None
         by_place = {str(row.get("index", place)): row.get("embedding") for place, row in enumerate(rows)}
-        if set(by_place) != {str(place) for place in range(expected)}:
-            raise EmbedderFailed(f"{self._model}: the vectors' places are not those of the texts", retryable=True)
-        return [vector_of(self._model, by_place[str(place)], self.dimension) for place in range(expected)]
-
-    def _client(self) -> Client:
-        with self._lock:
-            if self._made is None:
-                import httpx2
-
-                headers = {"authorization": f"Bearer {self._key}"} if self._key else {}
-                wait = httpx2.Timeout(SECONDS, connect=CONNECT_SECONDS)
-                self._made = httpx2.Client(timeout=wait, headers=headers, trust_env=False, follow_redirects=False)
-                weakref.finalize(self, self._made.close)
-            return self._made
+        if set(by_place) != {str(place) for place in range(len(rows))}:
+            return None
+        return [by_place[str(place)] for place in range(len(rows))]
 
 
-def _rows(answer: Response) -> Json:
-    try:
-        body = answer.json()
-    except (ValueError, RecursionError):
-        return None
-    return body.get("data") if isinstance(body, dict) else None
+def other_size(model: str, dimension: int) -> int | None:
+    """The dimension if it differs from the model's own and the model takes another one."""
+    facts = known(model)
+    return dimension if facts is not None and facts.shortens and dimension != facts.dimension else None
 
 
-def _comes_back(answer: Response) -> bool:
-    """Whether a retry may succeed: not if the account has no credit, whatever the status is."""
-    return (answer.status_code in _LATER or answer.status_code >= 500) and _NO_CREDIT not in answer.text
+def openai_embedder(
+    model: EmbeddingModel,
+    *,
+    key: str | None = None,
+    url: str | None = None,
+    batch: int = 32,
+    route: EmbeddingRoute = OPENAI_ROUTE,
+) -> HttpEmbedder:
+    """A model at an address that speaks OpenAI's format. Without `url` it is OpenAI's own; without `key` none is sent."""
+    headers = {"authorization": f"Bearer {key}"} if key else {}
+    form = OpenAIFormat(model.model, other_size(model.model, model.dimension), route)
+    return HttpEmbedder(model, form, url=url or OFFICIAL_URL, headers=lambda: headers, batch=batch)

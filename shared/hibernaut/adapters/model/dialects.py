@@ -48,6 +48,7 @@ class Dialect:
     OpenAI's models only, for any, or never. `switch`: the member that switches reasoning off. `most_tools` None: no published limit.
     `call_id_length`: the ids of calls have exactly this length. `user_after_tool` False: a message of the assistant must stand
     between a tool's and a user's. `think_tags`: a text may begin with `<think>`. `local`: a server of the user's own, without a key.
+    `embeds`: it has embedding models by a documented route (`adapters/embedder`), which are listed at `embedding_list`.
     `fills`: what calls that another model made are given, because the server refuses calls without reasoning of its own.
     """
 
@@ -72,6 +73,8 @@ class Dialect:
     user_after_tool: bool = True
     think_tags: bool = True
     local: bool = False
+    embeds: bool = False
+    embedding_list: str = "/models"
 
     def at(self, address: str | None) -> str | None:
         """The base URL: `address`, completed by the path where it has none, else the provider's own. None: not configured."""
@@ -91,6 +94,7 @@ OPENAI = Dialect(
     effort="openai",
     most_tools=128,  # platform.openai.com/docs/api-reference/chat/create, `tools`
     think_tags=False,
+    embeds=True,
 )  # fmt: skip
 AZURE = Dialect(
     "azure", "Azure OpenAI (v1)", "azure", "AZURE_API_KEY", "AZURE_BASE_URL",  # names: letta/settings.py
@@ -99,6 +103,7 @@ AZURE = Dialect(
     takes=COMMON | {"prompt_cache_key"}, limit_name="max_completion_tokens", thoughts=NO_THOUGHTS, effort="openai",
     most_tools=128,  # learn.microsoft.com/azure/ai-foundry/openai/quotas-limits
     think_tags=False,
+    embeds=True,
 )  # fmt: skip
 GEMINI = Dialect(
     "google_ai", "Google Gemini", "google_ai", "GEMINI_API_KEY", "GEMINI_BASE_URL",  # names: letta/settings.py
@@ -106,6 +111,7 @@ GEMINI = Dialect(
     takes=frozenset({"stream_options", "json_object", "json_schema", "temperature"}),  # ai.google.dev/gemini-api/docs/openai
     thoughts=frozenset({"extra_content"}), fills="signature",  # ai.google.dev/gemini-api/docs/thought-signatures
     think_tags=False,
+    embeds=True,
 )  # fmt: skip
 """By Gemini's own wire; an address that ends with `/openai` speaks Chat Completions, and this row says what it takes there."""
 GROQ = Dialect(
@@ -119,6 +125,7 @@ TOGETHER = Dialect(
     "together", "Together AI", "together", "TOGETHER_API_KEY", "TOGETHER_BASE_URL", "https://api.together.xyz/v1",
     # docs.together.ai/reference/chat-completions-1 lists the members; docs.together.ai/reference/models-1: the list is an array
     takes=frozenset({"stream_options", "json_object", "json_schema", "temperature", "frequency_penalty"}), thoughts=NO_THOUGHTS,
+    embeds=True,
 )  # fmt: skip
 XAI = Dialect(
     "xai", "xAI", "xai", "XAI_API_KEY", "XAI_BASE_URL", "https://api.x.ai/v1",
@@ -143,12 +150,14 @@ MISTRAL = Dialect(
     thoughts=NO_THOUGHTS,  # charmbracelet/crush#1590
     call_id_length=9,  # nearai/ironclaw#1241: "must be a-z, A-Z, 0-9, with a length of 9"
     user_after_tool=False,  # avante-corp/avante.nvim#2695: "Unexpected role 'user' after role 'tool'"
+    embeds=True,
 )  # fmt: skip
 OPENROUTER = Dialect(
     "openrouter", "OpenRouter", "openrouter", "OPENROUTER_API_KEY", "OPENROUTER_BASE_URL", "https://openrouter.ai/api/v1",
     path="/api/v1", takes=COMMON - {"strict"},  # openrouter.ai/docs/api/reference/parameters
     thoughts=frozenset({"reasoning_details"}),  # openrouter.ai/docs/guides/best-practices/reasoning-tokens: preserving blocks
     switch="reasoning",  # there: `reasoning: {"enabled": false}`
+    embeds=True, embedding_list="/embeddings/models",  # openrouter.ai/docs/api/api-reference/embeddings/list-embeddings-models
 )  # fmt: skip
 MOONSHOT = Dialect(
     "moonshot", "Moonshot", "moonshot", "MOONSHOT_API_KEY", "MOONSHOT_BASE_URL", "https://api.moonshot.ai/v1",
@@ -181,25 +190,30 @@ OLLAMA = Dialect(
     # docs.ollama.com/api/openai-compatibility: `tool_choice`, `user` and `parallel_tool_calls` have no effect
     takes=frozenset({"stream_options", "json_object", "json_schema", "temperature", "frequency_penalty"}),
     choices=frozenset({"auto"}), thoughts=frozenset({"reasoning"}),
+    embeds=True,
 )  # fmt: skip
 VLLM = Dialect(
     "vllm", "vLLM", "vllm", "VLLM_API_KEY", "VLLM_API_BASE", local=True,  # VLLM_API_BASE: letta/settings.py
     takes=COMMON - {"strict"},  # docs.vllm.ai/en/latest/serving/openai_compatible_server.html
+    embeds=True,
 )  # fmt: skip
 SGLANG = Dialect(
     "sglang", "SGLang", "sglang", "SGLANG_API_KEY", "SGLANG_API_BASE", local=True,
     takes=COMMON - {"strict"},  # docs.sglang.ai/basic_usage/openai_api_completions.html
+    embeds=True,
 )  # fmt: skip
 LM_STUDIO = Dialect(
     "lmstudio_openai", "LM Studio", "openai", "LMSTUDIO_API_KEY", "LMSTUDIO_BASE_URL", local=True,
     # name, variable: run-time digest 11.1, docs.letta.com/guides/server/providers/lmstudio
     takes=frozenset({"stream_options", "json_schema", "temperature", "frequency_penalty"}),  # lmstudio.ai/docs/developer/openai-compat
     choices=frozenset({"auto", "none", "required"}),  # lmstudio-ai/lmstudio-bug-tracker#670
+    embeds=True,
 )  # fmt: skip
 LLAMA_CPP = Dialect(
     "llamacpp", "llama.cpp", "llamacpp", "LLAMACPP_API_KEY", "LLAMACPP_BASE_URL", local=True,
     takes=COMMON - {"strict", "user"},  # github.com/ggml-org/llama.cpp, tools/server/README.md
     choices=frozenset({"auto", "none", "required"}),  # there, docs/function-calling.md: a text
+    embeds=True,
 )  # fmt: skip
 ANY = Dialect(
     "openai", "any other server", "openai", "OPENAI_API_KEY", "OPENAI_BASE_URL",

@@ -32,6 +32,6 @@ class Provider:
         with self.lock:
             if now() < self.stale_at:
                 return
-            if models := self.model.models():
-                self.known, self.known_embeddings = models, self.model.embedding_models()
-            self.stale_at = now() + (LIST_SECONDS if models else RETRY_SECONDS)
+            models, embeddings = self.model.models(), self.model.embedding_models()
+            self.known, self.known_embeddings = models or self.known, embeddings or self.known_embeddings
+            self.stale_at = now() + (LIST_SECONDS if models or embeddings else RETRY_SECONDS)

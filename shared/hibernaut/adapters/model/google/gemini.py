@@ -9,6 +9,7 @@ from urllib.parse import quote
 from hibernaut.adapters.model.context_windows import ContextWindows, Limits, ProviderPlace
 from hibernaut.adapters.model.google import gemini_messages, gemini_replies
 from hibernaut.adapters.model.provider_client import ProviderCall, ProviderClient, fixed
+from hibernaut.domain.models.embedding_models import description, known
 from hibernaut.domain.redaction import bare_address
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import JsonObject
@@ -67,8 +68,17 @@ class GeminiModel:
         return sorted(found, key=lambda each: each.model)
 
     def embedding_models(self) -> list[EmbeddingModelDescription]:
-        """None: embeddings by this wire are not served."""
-        return []
+        """The listed models that embed and whose dimension is known."""
+        try:
+            rows = self._listed()
+        except ModelError:
+            return []
+        place, names = self._place, sorted(row["name"].removeprefix("models/") for row in rows if _embeds(row))
+        return [
+            description(place.name, name, facts.dimension, kind=place.kind, endpoint=place.endpoint)
+            for name in names
+            if (facts := known(name))
+        ]
 
     def _listed(self) -> list[JsonObject]:
         rows: list[JsonObject] = []
@@ -94,6 +104,11 @@ class GeminiModel:
             output if isinstance(output, int) and output > 0 else known.output,
         )
         return self._place.model(model, limits, display if isinstance(display, str) else None)
+
+
+def _embeds(row: JsonObject) -> bool:
+    name, methods = row.get("name"), row.get("supportedGenerationMethods")
+    return isinstance(name, str) and isinstance(methods, list) and "embedContent" in methods
 
 
 def _generates_text(row: JsonObject) -> bool:

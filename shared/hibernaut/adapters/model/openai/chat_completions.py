@@ -108,10 +108,10 @@ class OpenAIModel:
         return sorted(found, key=lambda each: each.model)
 
     def embedding_models(self) -> list[EmbeddingModelDescription]:
-        """The listed embedding models whose dimension is known; of other providers with a key none, because the embedder has no key."""
-        if not self._dialect.local and self._place.name != OPENAI.name:
+        """The listed embedding models whose dimension is known."""
+        if not self._dialect.embeds and self._place.name != OPENAI.name:
             return []
-        names = sorted(row["id"] for row in self._listed())
+        names = sorted(row["id"] for row in self._listed(self._dialect.embedding_list))
         place = self._place
         return [
             description(place.name, name, facts.dimension, kind=place.kind, endpoint=place.endpoint)
@@ -135,13 +135,13 @@ class OpenAIModel:
         other = known(name) is not None or _NEVER_CHATS.search(name.lower()) is not None
         return not other and not (isinstance(kind, str) and kind in _OTHER_KINDS)
 
-    def _listed(self) -> list[JsonObject]:
+    def _listed(self, path: str = "/models") -> list[JsonObject]:
         if self._dialect.listing == "none":
             return []
         if self._dialect.listing == "tags":
             return self._ollamas()
         try:
-            with self._client.call() as call, call.get("/models", LIST_SECONDS) as answer:
+            with self._client.call() as call, call.get(path, LIST_SECONDS) as answer:
                 body = answer.json(LARGEST_LIST)
         except ModelError:
             return []
