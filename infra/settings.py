@@ -14,6 +14,7 @@ from hibernaut.domain.models.embedding_models import BEDROCK, BEDROCK_MODELS
 from hibernaut.schemas.model_call import CacheLife
 from hibernaut.services.host import TraceMode
 from hibernaut.wiring.settings import hosts_in, origins_in, prompt_cache_in, traces_in
+from infra.bedrock_models import DEFAULT_MODELS, models_in
 
 EnvironmentName = Literal["dev", "staging", "prod"]
 SearchKind = Literal["none", "domain"]
@@ -93,7 +94,7 @@ class Settings:
     of the model that embeds memory (empty: OpenAI's, if its key is set). `traces`: the stored part of model calls, which expires
     after a day. `prompt_cache`: how long providers cache the prefix of a prompt. `dashboard`: create a page of graphs, which
     costs money even when no agent is active. `secrets_key`: the ARN of the KMS key that protects stored secrets (empty: the stack
-    has its own).
+    has its own). `bedrock_models`: the ids of the models of Bedrock that the functions may invoke; the first one is the default.
     """
 
     name: EnvironmentName
@@ -111,6 +112,7 @@ class Settings:
     prompt_cache: CacheLife = "5m"
     dashboard: bool = False
     secrets_key: str = ""
+    bedrock_models: tuple[str, ...] = DEFAULT_MODELS
     sizes: Sizes = field(default_factory=Sizes)
 
     @property
@@ -144,6 +146,7 @@ def settings_in(context: Mapping[str, str]) -> Settings:
         origins=origins_in({"HIBERNAUT_CORS_ORIGINS": context.get("origins", "")}),
         dashboard=_wished(context, "dashboard"),
         secrets_key=_key(str(context.get("secretsKey", ""))),
+        bedrock_models=models_in(context.get("bedrockModels")),
     )
 
 

@@ -10,7 +10,9 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra.artifacts import Artifacts
+from infra.bedrock_models import default_handle
 from infra.constructs.alarms import Alarms
+from infra.constructs.bedrock import invoke_access, list_access
 from infra.constructs.dashboard import Dashboard
 from infra.constructs.failures import OnFailure
 from infra.constructs.feed import MemoryFeed, embedding_access
@@ -155,10 +157,19 @@ class HibernautStack(cdk.Stack):
             "HIBERNAUT_STATE_MACHINE": machine_arn(self, settings),
             "HIBERNAUT_RUN_TOOL": run_tool.function.function_name,
             "HIBERNAUT_PARAMETERS": settings.parameters,
+            **self._bedrock(),
             **({"HIBERNAUT_DEFAULT_EMBEDDING": settings.embedding} if settings.embedding else {}),
             **({"HIBERNAUT_TRACES": settings.traces} if settings.traces != "off" else {}),
             **({"HIBERNAUT_PROMPT_CACHE": settings.prompt_cache} if settings.prompt_cache != "5m" else {}),
         }
+
+    def _bedrock(self) -> dict[str, str]:
+        """The variables about Bedrock's models: those that may be invoked, and the default one."""
+        models = self._settings.bedrock_models
+        default = default_handle(models)
+        return ({"BEDROCK_MODELS": ",".join(models)} if models else {}) | (
+            {"HIBERNAUT_DEFAULT_MODEL": default} if default else {}
+        )
 
     def _index(self, functions: Functions) -> None:
         """The memory index, if it is enabled. All functions but the sandbox know of it: a function that writes something
@@ -182,7 +193,8 @@ class HibernautStack(cdk.Stack):
         """Grant the permissions. All functions but the sandbox read and write records. A function that may end a run may start
         the next one in the queue; only functions outside an execution may stop it. Two functions run tools. Functions that accept
         files, and the sweep, start their ingestion. Functions that end waits answer, deny and withdraw approvals. The API encrypts
-        secrets; functions that call models decrypt them.
+        secrets; functions that call models decrypt them. Models are called by steps, by summaries, and by the routes of `stream`;
+        the API resolves handles.
         """
         f = functions
         storage, settings = self._storage, self._settings
@@ -204,6 +216,10 @@ class HibernautStack(cdk.Stack):
 
         for function in (f.api, f.stream, f.advance_turn, f.summarize):
             self._secrets.allow(function, sealing=function in (f.api, f.stream))
+            if settings.bedrock_models:
+                function.allow(list_access())
+        for function in (f.stream, f.advance_turn, f.summarize):
+            function.allow(*invoke_access(self, settings.bedrock_models))
 
     def _secret_access(self) -> Grant:
         # IAM checks the path itself, as the call names it (aws/aws-dotnet-extensions-configuration#108).

@@ -51,6 +51,7 @@ def checked_search(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "dashboard=true",
         "promptCache=1h",
         f"secretsKey={OWN_KEY}",
+        "bedrockModels=eu.anthropic.claude-sonnet-5-5, amazon.nova-lite-v1:0, us.anthropic.*",
     )
     done = synthesized(folder, "env=staging", *wishes)
     assert done.returncode == 0, done.stdout + done.stderr

