@@ -1,4 +1,4 @@
-"""What is deployed, over scripted models and tools, with a clock that a test may put forward; asked as its clients ask."""
+"""The deployed stack over scripted models and tools, with a clock that a test can advance. Tests call it over HTTP, as its clients do."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ENDED = {"completed", "failed", "cancelled"}
 
 
 class LaterClock(SystemClock):
-    """The machine's clock, which a test can put forward."""
+    """The system clock, which a test can advance."""
 
     def __init__(self) -> None:
         self.ahead = timedelta()
@@ -34,7 +34,7 @@ class LaterClock(SystemClock):
 
 
 class Deployment:
-    """`at` is told of every outside call, before and after it. Its environments may die, and are replaced."""
+    """The deployed stack. `at` is called before and after every outside call. Environments of functions may die, and are replaced."""
 
     def __init__(self, aws: OfflineAws, at: Callable[[str], None] = nothing) -> None:
         self.aws, self.at, self.clock = aws, at, LaterClock()
@@ -50,7 +50,7 @@ class Deployment:
         return ToolOutcome("success", "nobody")
 
     def composition(self, *, in_execution: bool = False, **settings: str) -> wiring.Composition:
-        """What functions are built from; `settings` differ from those of the stack."""
+        """The parts of a function. `settings` override those of the stack."""
         overrides = wiring.AwsOverrides(
             table=lambda table: CountingTable(table, lambda _, place: self.at(place)),
             clock=self.clock,
@@ -60,7 +60,7 @@ class Deployment:
         return wiring.compose(replace(AwsSettings.from_environment(), **settings), overrides, in_execution=in_execution)
 
     def serve(self) -> None:
-        """Every function is built again from its composition."""
+        """Build every function from its parts."""
         inside, outside = self.inside.engines, self.outside.engines
         self.aws.lambdas.deps |= dict.fromkeys(("api", "stream"), wiring.app_of(self.outside))
         self.aws.lambdas.deps |= {
@@ -72,16 +72,16 @@ class Deployment:
         }
 
     def some_minutes(self) -> None:
-        """Pass for everybody but those who measure spans."""
+        """Advance the clock by two minutes. Measured durations do not change."""
         self.clock.ahead += timedelta(minutes=2)
 
     def replace_environments(self) -> None:
-        """Those of the workflow have died."""
+        """Replace the environments of the workflow's functions, as after their death."""
         self.inside = self.composition(in_execution=True)
         self.serve()
 
     def starts_are_lost(self, *, in_execution: bool) -> None:
-        """Whoever starts executions from there asks for a machine that is not there, and is refused."""
+        """Make every start of an execution fail: the functions get the name of a state machine that does not exist."""
         nowhere = self.aws.state_machine.replace("heartbeat", "elsewhere")
         composition = self.composition(in_execution=in_execution, state_machine=nowhere)
         if in_execution:
@@ -106,7 +106,7 @@ class Deployment:
         return self.ask("POST", f"/v1/agents/{agent}/messages", body)
 
     def begin(self, agent: str, text: str) -> str:
-        """Send in the background; the run's id."""
+        """Send a message in the background; returns the run's id."""
         body = {"messages": [{"role": "user", "content": text}]}
         return str(self.ask("POST", f"/v1/agents/{agent}/messages/async", body)[1]["id"])
 
@@ -118,14 +118,14 @@ class Deployment:
         return list(messages)
 
     def go_on_later(self, minutes: int = 20) -> None:
-        """The dead environments are replaced, and in twenty minutes every lease has run out and every open run is due."""
+        """Replace dead environments, and advance the clock by twenty minutes: all leases have expired, and all open runs are due."""
         self.replace_environments()
         self.clock.ahead += timedelta(minutes=minutes)
         assert not self.aws.fire_schedule().failed
         self.aws.wait_for_all()
 
     def check(self, agent: str) -> None:
-        """Every run has ended, every call has one return, and the next message is answered."""
+        """Checks that every run has ended, every call has one return, and the next message is answered."""
         _, runs = self.ask("GET", "/v1/runs/", query=f"agent_id={agent}")
         assert {run["status"] for run in runs} <= ENDED
         check_calls_are_answered(self.messages(agent))
@@ -140,7 +140,7 @@ def knocks_once(request: ModelRequest) -> ModelReply:
 
 
 def check_calls_are_answered(messages: list[Any]) -> None:
-    """Each call has exactly one return, right behind it, or behind the answer that it waited for."""
+    """Checks that each call has exactly one return, directly after it, or after the answer that it waited for."""
     kinds = [one["message_type"] for one in messages if one["message_type"] != "approval_response_message"]
     asked = ("tool_call_message", "approval_request_message")
     for place, kind in enumerate(kinds):
