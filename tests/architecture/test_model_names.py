@@ -14,7 +14,9 @@ from hibernaut.adapters.model.demo.demo_script import INTRODUCTION
 from hibernaut.domain.models.model_settings import CHEAP_MODELS
 from tests.architecture.tree import ROOT
 
-NAME = re.compile(r"\b(?:gpt|claude|o\d)-[a-z0-9][a-z0-9.-]*[a-z0-9]\b")
+NAME = re.compile(r"\b(?:gpt|claude|gemini|o\d)-[a-z0-9][a-z0-9.-]*[a-z0-9]\b")
+GOOGLE = {"gemini-2.0-flash", "gemini-2.0-flash-lite", "gemini-2.5-flash", "gemini-2.5-pro", "gemini-3-pro-preview"}
+"""Models with a shutdown date in ai.google.dev/gemini-api/docs/deprecations, as of November 2026."""
 GENERATED = {"compatibility.md"}
 """Its rows name models of V1."""
 
@@ -37,7 +39,7 @@ def shut_down() -> set[str]:
         for node in source("anthropic.resources.messages.messages").body
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "DEPRECATED_MODELS"
     ]
-    return {*re.findall(r'"([^"]+)"', announced), *ast.literal_eval(tables[0])}
+    return {*re.findall(r'"([^"]+)"', announced), *ast.literal_eval(tables[0]), *GOOGLE}
 
 
 def test_the_announcements_are_found() -> None:

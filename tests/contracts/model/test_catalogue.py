@@ -14,6 +14,8 @@ from hibernaut.adapters.model.catalogue import Catalogue
 from hibernaut.adapters.model.default_model import PREFERRED
 from hibernaut.adapters.model.demo.demo import DemoModel
 from hibernaut.adapters.model.openai import chat_completions
+from hibernaut.adapters.model.openai.responses_models import model_options
+from hibernaut.domain.models.anthropic_models import traits_of
 from hibernaut.domain.models.embedding_models import description
 from hibernaut.domain.models.model_settings import CHEAP_MODELS
 from hibernaut.schemas.errors import InvalidArgument, NotFound
@@ -139,7 +141,7 @@ def test_the_default_can_be_set_and_stands_first(server: ScriptedOpenAI) -> None
 @pytest.mark.parametrize(
     ("listed", "default"),
     [
-        (["gpt-9", "gpt-5.4", "gpt-5.4-mini"], "openai/gpt-5.4-mini"),
+        (["gpt-9", "gpt-5.4-mini", "gpt-6.1-terra"], "openai/gpt-6.1-terra"),
         (["gpt-9", "gpt-5.4"], "openai/gpt-5.4"),
         (["qwen3:8b", "llama3.3"], "openai/llama3.3"),
     ],
@@ -151,14 +153,16 @@ def test_with_a_provider_the_default_is_a_model_that_it_lists(listed: list[str],
         assert catalogue.list()[0].handle == default
 
 
-@pytest.mark.parametrize(("key", "provider"), [("OPENAI_API_KEY", "openai"), ("ANTHROPIC_API_KEY", "anthropic")])
+@pytest.mark.parametrize(
+    ("key", "provider"), [("OPENAI_API_KEY", "openai"), ("ANTHROPIC_API_KEY", "anthropic"), ("GEMINI_API_KEY", "google_ai")]
+)
 def test_with_a_key_alone_the_default_is_the_providers_first_choice(key: str, provider: str) -> None:
     assert Catalogue(Kept(**{key: "sk-own"})).default_handle() == f"{provider}/{PREFERRED[provider][0]}"
 
 
 def test_the_default_comes_from_the_first_provider_that_lists_models(server: ScriptedOpenAI) -> None:
     server.close()
-    assert Catalogue(over(server, ANTHROPIC_API_KEY="sk-own")).default_handle() == "anthropic/claude-sonnet-4-6"
+    assert Catalogue(over(server, ANTHROPIC_API_KEY="sk-own")).default_handle() == f"anthropic/{PREFERRED['anthropic'][0]}"
 
 
 def test_a_server_that_is_away_is_named_instead_of_a_demo_in_its_place(server: ScriptedOpenAI) -> None:
@@ -167,6 +171,17 @@ def test_a_server_that_is_away_is_named_instead_of_a_demo_in_its_place(server: S
     with pytest.raises(InvalidArgument, match=rf"{server.url} lists none.*HIBERNAUT_DEFAULT_MODEL"):
         catalogue.default_handle()
     assert Catalogue(over(server), default_model="openai/mine").default_handle() == "openai/mine"
+
+
+@pytest.mark.parametrize("name", PREFERRED["openai"])
+def test_openais_preferred_models_serve_tools_on_both_wires(name: str) -> None:
+    assert "none" in model_options(name).efforts
+
+
+def test_the_first_choice_of_anthropic_can_be_made_to_call_a_tool() -> None:
+    traits = traits_of(PREFERRED["anthropic"][0])
+    assert traits.forced
+    assert {"adaptive", "disabled"} <= traits.thinking
 
 
 def test_the_preferred_models_exist_and_are_not_about_to_end() -> None:

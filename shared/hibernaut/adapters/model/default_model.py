@@ -8,14 +8,18 @@ from hibernaut.adapters.model.bedrock import NAME as BEDROCK
 from hibernaut.schemas.llm_config import ModelDescription
 
 PREFERRED = {
-    "openai": ("gpt-5.4-mini", "gpt-5.4", "gpt-5.2"),
-    "anthropic": ("claude-sonnet-4-6", "claude-haiku-4-5"),
+    "openai": ("gpt-6.1-terra", "gpt-5.6-terra", "gpt-5.4-mini", "gpt-5.4"),
+    "anthropic": ("claude-sonnet-5", "claude-sonnet-5-5", "claude-sonnet-4-6"),
+    "google_ai": ("gemini-3.8-flash", "gemini-3.5-flash"),
     "bedrock": ("anthropic.claude-haiku-5-5", "anthropic.claude-sonnet-4-6"),
 }
-"""Preferred models by provider, best first. Each of them serves every agent type with the calls that the adapters make:
-OpenAI's accept function tools on Chat Completions with our reasoning effort, Anthropic's accept a forced tool choice. Newer
-models refuse one or the other. Bedrock's are named without the region of an inference profile (`global.`, `eu.`); the first one is
-the cheapest of its generation (`price_list.json`) and refuses a forced choice.
+"""Preferred models by provider, best first: the newest of each provider's middle tier of which no shutdown is announced.
+
+A model precedes a newer one that takes less. OpenAI's take effort `none`, so that they serve tools on Responses and on Chat Completions;
+GPT-6 Astra and 6.1 Sol do not. `claude-sonnet-5` can stop thinking and then accepts a forced tool choice, which agents of V1's older types
+need; from 5.5 on no model accepts one. Bedrock's are named without the region of an inference profile (`global.`, `eu.`); the first one is
+the cheapest of its generation (`price_list.json`). Sources: openai/types/shared/chat_model.py (3.54), anthropic/types/model_param.py (2.12),
+ai.google.dev/gemini-api/docs/deprecations; the options are those of `responses_models` and `anthropic_models`.
 """
 
 

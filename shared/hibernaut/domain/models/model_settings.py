@@ -43,9 +43,11 @@ SMALLEST_BUDGET = 1024
 CHEAP_MODELS = {
     "anthropic": "anthropic/claude-haiku-4-5",
     "openai": "openai/gpt-5.4-mini",
-    "google_ai": "google_ai/gemini-2.5-flash",
+    "google_ai": "google_ai/gemini-3.5-flash-lite",
 }
-"""Handles of summarisers by provider. V1's is gpt-5-mini, which OpenAI shuts down on 2026-12-11 (openai/types/shared/chat_model.py)."""
+"""Handles of summarisers by provider. V1's are gpt-5-mini, which OpenAI shuts down on 2026-12-11 (openai/types/shared/chat_model.py),
+and gemini-2.5-flash, whose requests Google routes to gemini-3.5-flash-lite from 2026-12-01 on (ai.google.dev/gemini-api/docs/deprecations).
+"""
 
 _OPENAI_REASONING = re.compile(r"^(o\d|gpt-(?:[5-9]|1\d)(?=$|[.-])(?!.*-chat))")
 _GEMINI_REASONING = re.compile(r"gemini-(2\.5|[3-9])")
