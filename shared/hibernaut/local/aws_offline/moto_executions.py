@@ -1,11 +1,11 @@
-"""Executions in moto's Step Functions, fixed: they start once, stop at once, report their end, and can be awaited.
+"""Fixes of the executions in moto's Step Functions: they start once, stop at once, report their end, and can be awaited.
 
-Knows: the insides of moto's executions. Must not know: the product's workflow.
+Knows: the internals of moto's executions. Must not know: the product's workflow.
 
 Without these fixes
-- a stopped execution stays RUNNING while it waits for a token, forgets error and cause, and runs through if it is stopped as it
-  starts; its history ends with the failure of the task that the stop woke up;
-- two starts of one name at the same moment both run, and a start without a name has an ARN that ends in `None`;
+- a stopped execution stays RUNNING while it waits for a token, loses error and cause, and runs to its end if it is stopped while it
+  starts; its history ends with the failure of the task that the stop woke;
+- two concurrent starts with one name both run, and a start without a name has an ARN that ends in `None`;
 - the end of an execution can only be polled, and EventBridge gets no event for it; the same holds for the wait for a token.
 """
 

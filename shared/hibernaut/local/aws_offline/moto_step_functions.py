@@ -1,14 +1,14 @@
-"""Step Functions in moto, fixed around its executions: tokens, history, clients, time, JSONata.
+"""Fixes of moto's Step Functions apart from executions: tokens, history, clients, time, JSONata.
 
-Knows: the insides of moto's Step Functions. Must not know: the product's workflow.
+Knows: the internals of moto's Step Functions. Must not know: the product's workflow.
 
 Without these fixes
-- send_task_failure drops the cause; a heartbeat of a task without a heartbeat limit is an invalid token; any token sent while
-  another execution is just starting raises AttributeError;
+- send_task_failure drops the cause; a heartbeat of a task without a heartbeat limit raises the error of an invalid token; any token that
+  is sent while another execution starts raises AttributeError;
 - the history ignores maxResults, reverseOrder and nextToken;
-- each task makes a boto3 client of its own (some ten milliseconds each);
+- each task creates its own boto3 client, which takes about ten milliseconds;
 - JSONata, and Assign, always fail;
-- Wait, Retry and a TimeoutSecondsPath take their real time.
+- Wait, Retry and a TimeoutSecondsPath last their real time.
 """
 
 from __future__ import annotations
