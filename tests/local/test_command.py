@@ -121,7 +121,7 @@ def test_the_start_tells_how_to_configure_another_provider() -> None:
         (("dev", "--profile", "cloud"), "embedded or aws-offline"),
         (("dev", "--port", "70000"), "0 to 65535"),
         (("dev", "--port", "http"), "0 to 65535"),
-        (("dev", "--host", "0.0.0.0"), "127.0.0.1"),
+        (("dev", "--host", "0.0.0.0"), "hibernaut keys create"),
         (("dev", "--host", "::"), "127.0.0.1"),
         (("dev", "--profile", "aws-offline", "--data-dir", "x"), "stores nothing"),
         (("develop",), "develop"),

@@ -15,9 +15,9 @@ from typing import NoReturn
 from hibernaut import __version__
 from hibernaut.adapters.model.dialects import OPENAI
 from hibernaut.local import profiles
+from hibernaut.local.keys_options import add_keys, run_keys
 from hibernaut.local.profiles import CannotServe, Dev
 from hibernaut.local.provider_help import provider_lines
-from hibernaut.local.server import loopback
 from hibernaut.wiring.settings import BadSetting
 
 PORT = 8283
@@ -30,6 +30,7 @@ Hibernaut serves stateful LLM agents with self-editing memory behind the Letta V
     hibernaut dev        serve on http://127.0.0.1:8283, with the agents in your data folder
     hibernaut reindex    rebuild the search index of a data folder or of a deployed stack, also while a server uses it
     hibernaut models     check what your providers' models can do for agents
+    hibernaut keys       create, list, rotate and revoke API keys of a data folder or of a deployed stack
     hibernaut version    print the version
 
 Then, with `pip install letta-client`:
@@ -70,6 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _reindex(options)
     if options.command == "models":
         return _check_models(options)
+    if options.command == "keys":
+        return _keys(options)
     return _dev(Dev(options.host, options.port, options.data_dir, options.profile, resume=options.resume))
 
 
@@ -102,11 +105,17 @@ def _check_models(options: argparse.Namespace) -> int:
         return _sorry(2, str(reason))
 
 
+def _keys(options: argparse.Namespace) -> int:
+    try:
+        run_keys(options)
+    except CannotServe as reason:
+        return _sorry(reason.code, str(reason))
+    except BadSetting as reason:
+        return _sorry(2, str(reason))
+    return 0
+
+
 def _dev(options: Dev) -> int:
-    if not loopback(options.host):
-        return _sorry(
-            2, f"--host {options.host} would open the server to the network, and no API keys guard it; use 127.0.0.1 or ::1"
-        )
     try:
         profiles.serve(options)
     except KeyboardInterrupt:
@@ -146,7 +155,11 @@ def _parser() -> argparse.ArgumentParser:
         epilog=MODELS,
         formatter_class=form,
     )
-    dev.add_argument("--host", default="127.0.0.1", help="loopback address to listen on (default: %(default)s)")
+    dev.add_argument(
+        "--host",
+        default="127.0.0.1",
+        help="address to listen on (default: %(default)s). An address that other machines reach needs an API key: hibernaut keys create",
+    )
     dev.add_argument("--port", type=_port, default=PORT, help="port to listen on; 0 takes a free one (default: %(default)s)")
     dev.add_argument("--data-dir", metavar="DIR", help=DATA_DIR)
     dev.add_argument("--resume", action="store_true", help="resume the unfinished runs of a data folder that was copied or moved")
@@ -179,6 +192,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("provider", nargs="*", help="provider whose default model is checked (default: all that are configured)")
     check.add_argument("--model", action="append", metavar="HANDLE", help="model to check, as provider/model; may be repeated")
     check.add_argument("--yes", action="store_true", help="agree to the costs without being asked")
+    add_keys(commands, DATA_DIR)
     commands.add_parser("version", help="print the version", description="Print the version.")
     return parser
 

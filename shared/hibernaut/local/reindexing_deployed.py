@@ -15,6 +15,7 @@ from typing import Any, Protocol, cast
 
 from hibernaut.local.profiles import CannotServe
 from hibernaut.local.progress import Dwindling, ProgressReport, report_to
+from hibernaut.local.stack_outputs import outputs_of, reason_of
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.ids import DEFAULT_TENANT
 
@@ -84,7 +85,7 @@ def _invoke(client: Lambda, function: str, event: JsonObject) -> JsonObject:
         reply = client.invoke(FunctionName=function, Payload=json.dumps(event).encode())
         answer: JsonObject = json.loads(reply["Payload"].read())
     except ClientError as error:
-        raise CannotServe(f"{function} cannot be invoked: {_reason(error.response)}") from error
+        raise CannotServe(f"{function} cannot be invoked: {reason_of(error.response)}") from error
     if "FunctionError" in reply:
         raise CannotServe(
             f"{function} failed: {answer.get('errorType', 'Error')}: {answer.get('errorMessage', '')}; run the command again when this is fixed"
@@ -94,17 +95,10 @@ def _invoke(client: Lambda, function: str, event: JsonObject) -> JsonObject:
 
 def _function_of(stack: str) -> str:
     """The function's name from the stack's outputs. Raises: CannotServe."""
-    import boto3
-    from botocore.exceptions import ClientError
-
-    try:
-        (found,) = boto3.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
-    except ClientError as error:
-        raise CannotServe(f"the stack {stack} cannot be described: {_reason(error.response)}") from error
-    for output in found.get("Outputs", ()):
-        if output["OutputKey"] == OUTPUT:
-            return str(output["OutputValue"])
-    raise CannotServe(f"the stack {stack} has no index of memory; deploy it with -c search=domain")
+    name = outputs_of(stack).get(OUTPUT)
+    if name is None:
+        raise CannotServe(f"the stack {stack} has no index of memory; deploy it with -c search=domain")
+    return name
 
 
 def _lambda() -> Lambda:
@@ -114,8 +108,3 @@ def _lambda() -> Lambda:
 
     config = Config(read_timeout=LONGEST, retries={"total_max_attempts": 1}, tcp_keepalive=True)
     return cast("Lambda", boto3.client("lambda", config=config))
-
-
-def _reason(response: Any) -> str:
-    error = response.get("Error", {})
-    return f"{error.get('Code', 'Error')}: {error.get('Message', '')}"

@@ -16,6 +16,7 @@ from pydantic.warnings import UnsupportedFieldAttributeWarning
 from hibernaut import __version__
 from hibernaut.rest import docs, errors, unserved_routes
 from hibernaut.rest.async_bridge import USUAL_WAITS, Lanes, WaitSettings
+from hibernaut.rest.authentication import Authenticated
 from hibernaut.rest.dependencies import Services
 from hibernaut.rest.middleware import MEBIBYTE, BodyLimit, CanonicalPath, UncachedReplies, UnhandledErrors
 from hibernaut.rest.openapi import DescribedApi
@@ -26,6 +27,7 @@ from hibernaut.rest.routers import (
     agent_files,
     agent_tools,
     agents,
+    api_keys,
     archives,
     blocks,
     chat_completions,
@@ -50,6 +52,7 @@ from hibernaut.rest.routers import (
 )
 
 if TYPE_CHECKING:
+    from hibernaut.services.access.access import Access
     from hibernaut.services.per_tenant import PerTenant
 
 ROUTERS = (
@@ -78,6 +81,7 @@ ROUTERS = (
     models,
     tags,
     usage,
+    api_keys,
 )
 """If two routes match a path, the router that comes first here has precedence."""
 DEFAULT_BODY_LIMIT = 50 * MEBIBYTE
@@ -88,6 +92,7 @@ DESCRIPTION = "Stateful LLM agents with self-editing memory, behind the Letta V1
 def create_app(
     services: PerTenant[Services],
     *,
+    access: Access | None = None,
     body_limit: int = DEFAULT_BODY_LIMIT,
     upload_limit: int | None = None,
     policy: OriginPolicy = LOOPBACK_ONLY,
@@ -95,7 +100,7 @@ def create_app(
 ) -> FastAPI:
     """The app over the services of each tenant.
 
-    `body_limit`: bytes of a request body; `upload_limit`: bytes of an uploaded file (None: `body_limit`). `policy`: the host names that
+    `access` authenticates requests and manages keys; None: every caller is the default tenant, and there are no keys. `body_limit`: bytes of a request body; `upload_limit`: bytes of an uploaded file (None: `body_limit`). `policy`: the host names that
     the app answers to, and the foreign pages that may call it. `waits`: time limits of requests that follow a run.
     """
     # FastAPI silences pydantic's warning about an alias of its body fields while it builds routes; lazy routes are built later.
@@ -118,11 +123,13 @@ def create_app(
         redirect_slashes=False,
     )
     app.state.services = services
+    app.state.access = access
     app.state.lanes = Lanes(waits)
     errors.install(app)
     for path, page in (("/", _root), ("/docs", _documentation)):
         app.get(path, include_in_schema=False)(page)
     app.add_middleware(BodyLimit, limit=body_limit, uploads=upload_limit or body_limit)
+    app.add_middleware(Authenticated, authentication=access.authentication if access else None, lanes=app.state.lanes)
     app.add_middleware(CanonicalPath)
     app.add_middleware(UnhandledErrors)
     app.add_middleware(

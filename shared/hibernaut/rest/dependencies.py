@@ -13,10 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import Depends, Request
 
 from hibernaut.rest.async_bridge import Lanes
+from hibernaut.rest.authentication import PRINCIPAL
+from hibernaut.schemas.api_key import Principal, Scope
 from hibernaut.schemas.errors import InvalidArgument
-from hibernaut.schemas.ids import DEFAULT_TENANT, DEFAULT_USER, is_id
+from hibernaut.schemas.ids import DEFAULT_USER, is_id
+from hibernaut.services.access.api_keys import ApiKeys
 
 if TYPE_CHECKING:
+    from hibernaut.services.access.agent_access import AgentAccess
     from hibernaut.services.agents.agents import Agents
     from hibernaut.services.conversations.conversations import Conversations
     from hibernaut.services.files.agent_files import AgentFiles
@@ -50,6 +54,7 @@ _STABLE_CLIENT = re.compile(r"@?(?:letta-ai/)?letta-client/1\.")
 class Services:
     """The use cases that the routes call, for one tenant. The composition root builds them."""
 
+    agent_access: AgentAccess
     agents: Agents
     blocks: Blocks
     tools: Tools
@@ -81,8 +86,8 @@ class Caller:
     """The caller of a request. `is_1_0_client`: a client of the stable SDK, whose replies have fewer relations by default (Letta V1 API,
     digest 1.4).
 
-    `reads_secrets`: whether replies may contain the values of secrets. No key identifies a caller, so only a caller on the server's own
-    machine may read them.
+    `reads_secrets`: whether replies may contain the values of secrets. With keys, the key needs the scope admin; without keys, the caller must be on
+    the server's own machine.
     """
 
     tenant: str
@@ -98,19 +103,27 @@ async def lanes(request: Request) -> Lanes:
 
 
 async def caller(request: Request) -> Caller:
-    """The caller. There are no configured keys yet, so there is one tenant, and any `Authorization` is accepted.
+    """The caller. Its tenant comes from its API key alone (`rest/authentication.py`); without keys there is one tenant, and any `Authorization` is
+    accepted.
 
     The header `user_id` must be well formed; every user counts as the default one (digest 1.2). Raises: InvalidArgument.
     """
     user = request.headers.get("user_id")
     if user is not None and not is_id(user, "user"):
         raise InvalidArgument(f"INVALID_ARGUMENT: Invalid user ID format: {user}. Expected format: 'user-<uuid4>'")
+    principal = principal_of(request)
     return Caller(
-        tenant=DEFAULT_TENANT,
+        tenant=principal.tenant,
         user_id=DEFAULT_USER,
         is_1_0_client=is_1_0_client(request),
-        reads_secrets=_on_this_machine(request),
+        reads_secrets=_on_this_machine(request) if principal.key_id is None else principal.scope is Scope.ADMIN,
     )
+
+
+def principal_of(request: Request) -> Principal:
+    """The principal of a request, as `Authenticated` found it."""
+    found: Principal = request.scope["state"][PRINCIPAL]
+    return found
 
 
 def _on_this_machine(request: Request) -> bool:
@@ -137,3 +150,12 @@ async def services(request: Request, caller: TheCaller) -> Services:
 
 
 TheServices = Annotated[Services, Depends(services)]
+
+
+async def api_keys(request: Request, caller: TheCaller) -> ApiKeys:
+    """The administration of the API keys of the caller's tenant."""
+    keys: ApiKeys = request.app.state.access.keys_of(caller.tenant)
+    return keys
+
+
+TheApiKeys = Annotated[ApiKeys, Depends(api_keys)]

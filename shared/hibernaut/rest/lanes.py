@@ -39,6 +39,9 @@ ADMISSIONS = Lane("admissions", 32, 1000)
 LOOKS = Lane("looks", 16, 100_000)
 """Short reads for the followers of runs, of which there may be many."""
 
+ACCESS = Lane("access", 8, 1000)
+"""Short reads before a request is routed: its key, and the agents that the key reaches."""
+
 BY_ENDING = {
     "/cancel": CONTROL,
     "/upload": UPLOADS,

@@ -13,7 +13,9 @@ from threading import RLock
 from typing import Any
 
 from starlette.routing import compile_path
+from starlette.types import Receive, Scope, Send
 
+from hibernaut.rest import permissions
 from hibernaut.rest.async_bridge import Lanes
 from hibernaut.rest.dependencies import TheLanes
 from hibernaut.rest.lanes import Lane, lane_of
@@ -49,6 +51,11 @@ class LazyRoute(JsonRoute):
         self.methods = set(methods)
         self.path_regex, self.path_format, self.param_convertors = compile_path(path)
         self._options = {**options, "methods": methods}
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check the permissions of the request's API key, then serve the request."""
+        await permissions.check(scope, self.path)
+        await super().handle(scope, receive, send)
 
     def __getattr__(self, name: str) -> object:
         with _examining:

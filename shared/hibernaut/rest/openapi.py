@@ -60,9 +60,14 @@ SCHEMAS: dict[str, JsonObject] = {
 }
 SCHEMAS["InvalidRequest"]["properties"] |= {"trace_id": TEXT, "examples": {"type": "array", "items": TEXT}}
 
+SECURITY: dict[str, JsonObject] = {
+    "bearer": {"type": "http", "scheme": "bearer", "description": "An API key. Optional on a server without keys."},
+    "header": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+}
 EVERYWHERE = {
     400: "A value is invalid",
-    403: "The host or the web page may not call this server",
+    401: "The API key is missing or cannot be used; the header `WWW-Authenticate` says why",
+    403: "The scope of the API key does not suffice, or the host or the web page may not call this server",
     404: "The resource does not exist",
     500: "A defect of the server; its log has the place",
     503: "The queue is full, the table is out of reach, or the server stops; `Retry-After` says when to repeat the request",
@@ -80,9 +85,9 @@ NEVER_CHANGED = {
 """Routes of V1 that always answer an error."""
 RESUMING = {410: "The events of the run are deleted: it ended more than 24 hours ago"}
 OF_MODELS = {
-    401: "The provider did not accept the key",
+    401: "The API key is missing or cannot be used, or the provider did not accept its own key",
     402: "The account at the provider has no credit",
-    403: "The provider does not permit the request, or the host or the web page may not call this server",
+    403: "The provider, the scope of the API key or the origin of the web page does not permit the request",
     429: "The provider limits the rate of requests",
     504: "The provider did not answer in time",
 }
@@ -107,6 +112,8 @@ def _describe(document: JsonObject) -> None:
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
     schemas |= SCHEMAS
+    document["components"]["securitySchemes"] = SECURITY
+    document["security"] = [{}, *({name: []} for name in SECURITY)]
     for path, method, operation in _operations(document):
         responses = {status: response for status, response in operation["responses"].items() if status < "400"}
         if method == "post" and path.endswith((STREAM_ENDING, MESSAGES_ENDING, CHAT_ENDING)):

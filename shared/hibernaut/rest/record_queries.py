@@ -144,6 +144,13 @@ class BlockList(_List):
         )
 
 
+class ApiKeyList(Schema):
+    """A page of API keys, oldest first. `after`: the id of the last key of the page before."""
+
+    after: str | None = None
+    limit: int = Field(default=100, ge=1, le=1000)
+
+
 class ArchiveList(_List):
     """A page of archives, newest first. `name` must match the whole name."""
 
@@ -220,6 +227,7 @@ AgentCountQuery = Annotated[AgentCount, Query()]
 AgentListQuery = Annotated[AgentList, Query()]
 BlockAgentListQuery = Annotated[BlockAgentList, Query()]
 BlockListQuery = Annotated[BlockList, Query()]
+ApiKeyListQuery = Annotated[ApiKeyList, Query()]
 ArchiveListQuery = Annotated[ArchiveList, Query()]
 AgentPassageListQuery = Annotated[AgentPassageList, Query()]
 ToolCountQuery = Annotated[ToolCount, Query()]

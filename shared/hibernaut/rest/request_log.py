@@ -1,4 +1,4 @@
-"""One log line for each request: method, path, status and duration. Never a query, a header or a body.
+"""One log line for each request: method, path, status, duration and the id of the API key. Never a query, a header or a body.
 
 Plain ASGI. Knows paths and statuses; must not know any route.
 """
@@ -11,6 +11,8 @@ from urllib.parse import quote
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from hibernaut.domain.api_keys import KEY_PATTERN
+
 logger = logging.getLogger(__name__)
 
 LONGEST_PATH = 200
@@ -18,11 +20,13 @@ LONGEST_PATH = 200
 PLAIN = "/:@!$&'()*+,;=~"
 ERROR = "error_code"
 """The key of a request's state for the code of the error that it was answered with."""
+KEY_ID = "key_id"
+"""The key of a request's state for the id of its API key."""
 
 
 def shown(path: str) -> str:
-    """A path for a log line: characters that could break a line or control a terminal are percent-encoded."""
-    return quote(path[:LONGEST_PATH], safe=PLAIN, errors="replace")
+    """A path for a log line: characters that could break a line or control a terminal are percent-encoded, and API keys are removed."""
+    return quote(KEY_PATTERN.sub("hib_…", path)[:LONGEST_PATH], safe=PLAIN, errors="replace")
 
 
 class RequestLog:
@@ -46,6 +50,7 @@ class RequestLog:
             await self._app(scope, receive, watched)
         finally:
             error = {"error": state[ERROR]} if ERROR in state else {}
+            key = {"key": state[KEY_ID]} if KEY_ID in state else {}
             fields = {"method": shown(scope["method"]), "path": shown(scope["path"]), "status": status or "none"}
             took = {"ms": round((time.monotonic() - begun) * 1000)}
-            logger.log(logging.INFO if 0 < status < 500 else logging.WARNING, "request", extra={**fields, **took, **error})
+            logger.log(logging.INFO if 0 < status < 500 else logging.WARNING, "request", extra={**fields, **took, **key, **error})

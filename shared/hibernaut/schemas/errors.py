@@ -12,8 +12,10 @@ HibernautError
 ├─ LogExpired            the run's event log has expired (410)
 ├─ PayloadTooLarge       over the body limit (413)
 ├─ UnsupportedMedia      a file of a type that cannot be read (415)
-├─ Unauthenticated       (401)
+├─ Unauthenticated       no key, or an unusable one (401)
 ├─ Forbidden             the caller lacks permission (403)
+│  ├─ ScopeTooNarrow     the API key does not permit the request
+│  ├─ NoKeysConfigured   API keys are managed over HTTP only by a caller with a key
 │  ├─ ForeignHost        the request names a host that is not the server's
 │  └─ ForeignOrigin      a web page of an origin that is not allowed
 ├─ NotImplementedHere    the deployment lacks the requested feature (501)
@@ -27,7 +29,7 @@ HibernautError
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from hibernaut.schemas.model_call import Exchange
@@ -124,16 +126,37 @@ class UnsupportedMedia(HibernautError):
     code = "unsupported_media"
 
 
+KeyFault = Literal["missing", "malformed", "unknown", "revoked", "expired", "ambiguous"]
+"""Why a request is not authenticated. `ambiguous`: its headers carry different keys."""
+
+
 class Unauthenticated(HibernautError):
-    """The request has no valid credentials."""
+    """The request has no valid API key. `detail` is the text of V1; `fault` and `hint` say what is wrong and what to do."""
 
     code = "unauthenticated"
+
+    def __init__(self, fault: KeyFault, hint: str) -> None:
+        self.fault = fault
+        self.hint = hint
+        super().__init__("Unauthorized")
 
 
 class Forbidden(HibernautError):
     """The caller lacks permission."""
 
     code = "forbidden"
+
+
+class ScopeTooNarrow(Forbidden):
+    """The scope, the kind or the agents of the API key do not permit the request."""
+
+    code = "scope_too_narrow"
+
+
+class NoKeysConfigured(Forbidden):
+    """The server has no API keys yet, so nobody may manage them over HTTP."""
+
+    code = "no_keys_configured"
 
 
 class ForeignHost(Forbidden):

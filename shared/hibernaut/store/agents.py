@@ -166,6 +166,11 @@ class AgentStore:
         return [Delete(key, eq(version=agent.version), freed(key, agent)), Delete(keys.agent_row(self._tenant, agent.id))]
 
 
+def tags_of(row: Item) -> set[str]:
+    """The tags in the list row of an agent."""
+    return set(json.loads(str(row["tags"])))
+
+
 def _listed(agent: StoredAgent) -> dict[str, Value]:
     """The attributes that lists filter and order by; "" for a missing value."""
     return {

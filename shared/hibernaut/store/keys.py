@@ -39,6 +39,7 @@ its default conversation). Shards are two hex digits.
     t#GONE#c           GONE                tombstone of an agent, a conversation (DUE)  its deletion; the sweep
     t#REINDEX          STATE               the newest build of the index          searches
     COLLECTION         BLOBS               cursor of the blob collector           the collector (no tenant: it serves all)
+    t#APIKEYS          key                 list row of an API key                 list, retrieve
     t#ARCH#archive     PASSAGE#passage     a passage                              archival search
     t#ARCHIVES         archive             list row of an archive                 list, searches of everything
     t#FILE#file        PASSAGE#passage     a piece of a file                      search in files
@@ -341,6 +342,10 @@ def gone(tenant: str, identifier: str) -> Key:
 
 def reindexing(tenant: str) -> Key:
     return Key(f"{checked(tenant)}#REINDEX", "STATE")
+
+
+def api_key_row(tenant: str, key_id: str) -> Key:
+    return Key(f"{checked(tenant)}#APIKEYS", key_id)
 
 
 def blob_collection() -> Key:

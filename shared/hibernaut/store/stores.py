@@ -17,6 +17,7 @@ from hibernaut.ports.table import Table
 from hibernaut.store.agent_logs import AgentLogs
 from hibernaut.store.agent_marks import AgentMarks
 from hibernaut.store.agents import AgentStore
+from hibernaut.store.api_keys import ApiKeyStore
 from hibernaut.store.approvals import ApprovalStore
 from hibernaut.store.archives import ArchiveStore
 from hibernaut.store.blob_collector import BlobCollector
@@ -86,7 +87,7 @@ class Stores:
     """The parts over one table and its blobs that all tenants share. Thread-safe.
 
     `due`: the items that the sweep handles. `outbox`: notifies the indexer of this process. `blob_collector`: deletes
-    unreferenced blobs.
+    unreferenced blobs. `api_keys`: the keys of all tenants, whose changes `writer` writes.
     """
 
     def __init__(self, engine: Table, blobs: Blobs, clock: Clock, *, indexed: bool = False, random: Random | None = None) -> None:
@@ -101,6 +102,8 @@ class Stores:
         self._windows, self._window_ids, self._accepted = window_cache(), id_cache(), handoff_cache()
         self._file_windows = LruCache[FileWindow](FILE_CHARACTERS, lambda view: len(view.text))
         self.due = DueIndex(self._table)
+        self.api_keys = ApiKeyStore(self._table)
+        self.writer = Writer(self._table, self._policy)
         self.outbox = OutboxSignal()
         self.blob_collector = BlobCollector(self._table, blobs, Codec(blobs, self._table), clock)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hibernaut.ports.model import Models
 from hibernaut.ports.uploads import Uploads
 from hibernaut.rest.dependencies import Services
+from hibernaut.services.access.agent_access import AgentAccess
 from hibernaut.services.agents.agent_creation import AgentCreation
 from hibernaut.services.agents.agent_updates import AgentUpdates
 from hibernaut.services.agents.agent_windows import AgentWindows
@@ -95,6 +96,7 @@ def services_over(
     archives = Archives(stores, records, models=models, agents=agents)
     files = Files(records, stores.passages, views, host.ingest, limit=upload_limit)
     return Services(
+        agent_access=AgentAccess(stores),
         files=files,
         upload_tickets=UploadTickets(files, stores.files, uploads),
         folders=Folders(records, models=models, files=files, agents=updates),

@@ -39,6 +39,7 @@ from hibernaut.ports.workflow import Next, RunRef
 from hibernaut.schemas.errors import StoreUnavailable, place_of
 from hibernaut.schemas.ids import DEFAULT_TENANT
 from hibernaut.schemas.stop import StopReason
+from hibernaut.services.access.access import Access
 from hibernaut.services.files.ingestion import Ingestion
 from hibernaut.services.host import Host
 from hibernaut.services.per_tenant import PerTenant
@@ -101,6 +102,7 @@ class Embedded:
         )
         self.stores: Stores = Stores(self.table, DiskBlobs(settings.data / BLOBS), clock, indexed=True)
         self.cipher: Cipher = KeyFileCipher(settings.data / SECRETS)
+        self.access = Access(self.stores, self.cipher, clock, ids, required=settings.keys_required)
         secrets = EnvironmentSecrets(settings.providers)
         embedding = DefaultEmbedding(settings.default_embedding, settings.embedding_dimension)
         offered = EmbedderCatalogue(secrets, default=embedding)

@@ -80,11 +80,13 @@ class EmbeddedSettings:
 
     `providers`: the values of the providers' variables by name. `user_key`: the file with the key that marks this user's data folders;
     None: every folder counts as the user's own. `resume`: whether the unfinished work of a folder from elsewhere is resumed.
+    `keys_required`: whether a request needs an API key even before the first key is created.
     """
 
     data: Path
     user_key: Path | None = None
     resume: bool = False
+    keys_required: bool = False
     default_model: str | None = None
     default_embedding: str | None = None
     embedding_dimension: int | None = None

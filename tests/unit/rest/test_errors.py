@@ -22,6 +22,8 @@ def made(kind: type[HibernautError]) -> HibernautError:
         return kind("busy", "run-1")  # type: ignore[call-arg]
     if issubclass(kind, errors.ServerBusy | errors.StoreUnavailable | errors.MasterKeyUnavailable | errors.SecretsUnavailable):
         return kind("busy", retry_after=1.5)
+    if kind is errors.Unauthenticated:
+        return errors.Unauthenticated("expired", "Ask for another one.")
     if kind is errors.RouteNotServed:
         return errors.RouteNotServed("GET /v1/x", "What it does.")
     return kind("why")

@@ -12,12 +12,14 @@ from pydantic_core import core_schema
 from starlette.testclient import TestClient
 
 from hibernaut.rest.async_bridge import Lanes
+from hibernaut.rest.authentication import Authenticated
 from hibernaut.rest.lazy_routes import LazyRoute
 
 
 def app_of(router: APIRouter) -> FastAPI:
     app = FastAPI(routes=router.routes)
     app.state.lanes = Lanes()
+    app.add_middleware(Authenticated, authentication=None, lanes=app.state.lanes)
     return app
 
 

@@ -25,7 +25,7 @@ SENDING, PLAIN, RESUMING, UPLOADING = (
         "/v1/folders/{folder_id}/upload",
     )
 )
-ELSEWHERE = {errors.LogExpired: RESUMING, errors.UnsupportedMedia: UPLOADING, errors.Unauthenticated: SENDING}
+ELSEWHERE = {errors.LogExpired: RESUMING, errors.UnsupportedMedia: UPLOADING}
 
 
 def operations() -> Iterator[tuple[str, Any]]:
@@ -60,7 +60,7 @@ def test_a_422_has_one_text_as_its_detail() -> None:
 
 def test_every_operation_tells_of_the_refusals_that_any_request_may_meet() -> None:
     for name, operation in operations():
-        assert {"400", "403", "404", "500", "503"} <= operation["responses"].keys(), name
+        assert {"400", "401", "403", "404", "500", "503"} <= operation["responses"].keys(), name
         assert ("409" in operation["responses"]) is not name.startswith("get "), name
 
 

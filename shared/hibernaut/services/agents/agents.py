@@ -22,6 +22,7 @@ from hibernaut.services.prompt.file_views import FileViews
 from hibernaut.services.records import Records
 from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.store.agent_marks import Facet
+from hibernaut.store.agents import tags_of
 from hibernaut.store.deletion import DeletionTombstone
 from hibernaut.store.row_lists import RowList
 
@@ -101,7 +102,7 @@ def tags_match(row: Item, wanted: Sequence[str], *, every: bool) -> bool:
     """Whether a list row has at least one of the tags (`every`: all of them). Without tags every row matches."""
     if not wanted:
         return True
-    tags = set(json.loads(str(row["tags"])))
+    tags = tags_of(row)
     return set(wanted) <= tags if every else not tags.isdisjoint(wanted)
 
 

@@ -1,0 +1,180 @@
+"""`hibernaut keys`: creates, lists, rotates and revokes the API keys of a data folder or of a deployed stack.
+
+The key alone is the last line of the standard output, so that a script can read it. Knows the terminal; must not know how keys are stored.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from hibernaut.local.profiles import CannotServe
+from hibernaut.local.stack_outputs import outputs_of, reason_of
+from hibernaut.ports.table import TableError
+from hibernaut.schemas.api_key import ApiKey, CreateApiKey, CreatedApiKey, RotateApiKey, StoredApiKey
+from hibernaut.schemas.errors import HibernautError
+from hibernaut.services.access.access import Access
+from hibernaut.services.access.api_keys import ApiKeys
+from hibernaut.wiring.access import DeployedStack, access_to_folder, access_to_stack
+from hibernaut.wiring.data_folder import DataFolderUnusable
+from hibernaut.wiring.settings import EmbeddedSettings
+
+NO_BOTO3 = "the keys of a deployed stack need boto3, which is not installed here: pip install boto3 (make dev in a checkout)"
+OUTPUTS = ("TableName", "BucketName", "SecretsKeyArn")
+UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPlace:
+    """Where the keys are: the tenant, in a data folder or in the stack of an environment. `data` None: the environment's setting applies."""
+
+    tenant: str
+    data: str | None = None
+    env: str | None = None
+
+
+def create(place: KeyPlace, fields: dict[str, object], *, as_json: bool) -> None:
+    """Create a key and print it. Raises: CannotServe, BadSetting."""
+    with _keys(place) as keys:
+        made = keys.create(CreateApiKey.model_validate(fields))
+    _print_new(made, f"Created {_described(made)}.", as_json=as_json)
+
+
+def list_keys(place: KeyPlace, *, as_json: bool) -> None:
+    """Print all keys of a tenant. Raises: CannotServe, BadSetting."""
+    with _keys(place) as keys:
+        found = list(_all(keys))
+    if as_json:
+        print("[" + ",\n ".join(key.public().model_dump_json() for key in found) + "]")
+        return
+    for key in found:
+        print(_line(key))
+    if not found:
+        print(f"The tenant {place.tenant} has no keys.")
+
+
+def rotate(place: KeyPlace, key_id: str, *, grace: timedelta, as_json: bool) -> None:
+    """Create a key in place of another one and print it. Raises: CannotServe, BadSetting."""
+    with _keys(place) as keys:
+        made = keys.rotate(key_id, RotateApiKey(grace_seconds=int(grace.total_seconds())))
+        before = keys.get(key_id)
+    _print_new(made, f"Created {_described(made)}. {key_id} expires at {_time(before.expires_at)}.", as_json=as_json)
+
+
+def revoke(place: KeyPlace, key_id: str | None) -> None:
+    """Revoke one key, or all keys of the tenant (None). Raises: CannotServe, BadSetting."""
+    with _keys(place) as keys:
+        if key_id is not None:
+            keys.revoke(key_id)
+            print(f"Revoked {key_id}. A running server refuses it within 5 seconds.")
+        else:
+            print(
+                f"Revoked {keys.revoke_all()} keys of the tenant {place.tenant}. A running server refuses them within 5 seconds."
+            )
+
+
+def duration_of(text: str) -> timedelta:
+    """The duration in texts like 90s, 30m, 12h, 7d. Raises: ValueError."""
+    match = re.fullmatch(r"([0-9]{1,6})([smhd])", text)
+    if match is None:
+        raise ValueError(f"{text!r} is not a duration like 30m, 12h or 7d")
+    return timedelta(**{UNITS[match[2]]: int(match[1])})
+
+
+def expiry_of(text: str) -> datetime:
+    """The time that a duration from now, or a date or time in ISO 8601, denotes. Raises: ValueError."""
+    try:
+        return datetime.now(UTC) + duration_of(text)
+    except ValueError:
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            raise ValueError(f"{text!r} is neither a duration like 30m, 12h or 7d nor a time like 2030-01-31T12:00:00Z") from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+@contextmanager
+def _keys(place: KeyPlace) -> Iterator[ApiKeys]:
+    """The tenant's keys. Raises: CannotServe, also for every error of the body."""
+    try:
+        with _access(place) as access:
+            yield access.keys_of(place.tenant)
+    except (DataFolderUnusable, TableError) as error:
+        raise CannotServe(str(error)) from error
+    except HibernautError as error:
+        raise CannotServe(error.detail) from error
+    except ValidationError as error:
+        raise CannotServe("; ".join(str(each["msg"]).removeprefix("Value error, ") for each in error.errors()), 2) from error
+
+
+@contextmanager
+def _access(place: KeyPlace) -> Iterator[Access]:
+    if place.env is not None:
+        with _aws_errors():
+            yield access_to_stack(_stack(place.env))
+        return
+    settings = EmbeddedSettings.from_environment()
+    if place.data is not None:
+        settings = replace(settings, data=Path(place.data).expanduser())
+    with access_to_folder(settings) as access:
+        yield access
+
+
+@contextmanager
+def _aws_errors() -> Iterator[None]:
+    try:
+        from botocore.exceptions import BotoCoreError, ClientError
+    except ImportError as error:
+        raise CannotServe(NO_BOTO3) from error
+    try:
+        yield
+    except BotoCoreError as error:
+        raise CannotServe(f"AWS cannot be called: {error}") from error
+    except ClientError as error:
+        raise CannotServe(f"AWS refuses: {reason_of(error.response)}") from error
+
+
+def _stack(env: str) -> DeployedStack:
+    name = f"hibernaut-{env}"
+    outputs = outputs_of(name)
+    if missing := [output for output in OUTPUTS if output not in outputs]:
+        raise CannotServe(f"the stack {name} has no output {missing[0]}; deploy this version of Hibernaut first")
+    return DeployedStack(env, *(outputs[output] for output in OUTPUTS))
+
+
+def _all(keys: ApiKeys) -> Iterator[StoredApiKey]:
+    after = None
+    while page := keys.list(after=after):
+        yield from page
+        after = page[-1].id
+
+
+def _print_new(made: CreatedApiKey, told: str, *, as_json: bool) -> None:
+    if as_json:
+        print(made.model_dump_json())
+        return
+    print(f"{told} The key is shown only now:", file=sys.stdout)
+    print(made.key)
+
+
+def _described(key: ApiKey) -> str:
+    named = f" {key.name!r}" if key.name else ""
+    return f"{key.id}{named}, tenant {key.tenant}, scope {key.scope}{', client token' if key.kind == 'client' else ''}"
+
+
+def _line(key: StoredApiKey) -> str:
+    now = datetime.now(UTC)
+    state = "revoked" if key.revoked_at else "expired" if key.expired(now) else "usable"
+    ends = f", until {_time(key.expires_at)}" if key.expires_at and state == "usable" else ""
+    return f"{key.id}  {key.hint}…  {key.scope}  {state}{ends}  last used {_time(key.last_used_at)}  {key.name}".rstrip()
+
+
+def _time(moment: datetime | None) -> str:
+    return moment.isoformat(timespec="seconds") if moment is not None else "never"

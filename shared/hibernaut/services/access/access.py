@@ -1,0 +1,29 @@
+"""Access to a deployment: one object for authentication and for the administration of every tenant's keys."""
+
+from __future__ import annotations
+
+from hibernaut.ports.cipher import Cipher
+from hibernaut.ports.clock import Clock, Ids
+from hibernaut.services.access.api_keys import AccessParts, ApiKeys
+from hibernaut.services.access.authentication import Authentication
+from hibernaut.services.access.pepper import Pepper
+from hibernaut.store.stores import Stores
+
+
+class Access:
+    """Authenticates requests, and administers the keys of each tenant. Construction costs no I/O."""
+
+    def __init__(self, stores: Stores, cipher: Cipher, clock: Clock, ids: Ids, *, required: bool) -> None:
+        """`required`: a request needs a key even before the first key is created."""
+        pepper = Pepper(stores, cipher)
+        self.authentication = Authentication(stores, pepper, clock, required=required)
+        self._parts = AccessParts(stores, pepper, self.authentication, clock, ids)
+
+    def keys_of(self, tenant: str) -> ApiKeys:
+        """The administration of one tenant's keys. Raises: InvalidArgument if the name is not a valid tenant name."""
+        return ApiKeys(self._parts, tenant)
+
+    def has_usable_key(self) -> bool:
+        """Whether any tenant has a key that is neither revoked nor expired."""
+        now, store = self._parts.clock.now(), self._parts.stores.api_keys
+        return any(key.usable(now) for tenant in store.tenants() for key in store.page(tenant))

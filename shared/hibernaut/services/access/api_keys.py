@@ -1,0 +1,185 @@
+"""The administration of one tenant's API keys: create, list, change, rotate and revoke them."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from hibernaut.domain.api_keys import HINT_LENGTH, SECRET_BYTES, format_key
+from hibernaut.ports.clock import Clock, Ids
+from hibernaut.ports.table import ConditionFailed
+from hibernaut.schemas.api_key import (
+    DAY_SECONDS,
+    LONGEST_CLIENT_TOKEN,
+    CreateApiKey,
+    CreatedApiKey,
+    RotateApiKey,
+    StoredApiKey,
+    UpdateApiKey,
+)
+from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
+from hibernaut.services.access.authentication import Authentication
+from hibernaut.services.access.pepper import Pepper
+from hibernaut.store.stores import Stores
+from hibernaut.store.tenants import checked
+
+TRIES = 5
+PAGE = 100
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class AccessParts:
+    """What the administration of all tenants' keys shares."""
+
+    stores: Stores
+    pepper: Pepper
+    authentication: Authentication
+    clock: Clock
+    ids: Ids
+
+
+class ApiKeys:
+    """The API keys of one tenant."""
+
+    def __init__(self, parts: AccessParts, tenant: str) -> None:
+        """Raises: InvalidArgument if the name is not a valid tenant name."""
+        self._tenant = checked(tenant)
+        self._stores = parts.stores
+        self._store = parts.stores.api_keys
+        self._pepper = parts.pepper
+        self._authentication = parts.authentication
+        self._clock = parts.clock
+        self._ids = parts.ids
+
+    def create(self, request: CreateApiKey) -> CreatedApiKey:
+        """Create a key. Only the return value contains the key itself. Raises: InvalidArgument for an expiry that cannot be used."""
+        now = self._clock.now()
+        self._check_expiry(request.expires_at, client=request.kind == "client", now=now)
+        made, key = self._new(request, now)
+        token = self._ids.token()
+        self._stores.writer.write(*self._store.create(made, token), token=token)
+        logger.info("api key created", extra={"tenant": self._tenant, "key": made.id, "scope": made.scope})
+        return _shown_once(made, key)
+
+    def list(self, *, after: str | None = None, limit: int = PAGE) -> list[StoredApiKey]:
+        """A page of the keys, oldest first, revoked and expired ones too for `KEPT_DAYS`."""
+        return self._store.page(self._tenant, after=after, limit=limit)
+
+    def get(self, key_id: str) -> StoredApiKey:
+        """Raises: NotFound."""
+        key = self._store.get(self._tenant, key_id)
+        if key is None:
+            raise NotFound(f"API key with ID {key_id} not found")
+        return key
+
+    def update(self, key_id: str, request: UpdateApiKey) -> StoredApiKey:
+        """Change the name or the expiry. Raises: NotFound, Conflict (a revoked key), InvalidArgument."""
+        fields = {name: getattr(request, name) for name in request.model_fields_set}
+        if fields.get("name", "") is None:
+            del fields["name"]
+
+        def changed(key: StoredApiKey) -> StoredApiKey:
+            if key.revoked_at is not None:
+                raise _is_revoked(key)
+            if "expires_at" in fields:
+                self._check_expiry(fields["expires_at"], client=key.kind == "client", now=self._clock.now())
+            return key.model_copy(update=fields)
+
+        return self._change(key_id, changed)
+
+    def rotate(self, key_id: str, request: RotateApiKey) -> CreatedApiKey:
+        """Create a key with the same settings; the old one expires after the grace period. Raises: NotFound, Conflict (an unusable key)."""
+        before, now = self.get(key_id), self._clock.now()
+        if not before.usable(now):
+            raise (
+                _is_revoked(before)
+                if before.revoked_at
+                else Conflict(f"CONFLICT: The API key {key_id} has expired; create another one.")
+            )
+        if before.replaced_by is not None:
+            raise Conflict(f"CONFLICT: The API key {key_id} was rotated already, to {before.replaced_by}.")
+        made, key = self._new(before, now)
+        ends = now + timedelta(seconds=request.grace_seconds)
+        expires = min(ends, before.expires_at) if before.expires_at else ends
+        after, token = before.model_copy(update={"expires_at": expires, "replaced_by": made.id}), self._ids.token()
+        changes = [*self._store.create(made, token), *self._store.change(before, after, token)]
+        try:
+            self._stores.writer.write(*changes, token=token)
+        except ConditionFailed as error:
+            raise Conflict(f"CONFLICT: The API key {key_id} was changed at the same time; look at it and try again.") from error
+        self._authentication.forget(before.digest)
+        logger.info("api key rotated", extra={"tenant": self._tenant, "key": before.id, "successor": made.id})
+        return _shown_once(made, key)
+
+    def revoke(self, key_id: str) -> StoredApiKey:
+        """Make a key unusable for ever. A revoked key stays as it is. Raises: NotFound."""
+        now = self._clock.now()
+        return self._change(key_id, lambda key: key if key.revoked_at else key.model_copy(update={"revoked_at": now}))
+
+    def revoke_all(self) -> int:
+        """Revoke every key of the tenant; returns how many were usable before."""
+        now, count, after = self._clock.now(), 0, None
+        while page := self.list(after=after):
+            for key in page:
+                count += key.usable(now)
+                self.revoke(key.id)
+            after = page[-1].id
+        return count
+
+    def delete_all(self) -> None:
+        """Delete every key of the tenant, with its list rows."""
+        while page := self.list():
+            for key in page:
+                self._stores.writer.write(*self._store.delete(key))
+                self._authentication.forget(key.digest)
+
+    def _new(self, settings: CreateApiKey | StoredApiKey, now: datetime) -> tuple[StoredApiKey, str]:
+        key = format_key(secrets.token_bytes(SECRET_BYTES))
+        made = StoredApiKey(
+            id=self._ids.new("key"),
+            tenant=self._tenant,
+            name=settings.name,
+            scope=settings.scope,
+            kind=settings.kind,
+            agent_ids=settings.agent_ids,
+            agent_tags=settings.agent_tags,
+            hint=key[:HINT_LENGTH],
+            created_at=now,
+            expires_at=settings.expires_at,
+            digest=self._pepper.made_digest(key),
+        )
+        return made, key
+
+    def _change(self, key_id: str, decide: Callable[[StoredApiKey], StoredApiKey]) -> StoredApiKey:
+        for _ in range(TRIES):
+            before = self.get(key_id)
+            after, token = decide(before), self._ids.token()
+            if after == before:
+                return before
+            try:
+                self._stores.writer.write(*self._store.change(before, after, token), token=token)
+            except ConditionFailed:
+                continue
+            self._authentication.forget(before.digest)
+            logger.info("api key changed", extra={"tenant": self._tenant, "key": key_id, "revoked": bool(after.revoked_at)})
+            return after
+        raise Conflict(f"CONFLICT: The API key {key_id} keeps being changed by other requests; try again.")
+
+    def _check_expiry(self, expires_at: datetime | None, *, client: bool, now: datetime) -> None:
+        if expires_at is not None and expires_at <= now:
+            raise InvalidArgument(f"INVALID_ARGUMENT: expires_at must be in the future, not {expires_at.isoformat()}.")
+        if client and (expires_at is None or expires_at > now + timedelta(seconds=LONGEST_CLIENT_TOKEN)):
+            days = LONGEST_CLIENT_TOKEN // DAY_SECONDS
+            raise InvalidArgument(f"INVALID_ARGUMENT: A client token must have an expires_at at most {days} days from now.")
+
+
+def _shown_once(made: StoredApiKey, key: str) -> CreatedApiKey:
+    return CreatedApiKey(**made.public().model_dump(), key=key)
+
+
+def _is_revoked(key: StoredApiKey) -> Conflict:
+    return Conflict(f"CONFLICT: The API key {key.id} was revoked and cannot be changed; create another one.")
