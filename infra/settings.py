@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from hibernaut.domain.models.embedding_models import BEDROCK, BEDROCK_MODELS
+from hibernaut.schemas.frozen_prompt import PromptMode
 from hibernaut.schemas.model_call import CacheLife
 from hibernaut.services.host import TraceMode
-from hibernaut.wiring.settings import hosts_in, origins_in, prompt_cache_in, traces_in
+from hibernaut.wiring.settings import hosts_in, origins_in, prompt_cache_in, system_prompt_in, traces_in
 from infra.bedrock_models import DEFAULT_MODELS, models_in
 
 EnvironmentName = Literal["dev", "staging", "prod"]
@@ -92,9 +93,10 @@ class Settings:
     API; if empty, no address may, so that a new deployment is not open to the world. `hosts`: the API's custom domains, in
     addition to the gateway's own name. `origins`: the foreign origins whose web pages may call the API. `embedding`: the handle
     of the model that embeds memory (empty: OpenAI's, if its key is set). `traces`: the stored part of model calls, which expires
-    after a day. `prompt_cache`: how long providers cache the prefix of a prompt. `dashboard`: create a page of graphs, which
-    costs money even when no agent is active. `secrets_key`: the ARN of the KMS key that protects stored secrets (empty: the stack
-    has its own). `bedrock_models`: the ids of the models of Bedrock that the functions may invoke; the first one is the default.
+    after a day. `prompt_cache`: how long providers cache the prefix of a prompt. `system_prompt`: whether the system message
+    stays frozen for a window. `dashboard`: create a page of graphs, which costs money even when no agent is active.
+    `secrets_key`: the ARN of the KMS key that protects stored secrets (empty: the stack has its own). `bedrock_models`: the ids
+    of the models of Bedrock that the functions may invoke; the first one is the default.
     """
 
     name: EnvironmentName
@@ -110,6 +112,7 @@ class Settings:
     embedding: str = ""
     traces: TraceMode = "off"
     prompt_cache: CacheLife = "5m"
+    system_prompt: PromptMode = "frozen"
     dashboard: bool = False
     secrets_key: str = ""
     bedrock_models: tuple[str, ...] = DEFAULT_MODELS
@@ -142,6 +145,7 @@ def settings_in(context: Mapping[str, str]) -> Settings:
         embedding=embedding,
         traces=traces_in({"HIBERNAUT_TRACES": context.get("traces", "")}, "off"),
         prompt_cache=prompt_cache_in({"HIBERNAUT_PROMPT_CACHE": context.get("promptCache", "")}),
+        system_prompt=system_prompt_in({"HIBERNAUT_SYSTEM_PROMPT": context.get("systemPrompt", "")}),
         hosts=hosts_in({"HIBERNAUT_ALLOWED_HOSTS": context.get("hosts", "")}),
         origins=origins_in({"HIBERNAUT_CORS_ORIGINS": context.get("origins", "")}),
         dashboard=_wished(context, "dashboard"),

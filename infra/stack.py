@@ -161,6 +161,7 @@ class HibernautStack(cdk.Stack):
             **({"HIBERNAUT_DEFAULT_EMBEDDING": settings.embedding} if settings.embedding else {}),
             **({"HIBERNAUT_TRACES": settings.traces} if settings.traces != "off" else {}),
             **({"HIBERNAUT_PROMPT_CACHE": settings.prompt_cache} if settings.prompt_cache != "5m" else {}),
+            **({"HIBERNAUT_SYSTEM_PROMPT": settings.system_prompt} if settings.system_prompt != "frozen" else {}),
         }
 
     def _bedrock(self) -> dict[str, str]:

@@ -11,6 +11,7 @@ from letta_client import Letta, NotFoundError, UnprocessableEntityError
 
 from tests.compat.conftest import Make, Said, calls
 from tests.compat.reading import uploaded
+from tests.support.memory_reader import newest_update
 
 pytestmark = pytest.mark.usefixtures("fed")
 
@@ -32,6 +33,11 @@ def tools_of(client: Letta, agent_id: str) -> set[str]:
 
 def system_of(said: Said) -> str:
     return str(said.server.requests[-1].body["messages"][0]["content"])
+
+
+def update_of(said: Said) -> str:
+    """What the newest request tells of changes since the window began."""
+    return newest_update(said.server.requests[-1].body)
 
 
 def returned(client: Letta, said: Said, agent_id: str, name: str, **arguments: Any) -> str:
@@ -159,7 +165,7 @@ def test_the_model_sees_open_files_and_every_change_in_the_next_run(
     assert "<directories>" not in system_of(said), "nor do the base instructions hold the tag"
     client.agents.folders.attach(folder, agent_id=agent.id)
     client.agents.messages.create(agent.id, input="hi")
-    system = system_of(said)
+    system = update_of(said)
     assert "<file_limits>\n- current_files_open=1\n- max_files_open=1\n</file_limits>" in system
     assert '</file_limits>\n<directory name="seen">\n<description>About animals.</description>\n<instructions>Quote' in system
     assert '<file status="open" name="seen/birds.txt">' in system
@@ -171,14 +177,16 @@ def test_the_model_sees_open_files_and_every_change_in_the_next_run(
     assert "Bees hum." not in system
     client.agents.files.open(files[1], agent_id=agent.id)
     client.agents.messages.create(agent.id, input="hi")
-    assert "1: Bees hum." in system_of(said)
-    assert "Parrots" not in system_of(said)
+    assert "1: Bees hum." in update_of(said)
+    assert '<file status="closed" name="seen/birds.txt">' in update_of(said)
+    assert "Parrots" not in update_of(said)
     client.folders.files.delete(files[1], folder_id=folder)
     client.agents.messages.create(agent.id, input="hi")
-    assert "bees" not in system_of(said)
+    assert "<directories>" in update_of(said)
+    assert "bees" not in update_of(said)
     client.agents.folders.detach(folder, agent_id=agent.id)
     client.agents.messages.create(agent.id, input="hi")
-    assert "<directories>\n" not in system_of(said)
+    assert "No folders are attached any more." in update_of(said)
 
 
 @pytest.mark.manifest("agent_files.upload_opens")
@@ -188,7 +196,7 @@ def test_a_file_that_comes_later_is_open_for_the_agents_of_its_folder(client: Le
     uploaded(client, folder.id, "news.txt", b"It rains.")
     assert [one.is_open for one in client.agents.files.list(agent.id)] == [True]
     client.agents.messages.create(agent.id, input="hi")
-    assert "1: It rains." in system_of(said)
+    assert "1: It rains." in update_of(said)
 
 
 @pytest.mark.manifest("file_tools.open_files")
@@ -202,7 +210,7 @@ def test_the_model_opens_windows_on_files(client: Letta, said: Said, new_agent: 
     assert "2: Owls see at night." in said_back, "the text stands in the return at once"
     assert "Ducks" not in said_back
     client.agents.messages.create(agent.id, input="hi")
-    assert "[Viewing lines 2 to 2 (out of 3 lines)]\n2: Owls see at night." in system_of(said), "and in the next system message"
+    assert "[Viewing lines 2 to 2 (out of 3 lines)]\n2: Owls see at night." in update_of(said), "and to the next run"
     two = [{"file_name": "windows/b.txt"}, {"file_name": "windows/c.txt"}]
     said_back = returned(client, said, agent.id, "open_files", file_requests=two)
     assert "* Opened 2 files: windows/b.txt (lines 1-1), windows/c.txt (lines 1-1)" in said_back

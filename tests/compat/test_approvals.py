@@ -138,7 +138,9 @@ def test_messages_behind_the_answer_are_given_to_the_model(client: Letta, asking
     agent_id, _ = asking
     further = [{"type": "approval", "approvals": [says("call_1", approve=True)]}, {"role": "user", "content": "and this too"}]
     client.agents.messages.create(agent_id, messages=further)
-    assert said.server.requests[-1].body["messages"][-1]["content"] == "and this too"
+    assert said.server.requests[-1].body["messages"][-1]["content"].startswith("and this too\n<memory_update>"), (
+        "and of what the call did"
+    )
 
 
 @pytest.mark.manifest("approvals.legacy")

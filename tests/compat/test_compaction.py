@@ -12,6 +12,7 @@ from letta_client import APIStatusError, BadRequestError, ConflictError, Letta, 
 
 from tests.compat.conftest import HANDLE, Make, Said, calls
 from tests.compat.holding import PATIENCE, holding
+from tests.support.memory_reader import read_blocks, texts_of
 
 UNKNOWN = "agent-00000000-0000-4000-8000-000000000000"
 WORDS = "tea and milk " * 200
@@ -200,7 +201,7 @@ def test_a_run_that_waits_for_a_summary_is_cancelled_at_once(how: str, client: L
     assert f"long {WORDS * 4}" in shown or any("system_alert" in text for text in shown)
 
 
-@pytest.mark.manifest("agents.context.exact")
+@pytest.mark.manifest("agents.context.exact", "agents.context.frozen")
 @pytest.mark.parametrize("kind", ["letta_v1_agent", "memgpt_v2_agent"])
 def test_the_overview_is_what_the_next_run_is_sent(
     kind: Any, client: Letta, http: httpx.Client, new_agent: Make, said: Said
@@ -211,17 +212,19 @@ def test_the_overview_is_what_the_next_run_is_sent(
     client.blocks.update(agent.blocks[0].id, value="Ann from Oslo")
     view = http.get(f"/v1/agents/{agent.id}/context").json()
     client.agents.messages.create(agent.id, input="And now?")
-    body = said.server.requests[-1].body
+    first, body = said.server.requests[0].body, said.server.requests[-1].body
     assert view["num_messages"] == len(view["messages"]) == len(body["messages"]) - 1, "all but the new message"
-    system = body["messages"][0]["content"]
-    assert without_time(view["messages"][0]["content"][0]["text"]) == without_time(system)
-    assert "Ann from Oslo" in system
-    assert view["core_memory"] in system
+    shown = client.agents.messages.list(agent.id, order="asc").items[0]
+    assert without_time(view["messages"][0]["content"][0]["text"]) == without_time(shown.content), "the whole memory as it is"
+    assert "Ann from Oslo" in view["core_memory"]
+    assert view["core_memory"] in shown.content
+    assert body["messages"][0] == first["messages"][0], "the model is told of the edit in its newest message"
+    assert read_blocks(texts_of(body))["human"] == "Ann from Oslo"
     sent = [{"name": tool["function"]["name"], "parameters": tool["function"]["parameters"]} for tool in body["tools"]]
-    shown = [
+    offered = [
         {"name": tool["function"]["name"], "parameters": tool["function"]["parameters"]} for tool in view["functions_definitions"]
     ]
-    assert shown == sent
+    assert offered == sent
     assert view["context_window_size_current"] == sum(size for name, size in view.items() if name.startswith("num_tokens"))
 
 

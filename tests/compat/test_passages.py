@@ -10,6 +10,7 @@ import pytest
 from letta_client import BadRequestError, Letta, NotFoundError, UnprocessableEntityError
 
 from tests.compat.conftest import Make, Said, calls
+from tests.support.memory_reader import newest_update
 
 MISSING = "passage-00000000-0000-4000-8000-000000000000"
 NO_AGENT = "agent-00000000-0000-4000-8000-000000000000"
@@ -173,7 +174,8 @@ def test_the_prompt_of_the_next_run_tells_of_what_was_put_away_and_taken_out(cli
 
     def prompt() -> str:
         client.agents.messages.create(agent.id, input="Hello")
-        return str(said.server.requests[-1].body["messages"][0]["content"])
+        body = said.server.requests[-1].body
+        return newest_update(body) or str(body["messages"][0]["content"])
 
     assert "archival memory" not in prompt()
     (passage,) = client.agents.passages.create(agent.id, text="one", tags=["drinks"])
@@ -191,7 +193,8 @@ def test_the_prompt_of_the_next_run_tells_of_what_was_put_away_and_taken_out(cli
     assert "- 2 total memories" in told
     assert "tags: food" in told
     client.archives.delete(archive.id)
-    assert "archival memory" not in prompt()
+    assert "- 0 total memories" in (told := prompt())
+    assert "tags: (none)" in told
 
 
 @pytest.mark.manifest("passages.tools.insert", "passages.tools.search")

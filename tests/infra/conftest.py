@@ -50,6 +50,7 @@ def checked_search(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "embedding=bedrock/amazon.titan-embed-text-v2:0",
         "dashboard=true",
         "promptCache=1h",
+        "systemPrompt=recompiled",
         f"secretsKey={OWN_KEY}",
         "bedrockModels=eu.anthropic.claude-sonnet-5-5, amazon.nova-lite-v1:0, us.anthropic.*",
     )

@@ -63,6 +63,7 @@ def test_the_page_names_every_wish_of_a_deployment_with_what_is_usual() -> None:
         "searchVpc",
         "embedding",
         "promptCache",
+        "systemPrompt",
         "secretsKey",
         "dashboard",
         "bundle",

@@ -337,3 +337,10 @@ def test_prompts_are_kept_for_an_hour_where_the_deployment_wishes_it(dev: Templa
         return template.functions()["advance_turn"]["Environment"]["Variables"].get("HIBERNAUT_PROMPT_CACHE")
 
     assert (life(dev), life(large)) == (None, "1h")
+
+
+def test_the_system_message_is_recompiled_at_each_run_where_the_deployment_wishes_it(dev: Template, large: Template) -> None:
+    def mode(template: Template) -> object:
+        return template.functions()["advance_turn"]["Environment"]["Variables"].get("HIBERNAUT_SYSTEM_PROMPT")
+
+    assert (mode(dev), mode(large)) == (None, "recompiled")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hibernaut.domain.turn.sent_messages import as_sent
 from hibernaut.domain.turn.window import (
     LEAST,
     MOST,
-    as_sent,
     correction,
     cuts,
     drop_oldest_turns,

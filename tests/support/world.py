@@ -22,6 +22,7 @@ from hibernaut.ports.workflow import RunRef, is_passing
 from hibernaut.schemas.agent import AgentType, StoredAgent
 from hibernaut.schemas.block import StoredBlock
 from hibernaut.schemas.conversation import Head, Window
+from hibernaut.schemas.frozen_prompt import PromptMode
 from hibernaut.schemas.letta_message import LettaResponse
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.send import LettaRequest, MessageCreate
@@ -124,11 +125,23 @@ class World:
         web: Web = NO_WEB,
         indexed: bool = False,
         traces: TraceMode = "off",
+        system_prompt: PromptMode = "frozen",
     ) -> None:
         self.data, self.clock, self.models, self.runner = data, data.clock, data.models, data.runner
         self.ids = TimeOrderedIds(data.clock)
         self.workflow = workflow or Inline()
-        self.host = Host(data.clock, self.ids, self.workflow, ProcessSignal(), holder, alone, look=look, web=web, traces=traces)
+        self.host = Host(
+            data.clock,
+            self.ids,
+            self.workflow,
+            ProcessSignal(),
+            holder,
+            alone,
+            look=look,
+            web=web,
+            traces=traces,
+            system_prompt=system_prompt,
+        )
         self.all_stores = Stores(wrap(data.table), data.blobs, data.clock, indexed=indexed)
         self.engines = RunEngines(self.all_stores, self.host, data.models, data.runner, ToolLimits())
         self.stores, self.chain = self.all_stores.of(TENANT), self.engines.of(TENANT)
@@ -194,7 +207,7 @@ class World:
             created_at=agent.created_at,
         )
         compiled = self.chain.prompts.compiled(agent, head, blocks=blocks)
-        row = system_row(system_id, agent, compiled.text, compiled.source.compiled_at)
+        row = system_row(system_id, agent, compiled, compiled.at)
         return head.model_copy(update={"compiled": compiled.source}), row
 
     def _block(self, label: str, value: str) -> StoredBlock:

@@ -75,3 +75,18 @@ def test_on_aws_bedrock_is_that_of_the_functions_own_region() -> None:
     assert AwsSettings.from_environment(variables).bedrock_region == ""
     told = AwsSettings.from_environment(variables | {"BEDROCK_MODELS": "eu.anthropic.*"})
     assert (told.bedrock_region, told.bedrock_models) == ("eu-central-1", "eu.anthropic.*")
+
+
+@pytest.mark.parametrize(
+    ("given", "mode"), [(None, "frozen"), ("", "frozen"), ("frozen", "frozen"), ("recompiled", "recompiled")]
+)
+def test_the_system_message_of_either_profile_is_frozen_or_recompiled(given: str | None, mode: str) -> None:
+    variables = {"HIBERNAUT_TABLE": "t"} | ({} if given is None else {"HIBERNAUT_SYSTEM_PROMPT": given})
+    for settings in (EmbeddedSettings.from_environment(variables), AwsSettings.from_environment(variables)):
+        assert settings.system_prompt == mode
+
+
+@pytest.mark.parametrize("mode", ["Frozen", "off", "thawed"])
+def test_another_kind_of_system_message_is_refused(mode: str) -> None:
+    with pytest.raises(BadSetting, match="HIBERNAUT_SYSTEM_PROMPT must be frozen or recompiled, not"):
+        EmbeddedSettings.from_environment({"HIBERNAUT_SYSTEM_PROMPT": mode})

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 
 from hibernaut.schemas.names import is_plain
 
+UPDATE = "memory_update"
+"""The tag of an update of memory. Only the server writes it: what others say is sent without it (`without_update_tags`)."""
 TAGS = (
     "available_skills",
     "base_instructions",
@@ -22,6 +24,8 @@ TAGS = (
     "instructions",
     "memory_blocks",
     "memory_metadata",
+    UPDATE,
+    "removed_blocks",
     "metadata",
     "tool_rule",
     "tool_usage_rules",
@@ -29,6 +33,7 @@ TAGS = (
     "warning",
 )
 _ESCAPED = "&lt;"
+_UPDATE_TAG = re.compile(rf"<(?=\s*/?\s*{UPDATE})", re.IGNORECASE)
 
 
 def tag_of(label: str | None) -> str:
@@ -52,6 +57,13 @@ def plain(text: str, labels: Iterable[str | None] = ()) -> str:
     if _ESCAPED not in text:
         return text
     return re.sub(f"{_ESCAPED}{_rest(labels)}", "<", text, flags=re.IGNORECASE)
+
+
+def without_update_tags(text: str) -> str:
+    """The text with the tag of memory updates escaped, so that nobody but the server can write such an update."""
+    if "<" not in text or UPDATE not in text.lower():
+        return text
+    return _UPDATE_TAG.sub(_ESCAPED, text)
 
 
 def attribute(text: str) -> str:

@@ -154,6 +154,7 @@ def _offline(options: Dev, settings: EmbeddedSettings) -> None:
         "HIBERNAUT_EMBEDDING_DIMENSION": settings.embedding_dimension,
         "HIBERNAUT_TRACES": settings.traces,
         "HIBERNAUT_PROMPT_CACHE": settings.prompt_cache,
+        "HIBERNAUT_SYSTEM_PROMPT": settings.system_prompt,
         "HIBERNAUT_OPENSEARCH": index_node(),
         "HIBERNAUT_ALLOWED_HOSTS": ",".join(
             (options.host if ":" not in options.host else f"[{options.host}]", *settings.allowed_hosts)

@@ -12,9 +12,10 @@ from pydantic import Field
 
 from hibernaut.schemas.base import JsonObject, Moment, Schema
 from hibernaut.schemas.content import ImageContent, Part
+from hibernaut.schemas.frozen_prompt import FrozenPrompt
 from hibernaut.schemas.native import NativeReply
 
-INTERNAL = frozenset({"tokens", "wrapped", "native"})
+INTERNAL = frozenset({"tokens", "wrapped", "native", "frozen"})
 """The members of a row that no client is shown."""
 
 Role = Literal["system", "user", "assistant", "tool", "approval", "summary"]
@@ -53,7 +54,7 @@ class Message(Schema):
 
     `tokens` is counted once, when a step creates or first reads the row (None until then). `wrapped`: the server put the caller's
     text into a JSON envelope, and shows it without the envelope (run-time digest 14.1). `native`: the reply of an assistant row as its
-    provider sent it.
+    provider sent it. `frozen`: the form in which a model is sent a conversation's system message; None: its content.
     """
 
     id: str
@@ -81,6 +82,7 @@ class Message(Schema):
     tokens: int | None = None
     wrapped: bool = False
     native: NativeReply | None = None
+    frozen: FrozenPrompt | None = None
 
     def text(self) -> str:
         """The text parts, joined by line breaks."""

@@ -11,6 +11,7 @@ from hibernaut.ports.ingest import NO_INGEST, Ingest
 from hibernaut.ports.signal import RunSignal
 from hibernaut.ports.web import NO_WEB, Web
 from hibernaut.ports.workflow import Workflow
+from hibernaut.schemas.frozen_prompt import PromptMode
 
 TraceMode = Literal["off", "redacted", "on"]
 """What a trace stores: nothing; the bodies with each text replaced by its length; or the bodies without the configured secrets.
@@ -24,7 +25,7 @@ class Host:
     `holder` names this process on leases and claims. `alone`: no other process can hold a lease, so a lease of another holder is
     dead. `gather`: seconds for which the chunks of a reply are buffered into one write. `look`: seconds between the checks of a
     worker that waits for its model and must notice that it has lost the run. `traces`: what is stored of the exchanges with
-    model providers.
+    model providers. `system_prompt`: what becomes of the system message when memory has changed.
     """
 
     clock: Clock
@@ -36,6 +37,7 @@ class Host:
     gather: float = 0.02
     look: float = 0.5
     traces: TraceMode = "off"
+    system_prompt: PromptMode = "frozen"
     web: Web = NO_WEB
     reader: FileReader = NO_READER
     ingest: Ingest = NO_INGEST

@@ -292,6 +292,14 @@ def text_hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
+def prompt_hash(row: Message) -> str:
+    """The hash by which a head identifies the row of its system message: its text, and what is sent in place of it."""
+    frozen = row.frozen
+    if frozen is None or not (frozen.text or frozen.updates):
+        return text_hash(row.text())
+    return text_hash("\0".join([row.text(), frozen.text, *(f"{update.message_id} {update.text}" for update in frozen.updates)]))
+
+
 def _size(loaded: LoadedConversation) -> int:
     return _bytes_of(loaded.messages) if loaded.size is None else loaded.size
 
@@ -313,7 +321,7 @@ def _belongs(head: Head, pinned: Sequence[Message]) -> bool:
     """
     if head.compiled is None or not head.compiled.text or not pinned:
         return True
-    return text_hash(pinned[0].text()) == head.compiled.text
+    return prompt_hash(pinned[0]) == head.compiled.text
 
 
 def explicit_window(messages: Sequence[str], head: Head) -> Window:

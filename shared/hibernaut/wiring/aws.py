@@ -176,6 +176,7 @@ def _base(settings: AwsSettings, overrides: AwsOverrides, *, in_execution: bool)
         holder=f"lambda:{ids.token()}",
         gather=GATHER_SECONDS,
         traces=settings.traces,
+        system_prompt=settings.system_prompt,
         web=HttpWeb() if settings.private_callbacks else HttpWeb.public(),
         reader=ChildFileReader(),
         ingest=LambdaIngest(settings.ingest_file) if settings.ingest_file else NO_INGEST,

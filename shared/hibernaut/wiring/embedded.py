@@ -96,6 +96,7 @@ class Embedded:
             holder=f"host:{ids.token()}",
             alone=True,
             traces=settings.traces,
+            system_prompt=settings.system_prompt,
             web=HttpWeb(),
             reader=ChildFileReader(),
             ingest=self.ingest,

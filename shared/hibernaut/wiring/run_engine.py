@@ -104,7 +104,7 @@ class RunEngines:
 def run_engine_over(stores: TenantStores, shared: RunResources) -> RunEngine:
     """Compose the run engine of one tenant over its stores."""
     host, models, search = shared.host, shared.models, shared.search.search(stores)
-    prompts = SystemMessages(stores, host.clock)
+    prompts = SystemMessages(stores, host.clock, host.system_prompt)
     loader = StepLoader(stores, prompts, models)
     handovers = Handovers(stores, host)
     writer = UnitWriter(stores, host, handovers)

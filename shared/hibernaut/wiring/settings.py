@@ -8,6 +8,8 @@
     HIBERNAUT_UPLOAD_LIMIT    size limit of one uploaded file in megabytes (default: 50); on AWS the API takes about 4
     HIBERNAUT_TRACES          on, redacted or off: what is stored of each model call for a day (default: on; off on AWS)
     HIBERNAUT_PROMPT_CACHE    5m or 1h: how long Anthropic keeps the prefix of a prompt (default: 5m)
+    HIBERNAUT_SYSTEM_PROMPT   frozen or recompiled: whether a change of memory is told in the newest message, or the system message is
+                              compiled anew at each run (default: frozen)
     HIBERNAUT_ALLOWED_HOSTS   additional host names that the API answers to, separated by commas; 127.0.0.1, localhost and [::1] are
                               always allowed
     HIBERNAUT_CORS_ORIGINS    foreign origins whose pages may call the API, separated by commas (default: none)
@@ -43,6 +45,7 @@ from pathlib import Path
 
 from hibernaut.adapters.embedder import voyage
 from hibernaut.adapters.model.dialects import DIALECTS
+from hibernaut.schemas.frozen_prompt import PromptMode
 from hibernaut.schemas.model_call import CacheLife
 from hibernaut.services.host import TraceMode
 
@@ -93,6 +96,7 @@ class EmbeddedSettings:
     tool_timeout: float = DEFAULT_TOOL_TIMEOUT
     traces: TraceMode = "on"
     prompt_cache: CacheLife = "5m"
+    system_prompt: PromptMode = "frozen"
     allowed_hosts: tuple[str, ...] = ()
     cors_origins: tuple[str, ...] = ()
     upload_limit: int = UPLOAD_LIMIT
@@ -111,6 +115,7 @@ class EmbeddedSettings:
             tool_timeout=_seconds(variables, "HIBERNAUT_TOOL_TIMEOUT", DEFAULT_TOOL_TIMEOUT),
             traces=traces_in(variables, "on"),
             prompt_cache=prompt_cache_in(variables),
+            system_prompt=system_prompt_in(variables),
             allowed_hosts=hosts_in(variables),
             cors_origins=origins_in(variables),
             upload_limit=_megabytes(variables, "HIBERNAUT_UPLOAD_LIMIT"),
@@ -142,6 +147,7 @@ class AwsSettings:
     tool_timeout: float = DEFAULT_TOOL_TIMEOUT
     traces: TraceMode = "off"
     prompt_cache: CacheLife = "5m"
+    system_prompt: PromptMode = "frozen"
     allowed_hosts: tuple[str, ...] = ()
     cors_origins: tuple[str, ...] = ()
     private_callbacks: bool = False
@@ -172,6 +178,7 @@ class AwsSettings:
             tool_timeout=_seconds(variables, "HIBERNAUT_TOOL_TIMEOUT", DEFAULT_TOOL_TIMEOUT),
             traces=traces_in(variables, "off"),
             prompt_cache=prompt_cache_in(variables),
+            system_prompt=system_prompt_in(variables),
             allowed_hosts=hosts_in(variables),
             cors_origins=origins_in(variables),
             private_callbacks=_yes(variables, "HIBERNAUT_PRIVATE_CALLBACKS"),
@@ -228,6 +235,15 @@ def prompt_cache_in(variables: Mapping[str, str]) -> CacheLife:
             return life
         case text:
             raise BadSetting(f"HIBERNAUT_PROMPT_CACHE must be 5m or 1h, not {text!r}")
+
+
+def system_prompt_in(variables: Mapping[str, str]) -> PromptMode:
+    """What becomes of the system message when memory has changed. Raises: BadSetting."""
+    match variables.get("HIBERNAUT_SYSTEM_PROMPT") or "frozen":
+        case "frozen" | "recompiled" as mode:
+            return mode
+        case text:
+            raise BadSetting(f"HIBERNAUT_SYSTEM_PROMPT must be frozen or recompiled, not {text!r}")
 
 
 def _providers(variables: Mapping[str, str]) -> Mapping[str, str]:

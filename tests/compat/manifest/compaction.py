@@ -70,4 +70,11 @@ ROWS = (
         "API 4.12",
         "The overview holds what the next run is sent: system message, rows, and tools as they are offered.",
     ),
+    diverging(
+        "agents.context.frozen",
+        "RT 4.2",
+        "Clients are shown the system message with the current memory. The model is sent the text of the window's beginning, and what "
+        "changed since as a `<memory_update>` in a newer message; HIBERNAUT_SYSTEM_PROMPT=recompiled sends what clients are shown.",
+        "V1 sends the recompiled text, so that after an edit no provider has cached the prompt.",
+    ),
 )

@@ -17,7 +17,7 @@ from hibernaut.domain.times import model_time
 from hibernaut.schemas.block import Block
 from hibernaut.schemas.send import ClientSkill
 
-FORM = 2
+FORM = 3
 """The version of the message's form: a stored message of another version is compiled again."""
 PLACEHOLDER = "{CORE_MEMORY}"
 """The placeholder for memory in a system prompt; without it, memory follows the prompt."""
@@ -82,7 +82,7 @@ def compile_prompt(inputs: PromptInputs) -> str:
     memory = "\n\n".join(part for part in (core_memory_section(inputs), inputs.rules_section, inputs.directories) if part)
     placed = PLACEHOLDER in inputs.system
     system = inputs.system.replace(PLACEHOLDER, memory) if placed else inputs.system
-    sections = [_lines("base_instructions", system), "" if placed else memory, _metadata_section(inputs)]
+    sections = [tagged("base_instructions", system), "" if placed else memory, _metadata_section(inputs)]
     return "\n\n".join(section for section in sections if section)
 
 
@@ -90,9 +90,16 @@ def core_memory_section(inputs: PromptInputs) -> str:
     """The `<memory_blocks>` section; empty if there are no blocks, or if the agent's type shows none."""
     if not inputs.shows_memory or not inputs.blocks:
         return ""
+    blocks = "\n\n".join(rendered for _, rendered in block_sections(inputs))
+    return tagged("memory_blocks", f"{_ABOUT_BLOCKS}\n\n{blocks}")
+
+
+def block_sections(inputs: PromptInputs) -> list[tuple[str, str]]:
+    """The tag and the section of each block, in order; none if the agent's type shows none."""
+    if not inputs.shows_memory:
+        return []
     labels = [block.label for block in inputs.blocks]
-    blocks = "\n\n".join(_block(block, labels, numbered=inputs.numbers_lines) for block in inputs.blocks)
-    return _lines("memory_blocks", f"{_ABOUT_BLOCKS}\n\n{blocks}")
+    return [(tag_of(block.label), _block(block, labels, numbered=inputs.numbers_lines)) for block in inputs.blocks]
 
 
 def skills_section(skills: Sequence[ClientSkill], labels: Sequence[str | None] = ()) -> str:
@@ -103,10 +110,11 @@ def skills_section(skills: Sequence[ClientSkill], labels: Sequence[str | None] =
     if not skills:
         return ""
     listed = "\n".join(f"- {skill.name} ({skill.location}): {skill.description}" for skill in skills)
-    return _lines("available_skills", f"{_ABOUT_SKILLS}\n{escaped(listed, labels)}")
+    return tagged("available_skills", f"{_ABOUT_SKILLS}\n{escaped(listed, labels)}")
 
 
-def _lines(tag: str, body: str) -> str:
+def tagged(tag: str, body: str) -> str:
+    """A section: the body between its tags, each on a line of its own."""
     return f"<{tag}>\n{body}\n</{tag}>"
 
 
@@ -114,13 +122,13 @@ def _block(block: Block, labels: Sequence[str | None], *, numbered: bool) -> str
     facts = [f"- chars_current={len(block.value)}", f"- chars_limit={block.limit}"]
     if block.read_only:
         facts.insert(0, "- read_only=true")
-    parts = [_lines("description", escaped(block.description or "", labels)), _lines("metadata", "\n".join(facts))]
+    parts = [tagged("description", escaped(block.description or "", labels)), tagged("metadata", "\n".join(facts))]
     value = escaped(block.value, labels)
     if numbered:
         value = "\n".join(f"{number}→ {line}" for number, line in enumerate(value.split("\n"), start=1))
-        parts.append(_lines("warning", LINE_NUMBER_WARNING))
-    parts.append(_lines("value", value))
-    return _lines(tag_of(block.label), "\n".join(parts))
+        parts.append(tagged("warning", LINE_NUMBER_WARNING))
+    parts.append(tagged("value", value))
+    return tagged(tag_of(block.label), "\n".join(parts))
 
 
 def _metadata_section(inputs: PromptInputs) -> str:
@@ -128,13 +136,24 @@ def _metadata_section(inputs: PromptInputs) -> str:
         f"- AGENT_ID: {inputs.agent_id}",
         f"- CONVERSATION_ID: {inputs.conversation}",
         f"- System prompt last recompiled: {model_time(inputs.compiled_at, inputs.timezone)}",
-        f"- {inputs.previous_messages} previous messages between you and the user are stored in recall memory",
+        recall_line(inputs),
     ]
     if inputs.archival_memories > 0:
-        lines.append(
-            f"- {inputs.archival_memories} total memories you created are stored in archival memory (use tools to access them)"
-        )
+        lines.append(archival_line(inputs))
     if inputs.archival_tags:
-        tags = escaped(", ".join(sorted(inputs.archival_tags)), [block.label for block in inputs.blocks])
-        lines.append(f"- Available archival memory tags: {' '.join(tags.split())}")
-    return _lines("memory_metadata", "\n".join(lines))
+        lines.append(f"- Available archival memory tags: {archival_tags(inputs)}")
+    return tagged("memory_metadata", "\n".join(lines))
+
+
+def recall_line(inputs: PromptInputs) -> str:
+    return f"- {inputs.previous_messages} previous messages between you and the user are stored in recall memory"
+
+
+def archival_line(inputs: PromptInputs) -> str:
+    return f"- {inputs.archival_memories} total memories you created are stored in archival memory (use tools to access them)"
+
+
+def archival_tags(inputs: PromptInputs) -> str:
+    """The tags of archival memory, in order, on one line."""
+    tags = escaped(", ".join(sorted(inputs.archival_tags)), [block.label for block in inputs.blocks])
+    return " ".join(tags.split())

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from hibernaut.domain.models.tokens import count
 from hibernaut.domain.tools.tool_returns import unpack, unwrapped
+from hibernaut.domain.turn.sent_messages import without_updates
 from hibernaut.schemas.message import Message
 
 LONGEST_RETURN = 5_000
@@ -18,11 +19,13 @@ SHORTEST_LINE = 200
 
 
 def pieces(rows: Sequence[Message], room: int) -> list[str]:
-    """The transcript in pieces of at most `room` tokens, at most MOST_PIECES. Nothing is left out if it fits."""
-    room = max(room, 1)
+    """The transcript in pieces of at most `room` tokens, at most MOST_PIECES. Nothing is left out if it fits, but
+    the server's updates of memory.
+    """
+    room, said = max(room, 1), [without_updates(row) for row in rows]
     longest: int | None = None
     while True:
-        lines = [line for row in rows for line in _lines(row, longest)]
+        lines = [line for row in said for line in _lines(row, longest)]
         found = list(_packed(lines, room))
         if len(found) <= MOST_PIECES:
             return found

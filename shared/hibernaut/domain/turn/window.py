@@ -10,8 +10,6 @@ from collections.abc import Collection, Sequence
 
 from hibernaut.domain.models.token_factors import factors_of, kind_of
 from hibernaut.domain.models.tokens import count
-from hibernaut.domain.tools.tool_returns import cut_off
-from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.conversation import Head, Window
 from hibernaut.schemas.message import Message
 
@@ -27,12 +25,6 @@ cache.
 """
 ROW_TOKENS, CALL_TOKENS, IMAGE_TOKENS = 4, 8, 1000
 """The estimated tokens of a provider's formatting for each row and each call, and of one image."""
-
-
-SHORTEST_CLIP, RETURN_SHARE, CHARACTERS_PER_TOKEN = 5_000, 0.2, 4
-"""The longest tool return that is sent to a model: a share of its window at about four characters a token, but at least this many
-characters.
-"""
 
 
 def tokens_of(row: Message) -> int:
@@ -65,15 +57,6 @@ def measured(messages: Sequence[Message]) -> None:
     for row in messages:
         if row.tokens is None:
             row.tokens = tokens_of(row)
-
-
-def as_sent(messages: Sequence[Message], context_window: int) -> tuple[Message, ...]:
-    """The rows as they are sent to a model with this window: very long tool returns are clipped (run-time digest 2.3).
-
-    The log stores the full returns.
-    """
-    longest = max(SHORTEST_CLIP, int(RETURN_SHARE * context_window * CHARACTERS_PER_TOKEN))
-    return tuple(_clipped(row, longest) if row.role == "tool" and _is_long(row, longest) else row for row in messages)
 
 
 def correction(counted: int, reported: int) -> float:
@@ -186,19 +169,6 @@ def narrowed(before: Window, messages: Sequence[Message], kept: Sequence[Message
     before_cut = {row.id for row in messages[: last + 1]} | pinned
     pins = [row.id for row in kept if row.id in before_cut]
     return Window(pinned=[*pins[:1], *([summary] if summary else []), *pins[1:]], cut=messages[last].id if gone else before.cut)
-
-
-def _is_long(row: Message, longest: int) -> bool:
-    return any(len(each.func_response or "") > longest for each in row.tool_returns)
-
-
-def _clipped(row: Message, longest: int) -> Message:
-    texts = [each.func_response or "" for each in row.tool_returns]
-    short = [text if len(text) <= longest else cut_off(text, longest) for text in texts]
-    returns = [each.model_copy(update={"func_response": text}) for each, text in zip(row.tool_returns, short, strict=True)]
-    share = sum(map(len, short)) / sum(map(len, texts))
-    sent = {"tool_returns": returns, "content": [TextContent(text=text) for text in short]}
-    return row.model_copy(update={**sent, "tokens": int(tokens_of(row) * share) + 1})
 
 
 def _apart(rows: Sequence[Message]) -> tuple[tuple[Message, ...], tuple[Message, ...]]:

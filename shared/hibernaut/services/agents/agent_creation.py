@@ -182,7 +182,7 @@ class AgentCreation:
             created_at=agent.created_at,
         )
         compiled = self._prompts.compiled(agent, head, blocks=parts.blocks, in_window=head.messages)
-        system = system_row(system_id, agent, compiled.text, agent.created_at)
+        system = system_row(system_id, agent, compiled, agent.created_at)
         return head.model_copy(update={"compiled": compiled.source}), [system, *said]
 
     def _children(self, agent: StoredAgent, parts: _Parts, token: str) -> Iterator[Change]:

@@ -53,7 +53,7 @@ class AgentWindows:
         )
         compiled = self._prompts.compiled(agent, after, in_window=1 + len(said))
         after = after.model_copy(update={"compiled": compiled.source})
-        rows = [system_row(system_id, agent, compiled.text, compiled.source.compiled_at), *said]
+        rows = [system_row(system_id, agent, compiled, compiled.source.compiled_at), *said]
         records.writer.write(
             records.conversations.change_head(head, after, token),
             records.deletion.message(head.id, head.window.pinned[0]),
@@ -75,8 +75,9 @@ class AgentWindows:
             raise NotFound(f"No message found with id '{min(missing)}' for agent '{agent.id}'.")
         if found[0].role != "system" or found[0].otid is not None:
             raise InvalidArgument("INVALID_ARGUMENT: The first of message_ids must be the agent's system message.")
-        # The next run recompiles a system message that is not the one the head was compiled to.
-        compiled = head.compiled if wanted[0] == head.window.pinned[0] else None
+        # The next run compiles a system message anew that is not the head's, or whose updates stand in messages that may be left out.
+        told = found[0].frozen is not None and bool(found[0].frozen.updates)
+        compiled = head.compiled if wanted[0] == head.window.pinned[0] and not told else None
         changes = {"window": explicit_window(wanted, head), "version": head.version + 1, "compiled": compiled}
         after = head.model_copy(update=changes)
         return [self._records.conversations.change_head(head, after, self._records.ids.token())]

@@ -135,7 +135,7 @@ class ConversationCreation:
         )
         compiled = self._prompts.compiled(seen, head, blocks=blocks, in_window=head.messages)
         head = head.model_copy(update={"compiled": compiled.source})
-        system = system_row(system_id, seen, compiled.text, record.created_at, record.id)
+        system = system_row(system_id, seen, compiled, record.created_at, record.id)
         children = [change for copy in copies for change in records.blocks.create(copy, token)]
         parents = self._parents(record, head, system, token)
         there = [records.conversations.there(shared.source)] if shared.source else []

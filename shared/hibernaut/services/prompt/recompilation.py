@@ -38,8 +38,8 @@ class Recompilation:
     ) -> str:
         """The system message compiled from the current memory; `see` reads its inputs.
 
-        It is stored unless `dry_run` or a run owns the conversation: the prompt of a run stays as it is, and the next run
-        recompiles. `update_time` off keeps the time of the last compilation. Raises: NotFound, Conflict.
+        It is stored, and sent from the next run on, unless `dry_run` or a run owns the conversation: the prompt of a run stays as it
+        is. `update_time` off keeps the time of the last compilation. Raises: NotFound, Conflict.
         """
 
         def attempt() -> str:
@@ -58,10 +58,10 @@ class Recompilation:
 
     def _store(self, agent: StoredAgent, loaded: LoadedConversation, compiled: CompiledMessage) -> None:
         old, head = loaded.messages[0], loaded.head
-        if old.text() == compiled.text and not compiled.changed:
+        if old.text() == compiled.text and not compiled.changed and not (old.frozen and old.frozen.text):
             return
         conversations, token = self._records.conversations, self._records.ids.token()
-        row = system_row(old.id, agent, compiled.text, old.created_at, old.conversation_id)
+        row = system_row(old.id, agent, compiled, old.created_at, old.conversation_id)
         after = head.model_copy(update={"compiled": compiled.source, "version": head.version + 1})
         self._records.writer.write(
             conversations.change_head(head, after, token),

@@ -1,5 +1,8 @@
-"""The system message: compiled from an agent's system text, blocks, files and tool rules, and reused while those stay (invariant
-10)."""
+"""The system message: compiled from an agent's system text, blocks, files and tool rules, and reused while those stay.
+
+Within a window a model is sent the first compilation, and later changes of memory as updates in newer messages (invariant 10,
+decision 23); clients are shown the newest compilation.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,21 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from hibernaut.domain.agents.agent_types import spec_of
-from hibernaut.domain.memory import system_prompt
+from hibernaut.domain.memory import memory_updates, system_prompt
+from hibernaut.domain.memory.memory_updates import UpdatePlace
 from hibernaut.domain.memory.system_prompt import PromptInputs
 from hibernaut.domain.tools import tool_rules
+from hibernaut.domain.turn import window
 from hibernaut.ports.clock import Clock
 from hibernaut.schemas.agent import StoredAgent
 from hibernaut.schemas.block import StoredBlock
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.conversation import CompiledFrom, Head
 from hibernaut.schemas.conversation_record import StoredConversation
+from hibernaut.schemas.frozen_prompt import PromptMode
 from hibernaut.schemas.message import Message
 from hibernaut.services.prompt.file_views import FileViews
-from hibernaut.store.conversations import text_hash
+from hibernaut.store.conversations import LoadedConversation, prompt_hash, text_hash
 from hibernaut.store.stores import TenantStores
 
 _DEFAULT = "default"
@@ -34,11 +40,16 @@ class CompiledMessage:
     changed: bool
     inputs: PromptInputs
 
+    @property
+    def at(self) -> datetime:
+        return self.source.compiled_at
+
 
 class SystemMessages:
     """Compiles system messages and detects stale ones."""
 
-    def __init__(self, stores: TenantStores, clock: Clock) -> None:
+    def __init__(self, stores: TenantStores, clock: Clock, mode: PromptMode = "frozen") -> None:
+        self._mode = mode
         self._blocks = stores.blocks
         self._archives = stores.archives
         self._files = FileViews(stores)
@@ -94,6 +105,37 @@ class SystemMessages:
         inputs = replace(self._fixed_inputs(agent, head, blocks), archival_stamp=stamp, directories=files)
         return system_prompt.digest(inputs) != head.compiled.digest
 
+    def outdated(
+        self,
+        agent: StoredAgent,
+        before: LoadedConversation,
+        blocks: Sequence[StoredBlock],
+        archive_ids: Sequence[str] | None = None,
+    ) -> bool:
+        """Whether a run must compile the system message of this conversation before it asks its model."""
+        sent = before.messages[0].frozen
+        thawed = self._mode != "frozen" and sent is not None and bool(sent.text)
+        return thawed or self.stale(agent, before.head, blocks, archive_ids)
+
+    def succeeding(
+        self, before: LoadedConversation, agent: StoredAgent, compiled: CompiledMessage, message_id: str | None
+    ) -> tuple[CompiledFrom, Message]:
+        """The sources and the row of a system message that was compiled because memory changed. Its model is sent the frozen text as
+        before, and the changes in the message `message_id`, unless the text must be frozen anew.
+        """
+        old, head = before.messages[0], before.head
+        row = system_row(old.id, agent, compiled, compiled.at, old.conversation_id)
+        if self._mode != "frozen" or head.compiled is None or old.frozen is None:
+            return compiled.source, row
+        place = UpdatePlace(message_id, window.tokens(before.messages))
+        frozen = memory_updates.continued(old.frozen, compiled.inputs, place)
+        if frozen is None:
+            return compiled.source, row
+        if not frozen.text:
+            frozen = frozen.model_copy(update={"text": old.text(), "tokens": window.tokens_of(old)})
+        row.frozen = frozen
+        return compiled.source.model_copy(update={"text": prompt_hash(row)}), row
+
     def _fixed_inputs(self, agent: StoredAgent, head: Head, blocks: Sequence[StoredBlock]) -> PromptInputs:
         spec = spec_of(agent.agent_type)
         compiled_at = head.compiled.compiled_at if head.compiled else agent.created_at
@@ -136,14 +178,17 @@ def overlaid(block_ids: Sequence[str], isolated: Mapping[str, str]) -> list[str]
     return [block_id for block_id in (*seen, *(copy for copy in isolated.values() if copy not in seen)) if block_id]
 
 
-def system_row(message_id: str, agent: StoredAgent, text: str, at: datetime, conversation_id: str | None = None) -> Message:
-    """The system message as a row of the log. It has no otid: an otid marks a message of a client."""
+def system_row(
+    message_id: str, agent: StoredAgent, compiled: CompiledMessage, at: datetime, conversation_id: str | None = None
+) -> Message:
+    """The system message as a row of the log, frozen as it was compiled. It has no otid: an otid marks a message of a client."""
     return Message(
         id=message_id,
         role="system",
-        content=[TextContent(text=text)],
+        content=[TextContent(text=compiled.text)],
         agent_id=agent.id,
         conversation_id=conversation_id,
         model=agent.llm_config.model,
         created_at=at,
+        frozen=memory_updates.frozen_prompt(compiled.inputs),
     )

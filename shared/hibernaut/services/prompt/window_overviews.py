@@ -1,23 +1,38 @@
 """The overview of a context window: the size of the request that a run would send now (Letta V1 API, digest 4.12).
 
-Sizes are in tokens by our own count (`domain.models.tokens`). A provider's count differs by its wire format and its tokenizer.
+Sizes are in tokens by our own count (`domain.models.tokens`). A provider's count differs by its wire format and its tokenizer. Texts
+are the current ones; sizes are those of what is sent, which may be an older system message with updates of memory (decision 23).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from hibernaut.domain.memory.system_prompt import core_memory_section
 from hibernaut.domain.models.tokens import count
-from hibernaut.domain.turn import model_requests, window
+from hibernaut.domain.turn import model_requests, sent_messages, window
 from hibernaut.domain.turn.actor import Actor, actor_of
 from hibernaut.schemas.agent import ContextWindowOverview, StoredAgent
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.message import INTERNAL, Message
 from hibernaut.schemas.model_call import ToolSpec
-from hibernaut.services.prompt.system_messages import CompiledMessage, SystemMessages, system_row
+from hibernaut.services.prompt.system_messages import CompiledMessage, SystemMessages
 from hibernaut.services.records import Records
 from hibernaut.store.conversations import LoadedConversation
+
+_NEXT = "message-next"
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredWindow:
+    """A window as clients are shown it. `said`: its messages as they are sent, without updates of memory; `tokens`: the size of all that
+    is sent, with these.
+    """
+
+    shown: Sequence[Message]
+    said: Sequence[Message]
+    tokens: int
 
 
 class WindowOverviews:
@@ -31,15 +46,17 @@ class WindowOverviews:
         """The overview of the agent's default conversation."""
         blocks = self._prompts.blocks_of(agent)
         compiled = self._prompts.compiled(agent, loaded.head, blocks=blocks, in_window=len(loaded.messages))
+        window.measured(loaded.messages)
         system = loaded.messages[0]
-        if self._prompts.stale(agent, loaded.head, blocks):
-            system = system_row(system.id, agent, compiled.text, system.created_at)
         actor = actor_of(agent, self._records.tools_of(agent))
         forgets = actor.spec.clears_buffer or agent.message_buffer_autoclear
-        said = () if forgets else loaded.messages[1:]
-        window.measured([system, *said])
-        messages = window.as_sent([system, *said], actor.config.context_window)
-        return _overview(agent, loaded, messages, compiled, _offered(actor))
+        if self._prompts.outdated(agent, loaded, blocks):
+            # The next run's message, which would carry the update, is not known yet.
+            _, system = self._prompts.succeeding(loaded, agent, compiled, None if forgets else _NEXT)
+        window.measured([system])
+        shown = [system, *(() if forgets else loaded.messages[1:])]
+        said, sent = (sent_messages.as_sent(shown, actor.config.context_window, updated=updated) for updated in (False, True))
+        return _overview(agent, loaded, MeasuredWindow(shown, said[1:], window.tokens(sent)), compiled, _offered(actor))
 
 
 def _offered(actor: Actor) -> list[ToolSpec]:
@@ -51,14 +68,13 @@ def _offered(actor: Actor) -> list[ToolSpec]:
 def _overview(
     agent: StoredAgent,
     loaded: LoadedConversation,
-    messages: Sequence[Message],
+    measured: MeasuredWindow,
     compiled: CompiledMessage,
     offered: Sequence[ToolSpec],
 ) -> ContextWindowOverview:
-    system, said = messages[0], messages[1:]
-    summaries = [row for row in said if row.role == "summary"]
+    summaries = [row for row in measured.said if row.role == "summary"]
     memory, rules = core_memory_section(compiled.inputs), compiled.inputs.rules_section
-    outside = _section(system.text(), "memory_metadata")
+    outside = _section(measured.shown[0].text(), "memory_metadata")
     parts = {
         "num_tokens_external_memory_summary": count(outside),
         "num_tokens_core_memory": count(memory),
@@ -67,17 +83,18 @@ def _overview(
     }
     sizes = {
         **parts,
-        # What stands between the parts belongs to the system prompt, so that the sizes add up to what is sent.
-        "num_tokens_system": max(0, window.tokens([system]) - sum(parts.values())),
+        # The rest belongs to the system prompt, so that the sizes add up to what is sent: what stands between the parts, and what an
+        # update has replaced.
+        "num_tokens_system": max(0, measured.tokens - window.tokens(measured.said) - sum(parts.values())),
         "num_tokens_summary_memory": window.tokens(summaries),
         "num_tokens_functions_definitions": sum(model_requests.size_of(tool) for tool in offered),
-        "num_tokens_messages": window.tokens([row for row in said if row.role != "summary"]),
+        "num_tokens_messages": window.tokens([row for row in measured.said if row.role != "summary"]),
     }
     return ContextWindowOverview(
         **sizes,
         context_window_size_max=agent.llm_config.context_window,
         context_window_size_current=sum(sizes.values()),
-        num_messages=len(messages),
+        num_messages=len(measured.shown),
         num_archival_memory=compiled.inputs.archival_memories,
         num_recall_memory=loaded.head.messages,
         external_memory_summary=outside,
@@ -87,7 +104,7 @@ def _overview(
         directories=compiled.inputs.directories,
         summary_memory="\n".join(row.text() for row in summaries) or None,
         functions_definitions=[_function(tool) for tool in offered] or None,
-        messages=[row.model_dump(mode="json", exclude=set(INTERNAL)) for row in messages],
+        messages=[row.model_dump(mode="json", exclude=set(INTERNAL)) for row in measured.shown],
     )
 
 

@@ -57,16 +57,17 @@ class DirectCalls:
             created_at=now,
             options=options_of(body),
         )
-        work = self._loader.load(RunState(run=run))
-        rows, last = list[Message](), work.head.last_message
+        rows, last = list[Message](), self._records.head(conversation_id or agent_id).last_message
         for one in inputs.messages:
             last = self._host.ids.new("message", after=last)
             rows.append(row_of(one, last, run, now))
+        run.first_message = rows[0].id
+        work = self._loader.load(RunState(run=run), further=rows)
         actor = work.turn.actor
         offered, choice, parallel = model_requests.plan(actor, (), None)
         request = model_requests.model_request(
             actor,
-            (*work.turn.messages, *rows),
+            work.turn.messages,
             work.system_text,
             offered,
             choice=choice,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from hibernaut.domain.agents.agent_types import spec_of
 from hibernaut.domain.memory.system_prompt import skills_section
 from hibernaut.domain.models.tokens import count
-from hibernaut.domain.turn import approvals, model_requests, window
+from hibernaut.domain.turn import approvals, model_requests, sent_messages, window
 from hibernaut.domain.turn.actor import Actor
 from hibernaut.domain.turn.turn_values import Turn
 from hibernaut.ports.model import Models
@@ -23,7 +23,7 @@ from hibernaut.schemas.message import Message
 from hibernaut.schemas.passage import Passage
 from hibernaut.schemas.tool import Tool, ToolType
 from hibernaut.services.models.conversation_model import agent_in
-from hibernaut.services.prompt.system_messages import SystemMessages, overlaid, system_row
+from hibernaut.services.prompt.system_messages import SystemMessages, overlaid
 from hibernaut.store.conversations import LoadedConversation
 from hibernaut.store.runs import RunState
 from hibernaut.store.stores import TenantStores
@@ -87,9 +87,10 @@ class StepLoader:
         self._prompts = prompts
         self._models = models
 
-    def load(self, state: RunState, head: Head | None = None) -> StepWork:
+    def load(self, state: RunState, head: Head | None = None, *, further: Sequence[Message] = ()) -> StepWork:
         """The input of the step. `head`: the conversation's head after the run's acceptance, if this worker accepted the run; it
-        saves a read. Raises: NotFound if the agent or its conversation does not exist.
+        saves a read. `further`: messages of a run that is only previewed, behind those of the log. Raises: NotFound if the agent or
+        its conversation does not exist.
         """
         run = state.run
         read, record = self._reads.agent(run.agent_id), None
@@ -98,19 +99,24 @@ class StepLoader:
         loaded = self._conversations.load(run.conversation_id or run.agent_id, head)
         if read is None or loaded is None:
             raise NotFound(f"Agent with ID {run.agent_id} not found")
+        if further:
+            head = loaded.head.model_copy(update={"messages": loaded.head.messages + len(further)})
+            loaded = replace(loaded, head=head, messages=(*loaded.messages, *further))
         agent, archive_ids = read
         block_ids = overlaid(agent.block_ids, record.isolated if record else {})
         found, tools = self._reads.parts(block_ids, agent.tool_ids)
         blocks = [found[block_id] for block_id in block_ids if block_id in found]
         met = agent_in(agent, record, self._models)
+        actor = self._actor(met, state, tools)
+        window.measured(loaded.messages)
         head, system = self._system(met, state, loaded, blocks, archive_ids)
         messages = (system, *loaded.messages[1:]) if system else loaded.messages
-        actor = self._actor(met, state, tools)
         if actor.spec.clears_buffer or agent.message_buffer_autoclear:
             first = approvals.first_of(messages, run.first_message)
             messages = (messages[0], *(row for row in messages[1:] if first and row.id >= first))
-        window.measured(messages)
-        messages = window.as_sent(messages, actor.config.context_window)
+        window.measured(messages[:1])  # the new row, if there is one
+        updated = run.options.override_system is None
+        messages = sent_messages.as_sent(messages, actor.config.context_window, updated=updated)
         fixed = model_requests.tools_size(actor)
         turn = Turn(
             actor=actor,
@@ -155,16 +161,19 @@ class StepLoader:
         blocks: Sequence[StoredBlock],
         archive_ids: Sequence[str],
     ) -> tuple[Head, Message | None]:
-        """The head and the recompiled system message; None if it is current. It is recompiled at a run's first step only
-        (invariant 10).
+        """The head and the new row of the system message; None if it is current. Changes of memory are told at a run's first step
+        only: within a run, the returns of its tools tell them (invariant 10).
         """
-        head = loaded.head
-        if state.run.steps > 0 or state.run.resolve or not self._prompts.stale(agent, head, blocks, archive_ids):
+        head, run = loaded.head, state.run
+        if run.steps > 0 or run.resolve or not self._prompts.outdated(agent, loaded, blocks, archive_ids):
             return head, None
         in_window = len(loaded.messages)
         compiled = self._prompts.compiled(agent, head, blocks=blocks, in_window=in_window, archive_ids=archive_ids)
-        row = system_row(head.window.pinned[0], agent, compiled.text, compiled.source.compiled_at, state.run.conversation_id)
-        return head.model_copy(update={"compiled": compiled.source}), row
+        # What an agent forgets at the next run cannot carry an update.
+        forgets = spec_of(agent.agent_type).clears_buffer or agent.message_buffer_autoclear
+        place = None if forgets else sent_messages.message_for_update(loaded.messages, run.id)
+        source, row = self._prompts.succeeding(loaded, agent, compiled, place)
+        return head.model_copy(update={"compiled": source}), row
 
     def _actor(self, agent: StoredAgent, state: RunState, found: Mapping[str, Tool]) -> Actor:
         options = state.run.options

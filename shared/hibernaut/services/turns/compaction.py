@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from hibernaut.domain.turn import summaries, window
+from hibernaut.domain.turn import sent_messages, summaries, window
 from hibernaut.domain.turn.actor import actor_of
 from hibernaut.domain.turn.compaction import Measures, merged
 from hibernaut.domain.turn.model_requests import tools_size
@@ -165,7 +165,7 @@ class Compaction:
         grown = after.model_copy(update={"messages": head.messages + added})
         compiled = self._parts.prompts.compiled(seen.agent, grown, blocks=seen.blocks, in_window=len(made.messages))
         old = messages[0]
-        row = system_row(old.id, seen.agent, compiled.text, old.created_at, old.conversation_id)
+        row = system_row(old.id, seen.agent, compiled, old.created_at, old.conversation_id)  # frozen anew, without any update
         return after.model_copy(update={"compiled": compiled.source}), row
 
     def on_request(self, head_id: str, settings: CompactionSettings | None = None) -> CompactionResponse:
@@ -209,12 +209,12 @@ class Compaction:
         tools = [found[tool_id] for tool_id in agent.tool_ids if tool_id in found]
         actor = actor_of(seen.agent, tools, record.id if record else None)
         window.measured(loaded.messages)
-        fixed = tools_size(actor)
-        correction = window.correction_for(head, actor.config.model, loaded.messages, fixed)
-        subject = SummarySubject(actor, loaded.messages[0].text(), merged(agent.compaction_settings, settings), fixed, correction)
-        size = window.tokens(loaded.messages) + fixed
+        messages, fixed = sent_messages.as_sent(loaded.messages, actor.config.context_window), tools_size(actor)
+        correction = window.correction_for(head, actor.config.model, messages, fixed)
+        subject = SummarySubject(actor, messages[0].text(), merged(agent.compaction_settings, settings), fixed, correction)
+        size = window.tokens(messages) + fixed
         measures = Measures.of(actor.config.context_window, size, fixed, correction, exceeded=False)
-        return CompactionInput(loaded.messages, head, subject, measures, BY_REQUEST), seen
+        return CompactionInput(messages, head, subject, measures, BY_REQUEST), seen
 
     def _write(self, seen: PromptSubject, loaded: LoadedConversation, made: CompactionResult, summary: Message) -> None:
         """Write the compacted window. Raises: Busy if another request changed the conversation meanwhile."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from hibernaut.domain.turn import window
+from hibernaut.domain.turn import sent_messages, window
 from hibernaut.domain.turn.actor import Call
 from hibernaut.domain.turn.turn_machine import absorb, decide
 from hibernaut.domain.turn.turn_values import (
@@ -165,9 +165,10 @@ class TurnEngine:
                 case Compact() if not drop:
                     return self._asks_for_room(work, turn)
                 case Compact(goal=goal):
-                    messages = window.drop_oldest_turns(turn.messages, goal, work.state.run.id)
+                    kept = window.drop_oldest_turns(turn.messages, goal, work.state.run.id)
+                    messages = sent_messages.after_drop(turn.messages, kept)
+                    work = _after_cut(work, turn.messages[0].text(), messages)
                     turn = absorb(turn, Compacted(messages))
-                    work = replace(work, after=_after_cut(work, messages))
                 case RunTools(calls=calls):
                     return self._tools(work, turn, calls, timing)
                 case AwaitApproval():
@@ -251,8 +252,12 @@ class TurnEngine:
         return AdvanceResult("busy", work.state.run.steps)
 
 
-def _after_cut(work: StepWork, messages: tuple[Message, ...]) -> Head:
-    """The head with its window reduced to these messages."""
-    if len(messages) == len(work.turn.messages):
-        return work.after
-    return work.after.model_copy(update={"window": window.narrowed(work.head.window, work.turn.messages, messages)})
+def _after_cut(work: StepWork, system: str, messages: tuple[Message, ...]) -> StepWork:
+    """The work with its window reduced to these messages. `system`: the system message that was sent until now."""
+    before = work.turn.messages
+    if len(messages) == len(before):
+        return work
+    after = work.after.model_copy(update={"window": window.narrowed(work.head.window, before, messages)})
+    # Skills of the request stand behind the system message; a text of the request's own contains none of it.
+    text = work.system_text.replace(system, messages[0].text(), 1)
+    return replace(work, after=after, system_text=text)

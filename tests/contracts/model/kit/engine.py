@@ -14,6 +14,7 @@ from hibernaut.adapters.secrets.environment import EnvironmentSecrets
 from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.schemas.agent import CreateAgentRequest, UpdateAgent
 from hibernaut.schemas.block import BlockUpdate
+from hibernaut.schemas.frozen_prompt import PromptMode
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.run import Run
 from hibernaut.schemas.tool import ToolCreate
@@ -37,12 +38,12 @@ TOOL = '''def {name}(x: str) -> str:
 class Engine:
     """A process with one agent. Its clock stands still but for back-offs, and its tools return what they are given."""
 
-    def __init__(self, folder: Path, variables: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, variables: Mapping[str, str], *, system_prompt: PromptMode = "frozen") -> None:
         self.clock = ManualClock()
         self.models = Catalogue(EnvironmentSecrets(variables))
         table = SqliteTable(folder / "table.db", now=lambda: self.clock.now().timestamp())
         data = Data(table, self.clock, self.models, ScriptedRunner(), MemoryBlobs(self.clock))  # type: ignore[arg-type]
-        self.world = World(data)
+        self.world = World(data, system_prompt=system_prompt)
         self.services = services_over(self.world.stores, self.world.host, self.models, self.world.chain)
         self.agent = ""
 

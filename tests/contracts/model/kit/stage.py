@@ -61,6 +61,11 @@ class Stage:
     def goes_on(self) -> None:
         self.says("I am still here.", to="Are you there?")
 
+    def stays_warm(self) -> None:
+        """Each request began with the whole request before it, and no thinking was dropped because something before it had changed."""
+        assert self.server.regrown == []
+        assert self.server.memory.dropped == 0
+
     def check_rules(self) -> None:
         broken = "\n".join(str(each) for each in (*self.server.broken, *self.other.broken))
         assert not broken, broken

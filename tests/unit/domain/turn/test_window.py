@@ -1,8 +1,6 @@
-"""Sizes of rows, and what of a long tool return a model is sent."""
+"""Sizes of rows."""
 
 from __future__ import annotations
-
-import json
 
 import pytest
 
@@ -12,8 +10,6 @@ from hibernaut.domain.turn.window import (
     CALL_TOKENS,
     IMAGE_TOKENS,
     ROW_TOKENS,
-    SHORTEST_CLIP,
-    as_sent,
     correction_for,
     measured,
     tokens,
@@ -22,10 +18,9 @@ from hibernaut.domain.turn.window import (
 from hibernaut.schemas.content import Base64Image, ImageContent, ReasoningContent, TextContent
 from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.native import NativeReply
-from tests.support.rows import NOW, STAMP, Rows, called, gave
+from tests.support.rows import NOW, Rows, called, gave
 
 rows = Rows()
-LONG = "word " * 20_000
 
 
 def test_a_row_is_as_large_as_what_it_says() -> None:
@@ -83,28 +78,3 @@ def test_a_size_is_counted_once() -> None:
     row.tokens = 77
     measured([row])
     assert tokens([row]) == 77
-
-
-def test_a_return_that_would_fill_the_window_is_sent_in_part_and_stays_an_envelope() -> None:
-    row = rows.tool(gave("c1", LONG), gave("c2", "short"))
-    before = row.model_copy(deep=True)
-    (sent,) = as_sent([row], 8_000)
-    assert row.tool_returns == before.tool_returns, "the log keeps it whole"
-    first, second = (each.func_response or "" for each in sent.tool_returns)
-    envelope = json.loads(first)
-    assert (envelope["status"], envelope["time"]) == ("OK", STAMP)
-    assert envelope["message"].startswith("word word")
-    assert "characters are left out" in envelope["message"]
-    assert len(first) < 0.2 * 8_000 * 4 + 100
-    assert second == row.tool_returns[1].func_response
-    assert 0.8 < tokens([sent]) / (ROW_TOKENS + count(first) + count(second)) < 1.2
-    assert as_sent([row], 8_000) == (sent,), "the same each time: the prompt's beginning stays"
-    assert as_sent([row], 1_000_000) == (row,)
-
-
-def test_a_return_that_is_no_envelope_is_clipped_too_but_never_to_less_than_the_least() -> None:
-    row = rows.tool(gave("c1"))
-    row.tool_returns[0].func_response = LONG
-    (sent,) = as_sent([row], 100)
-    assert (sent.tool_returns[0].func_response or "").startswith(LONG[:SHORTEST_CLIP])
-    assert len(sent.text()) < SHORTEST_CLIP + 100

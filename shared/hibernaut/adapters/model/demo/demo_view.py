@@ -10,12 +10,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from hibernaut.domain.memory.memory_updates import OPENING
 from hibernaut.domain.tools.tool_returns import unwrapped
+from hibernaut.domain.turn.sent_messages import without_updates
 from hibernaut.ports.model import ModelRequest
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.message import Message
 
 _SECTION = re.compile(r"<memory_blocks>(.*)</memory_blocks>", re.DOTALL)
+_REMOVED = re.compile(r"<removed_blocks>(.*)</removed_blocks>", re.DOTALL)
+_REMOVED_LABEL = re.compile(r"^- (.+)$", re.MULTILINE)
 _BLOCK = re.compile(
     r"<([^<>\s][^<>]*)>\n<description>.*?</description>\n<metadata>(.*?)</metadata>\n(?:<warning>.*?</warning>\n)?"
     r"<value>\n(.*?)\n</value>\n</\1>",
@@ -72,7 +76,9 @@ def view(request: ModelRequest, signature: str) -> DemoView:
     """Parse a request. `signature`: words that the model has used if it has already introduced itself."""
     seen = DemoView(blocks=_blocks(request.system))
     asked: dict[str, tuple[str, JsonObject]] = {}
-    for row in request.messages:
+    for sent in request.messages:
+        _follow_update(seen, sent)
+        row = without_updates(sent)
         match row.role:
             case "user":
                 _hear(seen, row)
@@ -98,12 +104,16 @@ def read_object(text: str) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-def _blocks(system: str) -> dict[str, SeenBlock]:
-    section = _SECTION.search(system)
+def _blocks(text: str) -> dict[str, SeenBlock]:
     return {
         label: SeenBlock(label, _LINE_NUMBER.sub("", value), "read_only=true" in facts)
-        for label, facts, value in (_BLOCK.findall(section[1]) if section else ())
+        for label, facts, value in _BLOCK.findall(_tagged(text, _SECTION))
     }
+
+
+def _tagged(text: str, section: re.Pattern[str]) -> str:
+    found = section.search(text)
+    return found[1] if found else ""
 
 
 def _hear(seen: DemoView, row: Message) -> None:
@@ -127,6 +137,16 @@ def _returned(row: Message, asked: dict[str, tuple[str, JsonObject]]) -> Sequenc
         returned = read_object(packed).get("message", packed)
         found.append(ReturnedCall(tool, arguments, item.status == "success", returned))
     return found
+
+
+def _follow_update(seen: DemoView, row: Message) -> None:
+    """Update the view of the blocks from an update of memory that a message carries."""
+    said = [part.text for part in row.content if part.type == "text"]
+    for text in (*said, *(each.func_response or "" for each in row.tool_returns)):
+        update = text.partition(OPENING)[2]
+        seen.blocks |= _blocks(update)
+        for label in _REMOVED_LABEL.findall(_tagged(update, _REMOVED)):
+            seen.blocks.pop(label, None)
 
 
 def _follow_edit(seen: DemoView, done: ReturnedCall) -> None:

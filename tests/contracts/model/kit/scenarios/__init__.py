@@ -18,6 +18,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     conversations.parallel_calls,
     conversations.interleaved_thinking,
     conversations.memory_edits,
+    conversations.edit_before_an_answer,
     conversations.narrowing_rule,
     conversations.forced_tool,
     conversations.compaction,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.contracts.model.kit.plays import Think, ToolUse, reply, ring
 from tests.contracts.model.kit.stage import Stage
+from tests.support.memory_reader import read_blocks, texts_of
 
 IMAGE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
 
@@ -53,6 +54,20 @@ def memory_edits(stage: Stage) -> None:
     stage.plays(reply(Think("Keep that."), inserts), reply(Think("Kept."), "I know."))
     stage.ends_well(stage.send("I like tea."), "I know.")
     stage.goes_on()
+    stage.stays_warm()
+    assert read_blocks(texts_of(stage.server.requests[-1].body))["human"] == "Ann, who lives in town 2\nLikes tea."
+
+
+def edit_before_an_answer(stage: Stage) -> None:
+    """Memory is edited while a call waits for approval: what is told then stands within the tool loop."""
+    stage.agent(tool_rules=[{"type": "requires_approval", "tool_name": "ring"}])
+    stage.plays(reply(Think("May I?"), "I ask.", ring()), reply(Think("So be it."), "Rung."))
+    assert stage.send("Ring.").stop_reason == "requires_approval"
+    stage.engine.edit_memory("human", "Bob")
+    stage.ends_well(stage.answers(approve=True), "Rung.")
+    assert read_blocks(texts_of(stage.server.requests[-1].body))["human"] == "Bob"
+    stage.goes_on()
+    stage.stays_warm()
 
 
 def narrowing_rule(stage: Stage) -> None:
