@@ -81,7 +81,7 @@ class Records:
             changes += [
                 *stores.agents.create(other := self._agent(agent, ids["agent"], number), "t"),
                 *stores.agent_marks.put(other),
-                stores.conversations.create_head(head.model_copy(update={"id": ids["agent"], "agent_id": ids["agent"]}), "t"),
+                *self._log(head.model_copy(update={"agent_id": ids["agent"]}), ids["agent"]),
                 *stores.blocks.create(copied(block, ids["block"], self._now()), "t"),
                 *stores.tools.create(copied(tool, ids["tool"], self._now(), name=f"knock_{number}"), "t"),
                 *stores.files.create(self._file(ids["file"], folder.id, f"file {number}.txt"), 0, "t"),
@@ -92,6 +92,7 @@ class Records:
                 stores.blocks.attach(block.id, ids["agent"]),
                 stores.folders.attach(folder.id, ids["agent"]),
                 *stores.archives.attach(archive.id, ids["agent"], self._now()),
+                *(stores.archives.attach(ids["archive"], agent_id, self._now()) if number < 40 else ()),
                 *stores.runs.create(RunState(self._run(ids["run"], agent_id)), None),
             ]
             if len(changes) > AT_ONCE - 25:

@@ -153,7 +153,7 @@ class Forks(RuleBasedStateMachine):
             assert [one.id for one in self.world.log(conversation)] == copy.log
             assert window_of(self.world, conversation) == copy.window, "to a worker that was there"
             assert window_of(self.world, conversation, fresh=True) == copy.window
-            assert self.world.stores.window_ids.of(head) == ids.of(head) == copy.window
+            assert self.world.stores.window_ids.of([head]) == ids.of([head]) == {head.id: copy.window}
 
     @invariant()
     def rows_are_left_as_long_as_somebody_needs_them(self) -> None:

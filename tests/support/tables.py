@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeVar
 
 from hibernaut.adapters.table.bounds import bounds
-from hibernaut.ports.table import Change, Check, Index, Item, Key, OutcomeUnknown, Record, Table
+from hibernaut.ports.table import Change, Check, Index, Item, Key, OutcomeUnknown, Query, Record, Table
 
 T = TypeVar("T")
 
@@ -43,6 +43,9 @@ class PassesOn:
         return self._table.query(
             pk, index=index, after=after, before=before, prefix=prefix, limit=limit, descending=descending, names=names
         )
+
+    def query_many(self, queries: Sequence[Query]) -> list[list[Item]]:
+        return [one.run(self.query) for one in queries]
 
     def count(self, pk: str, *, prefix: str = "", having: str = "pk") -> int:
         return self._table.count(pk, prefix=prefix, having=having)

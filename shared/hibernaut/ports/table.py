@@ -14,7 +14,7 @@ Indexes are keys-only and may lag behind the table (DynamoDB); a query of an ind
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, Protocol
@@ -165,6 +165,33 @@ class TooLarge(TableError):
     """The transaction or an item exceeds the limits of the table; nothing was done."""
 
 
+@dataclass(frozen=True, slots=True)
+class Query:
+    """The arguments of one query (`Table.query`)."""
+
+    pk: str
+    index: Index | None = None
+    after: str | None = None
+    before: str | None = None
+    prefix: str = ""
+    limit: int | None = None
+    descending: bool = False
+    names: Sequence[str] = ()
+
+    def run(self, query: Callable[..., list[Item]]) -> list[Item]:
+        """The result of `query` with these arguments."""
+        return query(
+            self.pk,
+            index=self.index,
+            after=self.after,
+            before=self.before,
+            prefix=self.prefix,
+            limit=self.limit,
+            descending=self.descending,
+            names=self.names,
+        )
+
+
 class Table(Protocol):
     """The table engine. Thread-safe. It never retries; the caller decides. Every call may raise TableError; the methods name the
     subclasses.
@@ -196,6 +223,11 @@ class Table(Protocol):
         On an index the same applies to the index's own keys (`list_pk`, `list_sk`), and the items hold only keys. `limit` counts
         items; without it the engine reads all pages. `names` restricts the attributes that are read (the key is always included).
         A query of the table is consistent, a query of an index is eventually consistent. Raises: Contended, TableError.
+        """
+
+    def query_many(self, queries: Sequence[Query]) -> list[list[Item]]:
+        """The result of each query, in their order. `queries` may be of any number. An engine behind a network sends several at a
+        time, so that the caller waits once; the results are not one snapshot. Raises: as `query`.
         """
 
     def count(self, pk: str, *, prefix: str = "", having: str = "pk") -> int:

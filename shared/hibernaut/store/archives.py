@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from hibernaut.ports.table import PRESENT, Change, Check, Delete, Item, Key, Op, Put, Term, Update, eq
+from hibernaut.ports.table import PRESENT, Change, Check, Delete, Item, Key, Op, Put, Query, Term, Update, eq
 from hibernaut.schemas.agent import StoredAgent
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.passage import Passage, StoredArchive, default_archive_id
@@ -187,7 +187,8 @@ class ArchiveStore:
         """The number of passages in all open archives of the agent, and all their tags."""
         ids = self.of_agent(agent_id)
         found = self._open(ids) if ids else {}
-        used = [row for archive_id in found for row in self.tags(archive_id) if int(row["count"]) > 0]
+        asked = [Query(keys.archive_tag(self._tenant, archive_id, "").pk, prefix="TAG#") for archive_id in found]
+        used = [row for rows in self._table.query_many(asked) for row in rows if int(row["count"]) > 0]
         tags = {str(row["sk"]).removeprefix("TAG#") for row in used}
         return ArchiveTotals(sum(int(item["count"]) for item in found.values()), tuple(sorted(tags)))
 

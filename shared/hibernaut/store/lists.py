@@ -7,11 +7,12 @@ function raises StoreUnavailable (`store.retries`).
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from math import ceil, sqrt
 
-from hibernaut.ports.table import Index, Item, Key
+from hibernaut.ports.table import Index, Item, Key, Query
 from hibernaut.store import keys
 from hibernaut.store.logs import IdRange
 from hibernaut.store.tenant_table import TenantTable
@@ -27,19 +28,32 @@ def entries(table: TenantTable, noun: str, span: IdRange, *, first: int, descend
     share = first / keys.SHARDS
     # Three deviations above a shard's share: with so many of each shard, a second read is rare.
     size = min(ceil(share + 3 * sqrt(share)) + 1, MOST_AT_ONCE)
-    walks = [_shard(table, keys.list_partition(table.tenant, noun, shard), span, size, descending) for shard in keys.shards()]
-    return heapq.merge(*walks, key=lambda entry: str(entry["list_sk"]), reverse=descending)
+    asked = [
+        Query(
+            keys.list_partition(table.tenant, noun, shard),
+            index=Index.LISTS,
+            after=span.after,
+            before=span.before,
+            limit=size,
+            descending=descending,
+        )
+        for shard in keys.shards()
+    ]
+    walks = [_further(table, one, found) for one, found in zip(asked, table.query_many(asked), strict=True)]
+    yield from heapq.merge(*walks, key=lambda entry: str(entry["list_sk"]), reverse=descending)
 
 
-def _shard(table: TenantTable, pk: str, span: IdRange, size: int, descending: bool) -> Iterator[Item]:
+def _further(table: TenantTable, asked: Query, found: Sequence[Item]) -> Iterator[Item]:
+    """The entries of one shard, of which the first ones are found."""
+    size = asked.limit or MOST_AT_ONCE
     while True:
-        found = table.query(pk, index=Index.LISTS, after=span.after, before=span.before, limit=size, descending=descending)
         yield from found
         if len(found) < size:
             return
         last = str(found[-1]["list_sk"])
-        span = IdRange(span.after, last) if descending else IdRange(last, span.before)
         size = min(2 * size, MOST_AT_ONCE)
+        asked = replace(asked, before=last, limit=size) if asked.descending else replace(asked, after=last, limit=size)
+        found = asked.run(table.query)
 
 
 def walked(table: TenantTable, noun: str, span: IdRange, *, first: int, descending: bool = False) -> Iterator[Item]:

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from hibernaut.domain.turn.forks import home
-from hibernaut.ports.table import Item, Key
+from hibernaut.ports.table import Item, Key, Query
 from hibernaut.schemas.conversation import Segment
 from hibernaut.schemas.message import Message
 from hibernaut.store import keys
@@ -28,6 +28,14 @@ class IdRange(NamedTuple):
 
     after: str | None = None
     before: str | None = None
+
+
+class LogEnd(NamedTuple):
+    """The rows of a conversation's log after an id (None: all), with the segments that it shares."""
+
+    conversation: str
+    segments: Sequence[Segment]
+    after: str | None
 
 
 class LogReader:
@@ -81,20 +89,22 @@ class LogReader:
             if is_said(row) and row.id not in also:
                 yield row
 
-    def roles(self, conversation: str, segments: Sequence[Segment], after: str | None) -> list[tuple[str, str]]:
-        """The ids and roles of the rows after an id, in order. Of shared logs it includes prompts and summaries, which `rows`
+    def roles(self, logs: Sequence[LogEnd]) -> list[list[tuple[str, str]]]:
+        """The ids and roles of the rows of each log, in order. Of shared logs it includes prompts and summaries, which `rows`
         leaves out.
         """
-        span = IdRange(after)
-        own = self._query(conversation, span, names=("role",))
-        if not segments:
-            return list(map(_role, own))
-        found = [own]
-        for one in segments:
-            if one.upto > (after or ""):
-                found.append(self._query(one.conversation, _within(one, span), names=("role",)))
-            found.append(list(self._also(one, span)))
-        return sorted({_role(item) for items in found for item in items})
+        parts = [
+            (place, part)
+            for place, log in enumerate(logs)
+            for part in [(log.conversation, IdRange(log.after)), *_shared_parts(log)]
+        ]
+        read = self._table.query_many([self._asked(*part, names=("role",)) for _, part in parts])
+        found: list[set[tuple[str, str]]] = [set() for _ in logs]
+        for (place, _), items in zip(parts, read, strict=True):
+            found[place].update(map(_role, items))
+        for log, roles in zip(logs, found, strict=True):
+            roles.update(_role(item) for one in log.segments for item in self._also(one, IdRange(log.after)))
+        return [sorted(roles) for roles in found]
 
     def messages(self, conversation: str, message_ids: Sequence[str], segments: Callable[[], Sequence[Segment]]) -> list[Message]:
         """The rows that exist among these, in the order of `message_ids`. `segments` is called only if a row is not the
@@ -128,9 +138,19 @@ class LogReader:
         *,
         limit: int | None = None,
         descending: bool = False,
-        names: Sequence[str] = (),
     ) -> list[Item]:
-        return self._table.query(
+        return self._asked(conversation, span, limit=limit, descending=descending).run(self._table.query)
+
+    def _asked(
+        self,
+        conversation: str,
+        span: IdRange,
+        *,
+        limit: int | None = None,
+        descending: bool = False,
+        names: Sequence[str] = (),
+    ) -> Query:
+        return Query(
             keys.head(self._tenant, conversation).pk,
             prefix="MSG#",
             after=f"MSG#{span.after}" if span.after else None,
@@ -175,6 +195,11 @@ def _within(one: Segment, span: IdRange) -> IdRange:
     edge = f"{one.upto}~"
     after = max(one.after or "", span.after or "")
     return IdRange(after or None, min(edge, span.before) if span.before else edge)
+
+
+def _shared_parts(log: LogEnd) -> list[tuple[str, IdRange]]:
+    """The parts of other logs in which shared rows after the id may stand."""
+    return [(one.conversation, _within(one, IdRange(log.after))) for one in log.segments if one.upto > (log.after or "")]
 
 
 def _role(item: Item) -> tuple[str, str]:

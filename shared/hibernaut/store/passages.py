@@ -4,10 +4,12 @@ other parts of an archive.
 
 from __future__ import annotations
 
+import heapq
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from math import ceil
 
-from hibernaut.ports.table import ABSENT, PRESENT, Change, Delete, Item, Key, Put, Value
+from hibernaut.ports.table import ABSENT, PRESENT, Change, Delete, Item, Key, Put, Query, Value
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.passage import Archive, Passage
 from hibernaut.store import keys
@@ -16,6 +18,8 @@ from hibernaut.store.logs import IdRange
 from hibernaut.store.search_outbox import SearchOutbox
 from hibernaut.store.tenant_table import TenantTable
 
+FEWEST, MOST_AT_ONCE = 10, 200
+"""The smallest and the largest number of passages of one archive in one read of several archives."""
 OPEN = "open"
 """The state of an archive that is not deleted."""
 
@@ -131,7 +135,31 @@ class PassageStore:
 
     def page(self, archive_id: str, span: IdRange, *, limit: int, descending: bool = False) -> list[Passage]:
         """The passages with after < id < before in the order of their ids, which is the order of creation."""
-        items = self._table.query(
+        items = self._asked(archive_id, span, limit, descending).run(self._table.query)
+        return [self._codec.record(Passage, item) for item in items]
+
+    def merged(self, archive_ids: Sequence[str], span: IdRange, *, first: int, descending: bool = False) -> Iterator[Passage]:
+        """The passages of several archives with after < id < before, in the order of their ids, read lazily.
+
+        `first`: how many are expected to be needed. The first reads of all archives are sent together.
+        """
+        size = first if len(archive_ids) == 1 else max(ceil(2 * first / max(len(archive_ids), 1)), FEWEST)
+        read = self._table.query_many([self._asked(archive_id, span, size, descending) for archive_id in archive_ids])
+        walks = [self._further(*each, span, size, descending) for each in zip(archive_ids, read, strict=True)]
+        yield from heapq.merge(*walks, key=lambda one: one.id, reverse=descending)
+
+    def _further(self, archive_id: str, items: Sequence[Item], span: IdRange, size: int, descending: bool) -> Iterator[Passage]:
+        """The passages of one archive, of which the first ones are read."""
+        while True:
+            yield from (self._codec.record(Passage, item) for item in items)
+            if len(items) < size:
+                return
+            last, size = keys.last_part(str(items[-1]["sk"])), min(2 * size, MOST_AT_ONCE)
+            span = IdRange(span.after, last) if descending else IdRange(last, span.before)
+            items = self._asked(archive_id, span, size, descending).run(self._table.query)
+
+    def _asked(self, archive_id: str, span: IdRange, limit: int, descending: bool) -> Query:
+        return Query(
             keys.archive(self._tenant, archive_id).pk,
             prefix="PASSAGE#",
             after=f"PASSAGE#{span.after}" if span.after else None,
@@ -139,4 +167,3 @@ class PassageStore:
             limit=limit,
             descending=descending,
         )
-        return [self._codec.record(Passage, item) for item in items]

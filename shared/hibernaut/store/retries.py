@@ -11,7 +11,7 @@ from random import Random
 from typing import TypeVar
 
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.table import Change, Contended, Index, Item, Key, OutcomeUnknown, Record, Table
+from hibernaut.ports.table import Change, Contended, Index, Item, Key, OutcomeUnknown, Query, Record, Table
 from hibernaut.schemas.errors import StoreUnavailable
 
 BUDGET = 5.0
@@ -88,6 +88,9 @@ class RetryingTable:
                 pk, index=index, after=after, before=before, prefix=prefix, limit=limit, descending=descending, names=names
             )
         )
+
+    def query_many(self, queries: Sequence[Query]) -> list[list[Item]]:
+        return self._policy.run(lambda: self._table.query_many(queries))
 
     def count(self, pk: str, *, prefix: str = "", having: str = "pk") -> int:
         """`Table.count` with retries. Raises: StoreUnavailable, TableError."""

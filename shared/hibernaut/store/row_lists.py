@@ -11,7 +11,7 @@ from heapq import merge
 from itertools import groupby, islice
 
 from hibernaut.domain.wire.listing import Page, no_entry
-from hibernaut.ports.table import Item, Key
+from hibernaut.ports.table import Item, Key, Query
 from hibernaut.store.logs import IdRange
 from hibernaut.store.tenant_table import TenantTable
 
@@ -104,7 +104,7 @@ class RowList:
 
     def _read(self, span: IdRange, size: int | None, *, descending: bool) -> list[Item]:
         """The first `size` rows between two ids, of all prefixes together; fewer than `size` only at the end of the list."""
-        found = [self._query(prefix, span, size, descending=descending) for prefix in self._prefixes]
+        found = self._table.query_many([self._query(prefix, span, size, descending=descending) for prefix in self._prefixes])
         if self._beside:
             between = [row for row in self._beside if _is_between(self.id_of(row), span)]
             found.append(between[::-1] if descending else between)
@@ -113,8 +113,8 @@ class RowList:
         together = merge(*found, key=self.id_of, reverse=descending)
         return list(islice((next(rows) for _, rows in groupby(together, key=self.id_of)), size))
 
-    def _query(self, prefix: str, span: IdRange, size: int | None, *, descending: bool) -> list[Item]:
-        return self._table.query(
+    def _query(self, prefix: str, span: IdRange, size: int | None, *, descending: bool) -> Query:
+        return Query(
             self._pk,
             after=None if span.after is None else prefix + span.after,
             before=None if span.before is None else prefix + span.before,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hibernaut.ports.table import ABSENT, Change, Delete, Index, Item, Key, Put, Update, Value, eq
+from hibernaut.ports.table import ABSENT, Change, Delete, Index, Item, Key, Put, Query, Update, Value, eq
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.search import Kind
 from hibernaut.store import keys
@@ -128,10 +128,11 @@ class SearchOutbox:
         later = [_put(self._tenant, pointer.place, state, pointer.kind, ids, pointer.within, pointer.build) for ids in parts]
         return [self.forget(pointer), *later]
 
-    def of(self, place: str, limit: int) -> list[Pointer]:
-        """The newest pointers of a place in the state NEW, at most `limit`."""
-        pk = keys.unindexed(self._tenant, place, "NEW", "").pk
-        return [_read(item) for item in self._table.query(pk, prefix="NEW#", limit=limit, descending=True)]
+    def of(self, places: Sequence[str], limit: int) -> list[list[Pointer]]:
+        """The newest pointers of each place in the state NEW, at most `limit` of a place."""
+        each = [keys.unindexed(self._tenant, place, "NEW", "").pk for place in places]
+        found = self._table.query_many([Query(pk, prefix="NEW#", limit=limit, descending=True) for pk in each])
+        return [[_read(item) for item in items] for items in found]
 
     def everywhere(self, limit: int) -> list[Pointer]:
         """At most `limit` pointers of the tenant by state: NEW, GONE, EMBED, AGAIN; within a state the newest first.
@@ -151,11 +152,10 @@ class SearchOutbox:
         return self._everywhere(limit, f"NEW#{'message' if kind == 'message' else 'passage'}-")
 
     def _everywhere(self, limit: int, prefix: str) -> list[Pointer]:
-        found: list[Key] = []
-        for shard in keys.shards():
-            pk = keys.list_partition(self._tenant, NOUN, shard)
-            page = self._table.query(pk, index=Index.LISTS, prefix=prefix, limit=limit, descending=True)
-            found += [Key(str(item["pk"]), str(item["sk"])) for item in page]
+        pages = self._table.query_many(
+            [Query(pk, index=Index.LISTS, prefix=prefix, limit=limit, descending=True) for pk in self._shards()]
+        )
+        found = [Key(str(item["pk"]), str(item["sk"])) for page in pages for item in page]
         newest = sorted(found, key=lambda key: key.sk, reverse=True)[:limit]
         items = self._table.get_many(newest)
         return [_read(items[key]) for key in newest if key in items]
@@ -167,9 +167,11 @@ class SearchOutbox:
 
     def waiting(self) -> int:
         """The number of pointers in other states than AGAIN. Reads the index LISTS, which may lag."""
-        shards = [keys.list_partition(self._tenant, NOUN, shard) for shard in keys.shards()]
-        found = [item for pk in shards for item in self._table.query(pk, index=Index.LISTS)]
-        return sum(not str(item["sk"]).startswith("AGAIN#") for item in found)
+        found = self._table.query_many([Query(pk, index=Index.LISTS) for pk in self._shards()])
+        return sum(not str(item["sk"]).startswith("AGAIN#") for items in found for item in items)
+
+    def _shards(self) -> list[str]:
+        return [keys.list_partition(self._tenant, NOUN, shard) for shard in keys.shards()]
 
     def forget(self, pointer: Pointer) -> Delete:
         """The change that removes a pointer. Condition: the pointer exists and belongs to the same build."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hibernaut.ports.blobs import Blobs
-from hibernaut.ports.table import Change, Index, Item, Key, Put, Table, Update
+from hibernaut.ports.table import Change, Index, Item, Key, Put, Query, Table, Update
 from hibernaut.store import keys
 from hibernaut.store.tenants import checked
 
@@ -63,6 +63,12 @@ class TenantTable:
         return self._table.query(
             pk, index=index, after=after, before=before, prefix=prefix, limit=limit, descending=descending, names=names
         )
+
+    def query_many(self, queries: Sequence[Query]) -> list[list[Item]]:
+        """As `Table.query_many`. Raises: ForeignTenant."""
+        for one in queries:
+            self._own(one.pk)
+        return self._table.query_many(queries) if queries else []
 
     def count(self, pk: str, *, prefix: str = "", having: str = "pk") -> int:
         """As `Table.count`. Raises: ForeignTenant."""

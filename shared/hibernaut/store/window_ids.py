@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from hibernaut.schemas.conversation import Head, Window
 from hibernaut.store.conversations import ConversationStore
+from hibernaut.store.logs import LogEnd
 from hibernaut.store.lru_cache import LruCache, TenantCache
 
 CACHED_IDS = 2_000_000
@@ -46,29 +47,36 @@ class WindowIds:
         self._cache = cache
         conversations.also_forget(self._cache.forget)
 
-    def of(self, head: Head) -> list[str]:
-        """The ids in the order of the window, the pinned ones first. The list belongs to the cache: the caller must not change
-        it.
+    def of(self, heads: Sequence[Head]) -> dict[str, list[str]]:
+        """The ids in the order of each window, the pinned ones first, by the head's id. All windows are read together. The lists
+        belong to the cache: the caller must not change them.
         """
-        cached = self._cache.get(head.id)
-        if cached is not None and cached.version == head.version:
-            return cached.ids
-        if cached is None or cached.window != head.window or cached.version > head.version:
-            cached = WindowIdList(-1, head.window, list(head.window.pinned), head.window.cut)
-        seen = self._rows(head, after=cached.newest) if head.last_message != cached.newest else []
-        newest = seen[-1][0] if seen else cached.newest
-        found = WindowIdList(head.version, head.window, cached.ids + self._said(head, seen), newest)
-        # The rows of a transaction may become visible one by one: only a complete list is cached.
-        if newest == head.last_message and {row for row in head.newest if row > (cached.newest or "")} <= {
-            row for row, _ in seen
-        }:
-            self._cache.keep(head.id, found)
-        return found.ids
+        found = {head.id: self._begun(head) for head in heads}
+        stale = [head for head in heads if found[head.id].version != head.version]
+        grown = [head for head in stale if head.last_message != found[head.id].newest]
+        ends = [LogEnd(head.id, head.segments, found[head.id].newest) for head in grown]
+        read = self._conversations.logs.roles(ends) if ends else []
+        seen = {head.id: rows for head, rows in zip(grown, read, strict=True)}
+        for head in stale:
+            found[head.id] = self._extended(head, found[head.id], seen.get(head.id, []))
+        return {head_id: ids.ids for head_id, ids in found.items()}
 
-    def _rows(self, head: Head, *, after: str | None) -> list[tuple[str, str]]:
-        """The ids and roles of the rows after an id, up to the head's last row: later rows are newer than this head."""
-        seen = self._conversations.logs.roles(head.id, head.segments, after)
-        return [(row_id, role) for row_id, role in seen if head.last_message is not None and row_id <= head.last_message]
+    def _begun(self, head: Head) -> WindowIdList:
+        """What the cache has of this window; else its pinned ids."""
+        cached = self._cache.get(head.id)
+        if cached is None or (cached.version != head.version and (cached.window != head.window or cached.version > head.version)):
+            return WindowIdList(-1, head.window, list(head.window.pinned), head.window.cut)
+        return cached
+
+    def _extended(self, head: Head, begun: WindowIdList, seen: Sequence[tuple[str, str]]) -> WindowIdList:
+        """The list with the rows that were added since, up to the head's last row: later rows are newer than this head."""
+        rows = [(row_id, role) for row_id, role in seen if head.last_message is not None and row_id <= head.last_message]
+        newest = rows[-1][0] if rows else begun.newest
+        found = WindowIdList(head.version, head.window, begun.ids + self._said(head, rows), newest)
+        # The rows of a transaction may become visible one by one: only a complete list is cached.
+        if newest == head.last_message and {row for row in head.newest if row > (begun.newest or "")} <= {row for row, _ in rows}:
+            self._cache.keep(head.id, found)
+        return found
 
     def _said(self, head: Head, rows: Sequence[tuple[str, str]]) -> list[str]:
         """The ids of the conversational rows among these that are not pinned. A system row with an otid is conversational."""

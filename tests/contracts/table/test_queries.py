@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from hibernaut.ports.table import Key, Put, Table, Update
+from hibernaut.ports.table import Index, Key, Put, Query, Table, Update
 
 # In the order of their code points, which is that of their UTF-8 bytes and not that of UTF-16 or of any language.
 ORDERED = [
@@ -152,3 +152,22 @@ def test_items_are_counted_without_being_read(table: Table) -> None:
     assert table.count("T#counted", having="size") == 1
     assert table.count("T#counted", having="sk") == 7
     assert table.count("T#counted", prefix="C#") == table.count("T#elsewhere") == 0
+
+
+def test_many_queries_answer_what_each_of_them_does(table: Table) -> None:
+    for number in range(12):
+        table.write(
+            Put({"pk": f"T#many{number % 4}", "sk": f"A#{number:02d}", "n": number, "list_pk": "T#M", "list_sk": f"{number:02d}"})
+        )
+    queries = [
+        *(
+            Query(f"T#many{number % 5}", prefix="A#", limit=number % 3 or None, descending=number % 2 == 0)
+            for number in range(40)
+        ),
+        Query("T#M", index=Index.LISTS, after="03", before="09"),
+        Query("T#many0", names=("n",)),
+        Query("T#many0", after="A#04", before="A#08"),
+    ]
+    assert table.query_many(queries) == [one.run(table.query) for one in queries]
+    assert table.query_many([]) == []
+    assert [len(items) for items in table.query_many([Query("T#many1")])] == [3]

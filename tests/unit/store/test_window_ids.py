@@ -58,7 +58,7 @@ def agree(house: House, agent: StoredAgent) -> list[str]:
     assert loaded is not None
     expected = [row.id for row in loaded.messages]
     fresh = WindowIds(house.stores.conversations, id_cache().of(TENANT))
-    assert fresh.of(loaded.head) == house.stores.window_ids.of(loaded.head) == expected
+    assert fresh.of([loaded.head]) == house.stores.window_ids.of([loaded.head]) == {agent.id: expected}
     return expected
 
 
@@ -85,9 +85,9 @@ def test_what_was_said_after_the_head_was_read_is_left_for_the_next_look(house: 
     old = head_of(house, agent)
     append(house, agent, [("user", "o1")])
     fresh = WindowIds(house.stores.conversations, id_cache().of(TENANT))
-    assert len(fresh.of(old)) == 4
-    assert len(fresh.of(head_of(house, agent))) == 5
-    assert len(fresh.of(old)) == 4
+    assert len(fresh.of([old])[agent.id]) == 4
+    assert len(fresh.of([head_of(house, agent)])[agent.id]) == 5
+    assert len(fresh.of([old])[agent.id]) == 4
 
 
 def test_rows_that_come_into_sight_one_by_one_are_not_missed_for_ever(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_rows_that_come_into_sight_one_by_one_are_not_missed_for_ever(tmp_path: 
     def look() -> None:
         head = looking and house.stores.conversations.head(agent.id)
         if head:
-            looks.append(ids.of(head))
+            looks.append(ids.of([head])[agent.id])
 
     looking = False
     with house_in(tmp_path, lambda table: RevealsSlowly(table, order=head_then_newest, meanwhile=look)) as house:
@@ -104,7 +104,7 @@ def test_rows_that_come_into_sight_one_by_one_are_not_missed_for_ever(tmp_path: 
         ids, looking = WindowIds(house.stores.conversations, id_cache().of(TENANT)), True
         append(house, agent, [("user", "o1"), ("user", "o2"), ("user", "o3")])
         looking = False
-        assert len(ids.of(head_of(house, agent))) == 4
+        assert len(ids.of([head_of(house, agent)])[agent.id]) == 4
     assert min(len(one) for one in looks) < 4
 
 
@@ -113,9 +113,9 @@ def test_a_warm_worker_reads_nothing_twice(tmp_path: Path) -> None:
     with house_in(tmp_path, lambda table: CountingTable(table, lambda _, kind: calls.append(kind))) as house:
         agent = house.agent()
         head = head_of(house, agent)
-        first = house.stores.window_ids.of(head)
+        first = house.stores.window_ids.of([head])[agent.id]
         calls.clear()
-        assert house.stores.window_ids.of(head) is first
+        assert house.stores.window_ids.of([head])[agent.id] is first
         assert calls == []
 
 
@@ -123,7 +123,7 @@ def test_nothing_is_kept_of_a_conversation_that_is_gone(house: House) -> None:
     agent = house.agent()
     agree(house, agent)
     head = head_of(house, agent)
-    house.stores.window_ids.of(head)
+    house.stores.window_ids.of([head])
     assert house.stores.window_ids._cache.get(agent.id) is not None
     house.stores.conversations.forget(agent.id)
     assert house.stores.window_ids._cache.get(agent.id) is None

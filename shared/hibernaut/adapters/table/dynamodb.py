@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from hibernaut.adapters.table.bounds import bounds
@@ -17,7 +18,7 @@ from hibernaut.adapters.table.dynamodb_errors import translated, whole_answers
 from hibernaut.adapters.table.dynamodb_requests import Expression, Wire, change_request, plain_item, wire_key
 from hibernaut.adapters.table.dynamodb_stream import read_stream
 from hibernaut.adapters.table.limits import check
-from hibernaut.ports.table import Change, Check, Contended, Index, Item, Key, Record
+from hibernaut.ports.table import Change, Check, Contended, Index, Item, Key, Query, Record
 
 if TYPE_CHECKING:
     from botocore.config import Config
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 _KEYS_AT_ONCE = 100
 """Keys of one BatchGetItem (DynamoDB's limit)."""
+_QUERIES_AT_ONCE = 16
+"""The largest number of queries of `query_many` that are under way at the same time, of all callers together."""
 _CONNECT_SECONDS = 2
 _READ_SECONDS = 10
 """Above what DynamoDB takes for its slowest transaction, so that an answer is not given up while it is on its way."""
@@ -53,6 +56,7 @@ class DynamoDbTable:
         self._streams: Any = whole_answers(streams) if streams is not None else None
         self._stream_arn: str | None = None
         self._making = threading.Lock()
+        self._threads: ThreadPoolExecutor | None = None
 
     def get(self, key: Key) -> Item | None:
         with translated(writing=False):
@@ -96,6 +100,12 @@ class DynamoDbTable:
             if names:
                 request["ProjectionExpression"] = ", ".join(expression.name(name) for name in dict.fromkeys(("pk", "sk", *names)))
         return self._pages(request | expression.attributes(), lambda item: asked.admits(str(item[f"{place}sk"])), limit)
+
+    def query_many(self, queries: Sequence[Query]) -> list[list[Item]]:
+        if len(queries) < 2:
+            return [one.run(self.query) for one in queries]
+        self._dynamodb()
+        return list(self._executor().map(lambda one: one.run(self.query), queries))
 
     def count(self, pk: str, *, prefix: str = "", having: str = "pk") -> int:
         expression = Expression()
@@ -173,6 +183,13 @@ class DynamoDbTable:
                 made = boto3.session.Session().client("dynamodb", endpoint_url=self._endpoint_url, config=one_attempt())
                 self._client = self._client or whole_answers(made)
         return self._client
+
+    def _executor(self) -> ThreadPoolExecutor:
+        """The threads of parallel queries, started when the first of them are sent."""
+        with self._making:
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(_QUERIES_AT_ONCE, thread_name_prefix="dynamodb-query")
+            return self._threads
 
     def _dynamodb_streams(self) -> Any:
         if self._streams is None:

@@ -20,7 +20,7 @@ from hibernaut.adapters.table.conditions import applied, holds
 from hibernaut.adapters.table.limits import check, check_stored
 from hibernaut.adapters.table.sqlite_file import SqliteFile
 from hibernaut.adapters.table.sqlite_rows import PRIVATE, Row, Stored, flat, item, items, keyed, places, row, within
-from hibernaut.ports.table import Change, Check, ConditionFailed, Index, Item, Key, Put, Record, TableError, Update
+from hibernaut.ports.table import Change, Check, ConditionFailed, Index, Item, Key, Put, Query, Record, TableError, Update
 
 logger = logging.getLogger(__name__)
 _KEYS_AT_ONCE = 500
@@ -80,6 +80,9 @@ class SqliteTable:
         return items(
             pk, self._file.read(f"SELECT sk, attributes, {body} FROM items WHERE {where} ORDER BY sk {end}", values), names
         )
+
+    def query_many(self, queries: Sequence[Query]) -> list[list[Item]]:
+        return [one.run(self.query) for one in queries]
 
     def count(self, pk: str, *, prefix: str = "", having: str = "pk") -> int:
         asked = bounds(None, None, prefix)

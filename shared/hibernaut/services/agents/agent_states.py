@@ -55,7 +55,7 @@ class _AgentRelations:
     """The related records of the agents in one reply, by id."""
 
     rows: dict[str, Item]
-    heads: dict[str, Head]
+    windows: dict[str, list[str]]
     blocks: dict[str, StoredBlock]
     tools: dict[str, StoredTool]
     folders: dict[str, StoredFolder]
@@ -86,7 +86,7 @@ class AgentStates:
         heads = self._records.conversations.heads(ids)
         return _AgentRelations(
             rows=self._records.agents.rows_of(ids),
-            heads=heads,
+            windows=self._records.window_ids.of(list(heads.values())),
             blocks=self._records.blocks.get_many(block_ids),
             tools=self._records.tools.get_many(tool_ids),
             folders=self._records.folders.get_many(folder_ids),
@@ -107,7 +107,6 @@ class AgentStates:
         return requests
 
     def _state(self, agent: StoredAgent, found: _AgentRelations, shown: frozenset[str]) -> AgentState:
-        head = found.heads.get(agent.id)
         blocks: list[Block] = [found.blocks[block_id] for block_id in agent.block_ids if block_id in found.blocks]
         secrets = _secrets(agent, shown)
         fields = {name: getattr(agent, name) for name in _SHARED}
@@ -116,7 +115,7 @@ class AgentStates:
         return AgentState.model_construct(
             **{
                 **fields,
-                "message_ids": self._records.window_ids.of(head) if head else [],
+                "message_ids": found.windows.get(agent.id, []),
                 "model": handle_of(agent.llm_config),
                 "embedding": agent.embedding_config.handle if agent.embedding_config else None,
                 "compaction_settings": with_prompt(agent.compaction_settings),

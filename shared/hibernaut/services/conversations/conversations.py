@@ -16,7 +16,6 @@ from hibernaut.domain.wire.listing import in_order
 from hibernaut.ports.model import Models
 from hibernaut.ports.table import Item
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.conversation_record import Conversation, StoredConversation, UpdateConversation
 from hibernaut.services.conversations.conversation_creation import ConversationCreation
 from hibernaut.services.conversations.conversation_deletion import ConversationDeletion
@@ -104,15 +103,16 @@ class Conversations:
         """A stored conversation as the API shows it."""
         row = self._records.conversation_records.row(record)
         head = self._records.conversations.head(record.id)
-        return self._shown(record, row, head, self._copies([record]))
+        window = self._records.window_ids.of([head])[record.id] if head else []
+        return self._shown(record, row, window, self._copies([record]))
 
-    def _shown(self, record: StoredConversation, row: Item, head: Head | None, copies: Container[str]) -> Conversation:
-        """Render a conversation. `copies`: the ids of the existing private blocks."""
+    def _shown(self, record: StoredConversation, row: Item, window: list[str], copies: Container[str]) -> Conversation:
+        """Render a conversation. `window`: the ids of its messages. `copies`: the ids of the existing private blocks."""
         fields = {name: getattr(record, name) for name in _SHARED}
         last = str(row.get("last_message_at", ""))
         return Conversation.model_construct(
             **fields,
-            in_context_message_ids=self._records.window_ids.of(head) if head else [],
+            in_context_message_ids=window,
             isolated_block_ids=[copy for copy in record.isolated_block_ids if copy in copies],
             last_message_at=datetime.fromisoformat(last) if last else None,
         )
@@ -122,9 +122,9 @@ class Conversations:
         rows = self._by_making(query) if query.order_by == MADE else self._by_time(query)
         page = list(islice(filter(query.admits, rows), query.limit))
         found = self._records.conversation_records.get_many([_id(row) for row in page])
-        heads = self._records.conversations.heads(list(found))
+        windows = self._records.window_ids.of(list(self._records.conversations.heads(list(found)).values()))
         copies = self._copies(list(found.values()))
-        return [self._shown(found[_id(row)], row, heads.get(_id(row)), copies) for row in page if _id(row) in found]
+        return [self._shown(found[_id(row)], row, windows.get(_id(row), []), copies) for row in page if _id(row) in found]
 
     def _by_making(self, query: ConversationQuery) -> Iterator[Item]:
         """The rows after the cursor in the order of their ids, read lazily. Raises: NotFound."""

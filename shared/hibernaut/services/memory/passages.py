@@ -6,7 +6,6 @@ cursor.
 
 from __future__ import annotations
 
-import heapq
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ TOGETHER = 90
 """The largest number of passages plus their distinct tags in one transaction."""
 _BYTES = MAX_BYTES // 2
 CHUNK = 200
-"""Passages of one archive in one read."""
+"""The largest number of passages that the first read of a list expects to need."""
 MOST_READ = 20_000
 """The largest number of passages that a list with `search` reads."""
 
@@ -137,8 +136,10 @@ class Passages:
             if cursor is not None and not is_id(cursor, "passage"):
                 raise InvalidArgument(f"INVALID_ARGUMENT: {cursor} is no passage's id.")
         held = self._stores.archives.open_of_agent(agent_id)
-        walks = [self._walk(archive.id, asked) for archive in held]
-        passages: Iterator[Passage] = heapq.merge(*walks, key=lambda one: one.id, reverse=not asked.ascending)
+        span, first = IdRange(asked.after, asked.before), CHUNK if asked.search else max(1, min(asked.limit + 1, CHUNK))
+        passages = self._stores.passages.merged(
+            [archive.id for archive in held], span, first=first, descending=not asked.ascending
+        )
         wanted = (asked.search or "").casefold()
         return sought(
             passages,
@@ -148,17 +149,6 @@ class Passages:
             cursor="after" if asked.ascending else "before",
             id_of=lambda one: one.id,
         )
-
-    def _walk(self, archive_id: str, asked: PassageList) -> Iterator[Passage]:
-        """The passages of one archive, read lazily in chunks."""
-        span, chunk = IdRange(asked.after, asked.before), CHUNK if asked.search else max(1, min(asked.limit, CHUNK))
-        while True:
-            some = self._stores.passages.page(archive_id, span, limit=chunk, descending=not asked.ascending)
-            yield from some
-            if len(some) < chunk:
-                return
-            last = some[-1].id
-            span = IdRange(last, span.before) if asked.ascending else IdRange(span.after, last)
 
 
 def _no_passage(passage_id: str) -> NotFound:

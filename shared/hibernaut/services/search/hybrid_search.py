@@ -168,7 +168,7 @@ class HybridSearch:
             pointers = self._stores.unindexed.new(where.kind, TAIL + 1)
             cut = len(pointers) > TAIL
         else:
-            lists = [self._stores.unindexed.of(place, TAIL + 1) for place in where.places]
+            lists = self._stores.unindexed.of(where.places, TAIL + 1)
             cut = any(len(each) > TAIL for each in lists)
             pointers = [pointer for each in lists for pointer in each[:TAIL]]
         found = dict[str, IndexDocument]()

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from hibernaut.ports.memory_index import MemoryIndex
 from hibernaut.ports.table import ConditionFailed
 from hibernaut.schemas.search import Kind
+from hibernaut.store.logs import LogEnd
 from hibernaut.store.search_outbox import SEARCHED_ROLES, IndexBuild
 from hibernaut.store.stores import Stores, TenantStores
 
@@ -109,7 +110,7 @@ class TenantReindexing:
                     yield row.file_id, self._stores.passages.piece_ids(row.file_id)
             case "message":
                 for log in self._logs(place):
-                    roles = self._stores.conversations.logs.roles(log, (), None)
+                    roles = self._stores.conversations.logs.roles([LogEnd(log, (), None)])[0]
                     yield log, [row_id for row_id, role in roles if role in SEARCHED_ROLES]
 
     def _logs(self, agent_id: str) -> list[str]:

@@ -6,8 +6,7 @@ error. A search without a query returns the newest passages where Letta V1 does 
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
@@ -44,7 +43,7 @@ MOST_PLACES = 200
 MOST_READ = 20_000
 """The largest number of passages that a search without a query reads."""
 CHUNK = 50
-"""The smallest number of passages of one archive in one read."""
+"""The smallest number of passages that the first read of a search without a query expects to need."""
 R = TypeVar("R")
 
 
@@ -110,8 +109,7 @@ class SearchApi:
     def _newest(self, where: SearchScope, limit: int) -> SearchResult[Passage]:
         """The newest passages that pass the filters, with score 0."""
         places = where.places if where.places is not None else self._stores.passages.archives()[::-1]
-        walks = [self._backwards(place, max(limit, CHUNK)) for place in places[:MOST_PLACES]]
-        merged: Iterator[Passage] = heapq.merge(*walks, key=lambda one: one.id, reverse=True)
+        merged = self._stores.passages.merged(places[:MOST_PLACES], IdRange(), first=max(limit + 1, CHUNK), descending=True)
         hits, read = list[SearchHit[Passage]](), 0
         for passage in merged:
             if len(hits) == limit or read == MOST_READ:
@@ -120,15 +118,6 @@ class SearchApi:
             if passes(passage, where):
                 hits.append(SearchHit(passage, 0.0))
         return SearchResult(tuple(hits), incomplete=len(places) > MOST_PLACES or read == MOST_READ)
-
-    def _backwards(self, archive_id: str, chunk: int) -> Iterator[Passage]:
-        before: str | None = None
-        while True:
-            some = self._stores.passages.page(archive_id, IdRange(None, before), limit=chunk, descending=True)
-            yield from some
-            if len(some) < chunk:
-                return
-            before = some[-1].id
 
     # what was said
 
