@@ -25,8 +25,8 @@ BUDGETS: dict[str, dict[str, list[int]]] = json.loads((Path(__file__).parent / "
 SIZES = (10, 1000)
 UNLISTED = 2
 """Calls, and items, of a route that has no line."""
-ANSWERED = {200, 400, 404, 501}
-"""A route may refuse, such as by the id of a file that is not there."""
+ANSWERED = {200, 400, 403, 404, 501}
+"""A route may refuse: a file that is not there, or keys of a server without any."""
 
 
 class Meter(PassesOn):
