@@ -52,6 +52,9 @@ class ModelRequest:
 
     `tools` are the same for the whole window, in one order; `allowed` names those that may be called now (None: all). `cache_key` is the
     same for all requests whose prefix may be shared.
+
+    `reply_schema` is the schema of the answer that the only tool takes as its arguments. Where a model cannot be forced to call the tool,
+    the adapter sends the schema as its provider's structured output instead, if it has one, and the text of the reply is the answer.
     """
 
     config: LLMConfig
@@ -64,6 +67,7 @@ class ModelRequest:
     user: str | None = None
     allowed: Sequence[str] | None = None
     cache_key: str | None = None
+    reply_schema: JsonObject | None = None
 
     @property
     def callable_tools(self) -> Sequence[ToolSpec]:

@@ -15,7 +15,7 @@ from hibernaut.adapters.model.anthropic.anthropic import AnthropicModel
 from hibernaut.adapters.model.anthropic.anthropic_list import LOOK_SECONDS, AnthropicModelList
 from hibernaut.adapters.model.context_windows import ContextWindows, ProviderPlace
 from hibernaut.adapters.model.provider_client import ProviderClient, fixed
-from hibernaut.ports.model import ToolChoice
+from hibernaut.ports.model import ToolChoice, ToolSpec
 from hibernaut.schemas.errors import ModelBadRequest
 from hibernaut.schemas.llm_config import JsonObjectResponseFormat, JsonSchemaResponseFormat
 from tests.contracts.model.claude_table import table
@@ -221,6 +221,34 @@ def test_the_version_that_these_bodies_are_written_for_is_named(claude: Claude) 
 def test_a_schema_for_the_reply_is_handed_over(given: dict[str, Any]) -> None:
     sent = official("claude-sonnet-4-5", config={"response_format": JsonSchemaResponseFormat(json_schema=given)})
     assert sent["output_config"] == {"format": {"type": "json_schema", "schema": SCHEMA}}
+
+
+ANSWER = ToolSpec("structured_output", "Answer.", {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]})
+
+
+def answered_in(model: str, schema: dict[str, Any], **config: Any) -> dict[str, Any]:
+    """The body of a question whose answer has a schema."""
+    answer = ToolSpec(ANSWER.name, ANSWER.description, schema)
+    return official(model, tools=(answer,), choice=ToolChoice("named", answer.name), reply_schema=schema, config=config)
+
+
+def test_an_answer_in_a_form_is_a_forced_call_where_a_call_can_be_forced() -> None:
+    sent = answered_in("claude-sonnet-5", ANSWER.parameters, enable_reasoner=False)
+    assert (sent["thinking"], sent["tool_choice"]["name"]) == ({"type": "disabled"}, ANSWER.name)
+    assert "format" not in sent.get("output_config", {})
+
+
+@pytest.mark.parametrize("model", ["claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5", "claude-fable-5"])
+def test_an_answer_in_a_form_is_a_structured_output_where_no_call_can_be_forced(model: str) -> None:
+    sent = answered_in(model, ANSWER.parameters, enable_reasoner=False)
+    assert sent["output_config"]["format"]["schema"] == ANSWER.parameters | {"additionalProperties": False}
+    assert not {"tools", "tool_choice"} & set(sent)
+
+
+def test_a_form_that_has_no_grammar_is_offered_as_a_tool() -> None:
+    sent = answered_in("claude-opus-5-5", {"type": "object", "properties": {"x": {"pattern": "a+"}}}, enable_reasoner=False)
+    assert (sent["tool_choice"]["type"], [each["name"] for each in sent["tools"]]) == ("auto", [ANSWER.name])
+    assert "format" not in sent.get("output_config", {})
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ Nothing is stored, and no tool runs.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 from hibernaut.domain.tools.tool_returns import repair_arguments
@@ -13,7 +14,7 @@ from hibernaut.domain.turn import model_requests
 from hibernaut.ports.model import Model, ModelReply, ModelRequest, Models, ToolChoice, ToolSpec
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.content import TextContent
-from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.errors import InvalidArgument, InvalidModelResponse
 from hibernaut.schemas.generation import GenerateRequest, GenerateResponse
 from hibernaut.schemas.llm_config import LLMConfig
 from hibernaut.schemas.message import Message
@@ -30,6 +31,8 @@ from hibernaut.store.runs import RunState
 SECONDS = 600.0
 """The time limit of one completion in seconds."""
 STRUCTURED = "structured_output"
+_FENCE = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
+"""The block in which models put JSON that is part of a text."""
 
 
 class DirectCalls:
@@ -77,8 +80,8 @@ class DirectCalls:
         return self._model(actor.config).payload(request)
 
     def generate(self, agent_id: str, asked: GenerateRequest) -> GenerateResponse:
-        """The reply of the agent's model to one prompt. Raises: NotFound (agent, handle, provider), ModelError and its
-        subclasses.
+        """The reply of the agent's model to one prompt; with a response schema, the JSON of its values. Raises: NotFound (agent, handle,
+        provider), ModelError and its subclasses.
         """
         agent = self._records.agent(agent_id)
         config = self._models.config(asked.override_model) if asked.override_model else agent.llm_config
@@ -92,9 +95,13 @@ class DirectCalls:
         request = ModelRequest(config, asked.system_prompt or "", [row], timeout=SECONDS, user=agent_id)
         if asked.response_schema is not None:
             answer = ToolSpec(STRUCTURED, "Give your answer in this form.", _object(asked.response_schema))
-            request = replace(request, tools=[answer], choice=ToolChoice("named", STRUCTURED))
+            # Thinking is off, because a model that thinks refuses a forced call (`anthropic_messages`).
+            quick = config.model_copy(update={"enable_reasoner": False})
+            forced = ToolChoice("named", STRUCTURED)
+            request = replace(request, config=quick, tools=[answer], choice=forced, reply_schema=answer.parameters)
         reply = self._model(config).complete(request)
-        return GenerateResponse(content=_content(reply), model=config.model, usage=_usage(reply))
+        content = reply.text if asked.response_schema is None else _formed(reply, config)
+        return GenerateResponse(content=content, model=config.model, usage=_usage(reply))
 
     def _model(self, config: LLMConfig) -> Model:
         return self._models.of(config)
@@ -104,12 +111,19 @@ def _object(schema: JsonObject) -> JsonObject:
     return {"type": "object", "properties": {}, **schema}
 
 
-def _content(reply: ModelReply) -> str:
-    """The reply's text; for a request with a response schema, the JSON of its values."""
-    for call in reply.tool_calls:
-        if call.name == STRUCTURED:
-            return json.dumps(repair_arguments(call.arguments).values, ensure_ascii=False)
-    return reply.text
+def _formed(reply: ModelReply, config: LLMConfig) -> str:
+    """The JSON of an answer with a schema: the arguments of its call, or its text if the model was not forced to call.
+
+    Raises: InvalidModelResponse if neither is a JSON object.
+    """
+    called = next((call.arguments for call in reply.tool_calls if call.name == STRUCTURED), None)
+    text = _FENCE.sub(r"\1", reply.text.strip()) if called is None else called
+    arguments = repair_arguments(text)
+    if arguments.broken or (called is None and not text):
+        raise InvalidModelResponse(
+            f"{config.handle or config.model}: the answer is not in the form of the response_schema; ask again"
+        )
+    return json.dumps(arguments.values, ensure_ascii=False)
 
 
 def _usage(reply: ModelReply) -> LettaUsageStatistics:

@@ -120,6 +120,14 @@ def strict_schemas_are_closed(asked: Recorded, _: ServerMemory) -> ErrorResponse
     return None
 
 
+def output_schemas_are_closed(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
+    form = (asked.body.get("output_config") or {}).get("format") or {}
+    if any(each.get("additionalProperties") is not False for each in objects(form.get("schema"))):
+        text = "output_config.format.schema: For 'object' type, 'additionalProperties' must be explicitly set to false"
+        return refusal(text)
+    return None
+
+
 def objects(schema: Any) -> Iterator[Wire]:
     """The schemas of objects in a schema."""
     if isinstance(schema, list):
@@ -257,6 +265,7 @@ _SOURCES: tuple[tuple[Check, str], ...] = (
     (no_forced_tool, "can1357/oh-my-pi#12939; vercel/ai#21364; anthropics/claude-code#19414"),
     (choice_needs_tools, f"{_DOCS}/agents-and-tools/tool-use/implement-tool-use"),
     (strict_schemas_are_closed, f"{_DOCS}/build-with-claude/structured-outputs#json-schema-limitations"),
+    (output_schemas_are_closed, f"{_DOCS}/build-with-claude/structured-outputs#json-schema-limitations"),
     (four_markers, f"{_DOCS}/build-with-claude/prompt-caching"),
     (user_begins, f"{_DOCS}/api/messages"),
     (no_prefill, f"anthropic/types/message_create_params.py (messages); {_DOCS}/api/errors#prefill-not-supported"),

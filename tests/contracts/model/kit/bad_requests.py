@@ -126,6 +126,7 @@ _CLAUDE: tuple[tuple[Provider, str, Change], ...] = (
     (SONNET, "no_forced_tool", member(tool_choice={"type": "tool", "name": "ring"})),
     (SONNET, "no_forced_tool", lambda case: (case.body.pop("thinking"), case.body.update(tool_choice={"type": "any"}))),
     (OPUS, "choice_needs_tools", lambda case: (case.body.pop("tools"), case.body.update(tool_choice={"type": "auto"}))),
+    (OPUS, "output_schemas_are_closed", lambda case: case.body.update(output_config={"format": {"type": "json_schema", "schema": {"type": "object"}}})),
     (OPUS, "strict_schemas_are_closed", lambda case: case.body["tools"][0].update(strict=True)),
     (OPUS, "four_markers",
      lambda case: [case.body["system"].append({"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}}) for _ in range(5)]),

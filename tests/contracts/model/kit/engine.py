@@ -15,6 +15,7 @@ from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.schemas.agent import CreateAgentRequest, UpdateAgent
 from hibernaut.schemas.block import BlockUpdate
 from hibernaut.schemas.frozen_prompt import PromptMode
+from hibernaut.schemas.generation import GenerateRequest
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.run import Run
 from hibernaut.schemas.tool import ToolCreate
@@ -80,6 +81,11 @@ class Engine:
         accepted = self.world.answer(self.agent, *items)
         self.world.workflow.drive()
         return self.run(accepted.run_id)
+
+    def generate(self, prompt: str, schema: Mapping[str, Any]) -> str:
+        """The content of the agent's model's answer in this form, as POST …/generate gives it."""
+        asked = GenerateRequest.model_validate({"prompt": prompt, "response_schema": schema})
+        return self.services.direct_calls.generate(self.agent, asked).content
 
     def compact(self) -> None:
         """As POST …/summarize does."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from hibernaut.adapters.model.anthropic.anthropic_thinking import ROOM, Thinking, thinking_of
-from hibernaut.adapters.model.anthropic.anthropic_tools import definitions
+from hibernaut.adapters.model.anthropic.anthropic_tools import definitions, output_schema
 from hibernaut.adapters.model.anthropic.anthropic_turns import loop_is_own, messages
 from hibernaut.adapters.model.history import AssistantTurn, history
 from hibernaut.domain.models.anthropic_models import AnthropicTraits
@@ -64,15 +64,17 @@ def request_of(request: ModelRequest, traits: AnthropicTraits, server: MessagesS
     body: JsonObject = {"model": config.model, "max_tokens": _max_tokens(request, traits, thinking), "messages": sent} | cached
     if request.system.strip():
         body["system"] = [{"type": "text", "text": request.system} | cached]
-    if request.tools:
+    can_force = traits.forced and not thinking.thinks
+    form = _form(request, traits, server, can_force=can_force)
+    if request.tools and not (form and request.reply_schema):
         *tools, last = definitions(request.tools, strict=traits.structured)
         body["tools"] = [*tools, last | cached]
-        body["tool_choice"] = _choice(request, can_force=traits.forced and not thinking.thinks)
+        body["tool_choice"] = _choice(request, can_force=can_force)
     if thinking.parameter is not None:
         body["thinking"] = thinking.parameter
     if traits.sampling and not thinking.thinks and config.temperature not in (None, 1.0):
         body["temperature"] = config.temperature
-    if output := _output(request, traits, thinking, server):
+    if output := ({"effort": thinking.effort} if thinking.effort else {}) | form:
         body["output_config"] = output
     if request.user:
         body["metadata"] = {"user_id": _user(request.user)}
@@ -95,21 +97,25 @@ def _max_tokens(request: ModelRequest, traits: AnthropicTraits, thinking: Thinki
     return wanted if traits.max_tokens is None else min(wanted, traits.max_tokens)
 
 
-def _output(request: ModelRequest, traits: AnthropicTraits, thinking: Thinking, server: MessagesServer) -> JsonObject:
-    output: JsonObject = {"effort": thinking.effort} if thinking.effort else {}
+def _form(request: ModelRequest, traits: AnthropicTraits, server: MessagesServer, *, can_force: bool) -> JsonObject:
+    """The member `format` of `output_config`: the response format of the agent, or the schema of a single answer that no call can be forced
+    to have. Raises: ModelBadRequest for a response format that the model does not have.
+    """
+    if request.reply_schema is not None:
+        schema = output_schema(request.reply_schema) if traits.structured and not can_force else None
+        return {"format": {"type": "json_schema", "schema": schema}} if schema is not None else {}
     wanted = request.config.response_format
     match wanted.type if wanted else "text":
         case "json_schema" if traits.structured and wanted is not None and wanted.type == "json_schema":
             given = wanted.json_schema
-            output["format"] = {"type": "json_schema", "schema": given.get("schema", given)}
+            return {"format": {"type": "json_schema", "schema": given.get("schema", given)}}
         case "text":
-            pass
+            return {}
         case kind:
             raise ModelBadRequest(
                 f"{server.name}: {request.config.model} has no response_format {kind!r}; use 'text'"
                 + (", or 'json_schema' with a schema" if traits.structured else ", or a model with structured outputs")
             )
-    return output
 
 
 def _choice(request: ModelRequest, *, can_force: bool) -> JsonObject:

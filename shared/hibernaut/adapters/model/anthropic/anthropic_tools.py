@@ -37,6 +37,12 @@ def definitions(tools: Sequence[ToolSpec], *, strict: bool) -> list[JsonObject]:
     return shown
 
 
+def output_schema(schema: JsonObject) -> JsonObject | None:
+    """The schema in the form that a reply can be held to; None: its grammar cannot be made for certain."""
+    form = closed(schema)
+    return form if form is not None and all(_compiles(part) for part in _parts(form)) else None
+
+
 def _parts(schema: Json) -> Iterator[JsonObject]:
     """A closed schema and all schemas inside it."""
     if not isinstance(schema, dict):

@@ -34,6 +34,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     failures.change_of_model,
     settings.sampling,
     settings.reasoning_off,
+    settings.answer_in_a_form,
     settings.strict_schemas,
     settings.many_tools,
     settings.listed_models,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from tests.contracts.model.kit.plays import TALE, Think, ToolUse, reply, ring
@@ -55,6 +56,16 @@ def reasoning_off(stage: Stage) -> None:
     stage.ends_well(stage.send("Go."), "Rung.")
     if stage.server.stops_thinking:
         assert not [part for row in stage.engine.log() for part in row.content if part.type == "reasoning"]
+
+
+def answer_in_a_form(stage: Stage) -> None:
+    """A single question whose answer has a schema: asked with what the model takes, and read from a call or from the text."""
+    stage.agent()
+    schema = {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]}
+    for said in (ToolUse("structured_output", {"sum": 4}), '{"sum": 4}', '```json\n{"sum": 4}\n```'):
+        stage.plays(reply(Think("Four."), said))
+        assert json.loads(stage.engine.generate("Two and two?", schema)) == {"sum": 4}
+    stage.check_rules()
 
 
 def strict_schemas(stage: Stage) -> None:
