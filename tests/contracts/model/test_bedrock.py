@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -11,7 +13,7 @@ import pytest
 from botocore.credentials import RefreshableCredentials
 
 from hibernaut.adapters.model.bedrock import control_url, runtime_url
-from hibernaut.adapters.model.bedrock.bedrock import BedrockModel
+from hibernaut.adapters.model.bedrock.bedrock import BedrockModel, wire_of
 from hibernaut.adapters.model.bedrock.signing import SignedHeaders, headers_of
 from hibernaut.adapters.model.catalogue import Catalogue
 from hibernaut.adapters.model.context_windows import ContextWindows
@@ -261,3 +263,39 @@ def test_a_refused_signature_repeats_nothing_of_what_was_signed(server: ClaudeOn
     with pytest.raises(ModelAuthentication, match=r"the AWS credentials \(InvalidSignatureException\) were refused") as caught:
         bedrock(server).complete(hello())
     assert "planted" not in str(caught.value) + str(caught.value.exchange)
+
+
+@pytest.mark.parametrize(
+    ("model", "kind"),
+    [
+        (HAIKU, "claude"),
+        ("anthropic.claude-3-haiku-20240307-v1:0", "claude"),
+        ("arn:aws:bedrock:eu-central-1:1:inference-profile/eu.anthropic.claude-sonnet-5-5", "claude"),
+        ("openai.gpt-oss-120b-1:0", "chat"),
+        ("us-gov.openai.gpt-oss-20b-1:0", "chat"),
+        ("openai.gpt-5.4", "responses"),
+        ("global.openai.gpt-6.1-sol", "responses"),
+        ("eu.amazon.nova-lite-v1:0", "converse"),
+        ("us.xai.grok-4-5", "converse"),
+        ("arn:aws:bedrock:eu-central-1:1:application-inference-profile/abc", "converse"),
+    ],
+)
+def test_each_model_has_its_wire(model: str, kind: str) -> None:
+    assert wire_of(model) == kind
+
+
+def test_a_process_imports_the_wires_of_the_models_that_it_calls() -> None:
+    code = (
+        "import sys\n"
+        "from hibernaut.adapters.model.bedrock.bedrock import BedrockModel\n"
+        "from hibernaut.adapters.model.context_windows import ContextWindows\n"
+        "from hibernaut.adapters.model.provider_settings import of_bedrock\n"
+        "from hibernaut.ports.model import ModelRequest\n"
+        "from hibernaut.schemas.llm_config import LLMConfig\n"
+        "model = BedrockModel(of_bedrock('eu-central-1'), windows=ContextWindows())\n"
+        f"config = LLMConfig(model='{HAIKU}', model_endpoint_type='bedrock', context_window=1000)\n"
+        "model.payload(ModelRequest(config=config, messages=(), system='', timeout=1.0))\n"
+        "print(sorted(name for name in sys.modules if 'converse' in name or '.openai' in name or name.startswith('boto')))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -215,6 +215,12 @@ LLAMA_CPP = Dialect(
     choices=frozenset({"auto", "none", "required"}),  # there, docs/function-calling.md: a text
     embeds=True,
 )  # fmt: skip
+BEDROCK = Dialect(
+    "bedrock", "Amazon Bedrock (gpt-oss)", "bedrock", "", "",
+    # BerriAI/litellm#13959 repeats the members that the server names in its refusal of another one
+    takes=COMMON - {"strict"}, limit_name="max_completion_tokens", thoughts=NO_THOUGHTS,
+)  # fmt: skip
+"""Chat Completions of Bedrock's runtime. It is configured by a region, so that it is not among `DIALECTS`."""
 ANY = Dialect(
     "openai", "any other server", "openai", "OPENAI_API_KEY", "OPENAI_BASE_URL",
     takes=COMMON,  # what V1 sends to a server that it does not know

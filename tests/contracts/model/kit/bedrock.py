@@ -6,14 +6,15 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from tests.contracts.model.kit.anthropic_messages import AnthropicServer
+from tests.contracts.model.kit.anthropic_messages import BYTES_PER_TOKEN, AnthropicServer
 from tests.contracts.model.kit.anthropic_models import MODELS
-from tests.contracts.model.kit.bedrock_rules import CLAUDE_RULES, REGION, as_messages, claude_of, is_signed, refusal
-from tests.contracts.model.kit.plays import ModelSpeech
+from tests.contracts.model.kit.bedrock_rules import CLAUDE_RULES, REGION, as_messages, claude_of, is_signed, model_of, refusal
+from tests.contracts.model.kit.converse_rules import CONVERSE_RULES, DEEPSEEK, LLAMA, NOVA
+from tests.contracts.model.kit.plays import ModelSpeech, Speak, Think, ToolUse
 from tests.contracts.model.kit.rules import BrokenRule, ErrorResponse, Rule
 from tests.contracts.model.kit.server import KitServer, Provider
-from tests.support.event_frames import chunk
-from tests.support.provider_http import Recorded, Wire
+from tests.support.event_frames import chunk, event
+from tests.support.provider_http import Recorded, Wire, pieces
 
 ARN = f"arn:aws:bedrock:{REGION}"
 NO_CREDIT = (
@@ -117,8 +118,8 @@ class ClaudeOnBedrockServer(BedrockServer, AnthropicServer):
         return super().items(play, as_messages(asked))
 
     def events(self, say: Wire) -> Iterator[bytes]:
-        for event in super().events(say):
-            yield chunk(json.loads(event.decode().partition("data: ")[2]))
+        for sent in super().events(say):
+            yield chunk(json.loads(sent.decode().partition("data: ")[2]))
 
     def _frame(self) -> Wire:
         return {**_FRAME, "model": as_messages(self.requests[-1]).body["model"]}
@@ -135,5 +136,88 @@ def _claude(model: str, **fields: Any) -> Provider:
     return Provider(f"bedrock-{model}", f"bedrock/eu.anthropic.{model}", ClaudeOnBedrockServer, CLAUDE_RULES, variables, **fields)
 
 
+class ConverseServer(BedrockServer):
+    """The models that are asked by Converse. `think`s: DeepSeek shows its reasoning."""
+
+    profiles: ClassVar[Mapping[str, str]] = {name: name.partition(".")[2] for name in (NOVA, LLAMA)}
+    on_demand: ClassVar[Sequence[str]] = (DEEPSEEK,)
+
+    def answer(self, asked: Recorded) -> Wire:
+        """A reply that is cut off is so too where it does not stream."""
+        said = super().answer(asked)
+        return said | {"cut": True} if "cut_at" in said and not self.streams(asked) else said
+
+    def items(self, play: ModelSpeech, asked: Recorded) -> Sequence[Wire]:
+        blocks: list[Wire] = []
+        for part in play.parts:
+            match part:
+                case Think(text) if model_of(asked) == DEEPSEEK:
+                    blocks.append({"reasoningContent": {"reasoningText": {"text": text}}})
+                case Speak(text):
+                    blocks.append({"text": text})
+                case ToolUse(name, arguments):
+                    use = {"toolUseId": self.new_id("tooluse_"), "name": name, "input": dict(arguments)}
+                    blocks.append({"toolUse": use})
+        return blocks
+
+    def ending(self, play: ModelSpeech, items: Sequence[Wire]) -> Wire:
+        if play.refused:
+            return {"finish_reason": "content_filtered"}
+        return {"finish_reason": "tool_use" if any("toolUse" in item for item in items) else "end_turn"}
+
+    def used(self, whole: int, cached: int, play: ModelSpeech) -> Wire:
+        del play
+        fresh, known = (whole - cached) // BYTES_PER_TOKEN, cached // BYTES_PER_TOKEN
+        counts = {"inputTokens": fresh, "outputTokens": 20, "cacheReadInputTokens": known, "cacheWriteInputTokens": 0}
+        return counts | {"totalTokens": fresh + known + 20}
+
+    def prompt(self, asked: Recorded) -> bytes:
+        """Tools, then system, then messages (docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html)."""
+        return json.dumps(
+            [asked.body.get("toolConfig", {}).get("tools"), asked.body.get("system"), asked.body["messages"]]
+        ).encode()
+
+    def whole(self, say: Wire) -> Wire:
+        message = {"role": "assistant", "content": list(say["items"])}
+        return {
+            "output": {"message": message},
+            "stopReason": say["finish_reason"],
+            "usage": say["usage"],
+            "metrics": {"latencyMs": 1},
+        }
+
+    def events(self, say: Wire) -> Iterator[bytes]:
+        yield event("messageStart", {"role": "assistant"})
+        for index, block in enumerate(say["items"]):
+            place = {"contentBlockIndex": index}
+            if use := block.get("toolUse"):
+                yield event(
+                    "contentBlockStart", {"start": {"toolUse": {"toolUseId": use["toolUseId"], "name": use["name"]}}} | place
+                )
+            for delta in _deltas(block):
+                yield event("contentBlockDelta", {"delta": delta, "p": "abc"} | place)
+            yield event("contentBlockStop", place)
+        yield event("messageStop", {"stopReason": say["finish_reason"]})
+        yield event("metadata", {"usage": say["usage"], "metrics": {"latencyMs": 1}})
+
+
+def _deltas(block: Wire) -> Iterator[Wire]:
+    if "text" in block:
+        yield from ({"text": piece} for piece in pieces(block["text"]))
+    elif use := block.get("toolUse"):
+        yield from ({"toolUse": {"input": piece}} for piece in pieces(json.dumps(use["input"])))
+    else:
+        yield from ({"reasoningContent": {"text": piece}} for piece in pieces(block["reasoningContent"]["reasoningText"]["text"]))
+
+
+def _converse(name: str, model: str, **fields: Any) -> Provider:
+    return Provider(f"bedrock-{name}", f"bedrock/{model}", ConverseServer, CONVERSE_RULES, variables, **fields)
+
+
+CONVERSES = (
+    _converse("nova", NOVA, thinks=False),
+    _converse("llama", LLAMA, thinks=False),
+    _converse("deepseek", DEEPSEEK),
+)
 CLAUDES = (_claude("claude-opus-5-5"), _claude("claude-sonnet-5"), _claude("claude-haiku-4-5"))
-PROVIDERS = CLAUDES
+PROVIDERS = (*CLAUDES, *CONVERSES)

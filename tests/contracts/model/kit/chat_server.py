@@ -30,7 +30,7 @@ class Traits:
     body. `call_id`: makes the id of the nth call. `signs`: each step's first call is signed.
     """
 
-    thoughts: Literal["reasoning_content", "reasoning", "reasoning_details", "<think>"] | None = None
+    thoughts: Literal["reasoning_content", "reasoning", "reasoning_details", "<think>", "<reasoning>"] | None = None
     index: int | None = 0
     counts: bool = True
     ids: Literal["given", "empty", "none"] = "given"
@@ -65,8 +65,8 @@ class ChatServer(KitServer, ScriptedOpenAI):
         traits, message = self.traits, {"role": "assistant", "content": None}
         thoughts = "\n".join(part.text for part in play.parts if isinstance(part, Think))
         said = "\n".join(part.text for part in play.parts if isinstance(part, Speak))
-        if traits.thoughts == "<think>" and thoughts:
-            said = f"<think>{thoughts}</think>{said}"
+        if traits.thoughts in ("<think>", "<reasoning>") and thoughts:
+            said = f"{traits.thoughts}{thoughts}</{traits.thoughts[1:]}{said}"
         elif traits.thoughts == "reasoning_details" and thoughts:
             sealed = {
                 "type": "reasoning.encrypted",

@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.contracts.model.kit import anthropic_messages, bedrock, compatible, gemini_native, openai_chat, openai_responses
+from tests.contracts.model.kit import (
+    anthropic_messages,
+    bedrock,
+    bedrock_openai,
+    compatible,
+    gemini_native,
+    openai_chat,
+    openai_responses,
+)
 from tests.contracts.model.kit.engine import Engine
 from tests.contracts.model.kit.known_failures import KNOWN_FAILURES
 from tests.contracts.model.kit.scenarios import NEEDS, SCENARIOS
@@ -19,6 +27,7 @@ PROVIDERS = (
     *openai_chat.PROVIDERS,
     *anthropic_messages.PROVIDERS,
     *bedrock.PROVIDERS,
+    *bedrock_openai.PROVIDERS,
     *gemini_native.PROVIDERS,
     *compatible.PROVIDERS,
 )

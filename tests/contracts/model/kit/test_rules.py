@@ -10,6 +10,7 @@ from tests.contracts.model.kit.bad_bedrock import BAD_BEDROCK, taken_by_bedrock
 from tests.contracts.model.kit.bad_requests import BAD_REQUESTS, OPUS, Case, Change, taken
 from tests.contracts.model.kit.bad_responses import BAD_RESPONSES, taken_by_responses
 from tests.contracts.model.kit.bedrock import PROVIDERS as BEDROCK
+from tests.contracts.model.kit.bedrock_openai import PROVIDERS as BEDROCK_OPENAI
 from tests.contracts.model.kit.openai_responses import PROVIDERS as RESPONSES
 from tests.contracts.model.kit.rules import first_broken
 from tests.contracts.model.kit.server import Provider
@@ -23,7 +24,7 @@ BAD = (*BAD_REQUESTS, *BAD_RESPONSES, *BAD_BEDROCK)
 
 def good(provider: Provider) -> Case:
     """A request that the provider takes."""
-    if provider in BEDROCK:
+    if provider in (*BEDROCK, *BEDROCK_OPENAI):
         return taken_by_bedrock(provider)
     return taken_by_responses(provider) if provider in RESPONSES else taken(provider)
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from urllib.parse import quote
 
 from hibernaut.adapters.model.anthropic import anthropic_replies
 from hibernaut.adapters.model.anthropic.anthropic_messages import INTERLEAVED_BETA, MessagesRequest, MessagesServer, request_of
 from hibernaut.adapters.model.anthropic.anthropic_replies import Origin
 from hibernaut.adapters.model.anthropic.anthropic_turns import THINKING
+from hibernaut.adapters.model.bedrock import ACCEPT, path_of
 from hibernaut.adapters.model.bedrock.event_stream import chunks, is_event_stream
 from hibernaut.adapters.model.provider_client import ProviderClient
 from hibernaut.domain.models.anthropic_models import AnthropicTraits, traits_of
@@ -25,20 +25,8 @@ from hibernaut.schemas.model_call import CacheLife
 VERSION = "bedrock-2023-05-31"
 BETAS = frozenset({INTERLEAVED_BETA})
 """Any other beta is "invalid beta flag" on some models (anthropics/claude-code#49370); this one is sent with a budget only."""
-ACCEPT = {"Accept": "application/json"}
-"""The type of the model's own reply (InvokeModel, `accept`), which is JSON also inside an event stream."""
 _LEFT_OUT = frozenset({"model", "metadata", "cache_control"})
 """`cache_control` of the whole body: "Extra inputs are not permitted" (BerriAI/litellm#26320, UKGovernmentBEIS/inspect_ai#3851)."""
-
-
-def is_claude(model: str) -> bool:
-    """Whether a model's id, or an inference profile's, is of Claude."""
-    return "anthropic.claude" in model
-
-
-def path_of(model: str, operation: str) -> str:
-    """The path of an operation of the runtime. The id stands in it as one segment, as the AWS SDKs write it."""
-    return f"/model/{quote(model, safe='')}/{operation}"
 
 
 class ClaudeOnBedrock:

@@ -10,7 +10,7 @@ from hibernaut.adapters.model.dialects import OPENAI, Dialect, dialect_at
 from hibernaut.adapters.model.openai import openai_messages, openai_replies
 from hibernaut.adapters.model.openai.ollama_list import ollama_rows, warn_of_windows
 from hibernaut.adapters.model.openai.openai_replies import ChatAsked
-from hibernaut.adapters.model.provider_client import ProviderCall, ProviderClient, fixed
+from hibernaut.adapters.model.provider_client import Headers, ProviderCall, ProviderClient, fixed
 from hibernaut.adapters.model.provider_errors import refuses_streams
 from hibernaut.domain.models.embedding_models import description, known
 from hibernaut.domain.redaction import bare_address
@@ -40,7 +40,7 @@ _OTHER_KINDS = frozenset(
 
 class OpenAIModel:
     """One address that speaks Chat Completions. Without `base_url` it is OpenAI's own; without `api_key` the request has a
-    placeholder key. `dialect` is that of the address unless it is named.
+    placeholder key, and with `headers` these instead. `dialect` is that of the address unless it is named.
     """
 
     def __init__(
@@ -51,12 +51,13 @@ class OpenAIModel:
         windows: ContextWindows,
         name: str = "openai",
         dialect: Dialect | None = None,
+        headers: Headers | None = None,
     ) -> None:
         url = (base_url or OFFICIAL_URL).rstrip("/")
         self._dialect = dialect or dialect_at(url)
         self._windows = windows
         self._place = ProviderPlace(name, self._dialect.kind if dialect else "openai", bare_address(url))
-        headers = fixed({"Authorization": f"Bearer {api_key or 'none'}"})
+        headers = headers or fixed({"Authorization": f"Bearer {api_key or 'none'}"})
         self._client = ProviderClient(name, url, headers)
         self._root = ProviderClient(name, url.removesuffix(self._dialect.path), headers)
         self._whole_only: set[str] = set()

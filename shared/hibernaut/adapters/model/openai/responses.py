@@ -10,7 +10,7 @@ from hibernaut.adapters.model.context_windows import ContextWindows
 from hibernaut.adapters.model.openai import responses_messages, responses_replies
 from hibernaut.adapters.model.openai.chat_completions import OFFICIAL_URL, OpenAIModel
 from hibernaut.adapters.model.openai.responses_replies import SentRequest
-from hibernaut.adapters.model.provider_client import ProviderCall, ProviderClient, fixed
+from hibernaut.adapters.model.provider_client import Headers, ProviderCall, ProviderClient, fixed
 from hibernaut.adapters.model.provider_errors import refuses_streams
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import JsonObject
@@ -44,15 +44,21 @@ _OF_ONE_REQUEST = frozenset({"native"})
 
 class ResponsesModel:
     """One address that speaks the Responses API. Without `base_url` it is OpenAI's own; without `api_key` the request has a
-    placeholder key.
+    placeholder key, and with `headers` these instead.
     """
 
     def __init__(
-        self, *, api_key: str | None, base_url: str | None = None, windows: ContextWindows, name: str = "openai"
+        self,
+        *,
+        api_key: str | None,
+        base_url: str | None = None,
+        windows: ContextWindows,
+        name: str = "openai",
+        headers: Headers | None = None,
     ) -> None:
         url = (base_url or OFFICIAL_URL).rstrip("/")
         self._name = name
-        self._client = ProviderClient(name, url, fixed({"Authorization": f"Bearer {api_key or 'none'}"}))
+        self._client = ProviderClient(name, url, headers or fixed({"Authorization": f"Bearer {api_key or 'none'}"}))
         self._list = OpenAIModel(api_key=api_key, base_url=base_url, windows=windows, name=name)
         self._left_out: dict[str, frozenset[str]] = {}
 

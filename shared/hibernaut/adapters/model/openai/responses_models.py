@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+_BEDROCK = re.compile(r"^(?:[a-z-]+\.)?openai\.")
 STRENGTHS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 """All efforts, the weakest first (`openai` 3.54, types/shared/reasoning_effort.py)."""
 
@@ -86,6 +87,8 @@ _TABLE: tuple[tuple[re.Pattern[str], ModelOptions], ...] = tuple(
 
 
 def model_options(model: str) -> ModelOptions:
-    """The options of a model by its name; an organisation before it (`openai/…`) is ignored."""
-    name = model.rpartition("/")[2].lower()
+    """The options of a model by its name. An organisation before it (`openai/…`) is ignored, and so is what Bedrock puts there
+    (`global.openai.…`).
+    """
+    name = _BEDROCK.sub("", model.rpartition("/")[2].lower())
     return next((options for pattern, options in _TABLE if pattern.match(name)), _PLAIN)

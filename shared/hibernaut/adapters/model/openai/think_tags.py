@@ -1,5 +1,7 @@
 """Separates reasoning that a server leaves in the text, between `<think>` and `</think>`, from the text. Knows no wire format.
 
+Bedrock writes `<reasoning>` for gpt-oss (langchain-ai/langchain-aws#581).
+
 Servers without a reasoning parser for their model do so (vLLM, SGLang, llama.cpp and LM Studio as set up, MiniMax). Only a text that
 begins with the tag is separated, so that a text about the tag stays whole.
 """
@@ -10,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-OPEN, CLOSE = "<think>", "</think>"
+TAGS = ("<think>", "</think>"), ("<reasoning>", "</reasoning>")
 
 
 @dataclass(slots=True)
@@ -21,6 +23,7 @@ class ThinkTags:
     _state: Literal["before", "inside", "behind", "text"] = "before"
     _held: str = ""
     _thought: bool = False
+    _close: str = ""
 
     def take(self, piece: str) -> Iterator[tuple[Literal["reasoning", "text"], str]]:
         """The reasoning and the text that are certain after this piece."""
@@ -46,21 +49,22 @@ class ThinkTags:
 
     def _begin(self) -> Iterator[tuple[Literal["reasoning", "text"], str]]:
         start = self._held.lstrip()
-        if start.startswith(OPEN):
-            self._state, self._held = "inside", start[len(OPEN) :]
-        elif not OPEN.startswith(start):
+        found = next((tags for tags in TAGS if start.startswith(tags[0])), None)
+        if found is not None:
+            self._state, self._held, self._close = "inside", start[len(found[0]) :], found[1]
+        elif not any(opening.startswith(start) for opening, _ in TAGS):
             self._state = "text"
         yield from ()
 
     def _inside(self) -> Iterator[tuple[Literal["reasoning", "text"], str]]:
         if not self._thought:
             self._held = self._held.lstrip()
-        thought, tag, rest = self._held.partition(CLOSE)
+        thought, tag, rest = self._held.partition(self._close)
         self._thought = self._thought or bool(thought)
         if tag:
             self._state, self._held = "behind", rest
             yield "reasoning", thought
             return
-        kept = next((size for size in range(len(CLOSE) - 1, 0, -1) if thought.endswith(CLOSE[:size])), 0)
+        kept = next((size for size in range(len(self._close) - 1, 0, -1) if thought.endswith(self._close[:size])), 0)
         self._held = thought[len(thought) - kept :]
         yield "reasoning", thought[: len(thought) - kept]

@@ -1,0 +1,80 @@
+"""Bedrock's Converse API, for models that have no wire of their own there: Nova, Llama, Mistral, DeepSeek, Cohere and others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from hibernaut.adapters.model.bedrock import ACCEPT, converse_messages, converse_replies, path_of
+from hibernaut.adapters.model.bedrock.converse_models import ConverseTraits, converse_traits
+from hibernaut.adapters.model.bedrock.converse_replies import ConverseSent
+from hibernaut.adapters.model.bedrock.event_stream import events, is_event_stream
+from hibernaut.adapters.model.provider_client import ProviderClient
+from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
+from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.errors import ModelBadRequest, ModelPermission
+
+_NO_CHOICE = re.compile(r"toolConfig\.toolChoice", re.IGNORECASE)
+"""How a model refuses a forced choice (vercel/ai#4396, aws-samples/bedrock-access-gateway#92)."""
+_NO_STREAM = re.compile(
+    r"tool use in streaming mode|does(?:n't| not) support (?:the )?(?:streaming|ConverseStream)", re.IGNORECASE
+)
+"""How a model refuses tools in a stream (earendil-works/pi#3739), or a stream at all (run-llama/llama_index#19655)."""
+_NO_CACHE = re.compile(r"cachePoint|prompt caching", re.IGNORECASE)
+"""How a model refuses cache points, with the status 403 (Portkey-AI/docs-core#1025)."""
+
+
+class ConverseModel:
+    """The wire for all models of one account and region. What a model has refused is left out for that model from then on."""
+
+    def __init__(self, client: ProviderClient) -> None:
+        self._client = client
+        self._learned: dict[str, ConverseTraits] = {}
+
+    def complete(
+        self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None, on_open: OnOpen | None = None
+    ) -> ModelReply:
+        model = request.config.model
+        while True:
+            traits = self._traits(model)
+            try:
+                return self._complete(request, traits, on_delta, on_open)
+            except (ModelBadRequest, ModelPermission) as error:
+                weaker = _without(traits, error.detail)
+                if weaker == traits:
+                    raise
+                self._learned[model] = weaker
+
+    def _complete(
+        self, request: ModelRequest, traits: ConverseTraits, on_delta: Callable[[Delta], None] | None, on_open: OnOpen | None
+    ) -> ModelReply:
+        model = request.config.model
+        body = converse_messages.payload(request, self._client.name, traits)
+        sent = ConverseSent(self._client.name, model, body)
+        say = on_delta if traits.streams_tools or not request.tools else None
+        with self._client.call() as call:
+            if on_open is not None:
+                on_open(call.hang_up)
+            path = path_of(model, "converse" if say is None else "converse-stream")
+            with call.post(path, body, request.timeout, ACCEPT) as answer:
+                request_id = answer.response.headers.get("x-amzn-requestid")
+                if say is None or not is_event_stream(answer):
+                    return converse_replies.whole(sent, answer.body(), request_id)
+                return converse_replies.streamed(sent, events(answer), say, request_id)
+
+    def payload(self, request: ModelRequest) -> JsonObject:
+        """The body of the request. Raises: ModelBadRequest for a response format."""
+        return converse_messages.payload(request, self._client.name, self._traits(request.config.model))
+
+    def _traits(self, model: str) -> ConverseTraits:
+        return self._learned.get(model) or converse_traits(model)
+
+
+def _without(traits: ConverseTraits, refusal: str) -> ConverseTraits:
+    """The traits without what a refusal names."""
+    if _NO_CHOICE.search(refusal):
+        return replace(traits, forces=False)
+    if _NO_STREAM.search(refusal):
+        return replace(traits, streams_tools=False)
+    return replace(traits, caches=False) if _NO_CACHE.search(refusal) else traits

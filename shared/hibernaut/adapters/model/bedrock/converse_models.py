@@ -1,0 +1,42 @@
+"""What models take on Bedrock's Converse API: data with its sources; pure.
+
+A family that the table does not know gets what every model with tools takes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ConverseTraits:
+    """What a family takes. `forces`: a tool choice other than the model's own. `streams_tools`: tools in ConverseStream. `caches`: cache
+    points. `rich_results`: a status and images in a tool's result.
+    """
+
+    forces: bool = False
+    streams_tools: bool = True
+    caches: bool = False
+    rich_results: bool = False
+
+
+_TABLE: tuple[tuple[re.Pattern[str], ConverseTraits], ...] = tuple(
+    (re.compile(pattern), traits)
+    for pattern, traits in (
+        # docs.aws.amazon.com/nova/latest/userguide/tool-choice.html; …/bedrock/latest/userguide/prompt-caching.html; ToolResultBlock, `status`.
+        (r"amazon\.nova", ConverseTraits(forces=True, caches=True, rich_results=True)),
+        # An application inference profile may be of Claude; its name does not tell.
+        (r"anthropic\.claude", ConverseTraits(forces=True, rich_results=True)),
+        # ToolChoice (botocore, `bedrock-runtime`): `any` and `tool` are taken by Mistral Large.
+        (r"mistral\.mistral-large", ConverseTraits(forces=True)),
+        # earendil-works/pi#3739; docs.aws.amazon.com/bedrock/latest/userguide/conversation-inference-supported-models-features.html
+        (r"meta\.llama", ConverseTraits(streams_tools=False)),
+    )
+)
+_OTHERS = ConverseTraits()
+
+
+def converse_traits(model: str) -> ConverseTraits:
+    """The traits of a model by its id, or by that of an inference profile."""
+    return next((traits for pattern, traits in _TABLE if pattern.search(model)), _OTHERS)
