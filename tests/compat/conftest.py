@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import httpx
@@ -89,10 +90,17 @@ def calls(*named: tuple[str, dict[str, Any]], content: str | None = None) -> dic
 
 @contextmanager
 def serving_embedded(
-    data: Path, provider: ScriptedOpenAI, waits: WaitSettings = USUAL_WAITS, *, embedding: str | None = None
+    data: Path,
+    provider: ScriptedOpenAI,
+    waits: WaitSettings = USUAL_WAITS,
+    *,
+    embedding: str | None = None,
+    more: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Served]:
-    """The embedded profile on a free port. `waits`: how long who asks is kept waiting there; `embedding`: its default ("none": none)."""
-    keys = {"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": provider.url}
+    """The embedded profile on a free port. `waits`: how long who asks is kept waiting there; `embedding`: its default ("none": none);
+    `more`: further variables of providers.
+    """
+    keys = {"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": provider.url, **more}
     settings = EmbeddedSettings(data=data, default_model=DEMO, providers=keys, default_embedding=embedding)
     with Embedded(settings) as house, ExitStack() as running:
         app = create_app(services_of(house.stores, house.host, house.models, house.engines), waits=waits)

@@ -9,6 +9,8 @@ import pytest
 from letta_client import Letta
 
 from tests.compat.conftest import HANDLE, Make, Said, serving_embedded
+from tests.contracts.model.kit.bedrock import CLAUDES, ClaudeOnBedrockServer, variables
+from tests.contracts.model.kit.plays import reply
 from tests.support.provider_servers import ScriptedOpenAI
 
 
@@ -39,6 +41,26 @@ def test_a_model_is_listed_with_the_window_that_its_provider_reports(tmp_path: P
     assert (rows["openai/wide"].context_window, rows["openai/wide"].max_context_window) == (1_000_000, 1_000_000)
     assert (rows["openai/gpt-4.1-mini"].context_window, rows["openai/gpt-4.1-mini"].max_tokens) == (1_000_000, 32_768)
     assert [agent.llm_config.context_window for agent in agents] == [128_000, 500_000]
+
+
+@pytest.mark.manifest("models.bedrock")
+def test_an_agent_with_a_model_of_bedrock_replies_without_a_key(tmp_path: Path) -> None:
+    handle = "bedrock/eu.anthropic.claude-sonnet-5"
+    with (
+        ScriptedOpenAI() as other,
+        ClaudeOnBedrockServer(CLAUDES[1]) as bedrock,
+        serving_embedded(tmp_path, other, more=variables(bedrock.address)) as server,
+        Letta(base_url=server.url) as sdk,
+    ):
+        bedrock.plays(reply("Hello from Bedrock."))
+        listed = {model.handle: model.provider_type for model in sdk.models.list(provider_name="bedrock")}
+        agent = sdk.agents.create(model=handle)
+        answer = sdk.agents.messages.create(agent.id, input="hi")
+        settings = sdk.agents.retrieve(agent.id).model_settings
+    assert listed[handle] == "bedrock"
+    assert answer.messages[-1].content == "Hello from Bedrock."
+    assert dict(settings or {})["provider_type"] == "bedrock"
+    assert bedrock.broken == []
 
 
 @pytest.mark.manifest("models.embedding")

@@ -14,6 +14,11 @@ ROWS = (
         "unless it asks for more.",
     ),
     done(
+        "models.bedrock",
+        "RT 11.1",
+        "Models of Amazon Bedrock are listed, and agents with handles `bedrock/<id>` reply, without a key: by the AWS credentials of the process.",
+    ),
+    done(
         "models.embedding",
         "API 2.13",
         "The embedding models of all configured providers, the default first: those of their lists, and a table for Voyage.",
