@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
+from hibernaut.ports.table import Index
 from hibernaut.schemas.events import DoneEvent, MessageEvent
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.store import keys
-from tests.support.world import World
+from tests.support.world import TENANT, World
 
 
 def check_valid(log: Sequence[Message], *, waits: bool = False) -> None:
@@ -48,6 +49,8 @@ def check_settled(world: World, *agent_ids: str) -> None:
         assert len(writers) == len(set(writers)), "runs are interleaved"
     for shard in keys.shards():
         assert world.all_stores.due.past(shard, None) == [], "a run that has ended is due"
+        opened = world.data.table.query(keys.list_partition(TENANT, "OPENRUNS", shard), index=Index.LISTS)
+        assert opened == [], "a run that has ended is listed as open"
 
 
 def check_events(world: World, agent_id: str) -> None:

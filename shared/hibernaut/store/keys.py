@@ -26,7 +26,7 @@ its default conversation). Shards are two hex digits.
     t#CONV#c           QUEUE#run           a waiting run                          handover
     t#CONV#c           PRINT#hash          fingerprint of a request (ttl)         re-sent requests
     t#CONV#c           OTID#otid           the run of this message (ttl)          re-sent messages
-    t#RUN#run          RUN                 the run (index DUE while open)         every step and request; the sweep
+    t#RUN#run          RUN                 the run (DUE, LISTS while open)        every step and request; the sweep
     t#RUN#run          JOURNAL             the reply of the step in flight (ttl)  a later attempt, cancel
     t#RUN#run          CLAIM#n#hash        an outside call and its result (ttl)   a later attempt, cancel
     t#RUN#run          PENDING             the approval it requests (index DUE)   answers, cancel; the sweep
@@ -56,13 +56,12 @@ its default conversation). Shards are two hex digits.
     t#ARCH#archive     TAG#tag             the number of passages with the tag    the prompt
 
     index DUE    DUE#shard        due_ms#id       due runs, files, approvals, deletions: the sweep (no tenant: it serves all)
-    index LISTS  t#RUNS#shard     run             runs of a tenant
+    index LISTS  t#RUNS#shard     run             runs of a tenant; t#OPENRUNS#shard: those that have not ended
     index LISTS  t#STEPS#shard    step            steps of a tenant; a step by its id
     index LISTS  t#TAIL#shard     NEW#id          pointers of a tenant
     index LISTS  t#MSGS#shard     message         messages of a tenant; a message by its id
     index LISTS  t#CONVS#shard    conv            list rows of the conversations of a tenant
-    index LISTS  t#AGENTSUPDATED#shard  time#agent  agents by their last change
-    index LISTS  t#AGENTSRAN#shard      time#agent  list rows of agents by their last run; t#AGENTSNEW#shard agent: without one
+    index LISTS  t#AGENTSUPDATED#shard, t#AGENTSRAN#shard  time#agent  agents by last change, by last run; without: t#AGENTSNEW#shard
 """
 
 from __future__ import annotations

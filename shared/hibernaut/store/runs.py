@@ -21,6 +21,8 @@ from hibernaut.store.codec import Codec, expired, freed
 from hibernaut.store.logs import IdRange
 from hibernaut.store.tenant_table import TenantTable
 
+OPEN = "OPENRUNS"
+"""The list of the runs that have not ended. A run's item stands in it until the transaction that ends the run."""
 ALL = IdRange()
 CHUNK = 200
 """List rows of one read."""
@@ -105,16 +107,24 @@ class RunStore:
         """The changes that create a run and its list row. `due_ms` None: the run is not in the index DUE."""
         key = keys.run(self._tenant, state.run.id)
         due = keys.due(state.run.id, due_ms) if due_ms is not None else {}
-        run = Put(self._codec.item(key, state.run, **_attributes(state), **due), ABSENT)
+        opened = {} if state.ended else keys.listed(self._tenant, OPEN, state.run.id)
+        run = Put(self._codec.item(key, state.run, **_attributes(state), **due, **opened), ABSENT)
         return [run, Put(self._row(state.run))]
 
     def change(self, state: RunState, when: Condition, due_ms: int | None) -> Update:
         """The change of a run to `state`. `due_ms` None: the run leaves the index DUE."""
         key = keys.run(self._tenant, state.run.id)
         changed: dict[str, Value] = {**_attributes(state), **self._codec.body(key, state.run)}
+        left: tuple[str, ...] = ()
+        if state.ended:
+            left += ("list_pk", "list_sk")
+        else:
+            changed |= keys.listed(self._tenant, OPEN, state.run.id)
         if due_ms is None:
-            return Update(key, set=changed, remove=("due_pk", "due_sk"), when=when, frees=freed(key, state.run))
-        return Update(key, set={**changed, **keys.due(state.run.id, due_ms)}, when=when, frees=freed(key, state.run))
+            left += ("due_pk", "due_sk")
+        else:
+            changed |= keys.due(state.run.id, due_ms)
+        return Update(key, set=changed, remove=left, when=when, frees=freed(key, state.run))
 
     def take(self, before: RunState, state: RunState, due_ms: int) -> Update:
         """The change that takes a step. Condition: no attempt has taken, journaled or committed since `before`.
@@ -135,6 +145,7 @@ class RunStore:
             "holder": state.holder,
             "wt": state.token,
             **keys.due(state.run.id, due_ms),
+            **keys.listed(self._tenant, OPEN, state.run.id),
         }
         return Update(keys.run(self._tenant, state.run.id), set=changed, when=when)
 
@@ -160,6 +171,14 @@ class RunStore:
             **keys.listed(self._tenant, "RUNS", run.id),
         }
         return row
+
+    def walk_open(self, span: IdRange, *, first: int, descending: bool = False) -> Iterator[RunState]:
+        """The runs that have not ended, in the order of their ids, read lazily through the index LISTS, which may lag.
+
+        A run that an older version of the server has written is listed from its next step on.
+        """
+        found = map(self.read, lists.walked(self._table, OPEN, span, first=first, descending=descending))
+        return (state for state in found if not state.ended)
 
     def walk(
         self, agent_ids: Sequence[str], span: IdRange = ALL, *, first: int = CHUNK, descending: bool = False

@@ -76,8 +76,20 @@ class Runs:
         # The page before a cursor is adjacent to it, so the search starts at the cursor.
         backwards = asked.before is not None and asked.after is None
         span = IdRange(asked.before, asked.after) if asked.descending else IdRange(asked.after, asked.before)
+        first, descending = (asked.limit or CHUNK) + 1, asked.descending != backwards
+        if query.active:
+            opened = sought(
+                self._runs.walk_open(span, first=first, descending=descending),
+                lambda state: _is_wanted(state.run, query),
+                limit=asked.limit or MOST_READ,
+                most=MOST_READ,
+                cursor="before" if backwards else "after",
+                id_of=lambda state: state.run.id,
+            )
+            runs = [state.run.wire() for state in opened.rows]
+            return FilteredPage(runs[::-1] if backwards else runs, opened.rest)
         found = sought(
-            self._runs.walk(self._whose(query), span, first=(asked.limit or CHUNK) + 1, descending=asked.descending != backwards),
+            self._runs.walk(self._whose(query), span, first=first, descending=descending),
             lambda row: _kept(row, query),
             limit=asked.limit or MOST_READ,
             most=MOST_READ,
@@ -174,5 +186,15 @@ def _kept(row: Item, query: RunQuery) -> bool:
         and (query.stop_reason is None or row["stop_reason"] == query.stop_reason.value)
         and (query.background is None or row["background"] is query.background)
         and (query.conversation_id is None or row["conversation"] == query.conversation_id)
-        and not (query.active and status in ENDED)
+    )
+
+
+def _is_wanted(run: StoredRun, query: RunQuery) -> bool:
+    """The filter of open runs."""
+    return (
+        (not query.agent_ids or run.agent_id in query.agent_ids)
+        and (not query.statuses or run.status in query.statuses)
+        and (query.stop_reason is None or run.stop_reason is query.stop_reason)
+        and (query.background is None or bool(run.background) is query.background)
+        and (query.conversation_id is None or run.conversation_id == query.conversation_id)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from hibernaut.schemas.run import RunOptions, StoredRun
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.runs import cancellation, runs
 from hibernaut.services.runs.runs import RunQuery
-from hibernaut.store.runs import CHUNK, RunState
+from hibernaut.store.runs import CHUNK, RunState, running
 from tests.support.clocks import ManualClock
 from tests.support.house import House, house_in
 from tests.support.tables import PassesOn
@@ -154,3 +155,28 @@ def test_open_runs_are_looked_for_among_the_newest(house: House, monkeypatch: py
     told = house.services.cancelling.agent(agent.id)
     assert list(told) == [made[16], made[14]]
     assert read(house) - before == 8
+
+
+@pytest.mark.parametrize("descending", [True, False])
+def test_open_runs_are_listed_without_reading_those_that_have_ended(house: House, descending: bool) -> None:
+    made = written(house, (ONE, OTHER), 40, open_ones=(3, 6, 13, 33))
+    ordered = [made[place] for place in ((33, 13, 6, 3) if descending else (3, 6, 13, 33))]
+
+    def found(agents: Sequence[str] = (), *, background: bool | None = None, **asked: object) -> list[str]:
+        page = Page(descending=descending, **asked)  # type: ignore[arg-type]
+        query = RunQuery(page=page, agent_ids=agents, background=background, active=True)
+        return [run.id for run in house.services.runs.page(query).rows]
+
+    before = read(house)
+    assert found() == ordered
+    assert found(limit=2) == ordered[:2]
+    assert found(limit=2, after=ordered[1]) == ordered[2:]
+    assert found(limit=2, before=ordered[3]) == ordered[1:3]
+    assert found((OTHER,)) == [run_id for run_id in ordered if made.index(run_id) % 2]
+    assert found(background=True) == [run_id for run_id in ordered if made.index(run_id) % 10 == 3]
+    assert read(house) == before
+    state = house.stores.runs.get(ordered[0])
+    assert state is not None
+    ended = replace(state, run=state.run.model_copy(update={"status": RunStatus.COMPLETED}))
+    house.stores.writer.write(house.stores.runs.change(ended, running(state.attempt), None))
+    assert found() == ordered[1:]
