@@ -6,8 +6,10 @@ Must not know which providers are configured.
 from __future__ import annotations
 
 from hibernaut.adapters.model.dialects import DIALECTS, OLLAMA, OPENAI, Dialect
+from hibernaut.adapters.model.provider_settings import VERTEX, VERTEX_NAMES
 
 _ANTHROPIC = ("anthropic/…", "ANTHROPIC_API_KEY", "Anthropic")
+_VERTEX = (f"{VERTEX}/…", ", ".join(VERTEX_NAMES[:2]), "Google Vertex AI")
 _BEDROCK = ("bedrock/…", "BEDROCK_REGION", "Amazon Bedrock")
 
 
@@ -21,7 +23,7 @@ def provider_lines() -> str:
 def _rows() -> list[tuple[str, str, str]]:
     """The providers in the order in which they become the default: handles, variables, name."""
     first, *others = [(f"{dialect.name}/…", _needed(dialect), dialect.title) for dialect in DIALECTS]
-    return [first, _ANTHROPIC, _BEDROCK, *others]
+    return [first, _ANTHROPIC, _BEDROCK, _VERTEX, *others]
 
 
 def _needed(dialect: Dialect) -> str:

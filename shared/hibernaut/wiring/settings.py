@@ -14,6 +14,8 @@
                               always allowed
     HIBERNAUT_CORS_ORIGINS    foreign origins whose pages may call the API, separated by commas (default: none)
     ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL   Anthropic; `adapters/model/dialects.py` names the variables of the other providers
+    GOOGLE_CLOUD_PROJECT, GOOGLE_CLOUD_LOCATION   project and location whose Vertex AI is a provider
+    GOOGLE_APPLICATION_CREDENTIALS   its credentials: a path or JSON (default: Google's default credentials)
     BEDROCK_REGION            AWS region whose Bedrock is a provider; requests are signed with the credentials of the process
     BEDROCK_MODELS            ids of the models that it offers, separated by commas; * stands for any characters (default: all)
     OPENAI_WIRE               responses or chat: the API of OPENAI_BASE_URL (default: responses for OpenAI's own address, else chat)
@@ -45,12 +47,13 @@ from pathlib import Path
 
 from hibernaut.adapters.embedder import voyage
 from hibernaut.adapters.model.dialects import DIALECTS
+from hibernaut.adapters.model.provider_settings import VERTEX_NAMES
 from hibernaut.schemas.frozen_prompt import PromptMode
 from hibernaut.schemas.model_call import CacheLife
 from hibernaut.services.host import TraceMode
 
 PROVIDER_NAMES = (
-    *("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_WIRE", voyage.KEY, voyage.ADDRESS),
+    *("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_WIRE", voyage.KEY, voyage.ADDRESS, *VERTEX_NAMES),
     *(name for dialect in DIALECTS for name in (dialect.key, dialect.address)),
 )
 """The variables that configure providers: the key and the address of each, and the API that `openai/…` models use."""

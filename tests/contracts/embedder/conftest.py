@@ -78,7 +78,7 @@ def ruled() -> Iterator[Callable[[str], Embedder]]:
         def made(name: str) -> Embedder:
             case = CASES[name]
             server = servers.enter_context(RuledServer(case.rules))
-            kept = Kept(**{key: value.replace("{}", server.address) for key, value in case.secrets.items()})
+            kept = Kept(**case.settings(server.address))
             catalogue = EmbedderCatalogue(kept, default=DefaultEmbedding(case.handle, case.dimension))
             embedder = catalogue.of(catalogue.default())
             assert embedder is not None

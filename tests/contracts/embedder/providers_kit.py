@@ -11,10 +11,12 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import unquote
 
+from tests.support.google_tokens import shared_token_server
 from tests.support.hashing_embedder import hashed
 
 Body = dict[str, Any]
 KEY = "sk-planted-secret-key"
+ADDRESS = "http://address-of-the-server"
 
 
 class Refused(Exception):
@@ -151,6 +153,39 @@ def _gemini_one(model: str, one: Body) -> list[float]:
     return vector(f"{task} {part['text']}", size, 1.0 if size == 3072 else 0.6)
 
 
+def vertex(asked: Asked) -> Body:
+    """`:predict` (cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api; limits: get-text-embeddings)."""
+    token = asked.headers.get("authorization", "").removeprefix("Bearer ")
+    needs(token in shared_token_server().issued, "Request had invalid authentication credentials.", 401)
+    model = asked.path.removeprefix(VERTEX_PATH).removesuffix(":predict")
+    needs(asked.path == f"{VERTEX_PATH}{model}:predict", "Not Found", 404)
+    needs(set(asked.body) <= {"instances", "parameters"}, "Invalid JSON payload received. Unknown name")
+    instances, parameters = asked.body["instances"], asked.body.get("parameters", {})
+    needs(len(instances) <= (1 if model.startswith("gemini-") else 250), "too many instances in one request")
+    needs(
+        all(set(one) <= {"content", "task_type", "title"} and one["content"] for one in instances), "The text content is empty."
+    )
+    needs(words([one["content"] for one in instances]) <= 20_000, "The input token count exceeds 20000")
+    needs(set(parameters) <= {"outputDimensionality", "autoTruncate"}, "Unknown parameter")
+    own = 3072 if model.startswith("gemini-") else 768
+    size = parameters.get("outputDimensionality", own)
+    needs(1 <= size <= own, "outputDimensionality is too large")
+    made = [vector(f"{one.get('task_type')} {one['content']}", size) for one in instances]
+    return {"predictions": [{"embeddings": {"values": each, "statistics": {"truncated": False}}} for each in made]}
+
+
+VERTEX_PATH = "/v1/projects/test-project/locations/global/publishers/google/models/"
+
+
+def _vertex_settings() -> dict[str, str]:
+    return {
+        "GOOGLE_CLOUD_PROJECT": "test-project",
+        "GOOGLE_CLOUD_LOCATION": "global",
+        "GOOGLE_APPLICATION_CREDENTIALS": shared_token_server().credentials(),
+        "GOOGLE_VERTEX_BASE_URL": ADDRESS,
+    }
+
+
 @dataclass
 class RuledServer:
     """A server on loopback that applies `rules` to each request and keeps what it was sent."""
@@ -196,25 +231,34 @@ class RuledServer:
 
 @dataclass(frozen=True)
 class Case:
-    """A provider under the suite: its rules, its settings (`{}` is the server's address), and a handle with a dimension."""
+    """A provider under the suite: its rules, its settings (`ADDRESS` is the server's), and a handle with a dimension."""
 
     rules: Callable[[Asked], Body]
-    secrets: dict[str, str]
+    secrets: dict[str, str] | Callable[[], dict[str, str]]
     handle: str
     dimension: int
 
+    def settings(self, address: str, key: str = KEY) -> dict[str, str]:
+        """The variables for a server at `address`. `key` is the provider's; a wrong one is the credentials of nobody."""
+        if not isinstance(self.secrets, dict):
+            nobody = {} if key == KEY else {"GOOGLE_APPLICATION_CREDENTIALS": '{"type": "nobody"}'}
+            return {name: value.replace(ADDRESS, address) for name, value in self.secrets().items()} | nobody
+        return {name: value.replace(ADDRESS, address).replace(KEY, key) for name, value in self.secrets.items()}
+
 
 CASES = {
-    "openai": Case(OPENAI, {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": "{}/v1"}, "openai/text-embedding-3-small", 512),
-    "azure": Case(AZURE, {"AZURE_API_KEY": KEY, "AZURE_BASE_URL": "{}"}, "azure/text-embedding-3-small", 256),
-    "mistral": Case(MISTRAL, {"MISTRAL_API_KEY": KEY, "MISTRAL_BASE_URL": "{}"}, "mistral/mistral-embed", 1024),
-    "together": Case(TOGETHER, {"TOGETHER_API_KEY": KEY, "TOGETHER_BASE_URL": "{}"}, "together/BAAI/bge-large-en-v1.5", 1024),
+    "openai": Case(OPENAI, {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{ADDRESS}/v1"}, "openai/text-embedding-3-small", 512),
+    "azure": Case(AZURE, {"AZURE_API_KEY": KEY, "AZURE_BASE_URL": ADDRESS}, "azure/text-embedding-3-small", 256),
+    "mistral": Case(MISTRAL, {"MISTRAL_API_KEY": KEY, "MISTRAL_BASE_URL": ADDRESS}, "mistral/mistral-embed", 1024),
+    "together": Case(TOGETHER, {"TOGETHER_API_KEY": KEY, "TOGETHER_BASE_URL": ADDRESS}, "together/BAAI/bge-large-en-v1.5", 1024),
     "openrouter": Case(
-        OPENROUTER, {"OPENROUTER_API_KEY": KEY, "OPENROUTER_BASE_URL": "{}"}, "openrouter/openai/text-embedding-3-small", 512
+        OPENROUTER, {"OPENROUTER_API_KEY": KEY, "OPENROUTER_BASE_URL": ADDRESS}, "openrouter/openai/text-embedding-3-small", 512
     ),
-    "ollama": Case(OLLAMA, {"OLLAMA_API_KEY": KEY, "OLLAMA_BASE_URL": "{}"}, "ollama/nomic-embed-text", 768),
-    "llamacpp": Case(LLAMACPP, {"LLAMACPP_API_KEY": KEY, "LLAMACPP_BASE_URL": "{}"}, "llamacpp/bge-m3", 1024),
-    "voyage": Case(VOYAGE, {"VOYAGE_API_KEY": KEY, "VOYAGE_BASE_URL": "{}/v1"}, "voyage/voyage-4-large", 2048),
-    "gemini": Case(gemini, {"GEMINI_API_KEY": KEY, "GEMINI_BASE_URL": "{}"}, "google_ai/gemini-embedding-001", 768),
-    "gemini-2": Case(gemini, {"GEMINI_API_KEY": KEY, "GEMINI_BASE_URL": "{}"}, "google_ai/gemini-embedding-2", 3072),
+    "ollama": Case(OLLAMA, {"OLLAMA_API_KEY": KEY, "OLLAMA_BASE_URL": ADDRESS}, "ollama/nomic-embed-text", 768),
+    "llamacpp": Case(LLAMACPP, {"LLAMACPP_API_KEY": KEY, "LLAMACPP_BASE_URL": ADDRESS}, "llamacpp/bge-m3", 1024),
+    "voyage": Case(VOYAGE, {"VOYAGE_API_KEY": KEY, "VOYAGE_BASE_URL": f"{ADDRESS}/v1"}, "voyage/voyage-4-large", 2048),
+    "gemini": Case(gemini, {"GEMINI_API_KEY": KEY, "GEMINI_BASE_URL": ADDRESS}, "google_ai/gemini-embedding-001", 768),
+    "vertex": Case(vertex, _vertex_settings, "google_vertex/gemini-embedding-001", 1536),
+    "vertex-005": Case(vertex, _vertex_settings, "google_vertex/text-embedding-005", 768),
+    "gemini-2": Case(gemini, {"GEMINI_API_KEY": KEY, "GEMINI_BASE_URL": ADDRESS}, "google_ai/gemini-embedding-2", 3072),
 }

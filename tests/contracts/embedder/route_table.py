@@ -5,7 +5,9 @@ from __future__ import annotations
 from hibernaut.adapters.embedder import voyage
 from hibernaut.adapters.embedder.gemini import GeminiFormat
 from hibernaut.adapters.embedder.openai import ROUTES, EmbeddingRoute
+from hibernaut.adapters.embedder.vertex import VertexFormat
 from hibernaut.adapters.model.dialects import DIALECTS, GEMINI, Dialect
+from hibernaut.adapters.model.provider_settings import VERTEX
 
 HEADINGS = (
     "provider",
@@ -36,6 +38,10 @@ def table() -> str:
     rows = [row(dialect) for dialect in DIALECTS if dialect.embeds]
     rows.append(plain(f"Voyage (`{voyage.KEY}`, `{voyage.ADDRESS}`)", "voyage", ROUTES["voyage"], "a table of this release"))
     rows.append(plain("Hugging Face TEI (endpoint type `hugging-face`)", "", ROUTES["hugging-face"], "none"))
+    most, least = (VertexFormat(model, None).most_texts for model in ("text-embedding-005", "gemini-embedding-001"))
+    listed = "a table of this release"
+    shown = f"{most}, {least} for gemini-embedding-001"
+    rows.append(("Google Vertex AI", f"`{VERTEX}/…`", "`:predict`", shown, "`outputDimensionality`", "yes", listed))
     lines = [HEADINGS, tuple("---" for _ in HEADINGS), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines).replace("`/…`", "by `embedding_config` alone")
 

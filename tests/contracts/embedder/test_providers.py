@@ -29,9 +29,10 @@ class Bench:
         self.catalogue = self.configured(KEY)
 
     def configured(self, key: str) -> EmbedderCatalogue:
-        kept = {name: value.replace("{}", self.server.address).replace(KEY, key) for name, value in self.case.secrets.items()}
         return EmbedderCatalogue(
-            Kept(**kept), default=DefaultEmbedding(self.case.handle, self.case.dimension), only_configured=True
+            Kept(**self.case.settings(self.server.address, key)),
+            default=DefaultEmbedding(self.case.handle, self.case.dimension),
+            only_configured=True,
         )
 
     def embedder(self, catalogue: EmbedderCatalogue | None = None, batch: int = 2048) -> Embedder:
@@ -117,6 +118,7 @@ def test_a_key_goes_to_its_own_providers_address_alone(bench: Bench) -> None:
     [
         ("voyage", "document", "query"),
         ("gemini", "RETRIEVAL_DOCUMENT", "RETRIEVAL_QUERY"),
+        ("vertex", "RETRIEVAL_DOCUMENT", "RETRIEVAL_QUERY"),
         ("gemini-2", "title: ", "task: search"),
     ],
 )

@@ -8,14 +8,14 @@ from hibernaut.adapters.embedder import voyage
 from hibernaut.adapters.embedder.http_embedder import EmbeddingModel, HttpEmbedder
 from hibernaut.adapters.embedder.openai import OPENAI_ROUTE, ROUTES, openai_embedder
 from hibernaut.adapters.model.dialects import AZURE, GEMINI
-from hibernaut.adapters.model.provider_settings import ProviderSettings, configured
+from hibernaut.adapters.model.provider_settings import VERTEX, ProviderSettings, configured
 from hibernaut.domain.models.embedding_models import VOYAGE, known
 from hibernaut.ports.secrets import Secrets
 
 
 def embedding_providers(secrets: Secrets) -> Mapping[str, ProviderSettings]:
     """The providers by name. Raises: SecretsUnavailable."""
-    found = {row.name: row for row in configured(secrets) if row.dialect is not None and row.dialect.embeds}
+    found = {row.name: row for row in configured(secrets) if row.kind == VERTEX or (row.dialect and row.dialect.embeds)}
     key, url = secrets.get(voyage.KEY), secrets.get(voyage.ADDRESS)
     if key or url:
         found[VOYAGE] = ProviderSettings(VOYAGE, VOYAGE, (url or voyage.URL).rstrip("/"), key)
@@ -27,6 +27,10 @@ def embedder_of(provider: ProviderSettings, model: str, dimension: int, batch: i
     # A deployment of Azure has any name that its owner chose.
     space = f"{AZURE.name}/{model}" if provider.name == AZURE.name and known(model) is None else None
     asked = EmbeddingModel(model, dimension, space)
+    if provider.kind == VERTEX:
+        from hibernaut.adapters.embedder.vertex import vertex_embedder
+
+        return vertex_embedder(asked, credentials=provider.key, url=provider.url, batch=batch)
     if provider.dialect is GEMINI and not provider.url.endswith("/openai"):
         from hibernaut.adapters.embedder.gemini import gemini_embedder
 

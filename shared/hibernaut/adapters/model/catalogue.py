@@ -22,7 +22,7 @@ from hibernaut.adapters.model.demo.demo import PROVIDER as OWN
 from hibernaut.adapters.model.demo.demo import DemoModel
 from hibernaut.adapters.model.dialects import DIALECTS
 from hibernaut.adapters.model.provider import Provider
-from hibernaut.adapters.model.provider_settings import ANTHROPIC, ProviderSettings, configured, redaction_of
+from hibernaut.adapters.model.provider_settings import ANTHROPIC, VERTEX, ProviderSettings, configured, redaction_of
 from hibernaut.adapters.model.wire_factory import WireFactory
 from hibernaut.domain.models.model_settings import config_of_description
 from hibernaut.domain.redaction import bare_address
@@ -129,6 +129,8 @@ class Catalogue:
         dialect = next((each for each in DIALECTS if each.name == name), None)
         if name == BEDROCK and name not in self._providers:
             return "; set BEDROCK_REGION"
+        if name == VERTEX and name not in self._providers:
+            return "; set GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION"
         if dialect is None or name in self._providers:
             return f"; set {ANTHROPIC.upper()}_API_KEY" if name == ANTHROPIC and name not in self._providers else ""
         return f"; set {dialect.key if dialect.url else dialect.address}"
@@ -156,7 +158,7 @@ class Catalogue:
         if provider is not None:
             provider.refresh(self._now)
             row = next((row for row in provider.known if row.handle == f"{name}/{model}"), None)
-            if row is None and not provider.known:
+            if row is None and (provider.partial or not provider.known):
                 row = ProviderPlace(name, provider.kind, provider.url).model(model, self._factory.windows.of(model))
             if row is not None:
                 config = config_of_description(row)
@@ -209,7 +211,7 @@ class Catalogue:
 
     def _asked(self) -> Mapping[str, Provider]:
         """The providers that need a key or an address, those with preferred models first."""
-        order = ("openai", ANTHROPIC, BEDROCK, *(dialect.name for dialect in DIALECTS[1:]))
+        order = ("openai", ANTHROPIC, BEDROCK, VERTEX, *(dialect.name for dialect in DIALECTS[1:]))
         return {name: self._providers[name] for name in order if name in self._providers}
 
     def _default_handle(self) -> str | None:

@@ -15,13 +15,15 @@ LIST_SECONDS, RETRY_SECONDS = 300.0, 30.0
 @dataclass(slots=True)
 class Provider:
     """`kind` is V1's endpoint type, `url` the address without a password, `known` the last list, which is refreshed at `stale_at`
-    (seconds of the caller's clock). `official`: the address is the provider's own. Thread-safe.
+    (seconds of the caller's clock). `official`: the address is the provider's own. `partial`: it has models that its list does not tell.
+    Thread-safe.
     """
 
     kind: str
     url: str
     model: Model
     official: bool = False
+    partial: bool = False
     known: list[ModelDescription] = field(default_factory=list)
     known_embeddings: list[EmbeddingModelDescription] = field(default_factory=list)
     stale_at: float = float("-inf")

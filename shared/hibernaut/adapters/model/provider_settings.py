@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from urllib.parse import quote
 
 from hibernaut.adapters.model.anthropic import OFFICIAL_URL as ANTHROPIC_URL
 from hibernaut.adapters.model.bedrock import NAME as BEDROCK
@@ -12,7 +13,9 @@ from hibernaut.adapters.model.dialects import DIALECTS, OPENAI, Dialect
 from hibernaut.domain.redaction import Redaction, bare_address
 from hibernaut.ports.secrets import Secrets
 
-ANTHROPIC = "anthropic"
+ANTHROPIC, VERTEX = "anthropic", "google_vertex"
+VERTEX_NAMES = ("GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_VERTEX_BASE_URL")
+"""The first two are V1's (letta/settings.py), the third is Google's own, the last that of Google's SDK (googleapis/python-genai)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,8 @@ class ProviderSettings:
         """Whether the address is the provider's own."""
         if self.kind == BEDROCK:
             return self.url == runtime_url(self.region or "")
+        if self.kind == VERTEX:
+            return self.url.startswith(vertex_url(self.region or ""))
         return self.url == (self.dialect.url if self.dialect else ANTHROPIC_URL)
 
 
@@ -75,12 +80,30 @@ def of_bedrock(
     return ProviderSettings(name, BEDROCK, address, key, region=region, access_key=access_key, allowed=tuple(allowed))
 
 
+def vertex_url(location: str) -> str:
+    """The address of Vertex AI in a location (cloud.google.com/vertex-ai/generative-ai/docs/learn/locations)."""
+    return "https://aiplatform.googleapis.com" if location == "global" else f"https://{location}-aiplatform.googleapis.com"
+
+
+def of_vertex(
+    project: str | None, location: str | None, credentials: str | None = None, url: str | None = None, name: str = VERTEX
+) -> ProviderSettings | None:
+    """Gemini on Vertex AI; None without a project and a location. `credentials`: as `GoogleTokens` takes them."""
+    if not project or not location:
+        return None
+    address = (url or vertex_url(location)).rstrip("/")
+    path = f"/v1/projects/{quote(project, safe='')}/locations/{quote(location, safe='')}/publishers/google"
+    return ProviderSettings(name, VERTEX, address + path, credentials, region=location)
+
+
 def configured(secrets: Secrets) -> list[ProviderSettings]:
-    """What the secrets configure, in the order of the dialects, then Anthropic and Bedrock."""
+    """What the secrets configure, in the order of the dialects, then Anthropic, Bedrock and Vertex AI."""
     rows = [of_dialect(dialect, secrets.get(dialect.key), secrets.get(dialect.address)) for dialect in DIALECTS]
     rows.append(of_anthropic(secrets.get("ANTHROPIC_API_KEY"), secrets.get("ANTHROPIC_BASE_URL")))
     allowed = [each.strip() for each in (secrets.get("BEDROCK_MODELS") or "").split(",") if each.strip()]
     rows.append(of_bedrock(secrets.get("BEDROCK_REGION"), url=secrets.get("BEDROCK_BASE_URL"), allowed=allowed))
+    project, location, credentials, vertex = (secrets.get(name) for name in VERTEX_NAMES)
+    rows.append(of_vertex(project, location, credentials, vertex))
     return [row for row in rows if row is not None]
 
 
@@ -90,5 +113,6 @@ def redaction_of(secrets: Secrets, providers: Iterable[ProviderSettings] = ()) -
     """
     found = [(secrets.get(dialect.key), secrets.get(dialect.address)) for dialect in DIALECTS]
     found.append((secrets.get("ANTHROPIC_API_KEY"), secrets.get("ANTHROPIC_BASE_URL")))
+    found.append((secrets.get("GOOGLE_APPLICATION_CREDENTIALS"), secrets.get("GOOGLE_VERTEX_BASE_URL")))
     found += [(key, provider.url) for provider in providers for key in (provider.key, provider.access_key)]
     return Redaction([key for key, _ in found], [url for _, url in found])

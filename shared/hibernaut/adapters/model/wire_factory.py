@@ -9,7 +9,7 @@ from hibernaut.adapters.model.context_windows import ContextWindows
 from hibernaut.adapters.model.dialects import GEMINI, OPENAI
 from hibernaut.adapters.model.priced import PricedModel
 from hibernaut.adapters.model.provider import Provider
-from hibernaut.adapters.model.provider_settings import ANTHROPIC, ProviderSettings
+from hibernaut.adapters.model.provider_settings import ANTHROPIC, VERTEX, ProviderSettings
 from hibernaut.adapters.model.redacted import RedactedModel
 from hibernaut.domain.redaction import Redaction
 from hibernaut.ports.model import Model
@@ -32,7 +32,9 @@ class WireFactory:
 
     def provider(self, settings: ProviderSettings) -> Provider:
         """The provider behind these settings. Opens no connection."""
-        return Provider(settings.kind, settings.address, self.model(settings), official=settings.official)
+        return Provider(
+            settings.kind, settings.address, self.model(settings), official=settings.official, partial=settings.kind == VERTEX
+        )
 
     def model(self, settings: ProviderSettings) -> Model:
         """The adapter, without the provider's lists. Opens no connection."""
@@ -50,6 +52,10 @@ class WireFactory:
             from hibernaut.adapters.model.bedrock.bedrock import BedrockModel
 
             return BedrockModel(settings, windows=self.windows, cache_life=self.prompt_cache)
+        if settings.kind == VERTEX:
+            from hibernaut.adapters.model.google.vertex import VertexModel
+
+            return VertexModel(settings, windows=self.windows)
         if dialect is GEMINI and not url.endswith("/openai"):
             from hibernaut.adapters.model.google.gemini import GeminiModel
 

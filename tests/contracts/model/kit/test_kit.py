@@ -15,6 +15,7 @@ from tests.contracts.model.kit import (
     gemini_native,
     openai_chat,
     openai_responses,
+    vertex,
 )
 from tests.contracts.model.kit.engine import Engine
 from tests.contracts.model.kit.known_failures import KNOWN_FAILURES
@@ -29,6 +30,7 @@ PROVIDERS = (
     *bedrock.PROVIDERS,
     *bedrock_openai.PROVIDERS,
     *gemini_native.PROVIDERS,
+    *vertex.PROVIDERS,
     *compatible.PROVIDERS,
 )
 NAMES = {each.__name__ for each in SCENARIOS}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.contracts.model.kit import gemini_native
+from tests.contracts.model.kit import gemini_native, vertex
 from tests.contracts.model.kit.anthropic_models import BINDING_BETA
 from tests.contracts.model.kit.bad_bedrock import BAD_BEDROCK, taken_by_bedrock
 from tests.contracts.model.kit.bad_requests import BAD_REQUESTS, OPUS, Case, Change, taken
@@ -16,8 +16,8 @@ from tests.contracts.model.kit.rules import first_broken
 from tests.contracts.model.kit.server import Provider
 from tests.contracts.model.kit.test_kit import PROVIDERS as ALL
 
-PROVIDERS = tuple(each for each in ALL if each not in gemini_native.PROVIDERS)
-"""The rules of Gemini's own wire are proven by `test_gemini`."""
+PROVIDERS = tuple(each for each in ALL if each not in (*gemini_native.PROVIDERS, *vertex.PROVIDERS))
+"""The rules of Gemini's own wire are proven by `test_gemini`, those of Vertex AI by `test_vertex`."""
 
 BAD = (*BAD_REQUESTS, *BAD_RESPONSES, *BAD_BEDROCK)
 

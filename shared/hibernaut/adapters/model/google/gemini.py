@@ -42,17 +42,7 @@ class GeminiModel:
         with self._client.call() as call:
             if on_open is not None:
                 on_open(call.hang_up)
-            return self._answered(call, request, body, on_delta)
-
-    def _answered(
-        self, call: ProviderCall, request: ModelRequest, body: JsonObject, on_delta: Callable[[Delta], None] | None
-    ) -> ModelReply:
-        name, model = self._place.name, request.config.model
-        method = "generateContent" if on_delta is None else "streamGenerateContent?alt=sse"
-        with call.post(f"/models/{quote(model, safe='')}:{method}", body, request.timeout) as answer:
-            if on_delta is None or not answer.streams:
-                return gemini_replies.whole(name, model, answer.body(), sent=body)
-            return gemini_replies.streamed(name, model, answer.events(), on_delta, sent=body)
+            return answered(call, request, body, on_delta)
 
     def payload(self, request: ModelRequest) -> JsonObject:
         """As the port says."""
@@ -106,6 +96,21 @@ class GeminiModel:
         return self._place.model(model, limits, display if isinstance(display, str) else None)
 
 
+def answered(call: ProviderCall, request: ModelRequest, body: JsonObject, on_delta: Callable[[Delta], None] | None) -> ModelReply:
+    """The reply to one call, streamed if there is somebody to tell. Raises: ModelError."""
+    name, model = call.name, request.config.model
+    method = "generateContent" if on_delta is None else "streamGenerateContent?alt=sse"
+    with call.post(f"/models/{quote(model, safe='')}:{method}", body, request.timeout) as answer:
+        if on_delta is None or not answer.streams:
+            return gemini_replies.whole(name, model, answer.body(), sent=body)
+        return gemini_replies.streamed(name, model, answer.events(), on_delta, sent=body)
+
+
+def generates(name: str) -> bool:
+    """Whether a model of this name generates text, among those that generate anything."""
+    return _OTHER_USES.search(name) is None
+
+
 def _embeds(row: JsonObject) -> bool:
     name, methods = row.get("name"), row.get("supportedGenerationMethods")
     return isinstance(name, str) and isinstance(methods, list) and "embedContent" in methods
@@ -115,4 +120,4 @@ def _generates_text(row: JsonObject) -> bool:
     name, methods = row.get("name"), row.get("supportedGenerationMethods")
     if not isinstance(name, str) or not isinstance(methods, list):
         return False
-    return "generateContent" in methods and not _OTHER_USES.search(name)
+    return "generateContent" in methods and generates(name)

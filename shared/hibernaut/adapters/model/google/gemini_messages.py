@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from mimetypes import guess_type
 from typing import assert_never
 
 from hibernaut.adapters.model.history import AssistantTurn, history
@@ -30,20 +31,21 @@ _NOTHING = "(empty)"
 _FAMILY = re.compile(r"gemini-(\d+)(?:\.(\d+))?")
 
 
-def payload(request: ModelRequest, *, provider: str, restricts_auto: bool = True) -> JsonObject:
-    """The body of POST models/{model}:generateContent.
+def payload(request: ModelRequest, *, provider: str, vertex: bool = False) -> JsonObject:
+    """The body of POST models/{model}:generateContent. `vertex`: for Vertex AI, which takes a list of allowed functions with a forced
+    call only (tensorzero/tensorzero#4875), no ids of calls, and files with their type alone.
 
-    `restricts_auto`: the server accepts a list of allowed functions without a forced call (mode VALIDATED), as the Gemini API does and
-    Vertex AI does not. Raises: ModelBadRequest if the model cannot do what the configuration demands.
+    Raises: ModelBadRequest if the model cannot do what the configuration demands.
     """
-    body: JsonObject = {"contents": contents(request, provider)}
+    sent = contents(request, provider)
+    body: JsonObject = {"contents": [_for_vertex(each) for each in sent] if vertex else sent}
     if request.system.strip():
         body["systemInstruction"] = {"parts": [{"text": request.system}]}
     if request.tools:
         if len(request.tools) > MOST_TOOLS:
             raise ModelBadRequest(f"{provider}: {len(request.tools)} tools in one request, at most {MOST_TOOLS}; detach some")
         body["tools"] = [{"functionDeclarations": [_declared(tool) for tool in request.tools]}]
-        body["toolConfig"] = {"functionCallingConfig": _calling(request, restricts_auto=restricts_auto)}
+        body["toolConfig"] = {"functionCallingConfig": _calling(request, restricts_auto=not vertex)}
     body["generationConfig"] = _generation(request, provider)
     return body
 
@@ -142,6 +144,23 @@ def _image(source: ImageSource) -> JsonObject:
             return {"text": f"[image {source.file_id} is not available]"}
         case _:
             assert_never(source)
+
+
+def _for_vertex(content: JsonObject) -> JsonObject:
+    """A content without the ids of calls, which are unknown names there (vercel/ai#15664), and with the media types of files, which
+    are required (cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference, `fileData`).
+    """
+    return content | {"parts": [_part_for_vertex(part) for part in content["parts"]]}
+
+
+def _part_for_vertex(part: JsonObject) -> JsonObject:
+    changed = dict(part)
+    for name in ("functionCall", "functionResponse"):
+        if isinstance(part.get(name), dict):
+            changed[name] = {key: value for key, value in part[name].items() if key != "id"}
+    if isinstance(file := part.get("fileData"), dict):
+        changed["fileData"] = {"mimeType": guess_type(file["fileUri"])[0] or "image/png"} | file
+    return changed
 
 
 def _declared(tool: ToolSpec) -> JsonObject:

@@ -1,0 +1,57 @@
+"""Text embeddings on Vertex AI: `:predict` (cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from hibernaut.adapters.embedder.gemini import TASKS
+from hibernaut.adapters.embedder.http_embedder import EmbeddingModel, HttpEmbedder
+from hibernaut.adapters.embedder.openai import other_size
+from hibernaut.adapters.google_credentials import GoogleTokens, NoGoogleToken
+from hibernaut.ports.embedder import EmbedderFailed
+from hibernaut.schemas.base import Json, JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class VertexFormat:
+    """The format for one model. `size`: the dimension that is asked for; None: the model's own."""
+
+    model: str
+    size: int | None
+    most_tokens: int = 15_000  # 20,000 by Google's count (get-text-embeddings, "API limits")
+
+    @property
+    def most_texts(self) -> int:
+        """As the protocol says: gemini-embedding-001 takes one text, the others 250 (there)."""
+        return 1 if self.model.startswith("gemini-") else 250
+
+    def request(self, texts: Sequence[str], *, query: bool) -> tuple[str, JsonObject]:
+        """As the protocol says."""
+        body: JsonObject = {"instances": [{"content": text, "task_type": TASKS[query]} for text in texts]}
+        if self.size is not None:
+            body["parameters"] = {"outputDimensionality": self.size}
+        return f"/models/{quote(self.model, safe='')}:predict", body
+
+    def vectors(self, body: JsonObject) -> Sequence[Json] | None:
+        """As the protocol says: in the order of the instances."""
+        rows = body.get("predictions")
+        if not isinstance(rows, list):
+            return None
+        found = [row.get("embeddings") if isinstance(row, dict) else None for row in rows]
+        return [each.get("values") if isinstance(each, dict) else None for each in found]
+
+
+def vertex_embedder(model: EmbeddingModel, *, credentials: str | None, url: str, batch: int = 32) -> HttpEmbedder:
+    """A model in the project and location that `url` names."""
+    tokens = GoogleTokens(credentials)
+
+    def headers() -> Mapping[str, str]:
+        try:
+            return tokens.headers()
+        except NoGoogleToken as error:
+            raise EmbedderFailed(f"{model.model}: {error}", retryable=error.retryable) from error
+
+    form = VertexFormat(model.model, other_size(model.model, model.dimension))
+    return HttpEmbedder(model, form, url=url, headers=headers, batch=batch)

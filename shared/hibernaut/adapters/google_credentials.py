@@ -1,0 +1,104 @@
+"""Access tokens for Google Cloud by google-auth, which is imported at the first request. Knows credentials, no model.
+
+The credentials are a JSON object or the path of its file: the key of a service account, an external account (workload identity), or
+an authorized user. Without them they are the application default credentials, for which google-auth reads the environment, gcloud's
+file and the metadata server (cloud.google.com/docs/authentication/application-default-credentials).
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hibernaut.schemas.base import JsonObject
+
+if TYPE_CHECKING:
+    from google.auth.credentials import Credentials
+
+SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
+SECONDS = 10.0
+"""Seconds that one request for a token may take."""
+ADVICE = "set GOOGLE_APPLICATION_CREDENTIALS to a service account's key, or run where Google's default credentials are"
+
+
+class NoGoogleToken(Exception):
+    """There is no access token. `retryable`: Google did not answer, and the same call may succeed later. The message has no secret."""
+
+    def __init__(self, detail: str, *, retryable: bool = False) -> None:
+        self.retryable = retryable
+        super().__init__(detail)
+
+
+class GoogleTokens:
+    """The headers that authenticate requests to Google Cloud. `given`: the credentials, or None for the default ones. Thread-safe."""
+
+    def __init__(self, given: str | None = None) -> None:
+        self._given = given
+        self._lock = threading.Lock()
+        self._known: Credentials | None = None
+
+    def headers(self) -> Mapping[str, str]:
+        """The `authorization` of a valid token, which is renewed shortly before it expires. Raises: NoGoogleToken."""
+        try:
+            from google.auth.credentials import TokenState
+            from google.auth.exceptions import GoogleAuthError, TransportError
+
+            from hibernaut.adapters.google_transport import HttpxRequest
+        except ImportError as error:
+            raise NoGoogleToken("Vertex AI needs google-auth; install hibernaut[google]") from error
+        found: dict[str, str] = {}
+        try:
+            with self._lock:
+                if self._known is None:
+                    self._known = self._loaded(HttpxRequest())
+                # `before_request` would also ask iamcredentials.googleapis.com, on a thread of its own, where the account may act.
+                if self._known.token_state is not TokenState.FRESH:
+                    self._known.refresh(HttpxRequest())
+                self._known.apply(found)
+        except TransportError as error:
+            raise NoGoogleToken("Google's token service cannot be reached", retryable=True) from error
+        except GoogleAuthError as error:
+            later = bool(getattr(error, "retryable", False))
+            raise NoGoogleToken(f"no Google access token ({type(error).__name__}); {ADVICE}", retryable=later) from error
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise NoGoogleToken(f"the Google credentials cannot be read ({type(error).__name__}); {ADVICE}") from error
+        return found
+
+    def _loaded(self, request: Any) -> Credentials:
+        if self._given is None:
+            import google.auth
+
+            found, _ = google.auth.default(scopes=SCOPES, request=request)
+            return found
+        given = self._given.strip()
+        text = given if given.startswith("{") else Path(given).expanduser().read_text(encoding="utf-8")
+        return _of(json.loads(text))
+
+
+def _of(info: JsonObject) -> Credentials:
+    """The credentials of a file. Programs that a file would run for a token are not run."""
+    made: Any
+    match info:
+        case {"type": "service_account"}:
+            from google.oauth2 import service_account
+
+            made = service_account.Credentials.from_service_account_info(info, scopes=SCOPES)
+        case {"type": "authorized_user"}:
+            from google.oauth2 import credentials
+
+            made = credentials.Credentials.from_authorized_user_info(info, scopes=SCOPES)
+        case {"type": "external_account", "credential_source": {"environment_id": str()}}:
+            from google.auth import aws
+
+            made = aws.Credentials.from_info(info, scopes=SCOPES)
+        case {"type": "external_account", "credential_source": {"file": str()} | {"url": str()}}:
+            from google.auth import identity_pool
+
+            made = identity_pool.Credentials.from_info(info, scopes=SCOPES)
+        case _:
+            raise ValueError("the type of the credentials is not supported")
+    found: Credentials = made
+    return found

@@ -1,0 +1,44 @@
+"""google-auth's transport on httpx2: no redirect, and no proxy or certificate of the environment. Imported with google-auth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from google.auth.exceptions import TransportError
+from google.auth.transport import Request
+
+from hibernaut.adapters.google_credentials import SECONDS
+
+
+@dataclass(frozen=True)
+class HttpxResponse:
+    """A response with the members that google-auth reads (`google.auth.transport.Response`)."""
+
+    status: int
+    headers: Mapping[str, str]
+    data: bytes
+
+
+class HttpxRequest(Request):
+    """Sends one request, each on a connection of its own: a token is asked for once an hour."""
+
+    def __call__(
+        self,
+        url: str,
+        method: str = "GET",
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        **_: Any,
+    ) -> HttpxResponse:
+        """As google-auth says. Raises: TransportError."""
+        import httpx2
+
+        try:
+            with httpx2.Client(timeout=min(timeout or SECONDS, SECONDS), trust_env=False, follow_redirects=False) as client:
+                answer = client.request(method, url, content=body, headers=dict(headers or {}))
+        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
+            raise TransportError(type(error).__name__) from error
+        return HttpxResponse(answer.status_code, answer.headers, answer.content)

@@ -1,0 +1,94 @@
+"""Gemini on Vertex AI: Gemini's wire at an address of a project and a location, with an access token instead of a key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from urllib.parse import urlsplit
+
+from hibernaut.adapters.google_credentials import GoogleTokens, NoGoogleToken
+from hibernaut.adapters.model.context_windows import ContextWindows, ProviderPlace
+from hibernaut.adapters.model.google import gemini_messages
+from hibernaut.adapters.model.google.gemini import LIST_SECONDS, MOST_PAGES, answered, generates
+from hibernaut.adapters.model.json_fields import as_list, text_of
+from hibernaut.adapters.model.provider_client import OutgoingRequest, ProviderClient
+from hibernaut.adapters.model.provider_settings import ProviderSettings
+from hibernaut.domain.models.embedding_models import VERTEX_MODELS, description, known
+from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
+from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.errors import ModelAuthentication, ModelConnection, ModelError
+from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
+
+LIST = "/v1beta1/publishers/google/models?pageSize=200"
+"""Version 1 has no list; that of v1beta1 leaves out models in preview (googleapis/google-cloud-node#6962)."""
+
+
+class VertexModel:
+    """The models of Google in one project and location."""
+
+    def __init__(self, settings: ProviderSettings, *, windows: ContextWindows) -> None:
+        self._windows = windows
+        self._place = ProviderPlace(settings.name, settings.kind, settings.address)
+        headers = _Authorization(settings.name, GoogleTokens(settings.key))
+        self._client = ProviderClient(settings.name, settings.url, headers)
+        self._root = ProviderClient(settings.name, settings.url.removesuffix(urlsplit(settings.url).path), headers)
+
+    def complete(
+        self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None, on_open: OnOpen | None = None
+    ) -> ModelReply:
+        """As the port says."""
+        body = self.payload(request)
+        with self._client.call() as call:
+            if on_open is not None:
+                on_open(call.hang_up)
+            return answered(call, request, body, on_delta)
+
+    def payload(self, request: ModelRequest) -> JsonObject:
+        """As the port says."""
+        return gemini_messages.payload(request, provider=self._place.name, vertex=True)
+
+    def models(self) -> list[ModelDescription]:
+        """The listed models of Gemini that generate text. The list tells no limits, and not every model."""
+        try:
+            names = self._listed()
+        except ModelError:
+            return []
+        return [self._place.model(name, self._windows.of(name)) for name in sorted(names) if generates(name)]
+
+    def embedding_models(self) -> list[EmbeddingModelDescription]:
+        """The models that the embedder serves, from the table: the list does not tell what embeds."""
+        place = self._place
+        return [
+            description(place.name, model, facts.dimension, kind=place.kind, endpoint=place.endpoint)
+            for model in VERTEX_MODELS
+            if (facts := known(model))
+        ]
+
+    def _listed(self) -> set[str]:
+        names: set[str] = set()
+        page = ""
+        with self._root.call() as call:
+            for _ in range(MOST_PAGES):
+                with call.get(LIST + page, LIST_SECONDS) as answer:
+                    body = answer.body()
+                names |= {text_of(row, "name").rpartition("/")[2] for row in as_list(body.get("publisherModels"))}
+                token = text_of(body, "nextPageToken")
+                if not re.fullmatch(r"[\w.=~-]+", token):
+                    break
+                page = f"&pageToken={token}"
+        return {name for name in names if name.startswith("gemini-")}
+
+
+class _Authorization:
+    """The header of each request, with a token of its moment. Raises: ModelAuthentication, ModelConnection."""
+
+    def __init__(self, provider: str, tokens: GoogleTokens) -> None:
+        self._provider = provider
+        self._tokens = tokens
+
+    def __call__(self, _: OutgoingRequest) -> Mapping[str, str]:
+        try:
+            return self._tokens.headers()
+        except NoGoogleToken as error:
+            kind = ModelConnection if error.retryable else ModelAuthentication
+            raise kind(f"{self._provider}: {error}") from error
