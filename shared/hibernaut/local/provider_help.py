@@ -9,7 +9,7 @@ from hibernaut.adapters.model.dialects import DIALECTS, OLLAMA, OPENAI, Dialect
 from hibernaut.adapters.model.provider_settings import VERTEX, VERTEX_NAMES
 
 _ANTHROPIC = ("anthropic/…", "ANTHROPIC_API_KEY", "Anthropic")
-_VERTEX = (f"{VERTEX}/…", ", ".join(VERTEX_NAMES[:2]), "Google Vertex AI")
+_VERTEX = (f"{VERTEX}/…", VERTEX_NAMES[0], "Vertex AI, with a location")
 _BEDROCK = ("bedrock/…", "BEDROCK_REGION", "Amazon Bedrock")
 
 
