@@ -90,3 +90,9 @@ def test_the_system_message_of_either_profile_is_frozen_or_recompiled(given: str
 def test_another_kind_of_system_message_is_refused(mode: str) -> None:
     with pytest.raises(BadSetting, match="HIBERNAUT_SYSTEM_PROMPT must be frozen or recompiled, not"):
         EmbeddedSettings.from_environment({"HIBERNAUT_SYSTEM_PROMPT": mode})
+
+
+def test_a_region_of_bedrock_must_be_one() -> None:
+    assert EmbeddedSettings.from_environment({"BEDROCK_REGION": "eu-central-1"}).providers == {"BEDROCK_REGION": "eu-central-1"}
+    with pytest.raises(BadSetting, match="BEDROCK_REGION must be an AWS region like eu-central-1, not 'Frankfurt'"):
+        EmbeddedSettings.from_environment({"BEDROCK_REGION": "Frankfurt"})

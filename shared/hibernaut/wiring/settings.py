@@ -46,6 +46,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hibernaut.adapters.embedder import voyage
+from hibernaut.adapters.model.bedrock import is_region
 from hibernaut.adapters.model.dialects import DIALECTS
 from hibernaut.adapters.model.provider_settings import VERTEX_NAMES
 from hibernaut.schemas.frozen_prompt import PromptMode
@@ -253,6 +254,8 @@ def _providers(variables: Mapping[str, str]) -> Mapping[str, str]:
     found = {name: variables[name] for name in (*PROVIDER_NAMES, *BEDROCK_NAMES) if variables.get(name)}
     if found.get("OPENAI_WIRE", "chat") not in ("responses", "chat"):
         raise BadSetting(f"OPENAI_WIRE must be responses or chat, not {found['OPENAI_WIRE']!r}")
+    if "BEDROCK_REGION" in found and not is_region(found["BEDROCK_REGION"]):
+        raise BadSetting(f"BEDROCK_REGION must be an AWS region like eu-central-1, not {found['BEDROCK_REGION']!r}")
     return found
 
 

@@ -20,11 +20,13 @@ from hibernaut.adapters.model.context_windows import ContextWindows
 from hibernaut.adapters.model.provider_client import OutgoingRequest
 from hibernaut.adapters.model.provider_settings import ProviderSettings, of_bedrock
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
-from hibernaut.ports.model import ModelRequest
+from hibernaut.ports.model import ModelRequest, ToolSpec
 from hibernaut.schemas.content import ImageContent, TextContent, UrlImage
 from hibernaut.schemas.errors import (
     ContextWindowExceeded,
+    InvalidArgument,
     ModelAuthentication,
+    ModelBadRequest,
     ModelCredits,
     ModelError,
     ModelNotFound,
@@ -35,12 +37,13 @@ from hibernaut.schemas.errors import (
 )
 from hibernaut.schemas.llm_config import LLMConfig
 from tests.contracts.model.kit.bedrock import CLAUDES, NO_CREDIT, ClaudeOnBedrockServer
-from tests.contracts.model.kit.bedrock_rules import REGION
+from tests.contracts.model.kit.bedrock_rules import REGION, refusal
 from tests.contracts.model.kit.plays import reply
 from tests.support.provider_http import Recorded
 from tests.support.rows import Rows
 from tests.support.sigv4 import unsigned
 
+BELL = ToolSpec("ring", "Ring.", {"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x"]}, strict=True)
 HAIKU = "eu.anthropic.claude-haiku-4-5"
 ASKED = OutgoingRequest(
     "GET", "https://bedrock.eu-central-1.amazonaws.com/inference-profiles?type=SYSTEM_DEFINED&maxResults=1000", b""
@@ -299,3 +302,44 @@ def test_a_process_imports_the_wires_of_the_models_that_it_calls() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    "region", ["eu-central-1.example.org/", "eu-central-1#", "EU-CENTRAL-1", "eu", "@evil.example/?", "eu-central-1\n"]
+)
+def test_a_region_cannot_name_another_host(region: str) -> None:
+    with pytest.raises(InvalidArgument, match="is not an AWS region; name one like eu-central-1"):
+        of_bedrock(region)
+
+
+@pytest.mark.parametrize("region", ["eu-central-1", "us-gov-west-1", "ap-southeast-5", "mx-central-1", "us-iso-east-1"])
+def test_regions_of_aws_are_taken(region: str) -> None:
+    assert of_bedrock(region) is not None
+
+
+@pytest.mark.parametrize(
+    ("refused", "gone", "kept"),
+    [
+        ("tools.0.custom.strict: Extra inputs are not permitted", "'strict'", "'effort'"),
+        ("output_config.effort: Extra inputs are not permitted", "'effort'", "'strict'"),
+        ("output_config: Extra inputs are not permitted", "'output_config'", "'tools'"),
+    ],
+)
+def test_what_a_region_does_not_serve_yet_is_left_out_from_then_on(
+    server: ClaudeOnBedrockServer, refused: str, gone: str, kept: str
+) -> None:
+    own = server.answer
+    server.answer = lambda asked: refusal(refused).wire() if gone in str(asked.body) else own(asked)  # type: ignore[method-assign]
+    server.plays(reply("One."), reply("Two."))
+    asked = replace(hello("eu.anthropic.claude-sonnet-5", enable_reasoner=True, effort="low"), tools=(BELL,))
+    model = bedrock(server)
+    assert [model.complete(asked).text, model.complete(asked).text] == ["One.", "Two."]
+    assert [gone in str(each.body) for each in server.requests] == [True, False, False]
+    assert kept in str(server.requests[-1].body)
+
+
+def test_a_refusal_that_names_nothing_to_leave_out_is_not_tried_again(server: ClaudeOnBedrockServer) -> None:
+    server.answer = lambda _: refusal("messages: Extra inputs are not permitted").wire()  # type: ignore[method-assign]
+    with pytest.raises(ModelBadRequest, match="messages: Extra inputs"):
+        bedrock(server).complete(hello())
+    assert len(server.requests) == 1

@@ -8,10 +8,11 @@ from urllib.parse import quote
 
 from hibernaut.adapters.model.anthropic import OFFICIAL_URL as ANTHROPIC_URL
 from hibernaut.adapters.model.bedrock import NAME as BEDROCK
-from hibernaut.adapters.model.bedrock import runtime_url
+from hibernaut.adapters.model.bedrock import is_region, runtime_url
 from hibernaut.adapters.model.dialects import DIALECTS, OPENAI, Dialect
 from hibernaut.domain.redaction import Redaction, bare_address
 from hibernaut.ports.secrets import Secrets
+from hibernaut.schemas.errors import InvalidArgument
 
 ANTHROPIC, VERTEX = "anthropic", "google_vertex"
 VERTEX_NAMES = ("GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_VERTEX_BASE_URL")
@@ -73,9 +74,14 @@ def of_bedrock(
     allowed: Iterable[str] = (),
     name: str = BEDROCK,
 ) -> ProviderSettings | None:
-    """Bedrock in this region; None without one. Without `key`, requests are signed with the credentials of the process."""
+    """Bedrock in this region; None without one. Without `key`, requests are signed with the credentials of the process.
+
+    Raises: InvalidArgument for a region of another form, which would be part of the address.
+    """
     if not region:
         return None
+    if not is_region(region):
+        raise InvalidArgument(f"{name}: {region!r} is not an AWS region; name one like eu-central-1")
     address = (url or runtime_url(region)).rstrip("/")
     return ProviderSettings(name, BEDROCK, address, key, region=region, access_key=access_key, allowed=tuple(allowed))
 

@@ -1,5 +1,6 @@
 """Amazon Bedrock: Claude by the Messages API, OpenAI's models by their own API, all others by Converse. Decision 24 has the endpoints."""
 
+import re
 from urllib.parse import quote
 
 NAME = "bedrock"
@@ -7,6 +8,12 @@ NAME = "bedrock"
 
 ACCEPT = {"Accept": "application/json"}
 """The type of the model's own reply (InvokeModel, `accept`), which is JSON also inside an event stream."""
+_REGION = re.compile(r"[a-z]{2,3}(?:-[a-z]+)+-\d{1,2}")
+
+
+def is_region(name: str) -> bool:
+    """Whether this has the form of a region's name. It becomes part of an address."""
+    return _REGION.fullmatch(name) is not None
 
 
 def runtime_url(region: str) -> str:

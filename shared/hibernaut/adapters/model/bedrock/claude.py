@@ -7,6 +7,7 @@ version and the betas, and it has no `metadata`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -20,25 +21,40 @@ from hibernaut.adapters.model.provider_client import ProviderClient
 from hibernaut.domain.models.anthropic_models import AnthropicTraits, traits_of
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.errors import ModelBadRequest
 from hibernaut.schemas.model_call import CacheLife
 
 VERSION = "bedrock-2023-05-31"
 BETAS = frozenset({INTERLEAVED_BETA})
 """Any other beta is "invalid beta flag" on some models (anthropics/claude-code#49370); this one is sent with a budget only."""
+_EXTRA = re.compile(r"(?:output_config\.(format|effort)|(output_config)|\b(strict)): Extra inputs are not permitted")
 _LEFT_OUT = frozenset({"model", "metadata", "cache_control"})
 """`cache_control` of the whole body: "Extra inputs are not permitted" (BerriAI/litellm#26320, UKGovernmentBEIS/inspect_ai#3851)."""
 
 
 class ClaudeOnBedrock:
-    """The wire for all Claude models of one account and region."""
+    """The wire for all Claude models of one account and region. What a model has refused is left out for that model from then on."""
 
     def __init__(self, client: ProviderClient, cache_life: CacheLife) -> None:
         self._client = client
         self._cache_life = cache_life
+        self._learned: dict[str, AnthropicTraits] = {}
 
     def complete(
         self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None, on_open: OnOpen | None = None
     ) -> ModelReply:
+        model = request.config.model
+        while True:
+            traits = self._traits(model)
+            try:
+                return self._complete(request, on_delta, on_open)
+            except ModelBadRequest as error:
+                weaker = _without(traits, error.detail)
+                if weaker == traits:
+                    raise
+                self._learned[model] = weaker
+
+    def _complete(self, request: ModelRequest, on_delta: Callable[[Delta], None] | None, on_open: OnOpen | None) -> ModelReply:
         model, body = request.config.model, self.payload(request)
         origin = Origin(self._client.name, model)
         path = path_of(model, "invoke" if on_delta is None else "invoke-with-response-stream")
@@ -53,16 +69,40 @@ class ClaudeOnBedrock:
 
     def payload(self, request: ModelRequest) -> JsonObject:
         """The body of the request. Raises: ModelBadRequest for a response format that the model does not have."""
-        traits = bedrock_traits(request.config.model)
-        # Models before 4.5 take no time to live (docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html).
-        life: CacheLife = self._cache_life if traits.structured else "5m"
+        model = request.config.model
+        traits = self._traits(model)
+        # Models before 4.5 take no time to live (docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html), nor schemas anywhere.
+        life: CacheLife = self._cache_life if traits_of(model).structured else "5m"
         return invoke_body(request_of(request, traits, MessagesServer(self._client.name, BETAS, life)))
+
+    def _traits(self, model: str) -> AnthropicTraits:
+        return self._learned.get(model) or bedrock_traits(model)
 
 
 def bedrock_traits(model: str) -> AnthropicTraits:
-    """What the model takes on Bedrock. Opus 4.5 has its efforts only by a beta there (anthropics/claude-code-action#1005)."""
+    """What the model takes on Bedrock. Opus 4.5 has its efforts only by a beta there (anthropics/claude-code-action#1005), and Opus 4.7 no
+    structured outputs (anomalyco/models.dev#1765).
+    """
     traits = traits_of(model)
-    return replace(traits, efforts=frozenset()) if "opus-4-5" in model else traits
+    if "opus-4-5" in model:
+        return replace(traits, efforts=frozenset())
+    return replace(traits, structured=False) if "opus-4-7" in model else traits
+
+
+def _without(traits: AnthropicTraits, refusal: str) -> AnthropicTraits:
+    """The traits without what a refusal names: "output_config.format: Extra inputs are not permitted" (anomalyco/models.dev#1765),
+    "output_config.effort: …" (anthropics/claude-code-action#1005), "output_config: …" (vercel/ai#17737), "tools.0.custom.strict: …".
+    """
+    refused = {name for names in _EXTRA.findall(refusal) for name in names if name}
+    if not refused:
+        return traits
+    keeps_efforts = refused.isdisjoint({"effort", "output_config"})
+    keeps_schemas = refused.isdisjoint({"format", "strict", "output_config"})
+    return replace(
+        traits,
+        efforts=traits.efforts if keeps_efforts else frozenset(),
+        structured=traits.structured and keeps_schemas,
+    )
 
 
 def invoke_body(made: MessagesRequest) -> JsonObject:
