@@ -343,3 +343,10 @@ def test_a_refusal_that_names_nothing_to_leave_out_is_not_tried_again(server: Cl
     with pytest.raises(ModelBadRequest, match="messages: Extra inputs"):
         bedrock(server).complete(hello())
     assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("access_key", [None, "AKIATHEIRS"])
+def test_a_provider_of_ones_own_is_never_signed_with_the_credentials_of_the_process(access_key: str | None) -> None:
+    with pytest.raises(InvalidArgument, match="own: Bedrock needs an access key with its secret"):
+        of_bedrock(REGION, name="own", access_key=access_key)
+    assert of_bedrock(REGION, name="own", key="secret", access_key=access_key) is not None

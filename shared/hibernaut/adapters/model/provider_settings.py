@@ -74,14 +74,17 @@ def of_bedrock(
     allowed: Iterable[str] = (),
     name: str = BEDROCK,
 ) -> ProviderSettings | None:
-    """Bedrock in this region; None without one. Without `key`, requests are signed with the credentials of the process.
+    """Bedrock in this region; None without one. Without `key`, requests are signed with the credentials of the process; a provider of
+    another `name` is somebody's own, and is never signed with these.
 
-    Raises: InvalidArgument for a region of another form, which would be part of the address.
+    Raises: InvalidArgument for a region of another form, which would be part of the address, and for a provider of one's own without a key.
     """
     if not region:
         return None
     if not is_region(region):
         raise InvalidArgument(f"{name}: {region!r} is not an AWS region; name one like eu-central-1")
+    if name != BEDROCK and not key:
+        raise InvalidArgument(f"{name}: Bedrock needs an access key with its secret, or a Bedrock API key")
     address = (url or runtime_url(region)).rstrip("/")
     return ProviderSettings(name, BEDROCK, address, key, region=region, access_key=access_key, allowed=tuple(allowed))
 
