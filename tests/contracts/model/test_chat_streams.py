@@ -113,20 +113,24 @@ def test_usage_is_found_where_the_server_tells_it(place: str) -> None:
     assert whole(asked(), body, None).usage == wanted
 
 
+@pytest.mark.parametrize("tag", ["think", "reasoning"])
 @given(
-    st.lists(st.sampled_from(["<think>", "</think>", "<thi", "nk>", " ", "\n", "hm", "so", "</", "think>"]), max_size=8),
+    st.lists(
+        st.sampled_from(["<{}>", "</{}>", "<thi", "nk>", "<reas", "oning>", " ", "\n", "hm", "so", "</", "{}>"]), max_size=8
+    ),
     st.data(),
 )
-def test_thoughts_in_a_text_are_the_same_however_it_is_cut(words: list[str], data: st.DataObject) -> None:
-    text = "".join(words)
+def test_thoughts_in_a_text_are_the_same_however_it_is_cut(tag: str, words: list[str], data: st.DataObject) -> None:
+    text = "".join(words).replace("{}", tag)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=6)))
     pieces = [text[begin:end] for begin, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
     assert separated(pieces) == separated([text])
     reasoning, said = separated([text])
-    if not text.lstrip().startswith("<think>"):
+    opened = next((each for each in ("think", "reasoning") if text.lstrip().startswith(f"<{each}>")), None)
+    if opened is None:
         assert (reasoning, said) == ("", text)
     else:
-        assert "</think>" not in reasoning
+        assert f"</{opened}>" not in reasoning
 
 
 def separated(pieces: list[str]) -> tuple[str, str]:
