@@ -12,6 +12,7 @@ from hibernaut.adapters.embedder.catalogue import DefaultEmbedding, EmbedderCata
 from hibernaut.adapters.embedder.openai import OFFICIAL_URL
 from hibernaut.ports.embedder import Embedder
 from hibernaut.schemas.llm_config import EmbeddingConfig
+from tests.contracts.embedder.providers_kit import Asked, RuledServer
 from tests.contracts.model.test_catalogue import Kept
 from tests.support.provider_servers import ScriptedOpenAI
 
@@ -158,6 +159,27 @@ def test_one_that_names_bedrock_asks_it_where_the_account_has_it() -> None:
     assert embedder is not None
     assert embedder.space == "cohere-embed-english-v3-" + embedder.space.split("-")[-2] + "-1024"
     assert catalogue.of(config("bedrock", "anthropic.claude", 1024)) is None
+
+
+def test_bedrock_embeds_at_home_where_a_region_makes_it_a_provider(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAPLANTED")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "planted")
+
+    def invoke(asked: Asked) -> dict[str, Any]:
+        assert asked.path == "/model/amazon.titan-embed-text-v2%3A0/invoke"
+        assert "/eu-central-1/bedrock/" in asked.headers["authorization"]
+        return {"embedding": [1.0] * asked.body["dimensions"]}
+
+    with RuledServer(invoke) as server:
+        kept = Kept(BEDROCK_REGION="eu-central-1", BEDROCK_BASE_URL=server.address)
+        catalogue = EmbedderCatalogue(kept, default=DefaultEmbedding("bedrock/amazon.titan-embed-text-v2:0", 256))
+        embedder = catalogue.of(catalogue.default())
+        assert embedder is not None
+        assert len(embedder.embed(["one"])[0]) == 256
+    assert catalogue.of(config(handle="bedrock/m")) is None
+    narrowed = EmbedderCatalogue(Kept(BEDROCK_REGION="eu-central-1", BEDROCK_MODELS="eu.anthropic.*,cohere.*"))
+    assert narrowed.of(config("bedrock", "amazon.titan-embed-text-v2:0", 1024)) is None
+    assert narrowed.of(config("bedrock", "cohere.embed-v4:0", 1536)) is not None
 
 
 def test_the_embedders_that_are_kept_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

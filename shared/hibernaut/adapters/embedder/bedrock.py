@@ -42,15 +42,18 @@ class Runtime(Protocol):
 
 
 class BedrockEmbedder:
-    """One model in the function's region."""
+    """One model, called with the credentials of the process. `region`, `url`: other ones than those of the process, as at home."""
 
-    def __init__(self, *, model: str, dimension: int, client: Runtime | None = None) -> None:
+    def __init__(
+        self, *, model: str, dimension: int, client: Runtime | None = None, region: str | None = None, url: str | None = None
+    ) -> None:
         facts = known(model)
         self._model = model
         self._cohere = model.startswith("cohere.")
         self._fourth = model.startswith("cohere.embed-v4")
         self._shortens = facts is not None and facts.shortens
         self._client = client
+        self._region, self._url = region, url
         self._lock = threading.Lock()
         self.space = space_of(model, dimension)
         self.dimension = dimension
@@ -87,9 +90,11 @@ class BedrockEmbedder:
         return [vector_of(self._model, value, self.dimension) for value in found]
 
     def _ask(self, body: JsonObject) -> JsonObject:
-        from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
-        from botocore.exceptions import ConnectionError as NotReached
-
+        try:
+            from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
+            from botocore.exceptions import ConnectionError as NotReached
+        except ImportError as error:
+            raise EmbedderFailed(f"{self._model}: Bedrock needs boto3; install hibernaut[aws]", retryable=False) from error
         try:
             answer = self._runtime().invoke_model(
                 modelId=self._model, body=json.dumps(body), contentType="application/json", accept="application/json"
@@ -115,5 +120,10 @@ class BedrockEmbedder:
                 from botocore.config import Config
 
                 once = Config(retries={"total_max_attempts": 1}, connect_timeout=CONNECT_SECONDS, read_timeout=SECONDS)
-                self._client = cast("Runtime", boto3.session.Session().client("bedrock-runtime", config=once))
+                self._client = cast(
+                    "Runtime",
+                    boto3.session.Session().client(
+                        "bedrock-runtime", region_name=self._region, endpoint_url=self._url, config=once
+                    ),
+                )
             return self._client

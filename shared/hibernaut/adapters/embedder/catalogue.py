@@ -11,6 +11,7 @@ import logging
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cached_property
 
 from hibernaut.adapters.embedder import minilm_files
@@ -135,21 +136,30 @@ class EmbedderCatalogue:
         return None if found is None else embedder_of(found, model, dimension, config.batch_size)
 
     def _on_bedrock(self, model: str) -> bool:
-        return self._bedrock and model in BEDROCK_MODELS
+        """Whether the account's Bedrock may be called, or the one that is configured as a provider, for this model."""
+        if self._bedrock or model not in BEDROCK_MODELS:
+            return model in BEDROCK_MODELS
+        at_home = self._providers.get(BEDROCK)
+        return at_home is not None and (not at_home.allowed or any(fnmatchcase(model, each) for each in at_home.allowed))
 
     def _from_bedrock(self, model: str, dimension: int) -> Embedder:
         from hibernaut.adapters.embedder.bedrock import BedrockEmbedder
 
-        return BedrockEmbedder(model=model, dimension=dimension)
+        if self._bedrock:
+            return BedrockEmbedder(model=model, dimension=dimension)
+        at_home = self._providers[BEDROCK]
+        url = None if at_home.official else at_home.url
+        return BedrockEmbedder(model=model, dimension=dimension, region=at_home.region, url=url)
 
     def _provider(self, config: EmbeddingConfig, kind: str, endpoint: str) -> ProviderSettings | None:
         """Who serves the configuration; None: refused. A configuration that came from a handle uses its provider's current
         address.
         """
         name = (config.handle or "").partition("/")[0] or ("" if endpoint else kind)
-        if (named := self._providers.get(_ALIASES.get(name, name))) is not None:
+        by_http = {each.name: each for each in self._providers.values() if each.kind != BEDROCK}
+        if (named := by_http.get(_ALIASES.get(name, name))) is not None:
             return named
-        for provider in self._providers.values():
+        for provider in by_http.values():
             if endpoint and bare_address(endpoint) == provider.address:
                 return provider
         if self._only_configured or kind in OTHER_WIRES or any(endpoint == dialect.url for dialect in DIALECTS):

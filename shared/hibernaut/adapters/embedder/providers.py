@@ -9,13 +9,15 @@ from hibernaut.adapters.embedder.http_embedder import EmbeddingModel, HttpEmbedd
 from hibernaut.adapters.embedder.openai import OPENAI_ROUTE, ROUTES, openai_embedder
 from hibernaut.adapters.model.dialects import AZURE, GEMINI
 from hibernaut.adapters.model.provider_settings import VERTEX, ProviderSettings, configured
-from hibernaut.domain.models.embedding_models import VOYAGE, known
+from hibernaut.domain.models.embedding_models import BEDROCK, VOYAGE, known
 from hibernaut.ports.secrets import Secrets
 
 
 def embedding_providers(secrets: Secrets) -> Mapping[str, ProviderSettings]:
     """The providers by name. Raises: SecretsUnavailable."""
-    found = {row.name: row for row in configured(secrets) if row.kind == VERTEX or (row.dialect and row.dialect.embeds)}
+    found = {
+        row.name: row for row in configured(secrets) if row.kind in (VERTEX, BEDROCK) or (row.dialect and row.dialect.embeds)
+    }
     key, url = secrets.get(voyage.KEY), secrets.get(voyage.ADDRESS)
     if key or url:
         found[VOYAGE] = ProviderSettings(VOYAGE, VOYAGE, (url or voyage.URL).rstrip("/"), key)
