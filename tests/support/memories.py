@@ -119,7 +119,7 @@ class Memories:
     def stored(self) -> set[str]:
         """The names of all stored records."""
         passages = {f"{ARCHIVE}/{one}" for one in self.stores.passages.ids(ARCHIVE)}
-        return passages | {f"{FILE}/{one}" for one in self.stores.passages.piece_ids(FILE)}
+        return passages | {f"{FILE}/{one}" for one in self.stores.passages.piece_ids([FILE])[0]}
 
     def agree(self) -> bool:
         return self.held() == {(name, 2, True) for name in self.stored()}

@@ -11,6 +11,9 @@ from hibernaut.store.conversation_records import ConversationRecordStore
 from hibernaut.store.conversations import ConversationStore
 from hibernaut.store.logs import IdRange
 
+LOGS_AT_ONCE = 32
+"""The largest number of logs that are read together."""
+
 
 class AgentLogs:
     """The merged logs of agents. Reads raise StoreUnavailable (`store.retries`), and OSError if a blob cannot be read."""
@@ -27,11 +30,18 @@ class AgentLogs:
             return self._logs.rows(agent_id, [], span, limit=limit, descending=descending)
         heads = sorted(self._conversations.heads([agent_id, *others]).values(), key=_newest, reverse=True)
         found: dict[str, Message] = {}
-        for head in heads:
-            if descending and limit is not None and _complete(found, limit, head):
+        start, size = 0, 1
+        while start < len(heads):
+            if descending and limit is not None and _complete(found, limit, heads[start]):
                 break
-            rows = self._logs.rows(head.id, head.segments, span, limit=limit, descending=descending)
+            some = heads[start : start + size]
+            rows = self._logs.own_rows([head.id for head in some if not head.segments], span, limit=limit, descending=descending)
+            for head in some:
+                if head.segments:
+                    rows += self._logs.rows(head.id, head.segments, span, limit=limit, descending=descending)
             found |= {row.id: row for row in rows}
+            # The newest logs may have the whole page. Where they do not, more and more logs are read together.
+            start, size = start + size, min(2 * size, LOGS_AT_ONCE)
         return [found[row_id] for row_id in sorted(found, reverse=descending)[:limit]]
 
     def message(self, agent_id: str, message_id: str) -> Message | None:

@@ -68,6 +68,13 @@ class LogReader:
             sources.append(map(self._row, self._also(one, span, descending)))
         return list(islice(heapq.merge(*sources, key=_id, reverse=descending), limit))
 
+    def own_rows(
+        self, conversations: Sequence[str], span: IdRange, *, limit: int | None = None, descending: bool = False
+    ) -> list[Message]:
+        """The rows of several logs without segments, at most `limit` of each. All logs are read together."""
+        asked = [self._asked(conversation, span, limit=limit, descending=descending) for conversation in conversations]
+        return [self._row(item) for items in self._table.query_many(asked) for item in items]
+
     def shared(self, segments: Sequence[Segment], items: Sequence[Item]) -> set[str]:
         """The ids of the rows among `items` that forks share by one of these segments. `items`: a part of one log, with roles."""
         roles = {keys.last_part(str(item["sk"])): str(item["role"]) for item in items if "role" in item}

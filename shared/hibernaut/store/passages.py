@@ -55,10 +55,10 @@ class PassageStore:
         rows = self._table.query(keys.archive(self._tenant, archive_id).pk, prefix="PASSAGE#", names=("sk",))
         return [keys.last_part(str(row["sk"])) for row in rows]
 
-    def piece_ids(self, file_id: str) -> list[str]:
-        """The ids of all pieces of a file, in the order of its text."""
-        rows = self._table.query(keys.file(self._tenant, file_id).pk, prefix="PASSAGE#", names=("sk",))
-        return [keys.last_part(str(row["sk"])) for row in rows]
+    def piece_ids(self, file_ids: Sequence[str]) -> list[list[str]]:
+        """The ids of all pieces of each file, in the order of its text."""
+        asked = [Query(keys.file(self._tenant, file_id).pk, prefix="PASSAGE#", names=("sk",)) for file_id in file_ids]
+        return [[keys.last_part(str(row["sk"])) for row in rows] for rows in self._table.query_many(asked)]
 
     def first_pieces(self, file_id: str, limit: int) -> list[Passage]:
         """The first pieces of a file, at most `limit`, in the order of its text."""
@@ -83,7 +83,11 @@ class PassageStore:
 
     def pieces(self, file_id: str, passage_ids: Sequence[str]) -> list[Passage]:
         """The pieces of a file that exist among these, in the order of `passage_ids`."""
-        return self._read([keys.piece(self._tenant, file_id, passage_id) for passage_id in passage_ids])
+        return self.pieces_of([(file_id, passage_id) for passage_id in passage_ids])
+
+    def pieces_of(self, places: Sequence[tuple[str, str]]) -> list[Passage]:
+        """The pieces that exist among these (a file's id and a passage's), in their order."""
+        return self._read([keys.piece(self._tenant, file_id, passage_id) for file_id, passage_id in places])
 
     def before(self, archive_id: str, passage_id: str) -> Passage | None:
         """The passage before another one in its archive, by id; None for the first."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from itertools import groupby
 from operator import itemgetter
 from typing import IO
 
@@ -175,11 +174,10 @@ class Files:
     def passages(self, folder_id: str, asked: Page) -> Sequence[Passage]:
         """A page of the pieces of all files of a folder, in the order of the files and of their texts. Raises: NotFound."""
         self._records.folder(folder_id)
-        rows = self._files.rows(folder_id)
-        ids = [(piece_id, row.file_id) for row in rows for piece_id in self._pieces.piece_ids(row.file_id)]
-        wanted = page(ids, asked, id_of=itemgetter(0), place=itemgetter(0))
-        by_file = groupby(wanted, key=itemgetter(1))
-        return [piece for file_id, some in by_file for piece in self._pieces.pieces(file_id, [one for one, _ in some])]
+        files = [row.file_id for row in self._files.rows(folder_id)]
+        each = self._pieces.piece_ids(files)
+        places = [(file_id, piece_id) for file_id, ids in zip(files, each, strict=True) for piece_id in ids]
+        return self._pieces.pieces_of(page(places, asked, id_of=itemgetter(1), place=itemgetter(1)))
 
     def delete(self, folder_id: str, file_id: str) -> None:
         """Delete a file with its pieces and blobs. Raises: NotFound."""

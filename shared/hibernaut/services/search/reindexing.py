@@ -107,7 +107,7 @@ class TenantReindexing:
                 yield place, self._stores.passages.ids(place)
             case "file":
                 for row in self._stores.files.rows(place):
-                    yield row.file_id, self._stores.passages.piece_ids(row.file_id)
+                    yield row.file_id, self._stores.passages.piece_ids([row.file_id])[0]
             case "message":
                 for log in self._logs(place):
                     roles = self._stores.conversations.logs.roles([LogEnd(log, (), None)])[0]
