@@ -8,6 +8,7 @@ import pytest
 
 from hibernaut.domain.wire.listing import Page
 from hibernaut.ports.table import Delete, Key, Put
+from hibernaut.schemas.agent import UpdateAgent
 from hibernaut.services import agent_marking
 from hibernaut.services.agent_marking import AgentMarking
 from hibernaut.services.agents.agents import AgentFilter
@@ -15,7 +16,7 @@ from hibernaut.services.records import records_over
 from hibernaut.store import keys
 from hibernaut.store.agent_marks import MarkBuild
 from tests.protocol.staged import opened
-from tests.support.house import TENANT, House, house_in
+from tests.support.house import TENANT, House, Overtaken, house_in
 from tests.support.scripted_model import in_turn
 from tests.support.world import World
 
@@ -83,3 +84,24 @@ def swept(world: World, seconds: float) -> None:
 def bearers(world: World, name: str) -> list[str]:
     found = world.stores.agent_marks.bearers("NAME", [name])
     return [found.id_of(mark) for mark in found.all()]
+
+
+@pytest.mark.parametrize("deleted", [True, False])
+def test_an_agent_that_changes_while_it_is_marked_is_marked_as_it_is_then(tmp_path: Path, *, deleted: bool) -> None:
+    with house_in(tmp_path, Overtaken) as house:
+        agent = house.agent(name="Ann", tags=["a"])
+        aged(house.table, [agent.id])
+        agents = house.services.agents
+
+        def change() -> None:
+            if deleted:
+                agents.delete(agent.id)
+            else:
+                agents.updates.update(agent.id, UpdateAgent(tags=["b"]))
+
+        assert isinstance(house.table, Overtaken)
+        house.table.by = change
+        assert found(house, AgentFilter(tags=["a"])) == []
+        assert found(house, AgentFilter(tags=["b"])) == ([] if deleted else [agent.id])
+        held = [str(item["sk"]).partition("\x1e")[0] for item in house.table.query(f"{TENANT}#AGENTSBY") if item["sk"] != "BUILD"]
+        assert held == ([] if deleted else ["NAME#Ann", "TAG#b"])
