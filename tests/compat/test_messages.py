@@ -93,6 +93,26 @@ def test_a_request_that_contradicts_itself_is_refused(
     assert len(http.get(f"/v1/agents/{agent.id}/messages").json()) == 1
 
 
+@pytest.mark.manifest("messages.send.logprobs")
+def test_log_probabilities_of_the_last_call_are_in_the_reply(client: Letta, new_agent: Make, said: Said) -> None:
+    agent = new_agent()
+    token = {
+        "token": "Hi",
+        "logprob": -0.5,
+        "bytes": [72, 105],
+        "top_logprobs": [{"token": "Ho", "logprob": -1.5, "bytes": None}],
+    }
+    said.next(calls(insert("Ann")), {"content": "Hi.", "logprobs": [token]})
+    answer = client.agents.messages.create(agent.id, input="Hello", return_logprobs=True, top_logprobs=1)
+    assert answer.logprobs is not None
+    assert answer.logprobs.content is not None
+    assert [one.to_dict() for one in answer.logprobs.content] == [token]
+    assert [(sent.body["logprobs"], sent.body["top_logprobs"]) for sent in said.server.requests] == [(True, 1)] * 2
+    said.next({"content": "Hi."})
+    assert client.agents.messages.create(agent.id, input="Hello").logprobs is None
+    assert "logprobs" not in said.server.requests[-1].body
+
+
 @pytest.mark.manifest("messages.send.unknown_agent")
 def test_an_unknown_agent_is_not_found(client: Letta) -> None:
     with pytest.raises(NotFoundError, match=f"Agent with ID {UNKNOWN_AGENT} not found"):

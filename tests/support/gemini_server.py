@@ -84,6 +84,11 @@ class GeminiServer(ScriptedServer):
         candidate: Wire = {"content": {"role": "model", "parts": parts}, "index": 0} | (
             {"finishReason": finish} if finish else {}
         )
+        if told := say.get("logprobs") if finish else None:
+            candidate["logprobsResult"] = {
+                "chosenCandidates": [_candidate(token) for token in told],
+                "topCandidates": [{"candidates": [_candidate(each) for each in token["top_logprobs"]]} for token in told],
+            }
         used = {"usageMetadata": say.get("usage", self.usage)} if finish else {}
         return {"candidates": [candidate], "modelVersion": "gemini-test-001", "responseId": "resp-1"} | used
 
@@ -225,3 +230,8 @@ def formats(server: GeminiServer, body: Wire, model: str) -> None:
 RULES: list[Callable[[GeminiServer, Wire, str], None]] = [
     known_fields, turns, responses_follow_calls, signatures, thinking, calling, formats
 ]  # fmt: skip
+
+
+def _candidate(token: Wire) -> Wire:
+    """A token in Gemini's form (ai.google.dev/api/generate-content, `LogprobsResult.Candidate`)."""
+    return {"token": token["token"], "tokenId": 7, "logProbability": token["logprob"]}

@@ -5,7 +5,8 @@
 
 A script gets the messages and the tools of the request, in the wire format, and returns an answer. All servers understand these answers:
 
-    {"content", "reasoning", "signature", "tool_calls": [{"id", "name", "arguments"}], "finish_reason", "usage"}   a reply
+    {"content", "reasoning", "signature", "tool_calls": [{"id", "name", "arguments"}], "finish_reason", "usage"}   a reply; with
+                                                 {"logprobs"}: the tokens of the content in OpenAI's form, not for Anthropic's server
     {"status": 429, "body": {…} or bytes, "headers": {…}}    a refusal, or any other answer
     {"raw": b"…"}     the body of a 200, or of an event stream, as it is
     {"cut": True} with a reply     the connection breaks in the middle of the body
@@ -49,15 +50,17 @@ class ScriptedOpenAI(ScriptedServer):
             message["reasoning_content"] = say["reasoning"]
         if calls := say.get("tool_calls"):
             message["tool_calls"] = [self._call(call) for call in calls]
-        choice = {"index": 0, "message": message, "finish_reason": self._finish(say)}
+        choice = {"index": 0, "message": message, "finish_reason": self._finish(say)} | _logprobs(say.get("logprobs"))
         return self._frame(choices=[choice], usage=say.get("usage", self.usage), object="chat.completion")
 
     def events(self, say: Wire) -> Iterator[bytes]:
         yield self._delta({"role": "assistant", "content": ""})
         for piece in pieces(say.get("reasoning") or ""):
             yield self._delta({"reasoning_content": piece})
+        told = list(say.get("logprobs") or ())
         for piece in pieces(say.get("content") or ""):
-            yield self._delta({"content": piece})
+            yield self._delta({"content": piece}, tokens=told[:1])
+            told = told[1:]
         for index, call in enumerate(say.get("tool_calls") or ()):
             yield self._delta({"tool_calls": [self._call(call | {"arguments": ""}) | {"index": index}]})
             for piece in pieces(as_text(call["arguments"])):
@@ -72,18 +75,20 @@ class ScriptedOpenAI(ScriptedServer):
     def _call(self, call: Wire) -> Wire:
         return {"id": call["id"], "type": "function", "function": {"name": call["name"], "arguments": as_text(call["arguments"])}}
 
-    def _delta(self, delta: Wire, finish: Any = None) -> bytes:
-        return self._event(
-            self._frame(
-                choices=[{"index": 0, "delta": delta, "finish_reason": finish}], usage=None, object="chat.completion.chunk"
-            )
-        )
+    def _delta(self, delta: Wire, finish: Any = None, tokens: list[Any] | None = None) -> bytes:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish} | _logprobs(tokens)
+        return self._event(self._frame(choices=[choice], usage=None, object="chat.completion.chunk"))
 
     def _frame(self, **fields: Any) -> Wire:
         return {"id": "chatcmpl-1", "created": 1, "model": "test-model-2026"} | fields
 
     def _event(self, data: Wire) -> bytes:
         return f"data: {json.dumps(data)}\n\n".encode()
+
+
+def _logprobs(tokens: Any) -> Wire:
+    """The member of a choice; absent where no token has one."""
+    return {"logprobs": {"content": tokens, "refusal": None}} if tokens else {}
 
 
 class ScriptedAnthropic(ScriptedServer):

@@ -96,7 +96,8 @@ class Exchange:
 @dataclass(frozen=True, slots=True)
 class ModelReply:
     """The reply: reasoning, text and calls, in order. `usage` is all zero if the provider reports none; `exchange` holds the bodies
-    if the adapter provides them. `native` is the reply as the provider wants it back; None: our form is enough.
+    if the adapter provides them. `native` is the reply as the provider wants it back; None: our form is enough. `logprobs` has the form of
+    Letta's API: `content` and `refusal`, each a list of tokens or None.
     """
 
     text: str = ""
@@ -107,6 +108,7 @@ class ModelReply:
     model: str = ""
     request_id: str | None = None
     native: NativeReply | None = None
+    logprobs: JsonObject | None = None
     exchange: Exchange | None = field(default=None, compare=False, repr=False)
 
 

@@ -78,7 +78,7 @@ class StoredRun(Stored, Run):
     `first_message`/`last_message` bound the run's messages in the log. `compactions` counts the compactions of the current step;
     `compact_for` is the reason for a compaction before the next model call (None: not needed). `usage` is that of the steps,
     `summaries` that of the compactions between them. `speaks_by_tool` says whether the agent answers by `send_message`; None
-    until a step has committed.
+    until a step has committed. `logprobs` are those of the newest reply, if the request asked for them.
     """
 
     options: RunOptions
@@ -97,6 +97,7 @@ class StoredRun(Stored, Run):
     compact_for: CompactionTrigger | None = None
     speaks_by_tool: bool | None = None
     error: RunError | None = None
+    logprobs: JsonObject | None = None
 
     def wire(self) -> Run:
         return Run.model_construct(**{name: getattr(self, name) for name in Run.model_fields})

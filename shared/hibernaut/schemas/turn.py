@@ -58,6 +58,7 @@ class Journal(Schema):
     model: str = ""
     request_id: str | None = None
     native: NativeReply | None = None
+    logprobs: JsonObject | None = None
     step_start_ns: int = 0
     llm_start_ns: int = 0
     llm_ns: int = 0

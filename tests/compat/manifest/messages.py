@@ -18,6 +18,13 @@ ROWS = (
     done(
         "messages.send.streaming_clients", "API 1.4", "`streaming` on this path is for clients of the stable SDK only (else 422)."
     ),
+    diverging(
+        "messages.send.logprobs",
+        "API 4.6",
+        "`return_logprobs` and `top_logprobs` bring the log probabilities of the last model call into the blocking reply. A model that has "
+        "none ends the run with `llm_api_error`.",
+        "V1 ignores the request there.",
+    ),
     done("messages.send.unknown_agent", "API 1.6", "A message to an unknown agent is 404."),
     done("messages.send.no_echo", "API 5.1", "The input is not in the reply; lists show it."),
     done("messages.send.otid", "API 5.1", "A caller's otid is kept with his message; one is made where he gives none."),

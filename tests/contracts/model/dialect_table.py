@@ -6,7 +6,7 @@ from hibernaut.adapters.model.dialects import ANY, ANY_THOUGHTS, DIALECTS, Diale
 
 HEADINGS = (
     "provider", "handles", "key", "address", "forced tool choice", "reasoning goes back", "`reasoning_effort`", "`response_format`",
-    "strict tools", "most tools", "list of models",
+    "log probabilities", "strict tools", "most tools", "list of models",
 )  # fmt: skip
 LISTS = {"models": "`/models`", "tags": "`/api/tags`", "none": "none: name the deployment"}
 
@@ -21,8 +21,9 @@ def row(dialect: Dialect) -> tuple[str, ...]:
         f"`{dialect.address}`" + (f": `{dialect.url}`" if dialect.url else ""),
         " and ".join(forced) or "no",
         "as it came" if dialect.thoughts == ANY_THOUGHTS else ", ".join(f"`{name}`" for name in sorted(dialect.thoughts)) or "no",
-        {"openai": "OpenAI's models", "any": "yes", "never": "no"}[dialect.effort],
+        {"openai": "OpenAI's models", "any": ", ".join(f"`{each}`" for each in dialect.efforts), "never": "no"}[dialect.effort],
         ", ".join(f"`{name}`" for name in formats) or "no",
+        "yes" if "logprobs" in dialect.takes else "no",
         "yes" if "strict" in dialect.takes else "no",
         str(dialect.most_tools or "not published"),
         LISTS[dialect.listing],

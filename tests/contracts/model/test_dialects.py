@@ -142,6 +142,23 @@ def test_a_provider_that_is_not_configured_is_named_with_its_variable(handle: st
     assert raised.value.detail == f"NOT_FOUND: Handle {handle} not found, must be one of ['hibernaut/demo']{hint}"
 
 
+@pytest.mark.parametrize(
+    ("dialect", "wanted", "taken"),
+    [
+        (VLLM, {"reasoning_effort": "xhigh"}, "high"),
+        (VLLM, {"reasoning_effort": "none"}, "low"),
+        (DEEPSEEK, {"effort": "max"}, "max"),
+        (DEEPSEEK, {"reasoning_effort": "low"}, "high"),
+        (OPENROUTER, {"effort": "max"}, "xhigh"),
+        (OPENROUTER, {"reasoning_effort": "none"}, "none"),
+        (OPENAI, {"effort": "max"}, "max"),
+    ],
+)
+def test_an_effort_becomes_the_strongest_that_the_server_takes(dialect: Dialect, wanted: dict[str, Any], taken: str) -> None:
+    """One that is weaker than all becomes the weakest; `effort` counts before `reasoning_effort`."""
+    assert sent(dialect, model="gpt-5.6-sol" if dialect is OPENAI else "m", config=wanted)["reasoning_effort"] == taken
+
+
 @pytest.mark.parametrize("dialect", EVERY, ids=lambda each: each.title)
 def test_a_request_has_nothing_that_its_server_does_not_take(dialect: Dialect) -> None:
     config = {"temperature": 0.5, "frequency_penalty": 0.5, "max_tokens": 9, "reasoning_effort": "low"}
@@ -151,6 +168,7 @@ def test_a_request_has_nothing_that_its_server_does_not_take(dialect: Dialect) -
     )
     assert body.keys() - OWN_MEMBERS - {"reasoning_effort"} <= dialect.takes
     assert ("reasoning_effort" in body) is (dialect.effort == "any")
+    assert body.get("reasoning_effort") in (None, *dialect.efforts)
     assert (dialect.limit_name in body) is True
     assert ("strict" in body["tools"][0]["function"]) is ("strict" in dialect.takes)
     assert ("tool_choice" in body) is ("required" in dialect.choices)

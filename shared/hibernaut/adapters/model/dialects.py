@@ -22,6 +22,7 @@ Member = Literal[
     "temperature",
     "frequency_penalty",
     "prompt_cache_key",
+    "logprobs",
 ]
 """An optional part of a request. `strict` is that of a tool; `json_object` and `json_schema` are types of `response_format`."""
 Choice = Literal["auto", "none", "required", "named", "allowed"]
@@ -45,7 +46,7 @@ class Dialect:
 
     `listing`: where the models are listed, `GET /models` or Ollama's `/api/tags`; `none`: the provider lists no usable names, and
     every name is accepted. `thoughts` are the members of its replies that go back. `effort`: whether `reasoning_effort` is sent, for
-    OpenAI's models only, for any, or never. `switch`: the member that switches reasoning off. `most_tools` None: no published limit.
+    OpenAI's models only, for any, or never; `efforts` are the values for models that are not OpenAI's, the weakest first. `switch`: the member that switches reasoning off. `most_tools` None: no published limit.
     `call_id_length`: the ids of calls have exactly this length. `user_after_tool` False: a message of the assistant must stand
     between a tool's and a user's. `think_tags`: a text may begin with `<think>`. `local`: a server of the user's own, without a key.
     `embeds`: it has embedding models by a documented route (`adapters/embedder`), which are listed at `embedding_list`.
@@ -67,6 +68,7 @@ class Dialect:
     thoughts: frozenset[Thoughts] = ANY_THOUGHTS
     fills: Literal["reasoning_content", "signature"] | None = None
     effort: Literal["openai", "any", "never"] = "any"
+    efforts: tuple[str, ...] = ("low", "medium", "high")
     switch: Literal["thinking", "reasoning"] | None = None
     most_tools: int | None = None
     call_id_length: int | None = None
@@ -87,7 +89,7 @@ class Dialect:
 OPENAI = Dialect(
     "openai", "OpenAI", "openai", "OPENAI_API_KEY", "OPENAI_BASE_URL", "https://api.openai.com/v1",
     aliases=("openai-proxy",),  # run-time digest 11.1: V1's handles for another address
-    takes=COMMON | {"prompt_cache_key"},  # openai/types/chat/completion_create_params.py, openai 3.54.0
+    takes=COMMON | {"prompt_cache_key", "logprobs"},  # openai/types/chat/completion_create_params.py, openai 3.54.0
     choices=ANY_CHOICE | {"allowed"},  # openai/types/chat/chat_completion_allowed_tools_param.py
     limit_name="max_completion_tokens",  # completion_create_params.py: `max_tokens` is deprecated
     thoughts=NO_THOUGHTS,  # chat_completion_assistant_message_param.py has no member for reasoning
@@ -100,7 +102,7 @@ AZURE = Dialect(
     "azure", "Azure OpenAI (v1)", "azure", "AZURE_API_KEY", "AZURE_BASE_URL",  # names: letta/settings.py
     path="/openai/v1",  # learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle
     listing="none",  # the list names base models, a request names a deployment
-    takes=COMMON | {"prompt_cache_key"}, limit_name="max_completion_tokens", thoughts=NO_THOUGHTS, effort="openai",
+    takes=COMMON | {"prompt_cache_key", "logprobs"}, limit_name="max_completion_tokens", thoughts=NO_THOUGHTS, effort="openai",
     most_tools=128,  # learn.microsoft.com/azure/ai-foundry/openai/quotas-limits
     think_tags=False,
     embeds=True,
@@ -135,12 +137,12 @@ XAI = Dialect(
 DEEPSEEK = Dialect(
     "deepseek", "DeepSeek", "deepseek", "DEEPSEEK_API_KEY", "DEEPSEEK_BASE_URL", "https://api.deepseek.com/v1",
     # api-docs.deepseek.com/api/create-chat-completion: JSON objects only; `strict` needs another address
-    takes=frozenset({"stream_options", "json_object", "temperature", "frequency_penalty"}),
+    takes=frozenset({"stream_options", "json_object", "temperature", "frequency_penalty", "logprobs"}),
     # deepseek-ai/DeepSeek-V3#1376, mozilla-ai/any-llm#1384: refused while it thinks, which is the default
     choices=frozenset({"auto", "none"}),
     thoughts=frozenset({"reasoning_content"}),  # api-docs.deepseek.com/guides/thinking_mode; anomalyco/opencode#24722
     fills="reasoning_content",  # NousResearch/hermes-agent#17341: an empty text is refused
-    switch="thinking",  # api-docs.deepseek.com/guides/thinking_mode
+    switch="thinking", efforts=("high", "max"),  # api-docs.deepseek.com/guides/thinking_mode; Kilo-Org/kilocode#9512
     most_tools=128,  # api-docs.deepseek.com/api/create-chat-completion, `tools`
 )  # fmt: skip
 MISTRAL = Dialect(
@@ -154,8 +156,9 @@ MISTRAL = Dialect(
 )  # fmt: skip
 OPENROUTER = Dialect(
     "openrouter", "OpenRouter", "openrouter", "OPENROUTER_API_KEY", "OPENROUTER_BASE_URL", "https://openrouter.ai/api/v1",
-    path="/api/v1", takes=COMMON - {"strict"},  # openrouter.ai/docs/api/reference/parameters
+    path="/api/v1", takes=COMMON - {"strict"} | {"logprobs"},  # openrouter.ai/docs/api/reference/parameters
     thoughts=frozenset({"reasoning_details"}),  # openrouter.ai/docs/guides/best-practices/reasoning-tokens: preserving blocks
+    efforts=("none", "minimal", "low", "medium", "high", "xhigh"),  # there, `effort`
     switch="reasoning",  # there: `reasoning: {"enabled": false}`
     embeds=True, embedding_list="/embeddings/models",  # openrouter.ai/docs/api/api-reference/embeddings/list-embeddings-models
 )  # fmt: skip
@@ -188,18 +191,19 @@ OLLAMA = Dialect(
     "ollama", "Ollama", "ollama", "OLLAMA_API_KEY", "OLLAMA_BASE_URL",  # OLLAMA_BASE_URL: letta/settings.py
     listing="tags", local=True,  # docs.ollama.com/api/tags
     # docs.ollama.com/api/openai-compatibility: `tool_choice`, `user` and `parallel_tool_calls` have no effect
-    takes=frozenset({"stream_options", "json_object", "json_schema", "temperature", "frequency_penalty"}),
+    # log probabilities: ollama/ollama-python#601
+    takes=frozenset({"stream_options", "json_object", "json_schema", "temperature", "frequency_penalty", "logprobs"}),
     choices=frozenset({"auto"}), thoughts=frozenset({"reasoning"}),
     embeds=True,
 )  # fmt: skip
 VLLM = Dialect(
     "vllm", "vLLM", "vllm", "VLLM_API_KEY", "VLLM_API_BASE", local=True,  # VLLM_API_BASE: letta/settings.py
-    takes=COMMON - {"strict"},  # docs.vllm.ai/en/latest/serving/openai_compatible_server.html
+    takes=COMMON - {"strict"} | {"logprobs"},  # docs.vllm.ai/en/latest/serving/openai_compatible_server.html
     embeds=True,
 )  # fmt: skip
 SGLANG = Dialect(
     "sglang", "SGLang", "sglang", "SGLANG_API_KEY", "SGLANG_API_BASE", local=True,
-    takes=COMMON - {"strict"},  # docs.sglang.ai/basic_usage/openai_api_completions.html
+    takes=COMMON - {"strict"} | {"logprobs"},  # docs.sglang.ai/basic_usage/openai_api_completions.html
     embeds=True,
 )  # fmt: skip
 LM_STUDIO = Dialect(
@@ -211,7 +215,7 @@ LM_STUDIO = Dialect(
 )  # fmt: skip
 LLAMA_CPP = Dialect(
     "llamacpp", "llama.cpp", "llamacpp", "LLAMACPP_API_KEY", "LLAMACPP_BASE_URL", local=True,
-    takes=COMMON - {"strict", "user"},  # github.com/ggml-org/llama.cpp, tools/server/README.md
+    takes=COMMON - {"strict", "user"} | {"logprobs"},  # ggml-org/llama.cpp#10783; github.com/ggml-org/llama.cpp, tools/server/README.md
     choices=frozenset({"auto", "none", "required"}),  # there, docs/function-calling.md: a text
     embeds=True,
 )  # fmt: skip
@@ -223,7 +227,7 @@ BEDROCK = Dialect(
 """Chat Completions of Bedrock's runtime. It is configured by a region, so that it is not among `DIALECTS`."""
 ANY = Dialect(
     "openai", "any other server", "openai", "OPENAI_API_KEY", "OPENAI_BASE_URL",
-    takes=COMMON,  # what V1 sends to a server that it does not know
+    takes=COMMON | {"logprobs"},  # what V1 sends to a server that it does not know
     effort="openai",
 )  # fmt: skip
 """Whatever OPENAI_BASE_URL names, unless its host is that of another row."""

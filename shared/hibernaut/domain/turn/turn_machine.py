@@ -167,7 +167,7 @@ def _with_reply(turn: Turn, reply: ModelReply, stamp: Stamp) -> Turn:
         stop, rows = None, (*rows, step_rows.heartbeat(actor, stamp, step_rows.must_call(missing)))
     elif missing:
         stop = StopReason.MAX_STEPS
-    return replace(turn, state=Stepped(rows, reply.usage, stop, stamp, error=error))
+    return replace(turn, state=Stepped(rows, reply.usage, stop, stamp, error=error, logprobs=reply.logprobs))
 
 
 def _reopened(turn: Turn, outcome: Reopened) -> Turn:
@@ -189,7 +189,9 @@ def _returned(turn: Turn, outcome: ToolsReturned) -> Turn:
     if goes_on and reason:
         rows = (*rows, step_rows.heartbeat(actor, stamp, reason))
     last = next((result.text for result in reversed(results) if not result.call.refusal), turn.last_return)
-    return replace(turn, state=Stepped(rows, asked.reply.usage, None if goes_on else stop, stamp, ran, last))
+    reason_to_stop = None if goes_on else stop
+    done = Stepped(rows, asked.reply.usage, reason_to_stop, stamp, ran, last, logprobs=asked.reply.logprobs)
+    return replace(turn, state=done)
 
 
 def _awaited(turn: Turn, _: Awaited) -> Turn:
@@ -197,7 +199,9 @@ def _awaited(turn: Turn, _: Awaited) -> Turn:
     rows = step_rows.request(turn.actor, asked.reply, asked.stamp, asked.calls)
     waiting = approvals.pending_calls(turn.actor, asked.reply, asked.calls)
     stop = StopReason.REQUIRES_APPROVAL
-    return replace(turn, state=Stepped(rows, asked.reply.usage, stop, asked.stamp, waiting=waiting))
+    return replace(
+        turn, state=Stepped(rows, asked.reply.usage, stop, asked.stamp, waiting=waiting, logprobs=asked.reply.logprobs)
+    )
 
 
 def _interrupted(turn: Turn, outcome: Interrupted) -> Turn:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from hibernaut.domain.turn.actor import Actor, Call, CallResult
 from hibernaut.schemas.approval import PendingCall, Resolution
+from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.message import Message
 from hibernaut.schemas.model_call import ModelReply, ToolChoice
 from hibernaut.schemas.run import RunError
@@ -181,6 +182,7 @@ class Stepped:
     waiting: tuple[PendingCall, ...] = ()
     resolved: bool = False
     step_id: str | None = None
+    logprobs: JsonObject | None = None
 
 
 State = Ready | Asked | Resolving | Stepped

@@ -122,6 +122,7 @@ class RunFollower:
             messages=[one.message for one in followed if not isinstance(one.message, _NO_MESSAGE)],
             stop_reason=LettaStopReason(stop_reason=run.stop_reason or StopReason.ERROR),
             usage=statistics(run),
+            logprobs=run.logprobs,
         )
 
 

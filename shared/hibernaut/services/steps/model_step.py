@@ -205,6 +205,7 @@ def journal_of(asked: Asked, mark: str, timing: StepTiming) -> Journal:
         model=reply.model,
         request_id=reply.request_id,
         native=reply.native,
+        logprobs=reply.logprobs,
         step_start_ns=timing.started_ns,
         llm_start_ns=timing.llm_start_ns,
         llm_ns=timing.llm_ns,
@@ -222,6 +223,7 @@ def reply_of(journal: Journal) -> ModelReply:
         model=journal.model,
         request_id=journal.request_id,
         native=journal.native,
+        logprobs=journal.logprobs,
     )
 
 

@@ -47,6 +47,7 @@ def progressed(work: StepWork, stepped: Stepped, now: datetime) -> StoredRun:
     run.speaks_by_tool = work.turn.actor.spec.heartbeats
     run.steps += int(asked)
     run.usage = run.usage.plus(stepped.usage)
+    run.logprobs = stepped.logprobs if asked else run.logprobs
     run.context_tokens = stepped.usage.total_tokens if asked else run.context_tokens
     run.tool_history = [*run.tool_history, *stepped.called]
     run.last_return = stepped.last_return if stepped.called else run.last_return

@@ -180,6 +180,8 @@ class StepLoader:
         config = agent.llm_config
         if options.override_model:
             config = self._models.config(options.override_model)
+        if options.return_logprobs:
+            config = config.model_copy(update={"return_logprobs": True, "top_logprobs": options.top_logprobs})
         clients = {
             tool.name: Tool(
                 id=f"client:{tool.name}",

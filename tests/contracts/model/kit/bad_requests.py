@@ -158,6 +158,7 @@ _OPENAI: tuple[tuple[Provider, str, Change], ...] = tuple((openai_chat.OPENAI, n
     ("tools_without_reasoning", lambda case: case.body.pop("reasoning_effort")),
     ("tools_without_reasoning", member(model="gpt-6-astra", reasoning_effort="low")),
     ("no_sampling_while_reasoning", lambda case: (case.body.pop("tools"), case.body.update(reasoning_effort="low", temperature=0.3))),
+    ("no_logprobs_while_reasoning", lambda case: (case.body.pop("tools"), case.body.update(reasoning_effort="low", logprobs=True))),
     ("no_max_tokens", member(max_tokens=100)),
     ("at_most_128_tools", lambda case: case.body.update(tools=case.body["tools"] * 129)),
     ("call_ids_are_short", lambda case: (case.messages[1]["tool_calls"][0].update(id="x" * 41),

@@ -79,6 +79,12 @@ def no_sampling_while_reasoning(asked: Recorded, _: ServerMemory) -> ErrorRespon
     return None
 
 
+def no_logprobs_while_reasoning(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
+    if not asked.body.get("logprobs") or _effort(asked) == "none":
+        return None
+    return refusal("Unsupported parameter: 'logprobs' is not supported with this model.", param="logprobs")
+
+
 def no_max_tokens(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     if "max_tokens" not in asked.body:
         return None
@@ -159,6 +165,7 @@ _SOURCES: tuple[tuple[Check, str], ...] = (
         "itzcrazykns/vane#1173; openai/openai-openapi#541; docs.apiyi.com gpt-6-astra (all tools refused); litellm#34569",
     ),
     (no_sampling_while_reasoning, "itzcrazykns/vane#1173; developers.openai.com/api/docs/guides/latest-model"),
+    (no_logprobs_while_reasoning, "developers.openai.com/api/docs/guides/deployment-checklist"),
     (no_max_tokens, "openai/types/chat/completion_create_params.py (max_tokens)"),
     (at_most_128_tools, "platform.openai.com/docs/api-reference/chat/create (tools: a max of 128 functions)"),
     (call_ids_are_short, "camel-ai/camel#2215; BerriAI/litellm#17343; anomalyco/opencode#12653"),

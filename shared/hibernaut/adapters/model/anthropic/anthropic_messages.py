@@ -16,6 +16,7 @@ from hibernaut.adapters.model.anthropic.anthropic_thinking import ROOM, Thinking
 from hibernaut.adapters.model.anthropic.anthropic_tools import definitions, output_schema
 from hibernaut.adapters.model.anthropic.anthropic_turns import loop_is_own, messages
 from hibernaut.adapters.model.history import AssistantTurn, history
+from hibernaut.adapters.model.token_logprobs import refuse_logprobs
 from hibernaut.domain.models.anthropic_models import AnthropicTraits
 from hibernaut.ports.model import ModelRequest
 from hibernaut.schemas.base import JsonObject
@@ -51,8 +52,9 @@ class MessagesRequest:
 
 
 def request_of(request: ModelRequest, traits: AnthropicTraits, server: MessagesServer) -> MessagesRequest:
-    """The request for a model with these traits. Raises: ModelBadRequest for a response format that it does not have."""
+    """The request for a model with these traits. Raises: ModelBadRequest for log probabilities, and for a response format that it does not have."""
     config = request.config
+    refuse_logprobs(request, f"{server.name}: Claude gives no log probabilities")
     turns = history(request.messages)
 
     def native(turn: AssistantTurn) -> list[JsonObject] | None:

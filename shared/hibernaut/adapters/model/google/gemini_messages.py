@@ -12,6 +12,7 @@ from mimetypes import guess_type
 from typing import assert_never
 
 from hibernaut.adapters.model.history import AssistantTurn, history
+from hibernaut.adapters.model.token_logprobs import alternatives
 from hibernaut.ports.model import ModelRequest, ToolSpec
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.content import Base64Image, ImageSource, LettaImage, Part, UrlImage
@@ -195,8 +196,8 @@ def _generation(request: ModelRequest, provider: str) -> JsonObject:
         wanted["maxOutputTokens"] = config.max_tokens
     if config.frequency_penalty is not None:
         wanted["frequencyPenalty"] = config.frequency_penalty
-    if config.return_logprobs:
-        wanted |= {"responseLogprobs": True} | ({"logprobs": config.top_logprobs} if config.top_logprobs else {})
+    if (most := alternatives(request)) is not None:
+        wanted |= {"responseLogprobs": True} | ({"logprobs": most} if most else {})
     if thinking := _thinking(config):
         wanted["thinkingConfig"] = thinking
     return wanted | _format(request, provider)

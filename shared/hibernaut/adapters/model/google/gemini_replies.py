@@ -10,9 +10,11 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from hibernaut.adapters.model.json_fields import as_list, count_of, text_of
 from hibernaut.adapters.model.provider_errors import model_error, read_refusal
+from hibernaut.adapters.model.token_logprobs import as_logprobs, tokens
 from hibernaut.ports.model import Delta, ModelReply, ModelToolCall
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.content import ReasoningContent
@@ -40,6 +42,7 @@ class _GeminiReply:
     used: JsonObject = field(default_factory=dict)
     version: str = ""
     answer_id: str = ""
+    tokens: list[Json] = field(default_factory=list)
 
     def invalid(self, what: str) -> InvalidModelResponse:
         return InvalidModelResponse(f"{self.provider}: {what}")
@@ -61,6 +64,7 @@ class _GeminiReply:
             for part in as_list(content.get("parts")) if isinstance(content, dict) else []:
                 self._take_part(part)
             self.finish = text_of(candidate, "finishReason") or self.finish
+            self.tokens += _tokens(candidate.get("logprobsResult"))
 
     def _take_part(self, part: Json) -> None:
         if not isinstance(part, dict):
@@ -125,12 +129,32 @@ class _GeminiReply:
             model=self.version or self.model,
             request_id=self.answer_id or None,
             native=self._native(),
+            logprobs=as_logprobs(self.tokens, []),
             exchange=exchange,
         )
 
     def _native(self) -> NativeReply:
         calls = [call.id for call in self.calls]
         return NativeReply(wire="gemini", provider=self.provider, model=self.model, items=self.parts, calls=calls)
+
+
+def _tokens(found: Json) -> list[Json]:
+    """The log probabilities of a candidate (ai.google.dev/api/generate-content, `LogprobsResult`) in the form of Chat Completions."""
+    if not isinstance(found, dict):
+        return []
+    steps = as_list(found.get("topCandidates"))
+    return tokens(
+        [
+            _token(chosen)
+            | {"top_logprobs": [_token(each) for each in as_list(step.get("candidates"))] if isinstance(step, dict) else []}
+            for chosen, step in zip_longest(as_list(found.get("chosenCandidates")), steps)
+            if chosen is not None
+        ]
+    )
+
+
+def _token(found: Json) -> JsonObject:
+    return {"token": found.get("token"), "logprob": found.get("logProbability")} if isinstance(found, dict) else {}
 
 
 def whole(provider: str, model: str, body: JsonObject, *, sent: JsonObject) -> ModelReply:

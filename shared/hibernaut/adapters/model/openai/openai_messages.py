@@ -14,7 +14,8 @@ from typing import assert_never
 from hibernaut.adapters.model.dialects import Dialect
 from hibernaut.adapters.model.history import AssistantTurn, history, wire_id
 from hibernaut.adapters.model.openai.chat_tools import tools
-from hibernaut.adapters.model.openai.responses_models import model_options
+from hibernaut.adapters.model.openai.responses_models import ModelOptions, model_options
+from hibernaut.adapters.model.token_logprobs import alternatives, refuse_logprobs
 from hibernaut.domain.models.model_settings import is_openai_reasoning
 from hibernaut.ports.model import ModelRequest
 from hibernaut.schemas.base import JsonObject
@@ -40,7 +41,7 @@ def payload(request: ModelRequest, dialect: Dialect, provider: str) -> JsonObjec
     body |= _openai_reasoning(config, provider, tools="tools" in body) if openais else _sampling(config, dialect)
     if config.frequency_penalty is not None and "frequency_penalty" in dialect.takes:
         body["frequency_penalty"] = config.frequency_penalty
-    body |= _format(config, dialect, provider)
+    body |= _format(config, dialect, provider) | _logprobs(request, dialect, provider, body.get("reasoning_effort"))
     if request.user and "user" in dialect.takes:
         body["user"] = request.user
     if request.cache_key and "prompt_cache_key" in dialect.takes:
@@ -51,7 +52,7 @@ def payload(request: ModelRequest, dialect: Dialect, provider: str) -> JsonObjec
 def _openai_reasoning(config: LLMConfig, provider: str, *, tools: bool) -> JsonObject:
     """What OpenAI's reasoning models take in place of a temperature."""
     options = model_options(config.model)
-    effort = options.effort(config.reasoning_effort)
+    effort = options.effort(config.effort or config.reasoning_effort)
     if tools and _TOOLS_WITHOUT_EFFORT.match(config.model):
         if "none" not in options.efforts:
             raise ModelBadRequest(
@@ -67,11 +68,30 @@ def _sampling(config: LLMConfig, dialect: Dialect) -> JsonObject:
     body: JsonObject = {}
     if config.temperature is not None and "temperature" in dialect.takes:
         body["temperature"] = config.temperature
-    if config.reasoning_effort and dialect.effort == "any":
-        body["reasoning_effort"] = config.reasoning_effort
+    if dialect.effort == "any" and (effort := ModelOptions(dialect.efforts).effort(config.effort or config.reasoning_effort)):
+        body["reasoning_effort"] = effort
     if not config.enable_reasoner and dialect.switch:
         body[dialect.switch] = {"type": "disabled"} if dialect.switch == "thinking" else {"enabled": False}
     return body
+
+
+def _logprobs(request: ModelRequest, dialect: Dialect, provider: str, effort: str | None) -> JsonObject:
+    """Raises: ModelBadRequest if the server has no log probabilities, or none while the model reasons."""
+    if (most := alternatives(request)) is None:
+        return {}
+    config = request.config
+    if "logprobs" not in dialect.takes:
+        refuse_logprobs(request, f"{provider}: {dialect.title} gives no log probabilities")
+    openais = dialect.effort == "openai" and is_openai_reasoning(config.model)
+    thinks = (
+        not model_options(config.model).samples(effort)
+        if openais
+        else bool(dialect.switch == "thinking" and config.enable_reasoner)
+    )
+    if thinks:
+        off = "reasoning_effort 'none', if the model takes it" if openais else "enable_reasoner false"
+        refuse_logprobs(request, f"{provider}: {config.model} gives no log probabilities while it reasons; set {off}")
+    return {"logprobs": True} | ({"top_logprobs": most} if most else {})
 
 
 def _format(config: LLMConfig, dialect: Dialect, provider: str) -> JsonObject:

@@ -17,6 +17,7 @@ from hibernaut.adapters.model.openai.chat_calls import ChatCalls, arguments_of
 from hibernaut.adapters.model.openai.chat_usage import usage_in, usage_of
 from hibernaut.adapters.model.openai.think_tags import ThinkTags
 from hibernaut.adapters.model.provider_errors import model_error, read_refusal
+from hibernaut.adapters.model.token_logprobs import as_logprobs, tokens
 from hibernaut.ports.model import Delta, ModelReply, ModelToolCall
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.content import ReasoningContent
@@ -68,6 +69,8 @@ class _ChatReply:
     model: str = ""
     answer_id: str = ""
     used: JsonObject | None = None
+    content_tokens: list[Json] = field(default_factory=list)
+    refusal_tokens: list[Json] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.calls = ChatCalls(self.asked.seed)
@@ -106,6 +109,12 @@ class _ChatReply:
             self._think(piece) if kind == "reasoning" else self._speak(piece)
         for item in as_list(message.get("tool_calls")):
             self._take_call(item, whole=whole)
+
+    def take_tokens(self, choice: JsonObject) -> None:
+        """Add the log probabilities of a choice or of a piece of one."""
+        if isinstance(found := choice.get("logprobs"), dict):
+            self.content_tokens += tokens(found.get("content"))
+            self.refusal_tokens += tokens(found.get("refusal"))
 
     def end(self) -> None:
         """The message is complete."""
@@ -201,6 +210,7 @@ class _ChatReply:
             model=self.model,
             request_id=request_id or self.answer_id or None,
             native=self.native(),
+            logprobs=as_logprobs(self.content_tokens, self.refusal_tokens),
             exchange=exchange,
         )
 
@@ -215,6 +225,7 @@ def whole(asked: ChatAsked, body: JsonObject, request_id: str | None) -> ModelRe
         raise gathered.invalid("the answer holds no message")
     gathered.finish = as_text(choice.get("finish_reason")) or None
     gathered.take_message(message, whole=True)
+    gathered.take_tokens(choice)
     gathered.end()
     return gathered.reply(request_id, Exchange(asked.sent, body))
 
@@ -230,6 +241,7 @@ def streamed(asked: ChatAsked, chunks: Iterable[JsonObject], say: Callable[[Delt
                 raise gathered.invalid("a chunk holds no choice")
             if isinstance(delta := choice.get("delta"), dict):
                 gathered.take_message(delta, whole=False)
+            gathered.take_tokens(choice)
             gathered.finish = as_text(choice.get("finish_reason")) or gathered.finish
     gathered.end()
     if gathered.finish is None and gathered.heard:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from hibernaut.adapters.model.json_fields import as_list, text_of
+from hibernaut.adapters.model.token_logprobs import tokens
 from hibernaut.ports.model import Delta, ModelToolCall
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.content import ReasoningContent, ReasoningPart, SummarizedReasoningContent, SummarizedReasoningPart
@@ -87,6 +88,11 @@ class ResponseItem:
     @property
     def refused(self) -> bool:
         return any(name == "refusal" for name, _ in self.parts)
+
+    def tokens(self) -> list[Json]:
+        """The log probabilities of a message's text."""
+        parts = as_list(self.item.get("content")) if self.kind == "message" else []
+        return [token for part in parts if isinstance(part, dict) for token in tokens(part.get("logprobs"))]
 
     def call(self) -> ModelToolCall | None:
         if self.kind != "function_call":

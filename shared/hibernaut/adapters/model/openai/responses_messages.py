@@ -16,6 +16,7 @@ from typing import assert_never
 from hibernaut.adapters.model.history import AssistantTurn, history, wire_id
 from hibernaut.adapters.model.openai.responses_models import ModelOptions, model_options
 from hibernaut.adapters.model.strict_schemas import closed
+from hibernaut.adapters.model.token_logprobs import alternatives, refuse_logprobs
 from hibernaut.ports.model import ModelRequest, ToolSpec
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.content import Base64Image, ImageSource, LettaImage, Part, UrlImage
@@ -27,7 +28,6 @@ LEAST_OUTPUT = 16
 """Fewer `max_output_tokens` are refused (earendil-works/pi#6265)."""
 LONGEST_CACHE_KEY, LONGEST_USER = 64, 128
 """Characters of `prompt_cache_key` (everruns/everruns#1875) and of `safety_identifier` (types/responses/response_create_params.py)."""
-MOST_LOGPROBS = 20
 MOST_TOOLS = 128
 """More are refused (anomalyco/opencode#4909)."""
 _DETAILS = ("low", "high", "auto", "original")
@@ -46,7 +46,7 @@ def payload(request: ModelRequest, provider: str, left_out: frozenset[str] = fro
     config = request.config
     options = model_options(config.model)
     body: JsonObject = {"model": config.model, "store": False}
-    body |= _reasoning(config, options, left_out) | _text(config, options, left_out)
+    body |= _reasoning(request, options, provider, left_out) | _text(config, options, left_out)
     if config.max_tokens is not None:
         body["max_output_tokens"] = max(config.max_tokens, LEAST_OUTPUT)
     if request.user:
@@ -74,8 +74,12 @@ def items(request: ModelRequest, provider: str, left_out: frozenset[str] = froze
     return sent
 
 
-def _reasoning(config: LLMConfig, options: ModelOptions, left_out: frozenset[str]) -> JsonObject:
-    """The effort, or the sampling parameters, which a model takes only while it does not reason."""
+def _reasoning(request: ModelRequest, options: ModelOptions, provider: str, left_out: frozenset[str]) -> JsonObject:
+    """The effort, or the sampling parameters, which a model takes only while it does not reason.
+
+    Raises: ModelBadRequest for log probabilities of a model that reasons.
+    """
+    config = request.config
     effort = None if "effort" in left_out else options.effort(config.effort or config.reasoning_effort)
     include, body = [], JsonObject()
     if options.reasons:
@@ -88,9 +92,12 @@ def _reasoning(config: LLMConfig, options: ModelOptions, left_out: frozenset[str
     if options.samples(effort) and "sampling" not in left_out:
         if config.temperature is not None:
             body["temperature"] = config.temperature
-        if config.return_logprobs:
+        if (most := alternatives(request)) is not None:
             include.append("message.output_text.logprobs")
-            body["top_logprobs"] = min(config.top_logprobs or 0, MOST_LOGPROBS)
+            body["top_logprobs"] = most
+    else:
+        off = "while it reasons; set reasoning_effort 'none', if the model takes it"
+        refuse_logprobs(request, f"{provider}: {config.model} gives no log probabilities {off}")
     return body | ({"include": include} if include else {})
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from hibernaut.adapters.model.json_fields import count_of, text_of
 from hibernaut.adapters.model.openai.responses_items import ResponseItem, as_native
 from hibernaut.adapters.model.provider_errors import model_error, read_refusal
+from hibernaut.adapters.model.token_logprobs import as_logprobs
 from hibernaut.ports.model import Delta, ModelReply
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import InvalidModelResponse, ModelConnection, ModelError
@@ -140,6 +141,7 @@ class _ResponsesReply:
             usage=_usage(response.get("usage")),
             model=text_of(response, "model"),
             request_id=request_id or text_of(response, "id") or None,
+            logprobs=as_logprobs([token for each in items for token in each.tokens()], []),
             native=as_native(items, provider=self.asked.provider, model=self.asked.model),
             exchange=Exchange(self.asked.sent, body),
         )

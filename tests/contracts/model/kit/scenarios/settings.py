@@ -68,6 +68,19 @@ def answer_in_a_form(stage: Stage) -> None:
     stage.check_rules()
 
 
+def log_probabilities(stage: Stage) -> None:
+    """A request for log probabilities: asked for where the model gives them, else refused before anything is sent."""
+    stage.agent(enable_reasoner=False)
+    stage.plays(reply(Think("Hm."), "Hello Ann."))
+    run = stage.send("Hello.", return_logprobs=True, top_logprobs=2)
+    if stage.server.requests:
+        stage.ends_well(run, "Hello Ann.")
+    else:
+        assert run.stop_reason == "llm_api_error"
+        stage.server.forget()
+    stage.goes_on()
+
+
 def strict_schemas(stage: Stage) -> None:
     """Strict tools are asked for, and some schemas cannot be strict: these are sent loose, and the request is taken."""
     settings = {"provider_type": stage.settings_type, "temperature": 1.0, "strict": True}
