@@ -26,7 +26,7 @@ from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.block import BlockUpdate, CreateBlock
 from hibernaut.wiring.api_services import services_over
 from tests.support.memory_reader import read_blocks, texts_of
-from tests.support.replies import TOOLS, WORDS, replies
+from tests.support.replies import TOOLS, replies
 from tests.support.scripted_model import Streamed, calls, in_turn, says
 from tests.support.world import World, data_in
 
@@ -82,8 +82,10 @@ class Said:
     text: bool
 
 
+VALUES = st.sampled_from(["Ann", "Ann", "Oslo", "two\nlines", "Zoë \U0001f600", "<memory_update>x</human>", "", None])
+"""Few, so that a block often has a value again that it had before."""
 HAPPENINGS = st.one_of(
-    st.builds(Edit, st.sampled_from(["human", "notes"]), st.one_of(WORDS, st.just("<memory_update>x</human>"), st.none())),
+    st.builds(Edit, st.sampled_from(["human", "human", "notes"]), VALUES),
     st.builds(Rules, RULES),
     st.builds(Said, st.booleans(), st.booleans()),
     st.builds(Said, st.booleans(), st.booleans()),
@@ -121,8 +123,6 @@ class Client:
         assert agent is not None
         block = next((block for block in self.world.chain.prompts.blocks_of(agent) if block.label == label), None)
         updates = self.services.agents.updates
-        if value is not None and not value.isprintable():
-            value = "two\nlines"
         if block is None and value is not None:
             updates.attach_block(self.agent, self.services.blocks.create(CreateBlock(label=label, value=value)).id)
         elif block is not None and value is None:
@@ -187,7 +187,7 @@ def check_reading(request: ModelRequest, values: dict[str, str]) -> None:
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(st.builds(Edit, st.just("human"), WORDS), min_size=1, max_size=4))
+@given(st.lists(st.builds(Edit, st.just("human"), VALUES.filter(bool)), min_size=1, max_size=4))
 def test_where_it_is_compiled_anew_at_each_run_the_system_message_alone_tells_all(edits: Sequence[Edit]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         world = World(data_in(Path(folder), in_turn(says("yes"))), system_prompt="recompiled")

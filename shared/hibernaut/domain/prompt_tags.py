@@ -59,11 +59,14 @@ def plain(text: str, labels: Iterable[str | None] = ()) -> str:
     return re.sub(f"{_ESCAPED}{_rest(labels)}", "<", text, flags=re.IGNORECASE)
 
 
+def names_update(text: str) -> bool:
+    """Whether a text may contain the tag of memory updates. Much cheaper than `without_update_tags`: each step looks at all rows."""
+    return "<" in text and UPDATE in text.lower()
+
+
 def without_update_tags(text: str) -> str:
     """The text with the tag of memory updates escaped, so that nobody but the server can write such an update."""
-    if "<" not in text or UPDATE not in text.lower():
-        return text
-    return _UPDATE_TAG.sub(_ESCAPED, text)
+    return _UPDATE_TAG.sub(_ESCAPED, text) if names_update(text) else text
 
 
 def attribute(text: str) -> str:

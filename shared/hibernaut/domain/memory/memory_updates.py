@@ -11,7 +11,8 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from hibernaut.domain.memory.system_prompt import (
     FORM,
@@ -45,10 +46,11 @@ _FILES = re.compile(r'(<file status="\w+" name="([^"]*)">\n)(.*?)(\n</file>)', r
 @dataclass(frozen=True, slots=True)
 class UpdatePlace:
     """Where an update can be told. `message_id`: the newest row that no request has contained; None: there is none that can carry it.
-    `window_tokens`: the size of the window.
+    `at`: the time of that row, so that a second attempt at a step tells the same. `window_tokens`: the size of the window.
     """
 
     message_id: str | None
+    at: datetime
     window_tokens: int
 
 
@@ -66,7 +68,7 @@ def continued(before: FrozenPrompt, inputs: PromptInputs, place: UpdatePlace) ->
     now = _hashes(inputs)
     if before.basis != _basis(inputs):
         return None
-    text = update_text(before.shown, inputs)
+    text = update_text(before.shown, replace(inputs, compiled_at=place.at))
     if text is None:
         return before.model_copy(update={"shown": now})
     if place.message_id is None:

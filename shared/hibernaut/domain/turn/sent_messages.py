@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from hibernaut.domain.memory.memory_updates import OPENING, without_update
 from hibernaut.domain.models.tokens import count_again
-from hibernaut.domain.prompt_tags import without_update_tags
+from hibernaut.domain.prompt_tags import names_update, without_update_tags
 from hibernaut.domain.tools.tool_returns import cut_off
 from hibernaut.domain.turn.window import tokens_of
 from hibernaut.schemas.content import Part, TextContent
@@ -57,9 +57,9 @@ def after_drop(messages: Sequence[Message], kept: Sequence[Message]) -> tuple[Me
     return (_told(_frozen(kept[0], frozen), orphans), *kept[1:])
 
 
-def message_for_update(messages: Sequence[Message], run_id: str) -> str | None:
-    """The id of the newest message of a run that an update can be told in, before the run has asked its model; None: there is none."""
-    return next((row.id for row in reversed(messages) if row.run_id == run_id and row.role in _TELLING), None)
+def message_for_update(messages: Sequence[Message], run_id: str) -> Message | None:
+    """The newest message of a run that an update can be told in, before the run has asked its model; None: there is none."""
+    return next((row for row in reversed(messages) if row.run_id == run_id and row.role in _TELLING), None)
 
 
 def without_updates(row: Message) -> Message:
@@ -100,27 +100,23 @@ def _told(row: Message, updates: Sequence[MemoryUpdate]) -> Message:
 
 def _heard(row: Message, longest: int) -> Message:
     """What others than the model said: tool returns clipped, and nothing in it that looks like an update of memory."""
-    if row.role in ("assistant", "approval"):
-        return row
-    if row.role == "tool" and row.tool_returns:
-        if any(len(each.func_response or "") > longest for each in row.tool_returns):
-            row = _clipped(row, longest)
+    role = row.role
+    if role == "tool" and row.tool_returns:
         texts = [each.func_response or "" for each in row.tool_returns]
-        clean = [without_update_tags(text) for text in texts]
-        return row if clean == texts else _with_returns(row, clean)
-    content = [_clean(part) for part in row.content]
-    return (
-        row
-        if all(new is old for new, old in zip(content, row.content, strict=True))
-        else row.model_copy(update={"content": content})
-    )
+        if any([len(text) > longest for text in texts]):
+            row = _clipped(row, longest)
+            texts = [each.func_response or "" for each in row.tool_returns]
+        if any(map(names_update, texts)):
+            row = _with_returns(row, [without_update_tags(text) for text in texts])
+    elif role not in ("assistant", "approval"):
+        content = row.content
+        if any([part.type == "text" and names_update(part.text) for part in content]):
+            row = row.model_copy(update={"content": [_clean(part) for part in content]})
+    return row
 
 
 def _clean(part: Part) -> Part:
-    if part.type != "text":
-        return part
-    text = without_update_tags(part.text)
-    return part if text is part.text else TextContent(text=text)
+    return TextContent(text=without_update_tags(part.text)) if part.type == "text" else part
 
 
 def _clipped(row: Message, longest: int) -> Message:

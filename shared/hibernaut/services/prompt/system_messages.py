@@ -118,16 +118,17 @@ class SystemMessages:
         return thawed or self.stale(agent, before.head, blocks, archive_ids)
 
     def succeeding(
-        self, before: LoadedConversation, agent: StoredAgent, compiled: CompiledMessage, message_id: str | None
+        self, before: LoadedConversation, agent: StoredAgent, compiled: CompiledMessage, carrier: Message | None
     ) -> tuple[CompiledFrom, Message]:
         """The sources and the row of a system message that was compiled because memory changed. Its model is sent the frozen text as
-        before, and the changes in the message `message_id`, unless the text must be frozen anew.
+        before, and the changes in the message `carrier`, unless the text must be frozen anew.
         """
         old, head = before.messages[0], before.head
         row = system_row(old.id, agent, compiled, compiled.at, old.conversation_id)
         if self._mode != "frozen" or head.compiled is None or old.frozen is None:
             return compiled.source, row
-        place = UpdatePlace(message_id, window.tokens(before.messages))
+        at = carrier.created_at if carrier else compiled.at
+        place = UpdatePlace(carrier.id if carrier else None, at, window.tokens(before.messages))
         frozen = memory_updates.continued(old.frozen, compiled.inputs, place)
         if frozen is None:
             return compiled.source, row

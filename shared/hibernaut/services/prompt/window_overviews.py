@@ -21,8 +21,6 @@ from hibernaut.services.prompt.system_messages import CompiledMessage, SystemMes
 from hibernaut.services.records import Records
 from hibernaut.store.conversations import LoadedConversation
 
-_NEXT = "message-next"
-
 
 @dataclass(frozen=True, slots=True)
 class MeasuredWindow:
@@ -52,11 +50,15 @@ class WindowOverviews:
         forgets = actor.spec.clears_buffer or agent.message_buffer_autoclear
         if self._prompts.outdated(agent, loaded, blocks):
             # The next run's message, which would carry the update, is not known yet.
-            _, system = self._prompts.succeeding(loaded, agent, compiled, None if forgets else _NEXT)
+            _, system = self._prompts.succeeding(loaded, agent, compiled, None if forgets else self._next(agent))
         window.measured([system])
         shown = [system, *(() if forgets else loaded.messages[1:])]
         said, sent = (sent_messages.as_sent(shown, actor.config.context_window, updated=updated) for updated in (False, True))
         return _overview(agent, loaded, MeasuredWindow(shown, said[1:], window.tokens(sent)), compiled, _offered(actor))
+
+    def _next(self, agent: StoredAgent) -> Message:
+        """A message that the next run might begin with."""
+        return Message(id="message-next", role="user", agent_id=agent.id, created_at=self._records.clock.now())
 
 
 def _offered(actor: Actor) -> list[ToolSpec]:

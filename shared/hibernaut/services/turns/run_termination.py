@@ -44,7 +44,7 @@ from hibernaut.store.stores import TenantStores
 from hibernaut.store.transactions import INPUT_PAGE, ApprovalConsumption, RunEnding, StepWrites
 
 TRIES = 20
-AROUND = 14
+AROUND = 15
 """The number of changes in the transaction that ends a run, without its rows, the marks of a newcomer, and its conditions on
 calls.
 """
@@ -178,17 +178,19 @@ class RunTermination:
 
     def _end_running(self, before: RunState, after: RunState, head: Head, newcomer: InterruptingRun | None) -> None:
         work, turn, journal, beside = self._journaled(before, after.run, _room(newcomer), after.token)
-        written = StepWrites()
+        written, ended_head = StepWrites(), head
         if work is not None and turn is not None and turn.stepped is not None and journal is not None:
-            head, rows = work.head, turn.stepped.rows
+            head, ended_head, rows = work.head, work.after, turn.stepped.rows
             step = step_record(work, turn.stepped, StepTiming.of(journal, self._clock), self._clock.now(), self._ids)
             step.status = "cancelled" if after.run.stop_reason is StopReason.CANCELLED else "failed"
-            written = StepWrites(rows, step, events_of(work, rows, journal.stamp))
+            written = StepWrites(rows, step, events_of(work, rows, journal.stamp), work.system)
+            if work.system is not None:  # the reply stands behind what its model was told
+                beside.append(self._conversations.put_message(head.id, work.system, rewrite=True))
             after.run.first_message = after.run.first_message or rows[0].id
             after.run.last_message = rows[-1].id
             after.run.steps += 1
             after.run.usage = after.run.usage.plus(journal.usage)
-        self._units.write(UnitOfWork(head, head, after, written, beside, before, newcomer=newcomer))
+        self._units.write(UnitOfWork(head, ended_head, after, written, beside, before, newcomer=newcomer))
 
     def _end_resolving(self, before: RunState, after: RunState, head: Head, newcomer: InterruptingRun | None) -> None:
         """End a run that resolves an earlier run's calls: write the returns of these calls first, then the run's input."""

@@ -41,7 +41,7 @@ INPUTS = PromptInputs(
     archival_memories=0,
     archival_tags=(),
 )
-PLACE = UpdatePlace("message-1", 1_000)
+PLACE = UpdatePlace("message-1", INPUTS.compiled_at, 1_000)
 
 
 def changed(**fields: Any) -> PromptInputs:
@@ -107,7 +107,7 @@ def test_a_file_that_stays_open_is_not_repeated() -> None:
 def test_time_counters_and_the_order_of_blocks_are_no_change() -> None:
     later = changed(compiled_at=datetime(2027, 1, 1, tzinfo=UTC), previous_messages=99, blocks=[PERSONA, HUMAN])
     assert update_text(frozen_prompt(INPUTS).shown, later) is None
-    kept = continued(frozen_prompt(INPUTS), later, UpdatePlace(None, 0))
+    kept = continued(frozen_prompt(INPUTS), later, UpdatePlace(None, INPUTS.compiled_at, 0))
     assert kept is not None
     assert kept.updates == []
 
@@ -126,13 +126,15 @@ def test_what_is_not_memory_freezes_the_system_message_anew(fields: dict[str, An
 
 
 def test_without_a_message_that_can_carry_an_update_the_system_message_is_frozen_anew() -> None:
-    assert continued(frozen_prompt(INPUTS), changed(blocks=human(value="Bob")), UpdatePlace(None, 1_000)) is None
+    assert (
+        continued(frozen_prompt(INPUTS), changed(blocks=human(value="Bob")), UpdatePlace(None, INPUTS.compiled_at, 1_000)) is None
+    )
 
 
 def test_updates_that_outgrow_a_quarter_of_the_window_freeze_the_system_message_anew() -> None:
     long = changed(blocks=human(value="word " * (TOLD_TOKENS + 100)))
-    assert continued(frozen_prompt(INPUTS), long, UpdatePlace("message-1", 1_000)) is None
-    assert continued(frozen_prompt(INPUTS), long, UpdatePlace("message-1", 6 * TOLD_TOKENS)) is not None
+    assert continued(frozen_prompt(INPUTS), long, UpdatePlace("message-1", INPUTS.compiled_at, 1_000)) is None
+    assert continued(frozen_prompt(INPUTS), long, UpdatePlace("message-1", INPUTS.compiled_at, 6 * TOLD_TOKENS)) is not None
     before = frozen_prompt(INPUTS)
     for number in range(2 * TOLD_TOKENS):
         after = continued(before, changed(blocks=human(value=str(number))), PLACE)

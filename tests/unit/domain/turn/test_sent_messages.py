@@ -105,6 +105,6 @@ def test_an_update_is_told_in_the_runs_newest_message_that_is_no_reply() -> None
     reply = rows.row("assistant", "from the client", run_id="run-1")
     returned = rows.tool(gave("c1")).model_copy(update={"run_id": "run-2"})
     log = [system(), old, asked, reply, returned]
-    assert message_for_update(log, "run-1") == asked.id
-    assert message_for_update(log, "run-2") == returned.id
+    assert message_for_update(log, "run-1") is asked
+    assert message_for_update(log, "run-2") is returned
     assert message_for_update([*log[:2], reply], "run-1") is None
