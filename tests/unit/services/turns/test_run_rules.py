@@ -305,7 +305,7 @@ def test_no_torn_picture_of_a_transaction_is_ever_worked_on(order: Callable[[lis
         fresh = World(plain.data, wrap=lambda _: slow[0])
         head = fresh.stores.conversations.head(agent_id)
         assert head is not None
-        loaded = fresh.stores.conversations._picture(head)
+        loaded = fresh.stores.conversations._snapshot(head)
         if loaded is not None:
             pictures.append(tuple(row.role for row in loaded.messages))
             shown = loaded.head.compiled
@@ -337,7 +337,7 @@ def test_a_system_message_that_is_not_yet_rewritten_is_not_taken_for_the_heads(t
         conversations = World(plain.data, wrap=lambda _: slow[0]).stores.conversations
         head = conversations.head(agent_id)
         assert head is not None
-        loaded = conversations._picture(head)
+        loaded = conversations._snapshot(head)
         if loaded is not None:
             seen.append(("Oslo" in loaded.messages[0].text()) == (len(head.newest) == 2))
 
