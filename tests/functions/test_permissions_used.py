@@ -244,7 +244,7 @@ def test_the_life_that_was_watched_used_what_roles_are_for(watched: tuple[Offlin
     assert {"dynamodb:UpdateItem", "dynamodb:PutItem"} <= watch.by("summarize")
     assert "dynamodb:Query" in watch.by("sweep_runs")
     assert {"dynamodb:BatchGetItem", "dynamodb:DeleteItem"} <= watch.by("index_memory")
-    assert {"s3:GetObject", "s3:PutObject", "dynamodb:UpdateItem", "ssm:GetParametersByPath"} <= watch.by("ingest_file")
+    assert {"s3:GetObject", "s3:PutObject", "dynamodb:UpdateItem"} <= watch.by("ingest_file")
 
 
 def test_the_cage_asks_nothing_of_aws(watched: tuple[OfflineAws, Watch]) -> None:
