@@ -81,13 +81,13 @@ class StepFailed(Exception):
 
 
 @contextmanager
-def faults_named(run_id: str) -> Iterator[None]:
+def faults_named() -> Iterator[None]:
     """Convert every exception of the block into an error of the state machine. Raises: Retryable, StepFailed."""
     try:
         yield
     except Exception as error:
         if is_passing(error):
+            log().warning("step left to a retry", extra={"error": type(error).__qualname__, "place": place_of(error)})
             raise Retryable(type(error).__name__) from error
-        fields = {"run_id": run_id, "error": type(error).__qualname__, "place": place_of(error)}
-        log().error("step failed", extra=fields)
+        log().error("step failed", extra={"error": type(error).__qualname__, "place": place_of(error)})
         raise StepFailed(type(error).__name__) from error

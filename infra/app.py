@@ -2,7 +2,7 @@
 
 Context: `env` (dev, staging, prod), `callers` (address ranges), `hosts` (custom domains), `origins` (of web pages that may call),
 `search` (none, domain) with `searchInstance`, `searchCount`, `searchVolume` and `searchVpc`, `embedding` (a handle), `traces`,
-`promptCache`, `dashboard` (true: create a page of graphs), `bundle` (true: install the dependencies for arm64 and compile all
+`promptCache`, `dashboard` (true: create a page of graphs), `alarms` (an e-mail address or a topic's ARN), `bundle` (true: install the dependencies for arm64 and compile all
 code), `check` (false: skip cdk-nag and the validation of the template). Needs neither docker nor credentials nor a Node on the
 PATH.
 """

@@ -30,6 +30,9 @@ FOLLOWERS = 200
 """The reserved concurrency of streams in production, so that followers and other requests cannot starve one another."""
 _KEY = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+")
 """A key and not an alias: a role's permission names the key itself."""
+_MAIL = re.compile(r"[^\s@,]+@[^\s@,]+\.[^\s@,]+")
+_TOPIC = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256}")
+"""No FIFO topic: alarms cannot publish to one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,8 @@ class Settings:
     addition to the gateway's own name. `origins`: the foreign origins whose web pages may call the API. `embedding`: the handle
     of the model that embeds memory (empty: OpenAI's, if its key is set). `traces`: the stored part of model calls, which expires
     after a day. `prompt_cache`: how long providers cache the prefix of a prompt. `system_prompt`: whether the system message
-    stays frozen for a window. `dashboard`: create a page of graphs, which costs money even when no agent is active.
+    stays frozen for a window. `dashboard`: create a page of graphs, which costs money even when no agent is active. `alarms`: whom
+    the alarms tell, an e-mail address or the ARN of an SNS topic (empty: nobody).
     `secrets_key`: the ARN of the KMS key that protects stored secrets (empty: the stack has its own). `bedrock_models`: the ids
     of the models of Bedrock that the functions may invoke; the first one is the default.
     """
@@ -114,6 +118,7 @@ class Settings:
     prompt_cache: CacheLife = "5m"
     system_prompt: PromptMode = "frozen"
     dashboard: bool = False
+    alarms: str = ""
     secrets_key: str = ""
     bedrock_models: tuple[str, ...] = DEFAULT_MODELS
     sizes: Sizes = field(default_factory=Sizes)
@@ -149,6 +154,7 @@ def settings_in(context: Mapping[str, str]) -> Settings:
         hosts=hosts_in({"HIBERNAUT_ALLOWED_HOSTS": context.get("hosts", "")}),
         origins=origins_in({"HIBERNAUT_CORS_ORIGINS": context.get("origins", "")}),
         dashboard=_wished(context, "dashboard"),
+        alarms=_told(str(context.get("alarms", ""))),
         secrets_key=_key(str(context.get("secretsKey", ""))),
         bedrock_models=models_in(context.get("bedrockModels")),
     )
@@ -203,6 +209,14 @@ def _embedding(handle: str) -> str:
     if provider == BEDROCK and model not in BEDROCK_MODELS:
         raise ValueError(f"no embedding {handle!r}; of Bedrock there are {', '.join(BEDROCK_MODELS)}")
     return handle
+
+
+def _told(told: str) -> str:
+    if told and not (_MAIL.fullmatch(told) or _TOPIC.fullmatch(told)):
+        raise ValueError(
+            f"alarms must be an e-mail address or a topic's ARN like arn:aws:sns:eu-central-1:123456789012:name, not {told!r}"
+        )
+    return told
 
 
 def _key(arn: str) -> str:

@@ -104,10 +104,11 @@ class HibernautStack(cdk.Stack):
         Alarms(
             self,
             "Alarms",
+            settings=settings,
             workflow=workflow,
-            sweep_runs=functions.sweep_runs,
+            rest=gateway.rest,
+            functions=functions.by_name(),
             letters=self._letters,
-            index_memory=functions.index_memory,
         )
         if settings.dashboard:
             Dashboard(

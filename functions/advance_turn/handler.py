@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from functions.events import Heartbeat, LambdaContext, Receipt, faults_named, receipt_of
-from functions.log import log
+from functions.log import correlated, log
 from hibernaut.schemas.base import JsonObject
 from hibernaut.services.steps.step_lease import AdvanceResult
 from hibernaut.wiring import aws
 from hibernaut.wiring.run_engine import RunEngines
 
 
+@correlated
 def handler(event: JsonObject, context: LambdaContext, engines: RunEngines | None = None) -> Receipt:
     """Perform the step, or deny the approval if the event says so. Raises: Retryable, StepFailed."""
     beat = Heartbeat.model_validate(event)
     engines = engines or aws.engines()  # outside `faults_named`: an error here is a defect of the deployment
-    with faults_named(beat.run_id):
+    with faults_named():
         chain = engines.of(beat.tenant)
         if beat.deny:
             denied_by = chain.approvals.deny_overdue(beat.run_id)
-            log().info("approval overdue", extra={"run_id": beat.run_id, "denied_by": denied_by})
+            log().info("approval overdue", extra={"denied_by": denied_by})
             return receipt_of(beat, AdvanceResult("finished", 0))
         advanced = chain.turns.advance(
             beat.run_id,
@@ -26,8 +27,5 @@ def handler(event: JsonObject, context: LambdaContext, engines: RunEngines | Non
             drop=beat.drop,
             takes_over=beat.died or beat.summary_died,
         )
-    log().info(
-        "turn advanced",
-        extra={"run_id": beat.run_id, "next": advanced.next, "steps": advanced.steps, "request_id": context.aws_request_id},
-    )
+    log().info("turn advanced", extra={"next": advanced.next, "steps": advanced.steps})
     return receipt_of(beat, advanced)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functions.events import Heartbeat, LambdaContext, faults_named
-from functions.log import log
+from functions.log import correlated, log
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.stop import StopReason
@@ -11,12 +11,13 @@ from hibernaut.wiring import aws
 from hibernaut.wiring.run_engine import RunEngines
 
 
-def handler(event: JsonObject, context: LambdaContext, engines: RunEngines | None = None) -> JsonObject:
+@correlated
+def handler(event: JsonObject, _context: LambdaContext, engines: RunEngines | None = None) -> JsonObject:
     """End the run. Does nothing for a run that has ended or does not exist. Raises: Retryable, StepFailed."""
     beat = Heartbeat.model_validate(event)
-    fields = {"run_id": beat.run_id, "error": beat.error, "request_id": context.aws_request_id}
+    fields = {"error": beat.error}
     engines = engines or aws.engines()
-    with faults_named(beat.run_id):
+    with faults_named():
         try:
             engines.of(beat.tenant).termination.end(beat.run_id, StopReason.ERROR)
         except NotFound:

@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from functions.events import LambdaContext
-from functions.log import log
-from hibernaut.adapters.table.dynamodb_stream import record_of
+from functions.log import correlated, log
+from hibernaut.adapters.table.dynamodb_stream import lag_of, record_of
 from hibernaut.schemas.base import JsonObject
 from hibernaut.services.search.indexing import IndexedBatch
 from hibernaut.wiring import aws
 from hibernaut.wiring.aws import IndexFeed
 
 
+@correlated
 def handler(event: JsonObject, context: LambdaContext, feed: IndexFeed | None = None) -> JsonObject:
     """Handle one of four events: `Records` (of the change stream), `retake` (a tenant), `reindex` (a tenant whose index is
     rebuilt), or `reindexed` (a tenant; reports the progress).
@@ -27,12 +28,12 @@ def handler(event: JsonObject, context: LambdaContext, feed: IndexFeed | None = 
         return _records(event["Records"], feed, context)
     if "reindex" in event:
         records = feed.reindexing.begin([event["reindex"]], lambda _progress: None)
-        log().info("index emptied", extra={"records": records, "request_id": context.aws_request_id})
+        log().info("index emptied", extra={"records": records})
         return {"records": records}
     if "reindexed" in event:
         return _built(event["reindexed"], feed)
     taken = feed.feeding.take_again(event["retake"], time_left=_seconds_of(context))
-    log().info("pointers taken again", extra={**_counted(taken), "request_id": context.aws_request_id})
+    log().info("pointers taken again", extra=_counted(taken))
     return _counted(taken)
 
 
@@ -42,7 +43,7 @@ def _records(records: list[JsonObject], feed: IndexFeed, context: LambdaContext)
     pointers = ((change.key, change.new) for change in changes.values())
     taken = feed.feeding.take(pointers, time_left=_seconds_of(context))
     again = [number for number, change in changes.items() if change.key in taken.left]
-    log().info("memory indexed", extra={**_counted(taken), "request_id": context.aws_request_id})
+    log().info("memory indexed", extra=_counted(taken) | lag_of(records))
     return {"batchItemFailures": [{"itemIdentifier": number} for number in again]}
 
 

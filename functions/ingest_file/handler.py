@@ -7,7 +7,7 @@ A file that is ingested, was deleted, or is held by another worker is left alone
 from __future__ import annotations
 
 from functions.events import LambdaContext
-from functions.log import log
+from functions.log import correlated, log
 from hibernaut.schemas.base import JsonObject
 from hibernaut.services.files.ingestion import Ingestion
 from hibernaut.services.per_tenant import PerTenant
@@ -15,11 +15,12 @@ from hibernaut.store import keys
 from hibernaut.wiring import aws
 
 
-def handler(event: JsonObject, context: LambdaContext, ingestion: PerTenant[Ingestion] | None = None) -> JsonObject:
+@correlated
+def handler(event: JsonObject, _context: LambdaContext, ingestion: PerTenant[Ingestion] | None = None) -> JsonObject:
     """Ingest the file. Raises: errors of the ingestion; Lambda retries the call, and later the sweep restarts the ingestion."""
     tenant, file_id = _named(event)
     (ingestion or aws.ingestion()).of(tenant).process(file_id)
-    log().info("file read", extra={"file_id": file_id, "request_id": context.aws_request_id})
+    log().info("file read", extra={"file_id": file_id})
     return {"tenant": tenant, "file_id": file_id}
 
 

@@ -5,14 +5,15 @@ answered, the wait ends at once.
 from __future__ import annotations
 
 from functions.events import Heartbeat, LambdaContext, faults_named
-from functions.log import log
+from functions.log import correlated, log
 from hibernaut.schemas.base import JsonObject
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.turns.approvals import ApprovalAnswers
 from hibernaut.wiring import aws
 
 
-def handler(event: JsonObject, context: LambdaContext, approvals: PerTenant[ApprovalAnswers] | None = None) -> JsonObject:
+@correlated
+def handler(event: JsonObject, _context: LambdaContext, approvals: PerTenant[ApprovalAnswers] | None = None) -> JsonObject:
     """Begin the wait. The state machine ignores the reply and waits for the token.
 
     Raises: Retryable, StepFailed; ValueError if the event has no token.
@@ -21,7 +22,7 @@ def handler(event: JsonObject, context: LambdaContext, approvals: PerTenant[Appr
     if not beat.token:
         raise ValueError("a wait has a token")
     approvals = approvals or aws.approvals()
-    with faults_named(beat.run_id):
+    with faults_named():
         approvals.of(beat.tenant).wait(beat.run_id, beat.token)
-    log().info("approval awaited", extra={"run_id": beat.run_id, "request_id": context.aws_request_id})
+    log().info("approval awaited")
     return {"tenant": beat.tenant, "run_id": beat.run_id}

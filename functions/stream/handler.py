@@ -5,13 +5,51 @@ There is no handler: the adapter speaks Lambda's protocol, and `run.sh` starts a
 
 from __future__ import annotations
 
-from fastapi import FastAPI
+import json
+from typing import TYPE_CHECKING
 
 from functions.log import log
 from hibernaut.wiring import aws
 
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
-def app() -> FastAPI:
+TRACE, CONTEXT, GATEWAY = b"x-amzn-trace-id", b"x-amzn-lambda-context", b"x-amzn-request-context"
+"""The headers of X-Ray and of the adapter, which passes the contexts of Lambda and of the gateway as JSON."""
+
+
+def app() -> ASGIApp:
     """The application factory for the web server."""
     log()  # Configures logging before any module of the product logs.
-    return aws.stream_app()
+    return Correlation(aws.stream_app())
+
+
+class Correlation:
+    """Adds the ids of a request to the lines that are logged while it is served."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            log().thread_safe_append_keys(**_ids(dict(scope["headers"])))
+        await self._app(scope, receive, send)
+
+
+def _ids(headers: dict[bytes, bytes]) -> dict[str, str]:
+    """The ids in the headers. What a header lacks is left out."""
+    trace = headers.get(TRACE, b"").decode("latin-1").partition(";")[0].removeprefix("Root=")
+    found = {
+        "trace_id": trace,
+        "request_id": _member(headers.get(CONTEXT), "request_id"),
+        "gateway_request_id": _member(headers.get(GATEWAY), "requestId"),
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _member(text: bytes | None, name: str) -> str:
+    try:
+        value = json.loads(text or b"null")
+    except ValueError:
+        return ""
+    return str(value.get(name, "")) if isinstance(value, dict) else ""

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from functions.events import Heartbeat, LambdaContext, Receipt, faults_named, receipt_of
-from functions.log import log
+from functions.log import correlated, log
 from hibernaut.schemas.base import JsonObject
 from hibernaut.wiring import aws
 from hibernaut.wiring.run_engine import RunEngines
 
 
+@correlated
 def handler(event: JsonObject, context: LambdaContext, engines: RunEngines | None = None) -> Receipt:
     """Summarize the window of the run's conversation. Raises: Retryable, StepFailed."""
     beat = Heartbeat.model_validate(event)
     engines = engines or aws.engines()
-    with faults_named(beat.run_id):
+    with faults_named():
         compactions = engines.of(beat.tenant).compactions
         advanced = compactions.compact(beat.run_id, time_left=lambda: context.get_remaining_time_in_millis() / 1000)
-    fields = {"run_id": beat.run_id, "next": advanced.next, "request_id": context.aws_request_id}
-    log().info("window compacted", extra=fields)
+    log().info("summary ended", extra={"next": advanced.next})
     return receipt_of(beat, advanced)

@@ -6,13 +6,14 @@ EventBridge invokes it too when an execution failed, timed out or was stopped. T
 from __future__ import annotations
 
 from functions.events import Heartbeat, LambdaContext
-from functions.log import log
+from functions.log import correlated, log
 from hibernaut.schemas.base import JsonObject
 from hibernaut.services.runs.sweep import Sweep
 from hibernaut.wiring import aws
 
 
-def handler(event: JsonObject, context: LambdaContext, sweep: Sweep | None = None) -> JsonObject:
+@correlated
+def handler(event: JsonObject, _context: LambdaContext, sweep: Sweep | None = None) -> JsonObject:
     """Sweep, or handle the run of a failed execution. Returns the numbers of restarted and closed runs.
 
     An exception counts for the alarm and becomes a dead letter; the next sweep follows within a minute.
@@ -26,7 +27,7 @@ def handler(event: JsonObject, context: LambdaContext, sweep: Sweep | None = Non
         run = Heartbeat.model_validate_json(failed["input"])
         swept = sweep.of(run.tenant).take_up_one(run.run_id, after=sweeps_of(failed["name"]))
         fields = {"started": swept.started, "closed": swept.closed, "run_id": run.run_id, "status": failed["status"]}
-    log().info("runs swept", extra={**fields, "request_id": context.aws_request_id})
+    log().info("sweep ended", extra=fields)
     return {"started": swept.started, "closed": swept.closed}
 
 

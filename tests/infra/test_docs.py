@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 
+from functions.metrics import METRICS
 from hibernaut.wiring.settings import PROVIDER_NAMES
 from infra.artifacts import ROOT
 from infra.constructs.feed import AT_ONCE, RETAKE, TRIES
@@ -12,6 +13,7 @@ from tests.compat.offline_gaps import GAPS
 from tests.infra.reading import Template
 
 PAGE = (ROOT / "docs" / "aws.md").read_text(encoding="utf-8")
+RUNBOOK = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
 
 
 def test_the_page_lists_what_cannot_be_shown_offline_as_the_data_does() -> None:
@@ -45,11 +47,14 @@ def test_the_page_tells_how_environments_differ() -> None:
     )
 
 
-def test_the_page_names_every_alarm(dev: Template) -> None:
+def test_the_runbook_has_a_paragraph_for_every_alarm(dev: Template) -> None:
     alarms = dev.of_type("AWS::CloudWatch::Alarm")
-    assert len(alarms) == 5
-    named = ["FailedRuns", "TimedOutRuns", "SweepErrors", "DeadLetters", "IndexLag"]
-    assert all(any(name in alarm for alarm in alarms) and f"`{name}`" in PAGE for name in named)
+    assert len(alarms) == 12
+    assert all(f"\n### {name.removeprefix('Alarms')[:-8]}\n" in RUNBOOK for name in alarms)
+
+
+def test_the_runbook_names_every_metric_of_the_functions() -> None:
+    assert [one.name for metrics in METRICS.values() for one in metrics if f"`{one.name}`" not in RUNBOOK] == []
 
 
 def test_the_page_names_every_wish_of_a_deployment_with_what_is_usual() -> None:
@@ -66,6 +71,7 @@ def test_the_page_names_every_wish_of_a_deployment_with_what_is_usual() -> None:
         "systemPrompt",
         "secretsKey",
         "dashboard",
+        "alarms",
         "bundle",
         "check",
     ):

@@ -6,6 +6,7 @@ because time comes from the port `Clock` and randomness from a source that a tes
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from random import Random
 from typing import TypeVar
@@ -24,6 +25,7 @@ RETRY_AFTER = 2.0
 """Seconds of the Retry-After hint in StoreUnavailable."""
 
 T = TypeVar("T")
+logger = logging.getLogger(__name__)
 
 
 class RetryPolicy:
@@ -48,6 +50,7 @@ class RetryPolicy:
             except (Contended, OutcomeUnknown) as error:
                 delay = self._random.uniform(0, longest)
                 if self._clock.monotonic() + delay > deadline:
+                    logger.warning("table unavailable", extra={"error": type(error).__qualname__})
                     raise _unavailable(error) from error
             self._clock.sleep(delay)
             longest = min(2 * longest, LONGEST_DELAY)

@@ -165,7 +165,7 @@ class AwsSettings:
         if not variables.get("HIBERNAUT_TABLE"):
             raise BadSetting("HIBERNAUT_TABLE must name the table")
         return cls(
-            env=variables.get("HIBERNAUT_ENV", "dev"),
+            env=environment_name(variables),
             table=variables["HIBERNAUT_TABLE"],
             bucket=variables.get("HIBERNAUT_BUCKET", ""),
             state_machine=variables.get("HIBERNAUT_STATE_MACHINE", ""),
@@ -328,3 +328,8 @@ def origins_in(variables: Mapping[str, str]) -> tuple[str, ...]:
 
 def _list(variables: Mapping[str, str], name: str) -> tuple[str, ...]:
     return tuple(part.strip().lower() for part in variables.get(name, "").split(",") if part.strip())
+
+
+def environment_name(environment: Mapping[str, str] | None = None) -> str:
+    """The name of a deployment's environment: dev, staging or prod."""
+    return (os.environ if environment is None else environment).get("HIBERNAUT_ENV", "dev")

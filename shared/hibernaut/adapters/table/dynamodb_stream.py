@@ -10,7 +10,8 @@ shard. An open shard counts as read where a page of it comes back empty.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from hibernaut.adapters.table.dynamodb_requests import plain_item
@@ -38,6 +39,12 @@ def read_stream(client: Any, arn: str, after: str | None, limit: int) -> list[Re
             seen[shard] = told["SequenceNumber"]
             records.append(record_of(told, json.dumps(seen, separators=(",", ":"))))
     return records
+
+
+def lag_of(records: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """The age of the oldest record of an event in milliseconds, as `lag_ms`; nothing if the stream names no times."""
+    made = [float(at) for record in records if (at := record["dynamodb"].get("ApproximateCreationDateTime")) is not None]
+    return {"lag_ms": max(0, int((time.time() - min(made)) * 1000))} if made else {}
 
 
 def _shards(client: Any, arn: str) -> dict[str, _Shard]:

@@ -68,7 +68,7 @@ class TenantSweep:
         took = self.take_up(place) if state is not None and state.sweeps == after else "left"
         if took == "ended":
             self.clear_up(place)
-        return SweepResult(took == "started", took == "closed")
+        return SweepResult(int(took == "started"), int(took == "closed"))
 
     def clear_up(self, place: Key) -> Took:
         """Make the callback of an ended run, continue the deletion of what a deleted conversation or agent has left, or mark

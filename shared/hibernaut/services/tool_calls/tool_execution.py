@@ -186,11 +186,15 @@ class ToolExecution:
         return given(call, theirs.result, effects)
 
     def _called(self, job: ToolJob) -> ClaimedResult:
+        began = self._clock.monotonic()
         try:
-            return _claimed(self._runner.run(job))
+            result = _claimed(self._runner.run(job))
         except OSError as error:
             logger.error("tool could not be started", extra={"tool": job.name, "place": place_of(error)})
             return ClaimedResult(status="error", error=NOT_STARTED)
+        spent = int((self._clock.monotonic() - began) * 1000)
+        logger.info("tool called", extra={"tool": job.name, "tool_status": result.status, "tool_ms": spent})
+        return result
 
     def _claim(self, work: StepWork, claim: Claim, token: str) -> Claim | None:
         """Claim the call. Returns None on success, else the existing claim of another attempt. Raises: LeaseLost."""

@@ -30,6 +30,7 @@ from hibernaut.schemas.run import RunError, StoredRun
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.schemas.turn import Claim, Journal, Stamp
 from hibernaut.services.host import Host
+from hibernaut.services.steps.measurements import end_figures
 from hibernaut.services.steps.model_step import StepTiming, reply_of
 from hibernaut.services.steps.step_lease import LeaseLost
 from hibernaut.services.steps.step_records import ended, events_of, step_record
@@ -169,8 +170,10 @@ class RunTermination:
         after = replace(before, run=run, token=self._ids.token())
         if head is None:
             self._writer.write(*self._transactions.end_alone(RunEnding(after, outside=before), now), token=after.token)
+            logger.info("run ended", extra=end_figures(run))
         elif before.run.status is RunStatus.CREATED:
             self._writer.write(*self._transactions.cancel_queued(head, RunEnding(after), now), token=after.token)
+            logger.info("run ended", extra=end_figures(run))
         elif before.run.resolve is not None:
             self._end_resolving(before, after, head, newcomer)
         else:

@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -28,6 +29,7 @@ from hibernaut.schemas.errors import Conflict, HibernautError
 from hibernaut.schemas.run import StoredRun
 from hibernaut.services.host import Host
 from hibernaut.services.logs.callbacks import Callbacks
+from hibernaut.services.steps.measurements import end_figures, step_figures
 from hibernaut.services.steps.model_step import StepTiming
 from hibernaut.services.steps.step_lease import AdvanceResult, LeaseLost
 from hibernaut.services.steps.step_records import approval_of, events_of, measured, progressed, step_record
@@ -40,6 +42,7 @@ from hibernaut.store.transactions import Handover, RunEnding, StepWrites
 
 TRIES = 100
 """How often one transaction is built before the commit fails with `Conflict`."""
+logger = logging.getLogger(__name__)
 
 
 class MemoryConflict(Exception):
@@ -92,6 +95,8 @@ class StepCommits:
         now = self._clock.now()
         unit = self._unit(work, turn, stepped, timing, now)
         self._writer.write(unit)
+        if unit.written.step is not None:
+            logger.info("step committed", extra=step_figures(unit.state.run, unit.written.step))
         if stepped.stop is None:
             return AdvanceResult("advance", unit.state.run.steps)
         if unit.asks is None or unit.asks.deadline is None:
@@ -219,6 +224,7 @@ class UnitWriter:
         self._signal.notify(unit.state.run.id)
         if not unit.state.ended:
             return
+        logger.info("run ended", extra=end_figures(unit.state.run))
         if handover.run and unit.newcomer is None:
             self._workflow.start(RunRef(self._tenant, handover.run.run.id))
         self.call_back(unit.state.run)
