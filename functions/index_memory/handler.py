@@ -42,9 +42,8 @@ def _records(records: list[JsonObject], feed: IndexFeed, context: LambdaContext)
     changes = {record["dynamodb"]["SequenceNumber"]: record_of(record["dynamodb"]) for record in records}
     pointers = ((change.key, change.new) for change in changes.values())
     taken = feed.feeding.take(pointers, time_left=_seconds_of(context))
-    again = [number for number, change in changes.items() if change.key in taken.left]
     log().info("memory indexed", extra=_counted(taken) | lag_of(records))
-    return {"batchItemFailures": [{"itemIdentifier": number} for number in again]}
+    return {"batchItemFailures": [{"itemIdentifier": number} for number, change in changes.items() if change.key in taken.left]}
 
 
 def _built(tenant: str, feed: IndexFeed) -> JsonObject:

@@ -61,7 +61,8 @@ def alarms(aws: OfflineAws) -> dict[str, JsonObject]:
 
 
 def firing(aws: OfflineAws, metrics: Metrics) -> set[str]:
-    return {name for name, alarm in alarms(aws).items() if fires(alarm, metrics)}
+    """The alarms that fire, without `StepOverhead`: its figures are this machine's times."""
+    return {name for name, alarm in alarms(aws).items() if fires(alarm, metrics)} - {"StepOverhead"}
 
 
 def dimension(aws: OfflineAws, alarm: str, *, number: int = 0) -> tuple[str, str, dict[str, str]]:
@@ -130,7 +131,8 @@ def test_a_table_that_denies_access_in_every_step_fires(here: Deployment, monkey
     assert metrics.sum("PlatformFailures", env="dev", error="TableError") == 2 * TRIES
 
 
-def test_a_table_that_stays_busy_fires(here: Deployment) -> None:
+def test_a_table_that_stays_busy_fires(here: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hibernaut.store.retries.BUDGET", 0.1)
     agent = here.agent()
 
     def busy(place: str) -> None:
@@ -195,7 +197,8 @@ def test_what_aws_itself_counts_fires_from_its_threshold(here: Deployment, alarm
     below, at = Metrics(), Metrics()
     below.put(*place, value - 1)
     at.put(*place, value)
-    assert (firing(here.aws, below), firing(here.aws, at)) == (set(), {alarm})
+    found = alarms(here.aws)
+    assert [[name for name in found if fires(found[name], metrics)] for metrics in (below, at)] == [[], [alarm]]
 
 
 def test_every_alarm_has_its_paragraph_in_the_runbook(here: Deployment) -> None:
