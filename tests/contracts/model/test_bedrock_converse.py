@@ -260,6 +260,11 @@ def test_images_are_bytes_of_four_formats(server: ConverseServer) -> None:
     ]
 
 
+def test_log_probabilities_are_refused_before_anything_is_sent(server: ConverseServer) -> None:
+    with pytest.raises(ModelBadRequest, match="Converse gives no log probabilities"):
+        bedrock(server).complete(request(NOVA, config={"return_logprobs": True}))
+
+
 def test_a_response_format_is_refused_before_anything_is_sent(server: ConverseServer) -> None:
     with pytest.raises(ModelBadRequest, match="takes no response_format 'json_object' here"):
         bedrock(server).complete(request(NOVA, config={"response_format": JsonObjectResponseFormat()}))

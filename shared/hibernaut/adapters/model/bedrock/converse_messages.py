@@ -13,6 +13,7 @@ from typing import assert_never
 
 from hibernaut.adapters.model.bedrock.converse_models import ConverseTraits
 from hibernaut.adapters.model.history import AssistantTurn, history, wire_id
+from hibernaut.adapters.model.token_logprobs import refuse_logprobs
 from hibernaut.ports.model import ModelRequest, ToolSpec
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.content import Base64Image, ImageSource, LettaImage, Part, UrlImage
@@ -28,8 +29,9 @@ _FORMATS = frozenset({"png", "jpeg", "gif", "webp"})
 
 
 def payload(request: ModelRequest, provider: str, traits: ConverseTraits) -> JsonObject:
-    """The body of Converse and ConverseStream. Raises: ModelBadRequest for a response format."""
+    """The body of Converse and ConverseStream. Raises: ModelBadRequest for a response format and for log probabilities."""
     config = request.config
+    refuse_logprobs(request, f"{provider}: Converse gives no log probabilities")
     if config.response_format is not None and config.response_format.type != "text":
         raise ModelBadRequest(
             f"{provider}: {config.model} takes no response_format {config.response_format.type!r} here; use 'text', or a model of Claude"
