@@ -121,7 +121,7 @@ def long_run(found: list[str]) -> Callable[[Path], None]:
 
         with Embedded(EmbeddedSettings(data=data)) as house:
             stores = house.stores.of(DEFAULT_TENANT)
-            services = services_of(house.stores, house.host, house.models, house.engines).of(DEFAULT_TENANT)
+            services = services_of(house.stores, house.host, house.engines).of(DEFAULT_TENANT)
             agent = services.agents.creation.create(CreateAgentRequest())
             body = LettaStreamingRequest(input="hello", stream_tokens=True)
             run_id = services.sending.accept(

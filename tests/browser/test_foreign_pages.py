@@ -46,7 +46,7 @@ class House:
     """A server with an agent and a folder, on whatever port, and what an attack would change."""
 
     def __init__(self, embedded: Embedded, place: Path) -> None:
-        self._app = create_app(services_of(embedded.stores, embedded.host, embedded.models, embedded.engines))
+        self._app = create_app(services_of(embedded.stores, embedded.host, embedded.engines))
         self.proof = place / "ran"
         with self.served() as port, httpx.Client(base_url=f"http://127.0.0.1:{port}/v1") as client:
             self.agent = client.post("/agents", json={}).json()["id"]

@@ -121,6 +121,7 @@ class Records:
             "job_id": run_id,
             "step_id": f"step-{unknown}",
             "message_id": f"message-{unknown}",
+            "provider_id": f"provider-{unknown}",
             **{f"middle {name}": ids[len(ids) // 2] for name, ids in made.items()},
         }
 
@@ -183,7 +184,7 @@ def records_in(folder: Path, size: int, wrap: Callable[[Table], Table]) -> Itera
     """`wrap` stands between the house and its table."""
     embedded = Embedded(EmbeddedSettings(data=folder), EmbeddedOverrides(table=wrap))
     try:
-        all_services = services_of(embedded.stores, embedded.host, embedded.models, embedded.engines)
+        all_services = services_of(embedded.stores, embedded.host, embedded.engines)
         records = Records(embedded, all_services, all_services.of(TENANT), {})
         records.fill(size)
         yield records

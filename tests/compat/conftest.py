@@ -103,7 +103,7 @@ def serving_embedded(
     keys = {"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": provider.url, **more}
     settings = EmbeddedSettings(data=data, default_model=DEMO, providers=keys, default_embedding=embedding)
     with Embedded(settings) as house, ExitStack() as running:
-        app = create_app(services_of(house.stores, house.host, house.models, house.engines), waits=waits)
+        app = create_app(services_of(house.stores, house.host, house.engines), waits=waits)
         listener = listening("127.0.0.1", 0)
         server = LocalServer(app, listener)
         thread = threading.Thread(target=server.serve, daemon=True)

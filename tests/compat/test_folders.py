@@ -235,7 +235,7 @@ def test_a_folder_knows_its_agents_and_its_pieces(client: Letta, http: httpx.Cli
 @pytest.mark.manifest("folders.upload.resumed")
 def test_a_file_that_was_not_read_is_taken_up_by_the_next_start(tmp_path: Path) -> None:
     def face(house: Embedded) -> Services:
-        return services_of(house.stores, house.host, house.models, house.engines).of("default")
+        return services_of(house.stores, house.host, house.engines).of("default")
 
     settings = EmbeddedSettings(data=tmp_path, default_embedding="none")
     house = Embedded(settings)

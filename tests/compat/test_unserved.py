@@ -63,14 +63,13 @@ def test_lists_of_what_nobody_can_make_are_empty(client: Letta, new_agent: Make)
     "groups.of_agent",
     "identities.list",
     "identities.count",
-    "providers.list",
     "batches.list",
     "sandbox.list",
     "mcp.by_name.list",
 )
 def test_lists_outside_of_the_sdk_are_empty(http: httpx.Client, new_agent: Make) -> None:
     agent = new_agent()
-    lists = ("groups", "identities", "providers", "messages/batches", "sandbox-config", f"agents/{agent.id}/groups")
+    lists = ("groups", "identities", "messages/batches", "sandbox-config", f"agents/{agent.id}/groups")
     assert {http.get(f"/v1/{path}", params={"limit": 5, "order": "desc"}).text for path in lists} == {"[]"}
     assert [http.get(f"/v1/{path}/count").json() for path in ("groups", "identities")] == [0, 0]
     assert http.get("/v1/tools/mcp/servers").json() == {}

@@ -186,6 +186,7 @@ def live(aws: OfflineAws, provider: ScriptedOpenAI) -> None:
     approve(life)
     compact(life, agent)
     remember(life, agent)
+    bring_a_key(life)
     assert not aws.fire_schedule().failed
     aws.invoke("close_run", {"tenant": "default", "run_id": "run-00000000-0000-4000-8000-000000000001", "error": "X"})
     life.ask("DELETE", f"/v1/agents/{agent}")
@@ -210,6 +211,17 @@ def compact(life: Life, agent: str) -> None:
     for _ in range(5):
         life.send(narrow, {"role": "user", "content": "long " * 1000})
     life.ask("POST", f"/v1/agents/{agent}/summarize")
+
+
+def bring_a_key(life: Life) -> None:
+    """A provider of the user's own answers, by the API's functions and by those of a run."""
+    fields = {"name": "mine", "provider_type": "openai", "api_key": "sk-own", "base_url": life.provider.url}
+    provider = life.ask("POST", "/v1/providers/", fields)["id"]
+    life.ask("POST", f"/v1/providers/{provider}/check")
+    own = life.agent(model="mine/test-model", context_window_limit=6000)
+    for _ in range(5):
+        life.send(own, {"role": "user", "content": "long " * 1000})
+    life.ask("DELETE", f"/v1/providers/{provider}")
 
 
 def remember(life: Life, agent: str) -> None:
@@ -242,6 +254,8 @@ def test_the_life_that_was_watched_used_what_roles_are_for(watched: tuple[Offlin
     assert {"dynamodb:UpdateItem", "lambda:InvokeFunction", "ssm:GetParametersByPath", "s3:GetObject"} <= watch.by("advance_turn")
     assert "dynamodb:UpdateItem" in watch.by("request_approval")
     assert {"dynamodb:UpdateItem", "dynamodb:PutItem"} <= watch.by("summarize")
+    assert {"kms:GenerateDataKey", "kms:Decrypt"} <= watch.by("api")
+    assert "kms:Decrypt" in watch.by("advance_turn")
     assert "dynamodb:Query" in watch.by("sweep_runs")
     assert {"dynamodb:BatchGetItem", "dynamodb:DeleteItem"} <= watch.by("index_memory")
     assert {"s3:GetObject", "s3:PutObject", "dynamodb:UpdateItem"} <= watch.by("ingest_file")

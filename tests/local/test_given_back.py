@@ -17,7 +17,7 @@ from hibernaut.wiring.settings import EmbeddedSettings
 
 def test_a_house_that_was_served_and_closed_is_given_back_with_its_app(tmp_path: Path) -> None:
     with Embedded(EmbeddedSettings(data=tmp_path), EmbeddedOverrides(embedders=NoEmbedders())) as house:
-        app = create_app(services_of(house.stores, house.host, house.models, house.engines))
+        app = create_app(services_of(house.stores, house.host, house.engines))
         with TestClient(app, "http://127.0.0.1") as client:
             assert [client.get(path).status_code for path in ("/", "/docs", "/v1/health/", "/v1/agents/")] == [200] * 4
     there = weakref.ref(app), weakref.ref(house), weakref.ref(house.stores)

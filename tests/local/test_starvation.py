@@ -53,7 +53,7 @@ def runner() -> Iterator[HeldRunner]:
 @pytest.fixture
 def url(tmp_path: Path, runner: HeldRunner) -> Iterator[str]:
     with Embedded(EmbeddedSettings(tmp_path), EmbeddedOverrides(runner=runner)) as house:
-        app = create_app(services_of(house.stores, house.host, house.models, house.engines))
+        app = create_app(services_of(house.stores, house.host, house.engines))
         listener = listening("127.0.0.1", 0)
         server = LocalServer(app, listener)
         thread = threading.Thread(target=server.serve, daemon=True)

@@ -136,7 +136,7 @@ def kept_lines() -> Iterator[list[str]]:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with kept_lines() as lines, Embedded(EmbeddedSettings(tmp_path_factory.mktemp("data"))) as house:
-        app = create_app(services_of(house.stores, house.host, house.models, house.engines))
+        app = create_app(services_of(house.stores, house.host, house.engines))
         listener = listening("127.0.0.1", 0)
         local = LocalServer(app, listener)
         thread = threading.Thread(target=local.serve, daemon=True)

@@ -98,7 +98,7 @@ class Client:
 
     def __init__(self, world: World, kind: AgentType) -> None:
         self.world = world
-        self.services = services_over(world.stores, world.host, world.models, world.chain)
+        self.services = services_over(world.stores, world.host, world.chain)
         self.agent = world.make_agent(kind=kind, blocks={"human": "Ann", "persona": "I am Ada."}, tools=TOOLS)
 
     def values(self) -> dict[str, str]:

@@ -127,6 +127,6 @@ def house_in(folder: Path) -> Iterator[House]:
         return CountingTable(table, lambda number, kind: made[0].count(number, kind) if made else None)
 
     embedded = Embedded(EmbeddedSettings(data=folder), EmbeddedOverrides(table=wrapped))
-    made.append(House(embedded, services_of(embedded.stores, embedded.host, embedded.models, embedded.engines).of(TENANT)))
+    made.append(House(embedded, services_of(embedded.stores, embedded.host, embedded.engines).of(TENANT)))
     yield made[0]
     embedded.close()

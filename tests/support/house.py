@@ -59,7 +59,7 @@ def house_in(folder: Path, table: Callable[[Table], Table] | None = None) -> Ite
     """A new server in the folder. `table` wraps its table."""
     embedded = Embedded(EmbeddedSettings(data=folder), EmbeddedOverrides(table=table))
     try:
-        made = services_of(embedded.stores, embedded.host, embedded.models, embedded.engines)
+        made = services_of(embedded.stores, embedded.host, embedded.engines)
         yield House(made, made.of(TENANT), embedded.stores.of(TENANT), embedded.table)
     finally:
         embedded.close()

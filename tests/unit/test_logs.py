@@ -48,7 +48,7 @@ def provider() -> Iterator[ScriptedOpenAI]:
 def http(tmp_path: Path, provider: ScriptedOpenAI) -> Iterator[httpx.Client]:
     settings = EmbeddedSettings(tmp_path, providers={"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": provider.url})
     with Embedded(settings) as house:
-        app = create_app(services_of(house.stores, house.host, house.models, house.engines))
+        app = create_app(services_of(house.stores, house.host, house.engines))
         ready, listener = threading.Event(), listening("127.0.0.1", 0)
         server = LocalServer(app, listener, ready=ready.set)
         thread = threading.Thread(target=server.serve)

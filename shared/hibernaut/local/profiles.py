@@ -82,7 +82,7 @@ def _embedded(options: Dev, settings: EmbeddedSettings) -> None:
     except DataFolderUnusable as error:
         raise CannotServe(str(error)) from error
     limit = settings.upload_limit
-    services = services_of(embedded.stores, embedded.host, embedded.models, embedded.engines, upload_limit=limit)
+    services = services_of(embedded.stores, embedded.host, embedded.engines, upload_limit=limit)
     policy = OriginPolicy((own_host(options.host, listener), *settings.allowed_hosts), settings.cors_origins)
     app = create_app(services, access=embedded.access, upload_limit=limit, policy=policy)
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+from hibernaut.schemas.errors import NotImplementedHere
+
 
 class SealBroken(Exception):
     """A sealed value that cannot be opened: another master key, another context, or damaged bytes."""
@@ -27,3 +29,16 @@ class Cipher(Protocol):
 
     def unseal(self, sealed: bytes, context: Mapping[str, str]) -> bytes:
         """The value that `seal` was called with. Raises: SealBroken; HibernautError if the master key cannot be reached."""
+
+
+class NoCipher:
+    """The cipher of a deployment that stores no secrets: every call raises NotImplementedHere."""
+
+    def seal(self, plain: bytes, context: Mapping[str, str]) -> bytes:  # noqa: ARG002 - the port names them
+        raise NotImplementedHere("This deployment stores no secrets.")
+
+    def unseal(self, sealed: bytes, context: Mapping[str, str]) -> bytes:  # noqa: ARG002 - the port names them
+        raise NotImplementedHere("This deployment stores no secrets.")
+
+
+NO_CIPHER = NoCipher()

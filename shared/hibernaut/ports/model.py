@@ -8,13 +8,29 @@ the provider has refused by name, before anything of a reply has arrived. It rai
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.errors import NotImplementedHere
 from hibernaut.schemas.llm_config import EmbeddingModelDescription, LLMConfig, ModelDescription
 from hibernaut.schemas.model_call import Delta, ModelReply, ModelRequest, ModelToolCall, ToolChoice, ToolSpec
 
-__all__ = ["Delta", "Model", "ModelReply", "ModelRequest", "ModelToolCall", "Models", "OnOpen", "ToolChoice", "ToolSpec"]
+__all__ = [
+    "NO_PROVIDERS",
+    "ConnectedProvider",
+    "Delta",
+    "Model",
+    "ModelReply",
+    "ModelRequest",
+    "ModelToolCall",
+    "Models",
+    "OnOpen",
+    "ProviderAccess",
+    "ProviderConnections",
+    "ToolChoice",
+    "ToolSpec",
+]
 
 
 OnOpen = Callable[[Callable[[], None]], None]
@@ -70,3 +86,62 @@ class Models(Protocol):
 
     def providers(self) -> Mapping[str, str]:
         """The configured providers for the start-up message: provider name -> address, never a key."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderAccess:
+    """How a provider with a key of a tenant's own is reached. `provider_type` is V1's; `url` None: the provider's own address.
+
+    `region` and `access_key` are those of a cloud; with an `access_key`, `key` is its secret.
+    """
+
+    name: str
+    provider_type: str
+    key: str | None = field(default=None, repr=False)
+    url: str | None = None
+    region: str | None = None
+    access_key: str | None = field(default=None, repr=False)
+
+
+class ConnectedProvider(Protocol):
+    """A provider of a tenant's own, with the lists of its models. Thread-safe."""
+
+    @property
+    def model(self) -> Model:
+        """The adapter, whose errors and payloads are without the key."""
+
+    def config(self, model: str) -> LLMConfig | None:
+        """The configuration for a model by its name, with the default context window of an agent; None if the provider lists others.
+        While its list cannot be had, any model is taken at its word.
+        """
+
+    def list(self) -> list[ModelDescription]:
+        """The models that the provider lists, with the category `byok`; the last known ones if it does not answer."""
+
+
+class ProviderConnections(Protocol):
+    """Connects the providers of tenants. Thread-safe."""
+
+    def connect(self, access: ProviderAccess) -> ConnectedProvider:
+        """The provider behind this access. Opens no connection.
+
+        Raises: InvalidArgument if the type is not served, or if an address or a key is missing or may not be used.
+        """
+
+    def check(self, access: ProviderAccess) -> None:
+        """Try the key and the address now. Raises: InvalidArgument as `connect`; ModelError; NotImplementedHere if the provider has
+        no route that tells.
+        """
+
+
+class NoProviders:
+    """The connections of a deployment without providers of tenants: every call raises NotImplementedHere."""
+
+    def connect(self, access: ProviderAccess) -> ConnectedProvider:
+        raise NotImplementedHere(f"This deployment connects no providers of its users, such as {access.name}.")
+
+    def check(self, access: ProviderAccess) -> None:
+        self.connect(access)
+
+
+NO_PROVIDERS = NoProviders()

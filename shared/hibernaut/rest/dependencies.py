@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from hibernaut.services.memory.blocks import Blocks
     from hibernaut.services.memory.passages import Passages
     from hibernaut.services.models.model_list import ModelList
+    from hibernaut.services.models.providers import Providers
     from hibernaut.services.per_tenant import PerTenant
     from hibernaut.services.prompt.system_messages import SystemMessages
     from hibernaut.services.runs.cancellation import Cancellation
@@ -59,6 +60,7 @@ class Services:
     blocks: Blocks
     tools: Tools
     models: ModelList
+    providers: Providers
     prompts: SystemMessages
     sending: Sending
     following: RunFollower

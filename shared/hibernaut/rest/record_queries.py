@@ -14,6 +14,7 @@ from pydantic import Field
 from hibernaut.domain.wire.listing import Page
 from hibernaut.rest.dependencies import Caller
 from hibernaut.schemas.base import Schema, Whole
+from hibernaut.schemas.provider import ProviderType
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.agents.agent_states import shown_relations
 from hibernaut.services.agents.agents import AgentFilter
@@ -158,6 +159,13 @@ class ArchiveList(_List):
     agent_id: str | None = None
 
 
+class ProviderList(_List):
+    """A page of providers, newest first. `name` must match the whole name."""
+
+    name: str | None = None
+    provider_type: ProviderType | None = None
+
+
 class AgentPassageList(Schema):
     """A page of an agent's archival memory, oldest first. `search`: a part of the text, regardless of case."""
 
@@ -228,6 +236,7 @@ AgentListQuery = Annotated[AgentList, Query()]
 BlockAgentListQuery = Annotated[BlockAgentList, Query()]
 BlockListQuery = Annotated[BlockList, Query()]
 ApiKeyListQuery = Annotated[ApiKeyList, Query()]
+ProviderListQuery = Annotated[ProviderList, Query()]
 ArchiveListQuery = Annotated[ArchiveList, Query()]
 AgentPassageListQuery = Annotated[AgentPassageList, Query()]
 ToolCountQuery = Annotated[ToolCount, Query()]

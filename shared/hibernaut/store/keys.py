@@ -54,6 +54,8 @@ its default conversation). Shards are two hex digits.
     t#ARCH#archive     ARCHIVE             the archive                            retrieve
     t#ARCH#archive     AGENT#agent         link from an archive to an agent       agents of an archive, its deletion
     t#ARCH#archive     TAG#tag             the number of passages with the tag    the prompt
+    t#PROVIDERS        provider            a provider with a key of the tenant's  list, retrieve, calls of its models
+    t#PROVIDERNAMES    name                the provider with this name            uniqueness of names
 
     index DUE    DUE#shard        due_ms#id       due runs, files, approvals, deletions: the sweep (no tenant: it serves all)
     index LISTS  t#RUNS#shard     run             runs of a tenant; t#OPENRUNS#shard: those that have not ended
@@ -85,9 +87,7 @@ UPLOADS = "uploads/"
 RECORDS, EPHEMERAL, FILES, TEXTS = "records/", "ephemeral/", "files/", "texts/"
 """The key prefixes of all other blobs: bodies of records, bodies of records with a time to live, files, texts of files."""
 EPHEMERAL_DAYS = 8
-"""Days after which the engine may drop a blob with the prefix EPHEMERAL: a day more than the longest time to live of its
-owner.
-"""
+"""Days after which the engine may drop a blob with the prefix EPHEMERAL: a day more than its owner's longest time to live."""
 LONGEST_NAME = 100
 """The longest caller's text, in characters, that a key holds verbatim. A key holds the hash of a longer one."""
 
@@ -107,9 +107,7 @@ def agent(tenant: str, agent_id: str) -> Key:
 
 
 def agent_and_archives(tenant: str, agent_id: str) -> tuple[Key, str, str]:
-    """The agent's key, and the exclusive bounds of the sort-key range that holds the agent and its links to archives, and nothing
-    else.
-    """
+    """The agent's key, and the exclusive bounds of the sort keys of the agent and its links to archives, and of nothing else."""
     return agent(tenant, agent_id), "AGEN", "ARCH$"
 
 
@@ -197,9 +195,7 @@ def approval(tenant: str, run_id: str) -> Key:
 
 
 def claim(tenant: str, run_id: str, step: int, call_id: str) -> Key:
-    """`step`: the number of the run's committed steps. The key holds a hash of the call id, since a provider's id may have any
-    length.
-    """
+    """`step`: the number of the run's committed steps. The key holds a hash of the call id, which may have any length."""
     return Key(
         f"{checked(tenant)}#RUN#{run_id}",
         f"CLAIM#{step}#{hashlib.sha256(call_id.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}",
@@ -262,9 +258,7 @@ def blob_prefixes(tenant: str) -> tuple[str, ...]:
 
 
 def blob_owner(blob: str) -> Key | None:
-    """The only item that may name a blob: the owner of a body, the file of bytes and texts. None: the key is not of this
-    layout.
-    """
+    """The only item that may name a blob: the owner of a body, the file of bytes and texts. None: another layout."""
     prefixed = blob.startswith((RECORDS, EPHEMERAL, FILES, UPLOADS, TEXTS))
     parts = blob.split("/")[1 if prefixed else 0 :]
     if not is_tenant(parts[0]):
@@ -324,14 +318,20 @@ def folder_agent(tenant: str, folder_id: str, agent_id: str) -> Key:
     return Key(f"{checked(tenant)}#FOLDER#{folder_id}", f"AGENT#{agent_id}")
 
 
+def provider(tenant: str, provider_id: str) -> Key:
+    return Key(f"{checked(tenant)}#PROVIDERS", provider_id)
+
+
+def provider_name(tenant: str, name: str) -> Key:
+    return Key(f"{checked(tenant)}#PROVIDERNAMES", name)
+
+
 def desk(tenant: str, agent_id: str) -> Key:
     return Key(f"{checked(tenant)}#AGENT#{agent_id}", "DESK")
 
 
 def unindexed(tenant: str, place: str, state: str, first_id: str, *, anew: bool = False) -> Key:
-    """`place`: an archive, a folder, or the agent of the log. `state`: see `search_outbox.State`. `anew`: written by an index
-    build.
-    """
+    """`place`: an archive, a folder, or the agent of the log. `state`: `search_outbox.State`. `anew`: written by an index build."""
     return Key(f"{checked(tenant)}#TAIL#{place}", f"{state}#{first_id}{'#ANEW' if anew else ''}")
 
 

@@ -33,6 +33,7 @@ from hibernaut.store.idempotency import IdempotencyStore
 from hibernaut.store.lru_cache import LruCache, TenantCache
 from hibernaut.store.messages import MessageStore
 from hibernaut.store.passages import PassageStore
+from hibernaut.store.providers import ProviderStore
 from hibernaut.store.retries import RetryingTable, RetryPolicy
 from hibernaut.store.runs import RunStore
 from hibernaut.store.search_outbox import OutboxSignal, SearchOutbox
@@ -80,6 +81,7 @@ class TenantStores:
     unindexed: SearchOutbox
     folders: FolderStore
     files: FileStore
+    providers: ProviderStore
     file_windows: TenantCache[FileWindow]
 
 
@@ -151,5 +153,6 @@ class Stores:
             unindexed=unindexed,
             folders=FolderStore(table, codec),
             files=FileStore(table, codec, blobs, unindexed, writer),
+            providers=ProviderStore(table, codec),
             file_windows=self._file_windows.of(tenant),
         )

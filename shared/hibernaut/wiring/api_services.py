@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hibernaut.ports.model import Models
 from hibernaut.ports.uploads import Uploads
 from hibernaut.rest.dependencies import Services
 from hibernaut.services.access.agent_access import AgentAccess
@@ -24,6 +23,7 @@ from hibernaut.services.memory.archives import Archives
 from hibernaut.services.memory.blocks import Blocks
 from hibernaut.services.memory.passages import Passages
 from hibernaut.services.models.model_list import ModelList as ModelLists
+from hibernaut.services.models.providers import Providers
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.prompt.file_views import FileViews
 from hibernaut.services.records import records_over
@@ -42,7 +42,6 @@ from hibernaut.wiring.run_engine import RunEngine, RunEngines
 def services_of(
     stores: Stores,
     host: Host,
-    models: Models,
     engines: RunEngines,
     *,
     upload_limit: int = DEFAULT_LIMIT,
@@ -50,16 +49,13 @@ def services_of(
 ) -> PerTenant[Services]:
     """The use cases that the API calls, for each tenant. A request selects those of its tenant."""
     return PerTenant(
-        lambda tenant: services_over(
-            stores.of(tenant), host, models, engines.of(tenant), upload_limit=upload_limit, uploads=uploads
-        )
+        lambda tenant: services_over(stores.of(tenant), host, engines.of(tenant), upload_limit=upload_limit, uploads=uploads)
     )
 
 
 def services_over(
     stores: TenantStores,
     host: Host,
-    models: Models,
     chain: RunEngine,
     *,
     upload_limit: int = DEFAULT_LIMIT,
@@ -70,7 +66,7 @@ def services_over(
     `chain` advances the runs that `sending` accepts, in this process or in another. `upload_limit`: bytes of an uploaded file.
     `uploads` issues addresses to which clients upload large files directly; None: all files go through the API.
     """
-    records = records_over(stores, host.clock, host.ids)
+    records, models = records_over(stores, host.clock, host.ids), chain.models
     windows = AgentWindows(records, prompts=chain.prompts)
     tool_runs = AdhocToolRuns(stores, host, records, loader=chain.loader, calls=chain.calls, runner=chain.runner)
     messages = MessageLists(
@@ -108,6 +104,7 @@ def services_over(
         blocks=Blocks(records),
         tools=Tools(records, runs=tool_runs),
         models=ModelLists(models),
+        providers=Providers(records, stores.providers, chain.own_providers, models),
         prompts=chain.prompts,
         termination=chain.termination,
         sending=chain.sending,

@@ -18,6 +18,7 @@ from hibernaut.adapters.embedder.catalogue import DefaultEmbedding, EmbedderCata
 from hibernaut.adapters.files.child_process import ChildFileReader
 from hibernaut.adapters.ingest.lambda_function import LambdaIngest
 from hibernaut.adapters.model.catalogue import Catalogue
+from hibernaut.adapters.model.own_providers import OwnProviders
 from hibernaut.adapters.secrets.overlay import OverlaySecrets
 from hibernaut.adapters.secrets.ssm import SsmSecrets
 from hibernaut.adapters.signal import PollingSignal
@@ -35,6 +36,7 @@ from hibernaut.ports.secrets import Secrets
 from hibernaut.ports.table import Table
 from hibernaut.ports.tool_runner import ToolRunner
 from hibernaut.services.host import Host
+from hibernaut.services.models.own_models import OwnModels
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.runs.sweep import Sweep
 from hibernaut.services.tool_calls.tool_execution import ToolLimits
@@ -115,8 +117,10 @@ def compose(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides(), *, 
         )
     runner = overrides.runner or LambdaRunner(settings.run_tool)
     search = SearchEngines(overrides.index or index_of(settings), embedders)
-    engines = RunEngines(stores, host, models, runner, ToolLimits(timeout=settings.tool_timeout), search)
     cipher = KmsCipher(settings.secrets_key, deployment=settings.env, clock=host.clock)
+    connections = OwnProviders(secrets, prompt_cache=settings.prompt_cache, public_only=not settings.private_callbacks)
+    own = OwnModels(stores, cipher, connections)
+    engines = RunEngines(stores, host, models, runner, ToolLimits(timeout=settings.tool_timeout), search, own)
     return Composition(settings, host, stores, models, embedders, engines, cipher)
 
 
@@ -232,7 +236,7 @@ def app_of(composition: Composition) -> FastAPI:
     from hibernaut.wiring.api_services import services_of
 
     uploads = S3Uploads(composition.settings.bucket, composition.host.clock)
-    services = services_of(composition.stores, composition.host, composition.models, composition.engines, uploads=uploads)
+    services = services_of(composition.stores, composition.host, composition.engines, uploads=uploads)
     policy = OriginPolicy(composition.settings.allowed_hosts, composition.settings.cors_origins)
     waits = WaitSettings(longest=composition.settings.longest_follow)
     return create_app(services, body_limit=BODY_LIMIT, policy=policy, waits=waits)

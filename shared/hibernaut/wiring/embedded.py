@@ -21,6 +21,7 @@ from hibernaut.adapters.files.child_process import ChildFileReader
 from hibernaut.adapters.ingest.threads import IngestThreads
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.adapters.model.catalogue import Catalogue
+from hibernaut.adapters.model.own_providers import OwnProviders
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
 from hibernaut.adapters.signal import ProcessSignal
 from hibernaut.adapters.table.sqlite import SqliteTable
@@ -42,6 +43,7 @@ from hibernaut.schemas.stop import StopReason
 from hibernaut.services.access.access import Access
 from hibernaut.services.files.ingestion import Ingestion
 from hibernaut.services.host import Host
+from hibernaut.services.models.own_models import OwnModels
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.search.index_poll_worker import IndexPollWorker
 from hibernaut.services.search.reindexing import Progress, Reindexing
@@ -118,7 +120,9 @@ class Embedded:
         self.runner: ToolRunner = overrides.runner or self._children
         limits = ToolLimits(timeout=settings.tool_timeout)
         search = SearchEngines(self._index, self.embedders)
-        self.engines = RunEngines(self.stores, self.host, self.models, self.runner, limits, search)
+        connections = OwnProviders(secrets, prompt_cache=settings.prompt_cache)
+        own = OwnModels(self.stores, self.cipher, connections)
+        self.engines = RunEngines(self.stores, self.host, self.models, self.runner, limits, search, own)
         self.pump = IndexPollWorker(
             self.stores.outbox, indexing_of(self.stores, self._index, self.embedders), TENANTS, storing=self.ingest.busy
         )

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from hibernaut.ports.cipher import NO_CIPHER
 from hibernaut.ports.embedder import Embedders
 from hibernaut.ports.memory_index import MemoryIndex
-from hibernaut.ports.model import Models
+from hibernaut.ports.model import NO_PROVIDERS, Models
 from hibernaut.ports.tool_runner import ToolRunner
 from hibernaut.services.host import Host
+from hibernaut.services.models.model_call import CallThreads
 from hibernaut.services.models.model_retry import ModelRetry
+from hibernaut.services.models.own_models import OwnModels, OwnProviderList
 from hibernaut.services.models.summarizer import Summarizer
+from hibernaut.services.models.tenant_models import TenantModels
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.prompt.system_messages import SystemMessages
 from hibernaut.services.runs.repairs import Repairs
@@ -51,6 +55,8 @@ class RunEngine:
     calls: ToolExecution
     runner: ToolRunner
     search: HybridSearch
+    models: Models
+    own_providers: OwnProviderList
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +76,17 @@ class SearchEngines:
 
 @dataclass(frozen=True, slots=True)
 class RunResources:
-    """The ports that the run engines of all tenants share. `calls` makes model calls with retries."""
+    """The ports that the run engines of all tenants share. `models`: those of the deployment; `own`: the providers of tenants' own;
+    `threads`: those of model calls.
+    """
 
     host: Host
     models: Models
+    own: OwnModels
     runner: ToolRunner
     limits: ToolLimits
     search: SearchEngines
-    calls: ModelRetry
+    threads: CallThreads
 
 
 class RunEngines:
@@ -91,8 +100,11 @@ class RunEngines:
         runner: ToolRunner,
         limits: ToolLimits,
         search: SearchEngines | None = None,
+        own: OwnModels | None = None,
     ) -> None:
-        shared = RunResources(host, models, runner, limits, search or SearchEngines(), ModelRetry(models, host))
+        """`own` None: this deployment stores no providers of tenants."""
+        own = own or OwnModels(stores, NO_CIPHER, NO_PROVIDERS)
+        shared = RunResources(host, models, own, runner, limits, search or SearchEngines(), CallThreads())
         self._engines = PerTenant(lambda tenant: run_engine_over(stores.of(tenant), shared))
         self.sweep = Sweep(stores, host, lambda tenant: self.of(tenant).sweep)
 
@@ -103,7 +115,9 @@ class RunEngines:
 
 def run_engine_over(stores: TenantStores, shared: RunResources) -> RunEngine:
     """Compose the run engine of one tenant over its stores."""
-    host, models, search = shared.host, shared.models, shared.search.search(stores)
+    host, search, own = shared.host, shared.search.search(stores), shared.own.of(stores.tenant)
+    models = TenantModels(shared.models, own)
+    retry = ModelRetry(models, host, shared.threads)
     prompts = SystemMessages(stores, host.clock, host.system_prompt)
     loader = StepLoader(stores, prompts, models)
     handovers = Handovers(stores, host)
@@ -117,7 +131,7 @@ def run_engine_over(stores: TenantStores, shared: RunResources) -> RunEngine:
         lease=lease,
         loader=loader,
         handovers=handovers,
-        model=ModelStep(stores, models, host, shared.calls),
+        model=ModelStep(stores, models, host, retry),
         tools=calls,
         commits=StepCommits(stores, host, memory=MemoryChanges(stores, host), handovers=handovers, writer=writer),
         termination=termination,
@@ -125,7 +139,7 @@ def run_engine_over(stores: TenantStores, shared: RunResources) -> RunEngine:
     turns = TurnEngine(stores, host, parts)
     sending = Sending(stores, host, models, termination=termination, approvals=approvals)
     repairs = Repairs(stores, host, approvals=approvals, handovers=handovers)
-    summarizer = Summarizer(models, host, shared.calls)
+    summarizer = Summarizer(models, host, retry)
     room = CompactionParts(lease=lease, loader=loader, prompts=prompts, writer=writer, summarizer=summarizer)
     return RunEngine(
         turns=turns,
@@ -140,4 +154,6 @@ def run_engine_over(stores: TenantStores, shared: RunResources) -> RunEngine:
         calls=calls,
         runner=shared.runner,
         search=search,
+        models=models,
+        own_providers=own,
     )

@@ -33,7 +33,7 @@ On AWS (set by the stack):
     HIBERNAUT_OPENSEARCH      address of the OpenSearch domain that indexes memory; without it memory is not indexed
     HIBERNAUT_OPENSEARCH_REPLICAS  number of replicas of each index (default: 0)
     HIBERNAUT_INGEST_FILE     name of the function that reads uploaded files
-    HIBERNAUT_PRIVATE_CALLBACKS    yes: a callback_url may name an address in the functions' own network (default: no)
+    HIBERNAUT_PRIVATE_CALLBACKS    yes: a callback_url and a base_url of a provider may name addresses in the functions' network (default: no)
     BEDROCK_MODELS            the models of Bedrock, in the function's own region (default: none)
 """
 

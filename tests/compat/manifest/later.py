@@ -22,7 +22,6 @@ ROWS = (
     done("groups.of_agent", "API 3", f"The groups of an agent: {NONE}", "GET /v1/agents/{agent_id}/groups"),
     done("identities.list", "API 3", f"The identities: {NONE}", "GET /v1/identities/"),
     done("identities.count", "API 3", "How many identities there are: 0.", "GET /v1/identities/count"),
-    done("providers.list", "API 3", f"The providers with keys of their own: {NONE}", "GET /v1/providers/"),
     done("batches.list", "RT 13.6", f"The batches: {NONE}", "GET /v1/messages/batches"),
     done("sandbox.list", "API 3", f"The configurations of places where tools run: {NONE}", "GET /v1/sandbox-config/"),
     out_of_reach("environments.list", "API 2.17", "The connected devices.", CLOUD, "GET /v1/environments"),

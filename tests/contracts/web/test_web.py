@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from hibernaut.adapters.web.addresses import is_public
+from hibernaut.adapters.addresses import is_public
 from hibernaut.adapters.web.http import HttpWeb
 from hibernaut.ports.web import NO_WEB, WebFailure
 

@@ -21,7 +21,7 @@ from hibernaut.adapters.model.default_model import default_model
 from hibernaut.adapters.model.demo.demo import PROVIDER as OWN
 from hibernaut.adapters.model.demo.demo import DemoModel
 from hibernaut.adapters.model.dialects import DIALECTS
-from hibernaut.adapters.model.provider import Provider
+from hibernaut.adapters.model.provider import DEFAULT_WINDOW_CAP, Provider
 from hibernaut.adapters.model.provider_settings import ANTHROPIC, VERTEX, ProviderSettings, configured, redaction_of
 from hibernaut.adapters.model.wire_factory import WireFactory
 from hibernaut.domain.models.model_settings import config_of_description
@@ -34,8 +34,6 @@ from hibernaut.schemas.llm_config import EmbeddingModelDescription, LLMConfig, M
 from hibernaut.schemas.model_call import CacheLife
 
 DEFAULT_HANDLE = f"{OWN}/demo"
-DEFAULT_WINDOW_CAP = 128_000
-"""Tokens that an agent sees at most, unless it asks for more: a larger window costs more with every step (run-time digest 1.5)."""
 MOST_FOREIGN = 64
 # Inside the class, `list` is the port's method.
 _Models: TypeAlias = list[ModelDescription]

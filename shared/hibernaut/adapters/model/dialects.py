@@ -48,7 +48,8 @@ class Dialect:
     every name is accepted. `thoughts` are the members of its replies that go back. `effort`: whether `reasoning_effort` is sent, for
     OpenAI's models only, for any, or never; `efforts` are the values for models that are not OpenAI's, the weakest first. `switch`: the member that switches reasoning off. `most_tools` None: no published limit.
     `call_id_length`: the ids of calls have exactly this length. `user_after_tool` False: a message of the assistant must stand
-    between a tool's and a user's. `think_tags`: a text may begin with `<think>`. `local`: a server of the user's own, without a key.
+    between a tool's and a user's. `think_tags`: a text may begin with `<think>`. `key_path`: the route
+    that tells of the key, where the list of models is public. `local`: a server of the user's own, without a key.
     `embeds`: it has embedding models by a documented route (`adapters/embedder`), which are listed at `embedding_list`.
     `fills`: what calls that another model made are given, because the server refuses calls without reasoning of its own.
     """
@@ -74,6 +75,7 @@ class Dialect:
     call_id_length: int | None = None
     user_after_tool: bool = True
     think_tags: bool = True
+    key_path: str | None = None
     local: bool = False
     embeds: bool = False
     embedding_list: str = "/models"
@@ -157,6 +159,7 @@ MISTRAL = Dialect(
 OPENROUTER = Dialect(
     "openrouter", "OpenRouter", "openrouter", "OPENROUTER_API_KEY", "OPENROUTER_BASE_URL", "https://openrouter.ai/api/v1",
     path="/api/v1", takes=COMMON - {"strict"} | {"logprobs"},  # openrouter.ai/docs/api/reference/parameters
+    key_path="/key",  # openrouter.ai/docs/api/reference/limits: "To check the rate limit or credits left on an API key"
     thoughts=frozenset({"reasoning_details"}),  # openrouter.ai/docs/guides/best-practices/reasoning-tokens: preserving blocks
     efforts=("none", "minimal", "low", "medium", "high", "xhigh"),  # there, `effort`
     switch="reasoning",  # there: `reasoning: {"enabled": false}`

@@ -10,6 +10,8 @@ from hibernaut.ports.model import Model
 from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
 
 LIST_SECONDS, RETRY_SECONDS = 300.0, 30.0
+DEFAULT_WINDOW_CAP = 128_000
+"""Tokens that an agent sees at most, unless it asks for more: a larger window costs more with every step (run-time digest 1.5)."""
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from hibernaut.adapters.model.connections import Connections
+from hibernaut.adapters.model.connections import Connections, Dial
 from hibernaut.adapters.model.http_stream import HttpAnswer, limits
 from hibernaut.adapters.model.provider_errors import model_error, read_refusal
 from hibernaut.domain.redaction import bare_address
@@ -52,14 +52,21 @@ def fixed(headers: Mapping[str, str]) -> Headers:
     return lambda _: headers
 
 
-class ProviderClient:
-    """The address `base_url` of the provider `name`. Thread-safe."""
+def dial_any(watch: Callable[[Request], None], tls: SSLContext) -> Client:
+    """An HTTP client that connects to any address."""
+    from httpx2 import Client
 
-    def __init__(self, name: str, base_url: str, headers: Headers) -> None:
+    return Client(verify=tls, follow_redirects=False, event_hooks={"request": [watch]})
+
+
+class ProviderClient:
+    """The address `base_url` of the provider `name`. `dial` makes the HTTP clients. Thread-safe."""
+
+    def __init__(self, name: str, base_url: str, headers: Headers, dial: Dial[Client] = dial_any) -> None:
         self.name = name
         self.url = base_url.rstrip("/")
         self._headers = headers
-        self._lines = Connections(_dial)
+        self._lines = Connections(dial)
 
     @contextmanager
     def call(self) -> Iterator[ProviderCall]:
@@ -135,9 +142,3 @@ def _refusal(answer: HttpAnswer, response: Response) -> Json:
     except (ValueError, RecursionError):
         return "" if "html" in response.headers.get("content-type", "") else said.decode(errors="replace")
     return read
-
-
-def _dial(watch: Callable[[Request], None], tls: SSLContext) -> Client:
-    from httpx2 import Client
-
-    return Client(verify=tls, follow_redirects=False, event_hooks={"request": [watch]})

@@ -170,9 +170,12 @@ def _credential(refusal: Refusal) -> str:
 def _advice(kind: type[ModelError], refusal: Refusal) -> str:
     """What a user can do about an error of this kind."""
     if kind is ModelAuthentication:
-        provider = refusal.provider
-        own = next((dialect.key for dialect in DIALECTS if dialect.name == provider), f"{provider.upper()}_API_KEY")
-        return "" if refusal.code in _BAD_CREDENTIALS else f"; check {own}"
+        if refusal.code in _BAD_CREDENTIALS:
+            return ""
+        variables = {dialect.name: dialect.key for dialect in DIALECTS} | {"anthropic": "ANTHROPIC_API_KEY"}
+        if refusal.provider in variables:
+            return f"; check {variables[refusal.provider]}"
+        return "; set its api_key again (PATCH /v1/providers/{id})"
     if refusal.code == "AccessDeniedException":
         return "; allow bedrock:InvokeModel for this model in the caller's role, and the model in the account"
     if kind is ModelCredits:

@@ -4,7 +4,8 @@ password.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from hibernaut.domain.redaction import Redaction
@@ -12,6 +13,19 @@ from hibernaut.ports.model import Delta, Model, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import HibernautError, ModelError
 from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
+
+
+@contextmanager
+def redacted(redaction: Redaction) -> Iterator[None]:
+    """Remove the secrets from an error that leaves the context."""
+    try:
+        yield
+    except HibernautError as error:
+        error.detail = redaction.text(error.detail)
+        error.args = (error.detail,)
+        if isinstance(error, ModelError) and error.exchange is not None:
+            error.exchange = replace(error.exchange, shown=redaction.json)
+        raise
 
 
 class RedactedModel:
@@ -25,14 +39,8 @@ class RedactedModel:
         self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None, on_open: OnOpen | None = None
     ) -> ModelReply:
         """As the port says."""
-        try:
+        with redacted(self._redaction):
             reply = self._model.complete(request, on_delta, on_open)
-        except HibernautError as error:
-            error.detail = self._redaction.text(error.detail)
-            error.args = (error.detail,)
-            if isinstance(error, ModelError) and error.exchange is not None:
-                error.exchange = replace(error.exchange, shown=self._redaction.json)
-            raise
         if reply.exchange is None:
             return reply
         return replace(reply, exchange=replace(reply.exchange, shown=self._redaction.json))

@@ -3,32 +3,46 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
 
 from hibernaut.adapters.model.bedrock import NAME as BEDROCK
+from hibernaut.adapters.model.connections import Dial
 from hibernaut.adapters.model.context_windows import ContextWindows
 from hibernaut.adapters.model.dialects import GEMINI, OPENAI
 from hibernaut.adapters.model.priced import PricedModel
 from hibernaut.adapters.model.provider import Provider
+from hibernaut.adapters.model.provider_client import dial_any
 from hibernaut.adapters.model.provider_settings import ANTHROPIC, VERTEX, ProviderSettings
-from hibernaut.adapters.model.redacted import RedactedModel
+from hibernaut.adapters.model.redacted import RedactedModel, redacted
 from hibernaut.domain.redaction import Redaction
 from hibernaut.ports.model import Model
 from hibernaut.schemas.model_call import CacheLife
 
+if TYPE_CHECKING:
+    from httpx2 import Client
+
 RESPONSES = "responses"
+
+
+class ListsModels(Model, Protocol):
+    """A wire's adapter."""
+
+    def check(self) -> None:
+        """Ask the provider for its list of models, or for its view of the key. Raises: ModelError, NotImplementedHere."""
 
 
 @dataclass(frozen=True, slots=True)
 class WireFactory:
     """Makes adapters. `openai_wire`: `responses` or `chat`, for whatever OPENAI_BASE_URL names; None: Responses at OpenAI's own address,
     Chat Completions at any other. `prompt_cache`: how long providers keep the prefix of a prompt, where one can say so. `redaction`:
-    what is removed from errors and stored payloads.
+    what is removed from errors and stored payloads. `dial`: makes the HTTP clients, and so decides which addresses may be reached.
     """
 
     redaction: Redaction
     openai_wire: str | None = None
     prompt_cache: CacheLife = "5m"
     windows: ContextWindows = field(default_factory=ContextWindows)
+    dial: Dial[Client] = dial_any
 
     def provider(self, settings: ProviderSettings) -> Provider:
         """The provider behind these settings. Opens no connection."""
@@ -38,15 +52,20 @@ class WireFactory:
 
     def model(self, settings: ProviderSettings) -> Model:
         """The adapter, without the provider's lists. Opens no connection."""
-        return PricedModel(RedactedModel(self._wire(settings), self.redaction), settings.kind, settings.address)
+        return PricedModel(RedactedModel(self.wire(settings), self.redaction), settings.kind, settings.address)
 
-    def _wire(self, settings: ProviderSettings) -> Model:
+    def check(self, settings: ProviderSettings) -> None:
+        """Try the key and the address. Raises: ModelError, NotImplementedHere; neither repeats a secret."""
+        with redacted(self.redaction):
+            self.wire(settings).check()
+
+    def wire(self, settings: ProviderSettings) -> ListsModels:
         key, url, dialect = settings.key, settings.url, settings.dialect
         if settings.kind == ANTHROPIC:
             from hibernaut.adapters.model.anthropic.anthropic import AnthropicModel
 
             return AnthropicModel(
-                api_key=key, base_url=url, windows=self.windows, cache_life=self.prompt_cache, name=settings.name
+                api_key=key, base_url=url, windows=self.windows, cache_life=self.prompt_cache, name=settings.name, dial=self.dial
             )
         if settings.kind == BEDROCK:
             from hibernaut.adapters.model.bedrock.bedrock import BedrockModel
@@ -59,12 +78,12 @@ class WireFactory:
         if dialect is GEMINI and not url.endswith("/openai"):
             from hibernaut.adapters.model.google.gemini import GeminiModel
 
-            return GeminiModel(api_key=key, base_url=url, windows=self.windows, name=settings.name)
+            return GeminiModel(api_key=key, base_url=url, windows=self.windows, name=settings.name, dial=self.dial)
         if dialect is OPENAI and (self.openai_wire or (RESPONSES if settings.official else "chat")) == RESPONSES:
             from hibernaut.adapters.model.openai.responses import ResponsesModel
 
-            return ResponsesModel(api_key=key, base_url=url, windows=self.windows, name=settings.name)
+            return ResponsesModel(api_key=key, base_url=url, windows=self.windows, name=settings.name, dial=self.dial)
         from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
 
         shown = None if dialect is OPENAI else dialect
-        return OpenAIModel(api_key=key, base_url=url, windows=self.windows, name=settings.name, dialect=shown)
+        return OpenAIModel(api_key=key, base_url=url, windows=self.windows, name=settings.name, dialect=shown, dial=self.dial)

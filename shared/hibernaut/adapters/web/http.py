@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hibernaut.adapters.web.addresses import addresses_of, is_public
+from hibernaut.adapters.addresses import addresses_of, is_public
 from hibernaut.ports.web import WebFailure, WebPage
 from hibernaut.schemas.base import JsonObject
 

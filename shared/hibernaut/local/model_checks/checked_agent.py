@@ -66,9 +66,7 @@ class CheckedAgent:
     def __init__(self, embedded: Embedded, handle: str) -> None:
         self._embedded = embedded
         self._stores = embedded.stores.of(DEFAULT_TENANT)
-        self._services: Services = services_of(embedded.stores, embedded.host, embedded.models, embedded.engines).of(
-            DEFAULT_TENANT
-        )
+        self._services: Services = services_of(embedded.stores, embedded.host, embedded.engines).of(DEFAULT_TENANT)
         self.handle = handle
         self.id = ""
         self.used: list[StoredRun] = []

@@ -42,7 +42,6 @@ EmptyListQuery = Annotated[EmptyList, Query()]
 
 
 @router.get("/mcp-servers", response_model=list[JsonObject])
-@router.get("/providers", response_model=list[JsonObject])
 @router.get("/groups", response_model=list[JsonObject], deprecated=True)
 @router.get("/identities", response_model=list[JsonObject], deprecated=True)
 @router.get("/messages/batches", response_model=list[JsonObject])

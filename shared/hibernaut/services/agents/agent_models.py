@@ -145,4 +145,6 @@ def changed_compaction(agent: StoredAgent, request: UpdateAgent, config: LLMConf
 
 def _summarizer(config: LLMConfig) -> str:
     handle = handle_of(config)
+    if config.provider_category == "byok":
+        return handle  # A cheap model of the same name might be the deployment's, which this key does not pay.
     return compaction_default(handle.partition("/")[0], handle)

@@ -1,4 +1,4 @@
-"""The list of models (Letta V1 API, digest 2.13). Models belong to the deployment, so all tenants see the same list."""
+"""The list of models (Letta V1 API, digest 2.13): those of the deployment, and those of the tenant's own providers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescrip
 
 
 class ModelList:
-    """The models and embedding models of the deployment."""
+    """The models and embedding models that a tenant may use."""
 
     def __init__(self, models: ports.Models) -> None:
         self._models = models

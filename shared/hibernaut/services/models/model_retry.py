@@ -90,11 +90,12 @@ class CancellationWatch:
 class ModelRetry:
     """Makes one model call and retries it by the policy of `domain.models.retries`, while somebody wants the reply."""
 
-    def __init__(self, models: Models, host: Host) -> None:
+    def __init__(self, models: Models, host: Host, threads: CallThreads | None = None) -> None:
+        """`threads`: the pool that the calls share with others; None: a pool of their own."""
         self._models = models
         self._clock = host.clock
         self._ids = host.ids
-        self._threads = CallThreads()
+        self._threads = threads or CallThreads()
 
     def complete(self, request: ModelRequest, eye: CancellationWatch, deadline: float) -> ModelReply:
         """The model's reply. A failed call is retried if the policy allows it and time is left until `deadline` (monotonic). The

@@ -45,7 +45,7 @@ class Engine:
         table = SqliteTable(folder / "table.db", now=lambda: self.clock.now().timestamp())
         data = Data(table, self.clock, self.models, ScriptedRunner(), MemoryBlobs(self.clock))  # type: ignore[arg-type]
         self.world = World(data, system_prompt=system_prompt)
-        self.services = services_over(self.world.stores, self.world.host, self.models, self.world.chain)
+        self.services = services_over(self.world.stores, self.world.host, self.world.chain)
         self.agent = ""
 
     def close(self) -> None:

@@ -32,7 +32,7 @@ def test_what_was_said_under_an_earlier_model_is_found_by_its_words(tmp_path: Pa
     said = CreateAgentRequest(initial_message_sequence=[{"role": "user", "content": "The key lies in the cellar."}])
     for embedders in (OneEmbedder(), later):
         house = Embedded(EmbeddedSettings(data=tmp_path), EmbeddedOverrides(embedders=embedders))
-        services = services_of(house.stores, house.host, house.models, house.engines).of(TENANT)
+        services = services_of(house.stores, house.host, house.engines).of(TENANT)
         if embedders is not later:
             services.agents.creation.create(said)
         assert house.pump.drain()

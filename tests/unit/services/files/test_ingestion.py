@@ -80,7 +80,7 @@ class Bench:
         self.table = table
         self.stores = house.stores.of(TENANT)
         house.ingest.close()  # what would read in the background
-        self.services = services_of(house.stores, house.host, house.models, house.engines, upload_limit=1_000_000).of(TENANT)
+        self.services = services_of(house.stores, house.host, house.engines, upload_limit=1_000_000).of(TENANT)
         self.folder = self.services.folders.create(CreateFolder(name="f"))
 
     def worker(self, process: int = 0, embedders: Embedders = NOBODY) -> Ingestion:
@@ -344,7 +344,7 @@ def test_pieces_as_large_as_a_folder_likes_are_stored(bench: Bench) -> None:
     """None of them is so large that it lies in a blob, and a hundred are more than one transaction takes."""
     nobody = {"embedding_endpoint_type": "none", "embedding_model": "none", "embedding_dim": 3, "embedding_chunk_size": 15_000}
     bench.folder = bench.services.folders.create(CreateFolder.model_validate({"name": "large", "embedding_config": nobody}))
-    bench.services = services_of(bench.house.stores, bench.house.host, bench.house.models, bench.house.engines).of(TENANT)
+    bench.services = services_of(bench.house.stores, bench.house.host, bench.house.engines).of(TENANT)
     sent = bench.send(text=("word " * 12_000 + "\n") * 90)
     bench.worker().process(sent.id)
     assert bench.shown(sent.id).processing_status is FileStatus.COMPLETED

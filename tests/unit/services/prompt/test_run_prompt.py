@@ -30,7 +30,7 @@ class House:
 
     def __init__(self, folder: Path, *replies: Any, mode: PromptMode = "frozen", **agent: Any) -> None:
         self.world = World(data_in(folder, in_turn(*(replies or (says("yes"),)))), system_prompt=mode)
-        self.services = services_over(self.world.stores, self.world.host, self.world.models, self.world.chain)
+        self.services = services_over(self.world.stores, self.world.host, self.world.chain)
         self.agent = self.world.make_agent(**{"blocks": {"human": "Ann"}, "tools": ("memory_insert", "ring")} | agent)
 
     def edit(self, value: str) -> None:

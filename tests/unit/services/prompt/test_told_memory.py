@@ -26,7 +26,7 @@ INSERT = calls(("memory_insert", {"label": "human", "new_string": "tea"}))
 
 
 def services_of(world: World) -> Services:
-    return services_over(world.stores, world.host, world.models, world.chain)
+    return services_over(world.stores, world.host, world.chain)
 
 
 def edit(world: World, agent_id: str, value: str, label: str = "human") -> None:

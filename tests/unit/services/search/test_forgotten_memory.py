@@ -61,7 +61,7 @@ def held(index: SqliteMemoryIndex) -> set[str]:
 def indexed(tmp_path: Path) -> Iterator[Indexed]:
     house = Embedded(EmbeddedSettings(data=tmp_path), EmbeddedOverrides(embedders=NoEmbedders()))
     index = SqliteMemoryIndex(tmp_path / "index.db")
-    yield Indexed(house, services_of(house.stores, house.host, house.models, house.engines).of(TENANT), index)
+    yield Indexed(house, services_of(house.stores, house.host, house.engines).of(TENANT), index)
     index.close()
     house.close()
 

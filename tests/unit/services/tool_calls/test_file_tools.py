@@ -36,7 +36,7 @@ class Desk:
 
     def __init__(self, house: Embedded, embedders: Embedders | None = None) -> None:
         house.ingest.close()
-        self.services: Services = services_of(house.stores, house.host, house.models, house.engines).of(TENANT)
+        self.services: Services = services_of(house.stores, house.host, house.engines).of(TENANT)
         self._ingestion = Ingestion(
             house.stores.of(TENANT), house.host, embedders or NoEmbedders(), indexed=embedders is not None
         )

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from hibernaut.adapters.model.anthropic import OFFICIAL_URL, anthropic_replies
 from hibernaut.adapters.model.anthropic.anthropic_list import AnthropicModelList
 from hibernaut.adapters.model.anthropic.anthropic_messages import BETAS, MessagesRequest, MessagesServer, request_of
 from hibernaut.adapters.model.anthropic.anthropic_replies import Origin
+from hibernaut.adapters.model.connections import Dial
 from hibernaut.adapters.model.context_windows import ContextWindows, ProviderPlace
-from hibernaut.adapters.model.provider_client import ProviderCall, ProviderClient, fixed
+from hibernaut.adapters.model.provider_client import ProviderCall, ProviderClient, dial_any, fixed
 from hibernaut.domain.redaction import bare_address
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import ModelError
 from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
 from hibernaut.schemas.model_call import CacheLife
+
+if TYPE_CHECKING:
+    from httpx2 import Client
 
 VERSION = "2023-06-01"
 """The API version that these bodies are written for (header `anthropic-version`).
@@ -37,6 +42,7 @@ class AnthropicModel:
         windows: ContextWindows,
         name: str = "anthropic",
         cache_life: CacheLife = "5m",
+        dial: Dial[Client] = dial_any,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         url = (base_url or OFFICIAL_URL).rstrip("/")
@@ -44,7 +50,8 @@ class AnthropicModel:
         self._cache_life = cache_life
         place = ProviderPlace(name, "anthropic", bare_address(url))
         self._list = AnthropicModelList(place, windows, official=url == OFFICIAL_URL, now=now)
-        self._client = ProviderClient(name, url, fixed({"X-Api-Key": api_key or "none", "anthropic-version": VERSION}))
+        headers = fixed({"X-Api-Key": api_key or "none", "anthropic-version": VERSION})
+        self._client = ProviderClient(name, url, headers, dial)
 
     def complete(
         self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None, on_open: OnOpen | None = None
@@ -83,6 +90,11 @@ class AnthropicModel:
                 return self._list.fetch(call)
         except ModelError:
             return []
+
+    def check(self) -> None:
+        """As `ListsModels` says."""
+        with self._client.call() as call:
+            self._list.fetch(call)
 
     def embedding_models(self) -> list[EmbeddingModelDescription]:
         """Anthropic has none."""

@@ -81,6 +81,11 @@ class BedrockModel:
         except ModelError:
             return []
 
+    def check(self) -> None:
+        """As `ListsModels` says."""
+        with self._control.call() as call:
+            self._list.fetch(call)
+
     def embedding_models(self) -> list[EmbeddingModelDescription]:
         """None: the embedder knows Bedrock's embedding models without a list."""
         return []

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from hibernaut.adapters.model.connections import Dial
 from hibernaut.adapters.model.context_windows import ContextWindows, Limits, ProviderPlace
 from hibernaut.adapters.model.google import gemini_messages, gemini_replies
-from hibernaut.adapters.model.provider_client import ProviderCall, ProviderClient, fixed
+from hibernaut.adapters.model.provider_client import ProviderCall, ProviderClient, dial_any, fixed
 from hibernaut.domain.models.embedding_models import description, known
 from hibernaut.domain.redaction import bare_address
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import ModelError
 from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
+
+if TYPE_CHECKING:
+    from httpx2 import Client
 
 OFFICIAL_URL = "https://generativelanguage.googleapis.com/v1beta"
 LIST_SECONDS = 5.0
@@ -27,12 +32,18 @@ class GeminiModel:
     """One address that speaks `generateContent`. Without `base_url` it is Google's own."""
 
     def __init__(
-        self, *, api_key: str | None, base_url: str | None = None, windows: ContextWindows, name: str = "google_ai"
+        self,
+        *,
+        api_key: str | None,
+        base_url: str | None = None,
+        windows: ContextWindows,
+        name: str = "google_ai",
+        dial: Dial[Client] = dial_any,
     ) -> None:
         url = (base_url or OFFICIAL_URL).rstrip("/")
         self._windows = windows
         self._place = ProviderPlace(name, "google_ai", bare_address(url))
-        self._client = ProviderClient(name, url, fixed({"x-goog-api-key": api_key or "none"}))
+        self._client = ProviderClient(name, url, fixed({"x-goog-api-key": api_key or "none"}), dial)
 
     def complete(
         self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None, on_open: OnOpen | None = None
@@ -56,6 +67,10 @@ class GeminiModel:
             return []
         found = [self._described(row) for row in rows if _generates_text(row)]
         return sorted(found, key=lambda each: each.model)
+
+    def check(self) -> None:
+        """As `ListsModels` says."""
+        self._listed()
 
     def embedding_models(self) -> list[EmbeddingModelDescription]:
         """The listed models that embed and whose dimension is known."""

@@ -55,6 +55,10 @@ class VertexModel:
             return []
         return [self._place.model(name, self._windows.of(name)) for name in sorted(names) if generates(name)]
 
+    def check(self) -> None:
+        """As `ListsModels` says."""
+        self._listed()
+
     def embedding_models(self) -> list[EmbeddingModelDescription]:
         """The models that the embedder serves, from the table: the list does not tell what embeds."""
         place = self._place

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
+from hibernaut.adapters.model.connections import Dial
 from hibernaut.adapters.model.context_windows import ContextWindows, Limits, ProviderPlace
 from hibernaut.adapters.model.dialects import OPENAI, Dialect, dialect_at
 from hibernaut.adapters.model.openai import openai_messages, openai_replies
 from hibernaut.adapters.model.openai.ollama_list import ollama_rows, warn_of_windows
 from hibernaut.adapters.model.openai.openai_replies import ChatAsked
-from hibernaut.adapters.model.provider_client import Headers, ProviderCall, ProviderClient, fixed
+from hibernaut.adapters.model.provider_client import Headers, ProviderCall, ProviderClient, dial_any, fixed
 from hibernaut.adapters.model.provider_errors import refuses_streams
 from hibernaut.domain.models.embedding_models import description, known
 from hibernaut.domain.redaction import bare_address
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.errors import ModelBadRequest, ModelError
+from hibernaut.schemas.errors import ModelBadRequest, ModelError, NotImplementedHere
 from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
+
+if TYPE_CHECKING:
+    from httpx2 import Client
 
 OFFICIAL_URL = "https://api.openai.com/v1"
 LIST_SECONDS = 5.0
@@ -52,14 +57,15 @@ class OpenAIModel:
         name: str = "openai",
         dialect: Dialect | None = None,
         headers: Headers | None = None,
+        dial: Dial[Client] = dial_any,
     ) -> None:
         url = (base_url or OFFICIAL_URL).rstrip("/")
         self._dialect = dialect or dialect_at(url)
         self._windows = windows
         self._place = ProviderPlace(name, self._dialect.kind if dialect else "openai", bare_address(url))
         headers = headers or fixed({"Authorization": f"Bearer {api_key or 'none'}"})
-        self._client = ProviderClient(name, url, headers)
-        self._root = ProviderClient(name, url.removesuffix(self._dialect.path), headers)
+        self._client = ProviderClient(name, url, headers, dial)
+        self._root = ProviderClient(name, url.removesuffix(self._dialect.path), headers, dial)
         self._whole_only: set[str] = set()
         self._warned = False
 
@@ -107,6 +113,17 @@ class OpenAIModel:
         """The chat models that the server lists; limits that it reports (vLLM, Groq, OpenRouter, LM Studio) take precedence."""
         found = [self._row(row) for row in self._listed() if self._chats(row)]
         return sorted(found, key=lambda each: each.model)
+
+    def check(self) -> None:
+        """As `ListsModels` says. Where the list is public, the route that tells of the key is asked."""
+        if self._dialect.listing == "none":
+            raise NotImplementedHere(f"{self._place.name}: this provider lists no models, so its key shows at the first message")
+        if self._dialect.listing == "tags":
+            with self._root.call() as call:
+                ollama_rows(call)
+            return
+        with self._client.call() as call, call.get(self._dialect.key_path or "/models", LIST_SECONDS) as answer:
+            answer.json(LARGEST_LIST)
 
     def embedding_models(self) -> list[EmbeddingModelDescription]:
         """The listed embedding models whose dimension is known."""

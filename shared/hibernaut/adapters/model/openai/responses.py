@@ -5,17 +5,22 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
+from hibernaut.adapters.model.connections import Dial
 from hibernaut.adapters.model.context_windows import ContextWindows
 from hibernaut.adapters.model.openai import responses_messages, responses_replies
 from hibernaut.adapters.model.openai.chat_completions import OFFICIAL_URL, OpenAIModel
 from hibernaut.adapters.model.openai.responses_replies import SentRequest
-from hibernaut.adapters.model.provider_client import Headers, ProviderCall, ProviderClient, fixed
+from hibernaut.adapters.model.provider_client import Headers, ProviderCall, ProviderClient, dial_any, fixed
 from hibernaut.adapters.model.provider_errors import refuses_streams
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import ModelBadRequest, ModelError, ModelNotFound
 from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
+
+if TYPE_CHECKING:
+    from httpx2 import Client
 
 logger = logging.getLogger(__name__)
 
@@ -55,11 +60,12 @@ class ResponsesModel:
         windows: ContextWindows,
         name: str = "openai",
         headers: Headers | None = None,
+        dial: Dial[Client] = dial_any,
     ) -> None:
         url = (base_url or OFFICIAL_URL).rstrip("/")
         self._name = name
-        self._client = ProviderClient(name, url, headers or fixed({"Authorization": f"Bearer {api_key or 'none'}"}))
-        self._list = OpenAIModel(api_key=api_key, base_url=base_url, windows=windows, name=name)
+        self._client = ProviderClient(name, url, headers or fixed({"Authorization": f"Bearer {api_key or 'none'}"}), dial)
+        self._list = OpenAIModel(api_key=api_key, base_url=base_url, windows=windows, name=name, dial=dial)
         self._left_out: dict[str, frozenset[str]] = {}
 
     def complete(
@@ -104,6 +110,10 @@ class ResponsesModel:
     def models(self) -> list[ModelDescription]:
         """As the port says: the list of the address is the same on both wires, and names those that only this one serves."""
         return self._list.models()
+
+    def check(self) -> None:
+        """As `ListsModels` says."""
+        self._list.check()
 
     def embedding_models(self) -> list[EmbeddingModelDescription]:
         """As the port says."""

@@ -1,0 +1,152 @@
+"""Providers with keys of a tenant's own, by the wires of the deployment (port `ProviderConnections`).
+
+Each provider has a factory of its own, which removes its key from errors and stored payloads beside the deployment's. Its key is sent to its own
+address only.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+from urllib.parse import SplitResult, urlsplit
+
+from hibernaut.adapters.model.connections import Dial
+from hibernaut.adapters.model.context_windows import ContextWindows, ProviderPlace
+from hibernaut.adapters.model.dialects import DIALECTS
+from hibernaut.adapters.model.provider import DEFAULT_WINDOW_CAP, Provider
+from hibernaut.adapters.model.provider_client import dial_any
+from hibernaut.adapters.model.provider_settings import ANTHROPIC, ProviderSettings, of_anthropic, of_dialect, redaction_of
+from hibernaut.adapters.model.public_dial import dial_public
+from hibernaut.adapters.model.wire_factory import WireFactory
+from hibernaut.domain.models.model_settings import config_of_description
+from hibernaut.ports.model import Model, ProviderAccess
+from hibernaut.ports.secrets import Secrets
+from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.llm_config import LLMConfig, ModelDescription
+from hibernaut.schemas.model_call import CacheLife
+
+if TYPE_CHECKING:
+    from httpx2 import Client
+
+SERVED = tuple(sorted({ANTHROPIC, *(dialect.name for dialect in DIALECTS)}))
+"""The types of providers that a tenant may add."""
+_HOST = re.compile(r"[A-Za-z0-9._:\[\]-]+")
+
+
+class OwnConnection:
+    """One provider with its lists (port `ConnectedProvider`). `now` is in seconds."""
+
+    def __init__(self, access: ProviderAccess, provider: Provider, windows: ContextWindows, now: Callable[[], float]) -> None:
+        self._name = access.name
+        self._type = access.provider_type
+        self._provider = provider
+        self._windows = windows
+        self._now = now
+
+    @property
+    def model(self) -> Model:
+        """As the port says."""
+        return self._provider.model
+
+    def config(self, model: str) -> LLMConfig | None:
+        """As the port says."""
+        row = next((row for row in self.list() if row.model == model), None)
+        if row is None and not self._provider.known:
+            place = ProviderPlace(self._name, self._provider.kind, self._provider.url)
+            row = self._own(place.model(model, self._windows.of(model)))
+        if row is None:
+            return None
+        config = config_of_description(row)
+        return config.model_copy(update={"context_window": min(config.context_window, DEFAULT_WINDOW_CAP)})
+
+    def list(self) -> list[ModelDescription]:
+        """As the port says."""
+        self._provider.refresh(self._now)
+        return [self._own(row) for row in self._provider.known]
+
+    def _own(self, row: ModelDescription) -> ModelDescription:
+        return row.model_copy(update={"provider_category": "byok", "provider_type": self._type})
+
+
+class OwnProviders:
+    """Connects tenants' providers. `public_only`: clients are remote, so that an address which they name must be public and use https;
+    otherwise a server on this machine, like Ollama, may be named too.
+    """
+
+    def __init__(
+        self,
+        secrets: Secrets,
+        *,
+        prompt_cache: CacheLife = "5m",
+        public_only: bool = False,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._secrets = secrets
+        self._public_only = public_only
+        self._now = now
+        self._prompt_cache = prompt_cache
+        self._dial: Dial[Client] = dial_public if public_only else dial_any
+
+    @cached_property
+    def _windows(self) -> ContextWindows:
+        return ContextWindows()
+
+    def connect(self, access: ProviderAccess) -> OwnConnection:
+        """As the port says."""
+        settings = self._settings(access)
+        provider = self._wires(settings).provider(settings)
+        return OwnConnection(access, provider, self._windows, self._now)
+
+    def check(self, access: ProviderAccess) -> None:
+        """As the port says."""
+        settings = self._settings(access)
+        self._wires(settings).check(settings)
+
+    def _wires(self, settings: ProviderSettings) -> WireFactory:
+        redaction = redaction_of(self._secrets, (settings,))
+        return WireFactory(redaction, None, self._prompt_cache, self._windows, self._dial)
+
+    def _settings(self, access: ProviderAccess) -> ProviderSettings:
+        if access.url:
+            self._check_address(access.url)
+        if access.provider_type == ANTHROPIC:
+            found, needed = of_anthropic(access.key, access.url, access.name), "api_key"
+        else:
+            dialect = next((each for each in DIALECTS if each.name == access.provider_type), None)
+            if dialect is None:
+                raise InvalidArgument(
+                    f"INVALID_ARGUMENT: Providers of the type {access.provider_type} are not served; choose one of {', '.join(SERVED)}."
+                )
+            found, needed = of_dialect(dialect, access.key, access.url, access.name), "api_key" if dialect.url else "base_url"
+        if found is None:
+            raise InvalidArgument(f"INVALID_ARGUMENT: A provider of the type {access.provider_type} needs {needed}.")
+        return replace(found, region=access.region, access_key=access.access_key)
+
+    def _check_address(self, url: str) -> None:
+        schemes = ("https",) if self._public_only else ("https", "http")
+        parts = _parts(url)
+        if (
+            parts is None
+            or parts.scheme not in schemes
+            or parts.query
+            or parts.fragment
+            or not _HOST.fullmatch(parts.hostname or "")
+        ):
+            raise InvalidArgument(
+                f"INVALID_ARGUMENT: base_url must be an address like https://api.example.com/v1 ({' or '.join(schemes)}, without a query)."
+            )
+        if parts.username or parts.password:
+            raise InvalidArgument("INVALID_ARGUMENT: base_url must not contain a user or a password; put the key into api_key.")
+
+
+def _parts(url: str) -> SplitResult | None:
+    """The parts of an address in printable ASCII; None for any other text."""
+    try:
+        parts = urlsplit(url)
+        return None if re.search(r"[^\x21-\x7e]", url) or parts.port == 0 else parts
+    except ValueError:
+        return None

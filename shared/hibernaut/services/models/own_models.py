@@ -1,0 +1,144 @@
+"""The providers with keys of tenants' own, connected: what `TenantModels` calls and lists.
+
+The records are read at each call of such a model, so that a changed or deleted key takes effect at the next call in every process: one read beside
+a call that takes seconds. A connection stands for one version of one record. Knows records and the ports; must not know a wire.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from hibernaut.ports.cipher import Cipher, SealBroken
+from hibernaut.ports.model import ConnectedProvider, ProviderAccess, ProviderConnections
+from hibernaut.schemas.errors import HibernautError, MasterKeyUnavailable, ModelAuthentication, ModelConnection
+from hibernaut.schemas.llm_config import ModelDescription
+from hibernaut.schemas.provider import StoredProvider
+from hibernaut.store.lru_cache import LruCache, TenantCache
+from hibernaut.store.providers import ProviderStore
+from hibernaut.store.stores import Stores
+
+MOST_CONNECTED = 512
+"""The number of connected providers of all tenants in a process."""
+MOST_LISTED = 1_000
+"""The number of models of one provider in the list of models. All others can be used by their handles; a reply of Lambda's is limited."""
+MOST_AT_ONCE = 16
+"""The number of providers that are asked for their lists at the same time."""
+KEY, ACCESS_KEY = "provider-key", "provider-access-key"
+"""What a sealed value is for. Values that are sealed for one purpose do not open for another."""
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A connected provider, for one version of its record."""
+
+    version: int
+    provider: ConnectedProvider
+
+
+class OwnModels:
+    """The providers of all tenants, with the connections of the process. Thread-safe."""
+
+    def __init__(self, stores: Stores, cipher: Cipher, connections: ProviderConnections) -> None:
+        self._stores = stores
+        self._cipher = cipher
+        self._connections = connections
+        self._connected = LruCache[Connection](MOST_CONNECTED, lambda _: 1)
+
+    def of(self, tenant: str) -> OwnProviderList:
+        """The providers of a tenant; no I/O. Raises: InvalidArgument for an invalid tenant name."""
+        store = self._stores.of(tenant).providers
+        vault = ProviderVault(tenant, self._cipher)
+        return OwnProviderList(store, vault, self._connections, self._connected.of(tenant))
+
+
+class ProviderVault:
+    """Encrypts and decrypts the keys of a tenant's providers."""
+
+    def __init__(self, tenant: str, cipher: Cipher) -> None:
+        self._tenant = tenant
+        self._cipher = cipher
+
+    def seal(self, provider_id: str, purpose: str, key: str | None) -> str | None:
+        """The encrypted key in base64; None without one. Raises: MasterKeyUnavailable, NotImplementedHere."""
+        if key is None:
+            return None
+        return base64.b64encode(self._cipher.seal(key.encode(), self._place(provider_id, purpose))).decode()
+
+    def open(self, provider: StoredProvider) -> ProviderAccess:
+        """The provider's access with its keys.
+
+        Raises: ModelAuthentication if the keys cannot be opened, ModelConnection while the master key is out of reach,
+        NotImplementedHere.
+        """
+        try:
+            key = self._opened(provider.id, KEY, provider.sealed_key)
+            access_key = self._opened(provider.id, ACCESS_KEY, provider.sealed_access_key)
+        except SealBroken as error:
+            logger.warning("key of a provider cannot be opened", extra={"provider_id": provider.id})
+            raise ModelAuthentication(
+                f"{provider.name}: the stored key cannot be decrypted; set it again (PATCH /v1/providers/{provider.id})"
+            ) from error
+        except MasterKeyUnavailable as error:
+            logger.warning("key of a provider is out of reach", extra={"provider_id": provider.id, "code": error.code})
+            raise ModelConnection(f"{provider.name}: its key cannot be read now. {error.detail}") from error
+        return ProviderAccess(provider.name, provider.provider_type, key, provider.base_url, provider.region, access_key)
+
+    def _opened(self, provider_id: str, purpose: str, sealed: str | None) -> str | None:
+        if sealed is None:
+            return None
+        return self._cipher.unseal(base64.b64decode(sealed), self._place(provider_id, purpose)).decode()
+
+    def _place(self, provider_id: str, purpose: str) -> Mapping[str, str]:
+        return {"tenant": self._tenant, "purpose": purpose, "id": provider_id}
+
+
+class OwnProviderList:
+    """The providers of one tenant. `connected`: the tenant's part of the process's cache."""
+
+    def __init__(
+        self,
+        store: ProviderStore,
+        vault: ProviderVault,
+        connections: ProviderConnections,
+        connected: TenantCache[Connection],
+    ) -> None:
+        self.connections = connections
+        self.vault = vault
+        self._store = store
+        self._connected = connected
+
+    def get(self, name: str) -> ConnectedProvider | None:
+        """The provider with this name, connected. Raises: ModelAuthentication, ModelConnection, InvalidArgument, StoreUnavailable."""
+        provider = next((each for each in self._store.all() if each.name == name), None)
+        return None if provider is None else self._connection(provider)
+
+    def models(self) -> list[ModelDescription]:
+        """The models of all providers, MOST_LISTED of each. A provider whose key cannot be read has none; its failure is logged."""
+        providers = self._store.all()
+        if len(providers) <= 1:
+            return [row for provider in providers for row in self._listed(provider)]
+        with ThreadPoolExecutor(min(MOST_AT_ONCE, len(providers)), "models") as asking:
+            return [row for rows in asking.map(self._listed, providers) for row in rows]
+
+    def forget(self, provider_id: str) -> None:
+        """Drop the connection of a changed or deleted provider, with the key that it holds."""
+        self._connected.forget(provider_id)
+
+    def _listed(self, provider: StoredProvider) -> Sequence[ModelDescription]:
+        try:
+            return self._connection(provider).list()[:MOST_LISTED]
+        except HibernautError as error:
+            logger.warning("provider lists nothing", extra={"provider_id": provider.id, "code": error.code})
+            return ()
+
+    def _connection(self, provider: StoredProvider) -> ConnectedProvider:
+        kept = self._connected.get(provider.id)
+        if kept is None or kept.version != provider.version:
+            kept = Connection(provider.version, self.connections.connect(self.vault.open(provider)))
+            self._connected.keep(provider.id, kept)
+        return kept.provider

@@ -1,0 +1,57 @@
+"""Providers of models with keys of one's own (digest 3, run-time digest 11.1). The stable SDK has no methods for these routes; older ones do."""
+
+from __future__ import annotations
+
+from tests.compat.manifest.form import diverging, done
+
+ROWS = (
+    done(
+        "providers.create",
+        "API 3",
+        "Adds a provider with a key of one's own; `provider_category` is `byok`, and the key is in no reply.",
+        "POST /v1/providers/",
+    ),
+    done(
+        "providers.create.refused",
+        "RT 11.1",
+        "A name of the deployment's own provider is 400, one that is taken 409, an unknown type 422; nothing is stored.",
+    ),
+    done("providers.list", "API 3", "A page of them, newest first; by name and by type.", "GET /v1/providers/"),
+    diverging(
+        "providers.list.base",
+        "API 3",
+        "The deployment's own providers are not in the list; GET /v1/models/ shows their models.",
+        "V1 lists them after those of the organisation. Here they are settings of the deployment, and have no ids.",
+    ),
+    done("providers.retrieve", "API 3", "One provider.", "GET /v1/providers/{provider_id}"),
+    done(
+        "providers.update",
+        "API 3",
+        "Replaces the key, and the address where it is given; `api_key` is required. The next message uses them.",
+        "PATCH /v1/providers/{provider_id}",
+    ),
+    done(
+        "providers.delete",
+        "API 3",
+        "Deletes a provider with its key, and answers `message`. An agent's next message fails by its provider's name and is kept.",
+        "DELETE /v1/providers/{provider_id}",
+    ),
+    done(
+        "providers.check",
+        "API 3",
+        "Tries a key that is not stored: `message`, or the provider's error.",
+        "POST /v1/providers/check",
+    ),
+    done("providers.check_one", "API 3", "Tries the stored key of a provider.", "POST /v1/providers/{provider_id}/check"),
+    done(
+        "providers.refresh",
+        "API 3",
+        "Lists a provider's models anew and sets `last_synced`.",
+        "PATCH /v1/providers/{provider_id}/refresh",
+    ),
+    done(
+        "providers.models",
+        "RT 11.1",
+        "Its models have the handles `<name>/<model>`, are listed with the category `byok`, and answer with its own key; the steps say so.",
+    ),
+)
