@@ -53,6 +53,7 @@ METRICS: Mapping[str, tuple[Metric, ...]] = {
     "table unavailable": (Metric("TableUnavailable"),),
     "request failed": (Metric("RequestFailures"),),
     "sweep ended": (Metric("RunsTakenUp", field="started"), Metric("RunsClosed", field="closed")),
+    "sweep stopped in time": (Metric("ItemsLeft", field="items_left"),),
     "run could not be swept": (Metric("SweepFailures"),),
     "blobs could not be collected": (Metric("SweepFailures"),),
     "memory indexed": (

@@ -13,7 +13,7 @@ from hibernaut.wiring import aws
 
 
 @correlated
-def handler(event: JsonObject, _context: LambdaContext, sweep: Sweep | None = None) -> JsonObject:
+def handler(event: JsonObject, context: LambdaContext, sweep: Sweep | None = None) -> JsonObject:
     """Sweep, or handle the run of a failed execution. Returns the numbers of restarted and closed runs.
 
     An exception counts for the alarm and becomes a dead letter; the next sweep follows within a minute.
@@ -21,7 +21,7 @@ def handler(event: JsonObject, _context: LambdaContext, sweep: Sweep | None = No
     sweep = sweep or aws.sweep()
     failed = event.get("detail")
     if failed is None:
-        swept = sweep.run()
+        swept = sweep.run(time_left=lambda: context.get_remaining_time_in_millis() / 1000)
         fields: JsonObject = {"started": swept.started, "closed": swept.closed, "scheduled_at": event.get("at")}
     else:
         run = Heartbeat.model_validate_json(failed["input"])

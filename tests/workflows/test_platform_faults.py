@@ -50,6 +50,18 @@ def test_a_run_of_an_agent_that_slept_for_weeks_is_taken_up_and_answered(offline
     here.check(agent)
 
 
+def test_a_run_that_is_throttled_for_minutes_waits_and_is_never_closed(offline: OfflineAws) -> None:
+    """Ten executions of seven tries each: with the waits of the state machine, more than five minutes on average."""
+    here = Deployment(offline)
+    agent, closings = here.agent(), NotedEndings()
+    offline.lambdas.deps["close_run"] = closings
+    offline.lambdas.refuse("advance_turn", "Lambda.TooManyRequestsException", 10 * TRIES)
+    run_id = here.begin(agent, "Is anybody there?")
+    ends = sorted(offline.wait_for_all().values())
+    assert (ends, closings.ended) == (["FAILED"] * 10 + ["SUCCEEDED"], [])
+    assert (here.run(run_id)["status"], here.knocks) == ("completed", ["front"])
+
+
 def test_a_table_out_of_reach_leaves_the_run_open(offline: OfflineAws) -> None:
     for number, error in enumerate((Contended("throttled"), StoreUnavailable("busy", 2), TableError("access denied"))):
         turns, termination = ScriptedTurns([error] * TRIES), NotedEndings()

@@ -5,9 +5,10 @@ end.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from itertools import zip_longest
 from typing import Literal, NamedTuple
 
 from hibernaut.ports.table import ConditionFailed, Key
@@ -34,6 +35,8 @@ MOST_SWEEPS = 30
 """A run is closed after this many restarts by the sweep and as many attempts without a commit. A run without an attempt stays
 open.
 """
+MARGIN = 12.0
+"""Seconds that must be left for one more item: two operations on the table that are retried to the end of their budget."""
 Took = Literal["started", "closed", "ended", "left"]
 logger = logging.getLogger(__name__)
 
@@ -138,21 +141,27 @@ class Sweep:
         self._host = host
         self.of = of
 
-    def run(self, *, everything: bool = False) -> SweepResult:
-        """Take up every overdue item. `everything`: take up every open item, as a host that runs alone does at its start."""
+    def run(self, *, everything: bool = False, time_left: Callable[[], float] | None = None) -> SweepResult:
+        """Take up every overdue item. `everything`: take up every open item, as a host that runs alone does at its start.
+
+        The shards take turns, so that a long one delays no other. `time_left` returns the seconds that the host has left: with
+        less than `MARGIN`, the sweep stops, and the remaining items stay due for the next one.
+        """
         now_ms = int(self._host.clock.now().timestamp() * 1000)
         started = closed = 0
         ended: list[Key] = []
-        for shard in keys.shards():
-            for place in self._due.past(shard, None if everything else now_ms):
-                took = self._tried(TenantSweep.take_up, place)
-                started += took == "started"
-                closed += took == "closed"
-                ended += [place] if took == "ended" else []
+        shards = [self._due.past(shard, None if everything else now_ms) for shard in keys.shards()]
+        in_turn = [place for turn in zip_longest(*shards) for place in turn if place is not None]
+        for place in _while_time(in_turn, time_left):
+            took = self._tried(TenantSweep.take_up, place)
+            started += took == "started"
+            closed += took == "closed"
+            ended += [place] if took == "ended" else []
         # These come last because a callback may be slow, and a deletion or the marking of older data may be large.
-        for place in sorted(ended, key=lambda place: place.sk in (keys.GONE, BUILD)):
+        for place in _while_time(sorted(ended, key=lambda place: place.sk in (keys.GONE, BUILD)), time_left):
             self._tried(TenantSweep.clear_up, place)
-        self._collect()
+        if time_left is None or time_left() >= MARGIN:
+            self._collect()
         if started or closed:
             logger.info("runs swept", extra={"started": started, "closed": closed})
         return SweepResult(started, closed)
@@ -174,6 +183,15 @@ class Sweep:
             fields = {"run_id": keys.last_part(place.pk), "error": type(error).__qualname__, "place": place_of(error)}
             logger.error("run could not be swept", extra=fields)
             return "left"
+
+
+def _while_time(places: Sequence[Key], time_left: Callable[[], float] | None) -> Iterator[Key]:
+    """The items, until less than `MARGIN` is left."""
+    for number, place in enumerate(places):
+        if time_left is not None and time_left() < MARGIN:
+            logger.warning("sweep stopped in time", extra={"items_left": len(places) - number})
+            return
+        yield place
 
 
 def _is_gone(place: Key) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from hibernaut.ports.table import Update
 from hibernaut.schemas.stop import RunStatus, StopReason
-from hibernaut.services.runs.sweep import LONGEST_RUN, MOST_SWEEPS
+from hibernaut.services.runs.sweep import LONGEST_RUN, MARGIN, MOST_SWEEPS, TenantSweep
 from hibernaut.store import keys
 from tests.protocol.staged import RING, opened, takes_over
 from tests.support.scripted_model import in_turn, says
@@ -57,3 +59,25 @@ def test_a_run_that_nobody_can_read_any_more_keeps_no_other_from_being_taken_up(
     assert world.engines.sweep.run().started == 1
     world.workflow.drive()
     assert world.run(run_id).run.stop_reason is StopReason.END_TURN
+
+
+def test_a_sweep_without_time_stops_and_the_next_one_goes_on(tmp_path: Path) -> None:
+    world, _ = opened(tmp_path, in_turn(says("done")))
+    for _ in range(20):
+        world.accept(world.make_agent(), "hello")
+    world.clock.sleep(70)
+    for taken in (6, 6, 6, 2, 0):
+        left = iter([MARGIN] * 6)
+        assert world.engines.sweep.run(time_left=lambda left=left: next(left, 0.0)).started == taken  # type: ignore[misc]
+
+
+def test_a_shard_full_of_due_items_delays_no_other_shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world, _ = opened(tmp_path, in_turn(says("done")))
+    crowd, rare = [f"run-{number}" for number in range(100)], "run-rare"
+    due = {keys.shards()[0]: [keys.run(TENANT, one) for one in crowd], keys.shards()[-1]: [keys.run(TENANT, rare)]}
+    monkeypatch.setattr(world.all_stores.due, "past", lambda shard, _now: due.get(shard, []))
+    seen: list[str] = []
+    monkeypatch.setattr(TenantSweep, "take_up", lambda _sweep, place: seen.append(keys.last_part(place.pk)) or "left")
+    left = iter([MARGIN] * 3)
+    world.engines.sweep.run(time_left=lambda: next(left, 0.0))
+    assert seen == [crowd[0], rare, crowd[1]]
