@@ -73,7 +73,9 @@ class Memory:
         all_stores = Stores(self.table, DiskBlobs(folder / "blobs"), SystemClock(), indexed=True)
         self.stores = all_stores.of(DEFAULT_TENANT)
         self.search = SearchEngines(self.index, RandomEmbedder()).search(self.stores)
-        self.pump = IndexPollWorker(all_stores.outbox, indexing_of(all_stores, self.index, RandomEmbedder()), [DEFAULT_TENANT])
+        self.pump = IndexPollWorker(
+            all_stores.outbox, indexing_of(all_stores, self.index, RandomEmbedder()), lambda: [DEFAULT_TENANT]
+        )
         archive = Archive(id=ARCHIVE, name="bench", embedding_config=CONFIG, created_at=START)
         self.stores.writer.write(*self.stores.passages.make(archive))
         self.drawn = random.Random(1)

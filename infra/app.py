@@ -1,6 +1,6 @@
 """Synthesizes the stack of one environment: `python -m infra.app`, or by way of the CDK's command line (`cdk.json`).
 
-Context: `env` (dev, staging, prod), `callers` (address ranges), `hosts` (custom domains), `origins` (of web pages that may call),
+Context: `env` (dev, staging, prod), `callers` (address ranges), `access` (addresses, public), `hosts` (custom domains), `origins` (of web pages that may call),
 `search` (none, domain) with `searchInstance`, `searchCount`, `searchVolume` and `searchVpc`, `embedding` (a handle), `traces`,
 `promptCache`, `dashboard` (true: create a page of graphs), `alarms` (an e-mail address or a topic's ARN), `bundle` (true: install the dependencies for arm64 and compile all
 code), `check` (false: skip cdk-nag and the validation of the template). Needs neither docker nor credentials nor a Node on the

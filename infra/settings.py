@@ -93,8 +93,8 @@ class Settings:
 
     `keep_data`: table and bucket survive the stack, and the table has deletion protection. `log_days`: the retention period of
     logs. `rate`, `burst`: the gateway's limits in requests per second. `callers`: the address ranges (CIDR) that may call the
-    API; if empty, no address may, so that a new deployment is not open to the world. `hosts`: the API's custom domains, in
-    addition to the gateway's own name. `origins`: the foreign origins whose web pages may call the API. `embedding`: the handle
+    API; if empty, no address may, so that a new deployment is not open to the world. `public`: every address may, which leaves the decision to the API keys. `hosts`: the API's custom
+    domains, in addition to the gateway's own name. `origins`: the foreign origins whose web pages may call the API. `embedding`: the handle
     of the model that embeds memory (empty: OpenAI's, if its key is set). `traces`: the stored part of model calls, which expires
     after a day. `prompt_cache`: how long providers cache the prefix of a prompt. `system_prompt`: whether the system message
     stays frozen for a window. `dashboard`: create a page of graphs, which costs money even when no agent is active. `alarms`: whom
@@ -110,6 +110,7 @@ class Settings:
     burst: int = 100
     log_level: str = "INFO"
     callers: tuple[str, ...] = ()
+    public: bool = False
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     search: Search = field(default_factory=Search)
@@ -143,9 +144,13 @@ class Settings:
 def settings_in(context: Mapping[str, str]) -> Settings:
     """The settings in the CDK context (`docs/aws.md` lists the keys). Raises: ValueError for an invalid value."""
     made = settings_of(str(context.get("env", "dev")), str(context.get("callers", "")))
+    public = _public(context)
+    if public and made.callers:
+        raise ValueError("access=public admits every address; leave out callers, or leave out access")
     embedding = _embedding(str(context.get("embedding", "")))
     return replace(
         made,
+        public=public,
         search=search_in(context),
         embedding=embedding,
         traces=traces_in({"HIBERNAUT_TRACES": context.get("traces", "")}, "off"),
@@ -192,6 +197,13 @@ def _wished(context: Mapping[str, str], name: str) -> bool:
     if text not in ("true", "false"):
         raise ValueError(f"{name} must be true or false, not {text!r}")
     return text == "true"
+
+
+def _public(context: Mapping[str, str]) -> bool:
+    text = str(context.get("access", "addresses"))
+    if text not in ("addresses", "public"):
+        raise ValueError(f"access must be addresses or public, not {text!r}")
+    return text == "public"
 
 
 def _ranges(callers: str) -> tuple[str, ...]:

@@ -251,6 +251,7 @@ class HibernautStack(cdk.Stack):
             ("BucketName", self._storage.blobs.bucket_name),
             ("StateMachineArn", workflow.machine.state_machine_arn),
             ("SecretsPath", self._settings.parameters),
+            ("SecretsKeyArn", self._secrets.arn),
             ("DeadLettersUrl", self._letters.queue_url),
             *([("IndexFunction", indexer.function.function_name)] if indexer else []),
         ):

@@ -92,7 +92,7 @@ def archived(folder: Path, index: MemoryIndex, embedders: Embedders, texts: Sequ
     stores.writer.write(*stores.passages.make(archive))
     late = [number for number in range(len(texts)) if waiting and number % waiting == 0]
     _write(stores, texts, [number for number in range(len(texts)) if number not in set(late)])
-    IndexPollWorker(all_stores.outbox, indexing_of(all_stores, index, embedders), [DEFAULT_TENANT]).drain()
+    IndexPollWorker(all_stores.outbox, indexing_of(all_stores, index, embedders), lambda: [DEFAULT_TENANT]).drain()
     _write(stores, texts, late)
     with_index, without = SearchEngines(index, embedders), SearchEngines(None, embedders)
     return Archived(stores, with_index.search(stores), without.search(stores), table)

@@ -18,8 +18,8 @@ from hibernaut.wiring.aws import IndexFeed
 
 @correlated
 def handler(event: JsonObject, context: LambdaContext, feed: IndexFeed | None = None) -> JsonObject:
-    """Handle one of four events: `Records` (of the change stream), `retake` (a tenant), `reindex` (a tenant whose index is
-    rebuilt), or `reindexed` (a tenant; reports the progress).
+    """Handle one of four events: `Records` (of the change stream), `retake`, `reindex` (a rebuild of the index), or `reindexed`
+    (its progress). The last three concern all tenants, because one index serves them all.
 
     For `Records`, the response names the records that the stream must deliver again. Raises: errors of the table.
     """
@@ -27,12 +27,12 @@ def handler(event: JsonObject, context: LambdaContext, feed: IndexFeed | None = 
     if "Records" in event:
         return _records(event["Records"], feed, context)
     if "reindex" in event:
-        records = feed.reindexing.begin([event["reindex"]], lambda _progress: None)
+        records = feed.reindexing.begin(feed.reindexing.tenants(), lambda _progress: None)
         log().info("index emptied", extra={"records": records})
         return {"records": records}
     if "reindexed" in event:
-        return _built(event["reindexed"], feed)
-    taken = feed.feeding.take_again(event["retake"], time_left=_seconds_of(context))
+        return {"whole": feed.reindexing.end(), "left": feed.reindexing.left()}
+    taken = feed.feeding.take_all_again(feed.reindexing.tenants(), time_left=_seconds_of(context))
     log().info("pointers taken again", extra=_counted(taken))
     return _counted(taken)
 
@@ -44,12 +44,6 @@ def _records(records: list[JsonObject], feed: IndexFeed, context: LambdaContext)
     taken = feed.feeding.take(pointers, time_left=_seconds_of(context))
     log().info("memory indexed", extra=_counted(taken) | lag_of(records))
     return {"batchItemFailures": [{"itemIdentifier": number} for number, change in changes.items() if change.key in taken.left]}
-
-
-def _built(tenant: str, feed: IndexFeed) -> JsonObject:
-    """The progress of a rebuild: whether it is complete, and the number of pending pointers, including those of new records."""
-    building = feed.reindexing.of(tenant)
-    return {"whole": building.end(), "left": building.left()}
 
 
 def _counted(taken: IndexedBatch) -> JsonObject:

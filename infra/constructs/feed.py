@@ -18,7 +18,6 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from hibernaut.schemas.ids import DEFAULT_TENANT
 from hibernaut.store.search_outbox import State
 from infra.constructs.findings import ANYTHING, Grant
 from infra.constructs.functions import OurFunction
@@ -78,7 +77,7 @@ class MemoryFeed(Construct):
         )
         # When the mapping is created, Lambda accesses the stream with the function's permissions.
         self.mapping.node.add_dependency(index_memory.role)
-        Clock(self, "Retake", function=index_memory, expression=RETAKE, event={"retake": DEFAULT_TENANT}, letters=letters)
+        Clock(self, "Retake", function=index_memory, expression=RETAKE, event={"retake": "all"}, letters=letters)
 
 
 def _new_pointers() -> dict[str, object]:

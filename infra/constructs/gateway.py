@@ -82,7 +82,7 @@ class Gateway(Construct):
             rest_api_name=settings.stack_name,
             endpoint_types=[apigateway.EndpointType.REGIONAL],
             binary_media_types=BINARY,
-            policy=_callers(settings.callers),
+            policy=_callers(settings),
             cloud_watch_role=True,
             cloud_watch_role_removal_policy=cdk.RemovalPolicy.RETAIN,
             deploy_options=apigateway.StageOptions(
@@ -139,9 +139,11 @@ class Gateway(Construct):
 
     def _accepted(self) -> None:
         accept(self.rest, "APIG2", "The app validates requests by its schemas and answers as the Letta API does.")
-        accept(self.rest, "APIG3", "Callers are limited by address; a web ACL costs while nobody calls.")
+        accept(self.rest, "APIG3", "The stage limits the rate, and callers by address; a web ACL costs while nobody calls.")
         for rule in ("APIG4", "COG4"):
-            accept(self.rest, rule, "The app itself reads the bearer key, as Letta clients send it; addresses are limited here.")
+            accept(
+                self.rest, rule, "The app authenticates every request by its API key, as Letta clients send it, or answers 401."
+            )
         policy = "Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs"
         accept(self.rest, f"IAM4[{policy}]", "API Gateway writes its logs by this AWS-managed policy, account-wide.")
 
@@ -173,11 +175,14 @@ def _integration(function: OurFunction, seconds: int, *, streams: bool = False) 
     )
 
 
-def _callers(ranges: tuple[str, ...]) -> iam.PolicyDocument:
-    """A resource policy that allows only these addresses; without any, it denies all."""
+def _callers(settings: Settings) -> iam.PolicyDocument:
+    """A resource policy that allows only the addresses of the settings; without any, it denies all. A public API admits every address."""
     document = iam.PolicyDocument()
-    outside = {"NotIpAddress": {"aws:SourceIp": list(ranges)}} if ranges else {}
-    for effect, conditions in ((iam.Effect.ALLOW, {}), (iam.Effect.DENY, outside)):
+    outside = {"NotIpAddress": {"aws:SourceIp": list(settings.callers)}} if settings.callers else {}
+    statements: list[tuple[iam.Effect, dict[str, dict[str, list[str]]]]] = [(iam.Effect.ALLOW, {})]
+    if not settings.public:
+        statements.append((iam.Effect.DENY, outside))
+    for effect, conditions in statements:
         document.add_statements(
             iam.PolicyStatement(
                 effect=effect,

@@ -28,8 +28,10 @@ from hibernaut.ports.table import Table
 from hibernaut.rest.app import create_app
 from hibernaut.rest.async_bridge import USUAL_WAITS, WaitSettings
 from hibernaut.schemas.ids import DEFAULT_TENANT
+from hibernaut.services.access.access import Access
 from hibernaut.store.search_outbox import SearchOutbox
 from hibernaut.store.tenant_table import TenantTable
+from hibernaut.wiring.access import DeployedStack, access_to_stack
 from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded
 from hibernaut.wiring.settings import EmbeddedSettings
@@ -73,6 +75,7 @@ class Served:
 
     url: str
     table: Table
+    access: Access
     feed: Callable[[], None] = lambda: None
 
     def wait_until_indexed(self) -> None:
@@ -103,24 +106,28 @@ def serving_embedded(
     keys = {"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": provider.url, **more}
     settings = EmbeddedSettings(data=data, default_model=DEMO, providers=keys, default_embedding=embedding)
     with Embedded(settings) as house, ExitStack() as running:
-        app = create_app(services_of(house.stores, house.host, house.engines), waits=waits)
+        services = services_of(house.stores, house.host, house.engines)
+        app = create_app(services, access=house.access, waits=waits)
         listener = listening("127.0.0.1", 0)
         server = LocalServer(app, listener)
         thread = threading.Thread(target=server.serve, daemon=True)
         running.callback(thread.join)
         running.callback(server.stop)
         thread.start()
-        yield Served(address(listener), house.table)
+        yield Served(address(listener), house.table, house.access)
 
 
 @contextmanager
-def serving_offline(provider: ScriptedOpenAI) -> Iterator[Served]:
-    """What is deployed, in this process. Its change stream is told where somebody looks at the index: that takes a third of the time."""
+def serving_offline(provider: ScriptedOpenAI, **variables: str) -> Iterator[Served]:
+    """What is deployed, in this process; `variables` are added to the functions' environment. Its change stream is told where somebody looks at the index: that takes a third of the time."""
     from hibernaut.local.aws_offline.offline import OfflineAws
 
     keys = {"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": provider.url}
-    with OfflineAws(secrets=keys, variables={"HIBERNAUT_DEFAULT_MODEL": DEMO, "HIBERNAUT_TRACES": "on"}) as aws:
-        yield Served(aws.url, aws.table, aws.tell_by_itself)
+    usual = {"HIBERNAUT_DEFAULT_MODEL": DEMO, "HIBERNAUT_TRACES": "on"}
+    with OfflineAws(secrets=keys, variables={**usual, **variables}) as aws:
+        outputs = aws.stack.outputs
+        stack = DeployedStack("dev", *(outputs[name] for name in ("TableName", "BucketName", "SecretsKeyArn")))
+        yield Served(aws.url, aws.table, access_to_stack(stack), aws.tell_by_itself)
 
 
 @pytest.fixture(scope="session")

@@ -175,3 +175,9 @@ def test_a_providers_failure_has_its_own_body(
     assert (answer.status_code, body["error"]["type"]) == (expected, kind)
     assert sorted(body["error"]) == ["detail", "message", "type"]
     assert answer.headers["x-should-retry"] == "false"
+
+
+def test_nobody_manages_keys_where_there_are_none(http: httpx.Client) -> None:
+    refused = http.get("/v1/api-keys")
+    assert refused.status_code == 403
+    assert "hibernaut keys create" in refused.json()["detail"]

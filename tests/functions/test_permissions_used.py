@@ -235,9 +235,9 @@ def remember(life: Life, agent: str) -> None:
     client("s3").put_object(Bucket=aws.stack.outputs["BucketName"], Key=f"uploads/default/{file['id']}", Body=b"Hello")
     aws.rules.wait()
     assert not aws.fire_schedule("index_memory").failed
-    aws.invoke("index_memory", {"reindex": "default"})
+    aws.invoke("index_memory", {"reindex": "all"})
     aws.pump()
-    assert aws.invoke("index_memory", {"reindexed": "default"}) == {"whole": True, "left": 0}
+    assert aws.invoke("index_memory", {"reindexed": "all"}) == {"whole": True, "left": 0}
     life.ask("DELETE", f"/v1/folders/{folder}")
     aws.pump()
 

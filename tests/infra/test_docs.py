@@ -64,6 +64,7 @@ def test_the_page_names_every_wish_of_a_deployment_with_what_is_usual() -> None:
     for word in (
         "env",
         "callers",
+        "access",
         "search",
         "searchVpc",
         "embedding",

@@ -107,7 +107,7 @@ def test_what_the_stream_gives_up_is_a_dead_letter_and_taken_again_by_a_clock(de
     clocks = [one["Properties"] for one in dev.of_type("AWS::Scheduler::Schedule").values()]
     assert {json.loads(one["Target"]["Input"]).get("retake"): one["ScheduleExpression"] for one in clocks} == {
         None: "rate(1 minute)",
-        "default": "rate(5 minutes)",
+        "all": "rate(5 minutes)",
     }
 
 
@@ -174,6 +174,8 @@ def test_collections_are_refused_with_the_reason(tmp_path: Path) -> None:
         ({"dashboard": "1"}, "dashboard must be true or false, not '1'"),
         ({"callers": "203.0.113.7, office"}, "callers must be address ranges like 203.0.113.0/24, not 'office'"),
         ({"callers": "203.0.113.7/24"}, "not '203.0.113.7/24': 203.0.113.7/24 has host bits set"),
+        ({"access": "open"}, "access must be addresses or public, not 'open'"),
+        ({"access": "public", "callers": "203.0.113.7/32"}, "leave out callers"),
         ({"embedding": "bedrock/claude"}, "no embedding 'bedrock/claude'; of Bedrock there are amazon.titan"),
     ],
 )

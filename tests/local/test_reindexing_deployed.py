@@ -126,7 +126,7 @@ def test_the_stack_s_function_builds_the_index_anew_and_the_command_ends_when_it
         assert (done.returncode, done.stderr) == (0, "")
         assert f"Reindexing by {aws.stack.outputs['IndexFunction']}" in done.stdout
         assert done.stdout.endswith("Done: the index is complete.\n")
-        assert cloud.invoked[:2] == [{"reindex": "default"}, {"reindexed": "default"}]
+        assert cloud.invoked[:2] == [{"reindex": "all"}, {"reindexed": "all"}]
         assert known() == before
 
 

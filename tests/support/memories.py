@@ -105,7 +105,7 @@ class Memories:
         table, index, embedder = Hooked(self.table, hook), Hooked(self.index, hook), Hooked(HashingEmbedder(), hook)
         stores = Stores(table, MemoryBlobs(self.clock), self.clock, indexed=True)  # type: ignore[arg-type]
         indexing = indexing_of(stores, index, OneEmbedder(embedder))  # type: ignore[arg-type]
-        made = IndexPollWorker(stores.outbox, indexing, [TENANT], storing=storing, look=look)
+        made = IndexPollWorker(stores.outbox, indexing, lambda: [TENANT], storing=storing, look=look)
         self.all_stores.outbox.listener = stores.outbox.listener  # it is notified of writes, as in one process
         return made
 

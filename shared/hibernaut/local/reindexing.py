@@ -22,7 +22,7 @@ from hibernaut.ports.table import TableError
 from hibernaut.schemas.errors import StoreUnavailable
 from hibernaut.services.search.reindexing import Progress, Reindexing
 from hibernaut.wiring.data_folder import TABLE, DataFolderTaken, DataFolderUnusable, is_open
-from hibernaut.wiring.embedded import TENANTS, Embedded, ServedDataFolder
+from hibernaut.wiring.embedded import Embedded, ServedDataFolder
 from hibernaut.wiring.settings import EmbeddedSettings
 
 LOOK = 0.5
@@ -56,7 +56,7 @@ def reindex(data: str | None) -> None:
                 begun = True
                 if not pointed:
                     folder.reindexing.begin(
-                        TENANTS, lambda seen: report.line(_pointing(seen)) if seen.places == seen.of else None
+                        folder.reindexing.tenants(), lambda seen: report.line(_pointing(seen)) if seen.places == seen.of else None
                     )
                     pointed = True
                 if _watched(folder, settings, report):
@@ -92,8 +92,8 @@ def _opened(settings: EmbeddedSettings) -> Iterator[_OpenDataFolder]:
 def _watched(folder: _OpenDataFolder, settings: EmbeddedSettings, report: ProgressReport) -> bool:
     """Whether the index is complete; False if the process that fed it has ended."""
     dwindling = Dwindling(report, STILL)
-    while not all([folder.reindexing.of(tenant).end() for tenant in TENANTS]):
-        dwindling.left(sum(folder.reindexing.of(tenant).left() for tenant in TENANTS))
+    while not folder.reindexing.end():
+        dwindling.left(folder.reindexing.left())
         if folder.served and not is_open(settings.data):
             return False
         time.sleep(LOOK)

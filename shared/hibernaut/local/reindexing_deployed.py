@@ -17,7 +17,6 @@ from hibernaut.local.profiles import CannotServe
 from hibernaut.local.progress import Dwindling, ProgressReport, report_to
 from hibernaut.local.stack_outputs import outputs_of, reason_of
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.ids import DEFAULT_TENANT
 
 LOOK = 3.0
 """Seconds between two polls of the function: each is an invocation."""
@@ -66,12 +65,12 @@ def build_anew(function: str, client: Lambda, report: ProgressReport, wait: Call
     """
     wait = wait or threading.Event().wait
     report.line(f"Reindexing by {function}; searches remain available.")
-    records = int(_invoke(client, function, {"reindex": DEFAULT_TENANT})["records"])
+    records = int(_invoke(client, function, {"reindex": "all"})["records"])
     report.line(f"The index is empty and waits for {records:,} records.")
     dwindling = Dwindling(report, STILL.format(function=function))
     while True:
         wait(LOOK)
-        standing = _invoke(client, function, {"reindexed": DEFAULT_TENANT})
+        standing = _invoke(client, function, {"reindexed": "all"})
         if standing["whole"]:
             report.line("Done: the index is complete.")
             return

@@ -233,13 +233,16 @@ def app_of(composition: Composition) -> FastAPI:
     from hibernaut.rest.app import create_app
     from hibernaut.rest.async_bridge import WaitSettings
     from hibernaut.rest.origin_policy import OriginPolicy
+    from hibernaut.services.access.access import Access
     from hibernaut.wiring.api_services import services_of
 
     uploads = S3Uploads(composition.settings.bucket, composition.host.clock)
     services = services_of(composition.stores, composition.host, composition.engines, uploads=uploads)
     policy = OriginPolicy(composition.settings.allowed_hosts, composition.settings.cors_origins)
     waits = WaitSettings(longest=composition.settings.longest_follow)
-    return create_app(services, body_limit=BODY_LIMIT, policy=policy, waits=waits)
+    host, required = composition.host, composition.settings.keys_required
+    access = Access(composition.stores, composition.cipher, host.clock, host.ids, required=required)
+    return create_app(services, access=access, body_limit=BODY_LIMIT, policy=policy, waits=waits)
 
 
 @cache

@@ -38,7 +38,6 @@ from hibernaut.ports.table import Table, TableError
 from hibernaut.ports.tool_runner import ToolRunner
 from hibernaut.ports.workflow import Next, RunRef
 from hibernaut.schemas.errors import StoreUnavailable, place_of
-from hibernaut.schemas.ids import DEFAULT_TENANT
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.access.access import Access
 from hibernaut.services.files.ingestion import Ingestion
@@ -59,7 +58,6 @@ SWEEP_SECONDS = 60.0
 STEPS_PER_WAKE = 1
 REINDEX_LOOK = 1.0
 """Seconds between two checks of whether the rebuilt index is complete."""
-TENANTS = (DEFAULT_TENANT,)
 logger = logging.getLogger(__name__)
 
 
@@ -124,7 +122,10 @@ class Embedded:
         own = OwnModels(self.stores, self.cipher, connections)
         self.engines = RunEngines(self.stores, self.host, self.models, self.runner, limits, search, own)
         self.pump = IndexPollWorker(
-            self.stores.outbox, indexing_of(self.stores, self._index, self.embedders), TENANTS, storing=self.ingest.busy
+            self.stores.outbox,
+            indexing_of(self.stores, self._index, self.embedders),
+            self.stores.api_keys.tenants,
+            storing=self.ingest.busy,
         )
         self.reindexing = Reindexing(self.stores, self._index)
         ingestion = PerTenant(lambda tenant: Ingestion(self.stores.of(tenant), self.host, self.embedders))
@@ -157,7 +158,7 @@ class Embedded:
         self.engines.sweep.run(everything=True)
         self._ticker.start()
         self.pump.start()
-        if self._index.made_anew or not all(self.reindexing.of(tenant).end() for tenant in TENANTS):
+        if self._index.made_anew or not self.reindexing.end():
             threading.Thread(target=self._reindex, name="reindex", daemon=True).start()
 
     def end_tools(self) -> None:
@@ -198,9 +199,9 @@ class Embedded:
     def _reindex(self) -> None:
         """Rebuild an index that was lost or whose rebuild did not end. Runs on a thread, while requests are served."""
         try:
-            if self._index.made_anew or any(self.reindexing.of(tenant).broken_off() for tenant in TENANTS):
-                self.reindexing.begin(TENANTS, _ignore_progress)
-            while not all(self.reindexing.of(tenant).end() for tenant in TENANTS):
+            if self._index.made_anew or self.reindexing.broken_off():
+                self.reindexing.begin(self.reindexing.tenants(), _ignore_progress)
+            while not self.reindexing.end():
                 if self._stopping.wait(REINDEX_LOOK):
                     return
         except (IndexAsleep, StoreUnavailable, TableError) as error:
@@ -210,8 +211,7 @@ class Embedded:
         while not self._stopping.wait(SWEEP_SECONDS):
             try:
                 self.engines.sweep.run()
-                for tenant in TENANTS:
-                    self.reindexing.of(tenant).end()  # another process may have started a rebuild and ended
+                self.reindexing.end()  # another process may have started a rebuild and ended
             except Exception as error:  # noqa: BLE001  the outermost line of the thread; the next minute's sweep tries again
                 logger.error("sweep failed", extra={"error": type(error).__qualname__, "place": place_of(error)})
 

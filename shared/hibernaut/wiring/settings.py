@@ -33,6 +33,7 @@ On AWS (set by the stack):
     HIBERNAUT_OPENSEARCH      address of the OpenSearch domain that indexes memory; without it memory is not indexed
     HIBERNAUT_OPENSEARCH_REPLICAS  number of replicas of each index (default: 0)
     HIBERNAUT_INGEST_FILE     name of the function that reads uploaded files
+    HIBERNAUT_KEYS            optional: requests need no API key before the first one is created (default: required)
     HIBERNAUT_PRIVATE_CALLBACKS    yes: a callback_url and a base_url of a provider may name addresses in the functions' network (default: no)
     BEDROCK_MODELS            the models of Bedrock, in the function's own region (default: none)
 """
@@ -155,6 +156,7 @@ class AwsSettings:
     allowed_hosts: tuple[str, ...] = ()
     cors_origins: tuple[str, ...] = ()
     private_callbacks: bool = False
+    keys_required: bool = True
     bedrock_region: str = ""
     bedrock_models: str = ""
 
@@ -186,6 +188,7 @@ class AwsSettings:
             allowed_hosts=hosts_in(variables),
             cors_origins=origins_in(variables),
             private_callbacks=_yes(variables, "HIBERNAUT_PRIVATE_CALLBACKS"),
+            keys_required=_keys_required(variables),
             bedrock_region=variables.get("AWS_REGION", "") if variables.get("BEDROCK_MODELS") else "",
             bedrock_models=variables.get("BEDROCK_MODELS", ""),
         )
@@ -257,6 +260,13 @@ def _providers(variables: Mapping[str, str]) -> Mapping[str, str]:
     if "BEDROCK_REGION" in found and not is_region(found["BEDROCK_REGION"]):
         raise BadSetting(f"BEDROCK_REGION must be an AWS region like eu-central-1, not {found['BEDROCK_REGION']!r}")
     return found
+
+
+def _keys_required(variables: Mapping[str, str]) -> bool:
+    text = variables.get("HIBERNAUT_KEYS") or "required"
+    if text not in ("required", "optional"):
+        raise BadSetting(f"HIBERNAUT_KEYS must be required or optional, not {text!r}")
+    return text == "required"
 
 
 def _yes(variables: Mapping[str, str], name: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.compat.manifest.form import LATER, diverging, done, out_of_reach, todo
+from tests.compat.manifest.form import diverging, done, out_of_reach
 
 ROWS = (
     done("health.check", "API 2.1", "Answers the version of Letta that is stood in for, and the status `ok`.", "GET /v1/health/"),
@@ -32,7 +32,18 @@ ROWS = (
     ),
     done("frame.array_queries", "API 1.1", "Repeated keys of a query are one list."),
     done("frame.authorization", "API 1.2", "Without configured keys any Authorization is accepted, and none is needed."),
-    todo("frame.keys", "API 1.2", "With configured keys a request without a right one is 401.", LATER),
+    done(
+        "frame.keys",
+        "API 1.2",
+        'With configured keys a request without a usable one is 401 `{"detail":"Unauthorized"}`; health and readiness answer without.',
+    ),
+    done("frame.key_headers", "API 1.2", "A key comes as `Authorization: Bearer`, or as `X-BARE-PASSWORD: password <key>`."),
+    diverging(
+        "frame.tenants",
+        "RT 13",
+        "The tenant comes from the API key; `user_id` names a user inside it.",
+        "V1 selects the organization by the header `user_id`, which any caller may set.",
+    ),
     done("frame.user_id", "API 1.2", "The header `user_id` must be well formed (else 400); an unknown user is the default one."),
     done(
         "frame.malformed_id", "API 1.3", "A malformed id in the path is 422 before any look-up, with an example of a right one."

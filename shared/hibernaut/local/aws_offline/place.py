@@ -15,6 +15,8 @@ VARIABLES = {
     "POWERTOOLS_TRACE_DISABLED": "true",
     # A receiver of callbacks in tests listens on this machine.
     "HIBERNAUT_PRIVATE_CALLBACKS": "yes",
+    # The gateway listens on a loopback address, so requests need no key before the first one is created.
+    "HIBERNAUT_KEYS": "optional",
 }
 """The variables that Lambda sets for every function, as far as boto3 and the logger read them, and those for the emulation. moto
 accepts any credentials.

@@ -43,14 +43,14 @@ class IndexPollWorker:
         self,
         outbox: OutboxSignal,
         indexing: PerTenant[Indexing],
-        tenants: Sequence[str],
+        tenants: Callable[[], Sequence[str]],
         *,
         workers: int = WORKERS,
         look: float = LOOK,
         gather: float = GATHER,
         storing: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`storing` returns whether uploads are being read and stored now. `look` and `gather`: seconds, as `LOOK` and
+        """`tenants` returns the tenants whose pointers are indexed; each scan of the table asks it. `storing` returns whether uploads are being read and stored now. `look` and `gather`: seconds, as `LOOK` and
         `GATHER`.
         """
         self._indexing = indexing
@@ -58,7 +58,7 @@ class IndexPollWorker:
         self._look = look
         self._gather = gather
         self._storing = storing
-        self._queue = PointerQueue([indexing.of(tenant).unindexed for tenant in tenants])
+        self._queue = PointerQueue(lambda: [indexing.of(tenant).unindexed for tenant in tenants()])
         self._stopping = threading.Event()
         self._threads = [
             threading.Thread(target=self._work, args=[n == 0], name=f"index-{n}", daemon=True) for n in range(workers)
@@ -110,7 +110,7 @@ class IndexPollWorker:
 
     def _ask_again(self) -> None:
         """Retry the texts that an embedder refused, until a new pointer arrives."""
-        for tenant in self._tenants:
+        for tenant in self._tenants():
             self._indexing.of(tenant).ask_again(going=lambda: not self._queue.news)
 
     def _next(self) -> list[Pointer]:

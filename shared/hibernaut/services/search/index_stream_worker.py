@@ -7,7 +7,7 @@ died. Until then the pointer stands in the table, and searches find the records 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 
 from hibernaut.ports.clock import Clock
@@ -48,6 +48,16 @@ class IndexStreamWorker:
             left += taken.left
         left += [key for _, some in waiting for key, _ in some]
         return IndexedBatch(done, tuple(left), asleep)
+
+    def take_all_again(self, tenants: Sequence[str], *, time_left: Callable[[], float]) -> IndexedBatch:
+        """Call `take_again` for one tenant after the other, until the index does not answer."""
+        together = IndexedBatch(0)
+        for tenant in tenants:
+            taken = self.take_again(tenant, time_left=time_left)
+            together = IndexedBatch(together.done + taken.done, together.left + taken.left, taken.asleep)
+            if taken.asleep:
+                break
+        return together
 
     def take_again(self, tenant: str, *, time_left: Callable[[], float]) -> IndexedBatch:
         """Index the tenant's old pointers that still stand in the table; then retry the texts that an embedder refused."""

@@ -8,7 +8,7 @@ know: how pointers are indexed.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from hibernaut.ports.table import Key
 from hibernaut.store.search_outbox import Pointer, SearchOutbox
@@ -33,8 +33,8 @@ class PointerQueue:
     its own batch, so that it cannot fail others again.
     """
 
-    def __init__(self, outboxes: Sequence[SearchOutbox]) -> None:
-        """`outboxes`: one for each tenant."""
+    def __init__(self, outboxes: Callable[[], Sequence[SearchOutbox]]) -> None:
+        """`outboxes` returns one outbox for each tenant; each scan asks it."""
         self._outboxes = outboxes
         self._changed = threading.Condition()
         self._waiting: dict[Key, Pointer] = {}
@@ -105,7 +105,7 @@ class PointerQueue:
                 return batch
             self._look, most = False, PAGE + len(self._aside)
         try:
-            found = [pointer for outbox in self._outboxes for pointer in outbox.everywhere(most)]
+            found = [pointer for outbox in self._outboxes() for pointer in outbox.everywhere(most)]
         except BaseException:  # whatever stops the scan, it is still due
             self.look()
             raise

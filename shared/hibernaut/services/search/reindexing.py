@@ -127,6 +127,22 @@ class Reindexing:
         self._stores = stores
         self._index = index
 
+    def tenants(self) -> Sequence[str]:
+        """All tenants of the deployment. A rebuild empties the index of all of them."""
+        return self._stores.api_keys.tenants()
+
+    def end(self) -> bool:
+        """Call `TenantReindexing.end` for every tenant. True: no rebuild is under way."""
+        return all([self.of(tenant).end() for tenant in self.tenants()])
+
+    def left(self) -> int:
+        """Number of pointers of all tenants that the index workers have still to process."""
+        return sum(self.of(tenant).left() for tenant in self.tenants())
+
+    def broken_off(self) -> bool:
+        """Whether the rebuild of any tenant has emptied the index and not written all its pointers."""
+        return any(self.of(tenant).broken_off() for tenant in self.tenants())
+
     def of(self, tenant: str) -> TenantReindexing:
         """The rebuild of one tenant."""
         return TenantReindexing(self._stores.of(tenant))

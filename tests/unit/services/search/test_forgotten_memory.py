@@ -209,7 +209,7 @@ def test_of_a_deleted_conversation_the_index_keeps_what_a_fork_still_shows(tmp_p
     agent = world.make_agent()
     index = SqliteMemoryIndex(tmp_path / "index.db")
     indexing = indexing_of(world.all_stores, index, NoEmbedders())
-    pump = IndexPollWorker(world.all_stores.outbox, indexing, [TENANT])
+    pump = IndexPollWorker(world.all_stores.outbox, indexing, lambda: [TENANT])
     conversations = conversations_of(world)
     first = conversations.openings.create(agent, CreateConversation())
     begin_in(world, agent, first.id, "shared")

@@ -117,7 +117,7 @@ def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
     stores = all_stores.of(TENANT)
     index = Sleeper(SqliteMemoryIndex(tmp_path / "index.db", now=lambda: clock.now().timestamp()))
     embedders = Hashing(there=request.param)
-    pump = IndexPollWorker(all_stores.outbox, indexing_of(all_stores, index, embedders), [TENANT])  # type: ignore[arg-type]
+    pump = IndexPollWorker(all_stores.outbox, indexing_of(all_stores, index, embedders), lambda: [TENANT])  # type: ignore[arg-type]
     archive = Archive(id=ARCHIVE, name="notes", embedding_config=CONFIG if request.param else None, created_at=clock.now())
     stores.writer.write(*stores.passages.make(archive))
     search = SearchEngines(index, embedders).search(stores)  # type: ignore[arg-type]

@@ -22,7 +22,7 @@ class Scanned(PointerQueue):
     def __init__(self, memory: Memories) -> None:
         self.scans = 0
         self.everywhere_of = memory.stores.unindexed.everywhere
-        super().__init__([self])  # type: ignore[list-item]
+        super().__init__(lambda: [self])  # type: ignore[list-item]
         memory.all_stores.outbox.listener = self.hand
 
     def everywhere(self, limit: int) -> list[Pointer]:

@@ -27,7 +27,7 @@ def test_a_refused_text_costs_no_other_its_vector(of_texts: bool, with_vectors: 
     embedder = HashingEmbedder(refuses=refuses, only="poison" if of_texts else "")
     indexing = _indexing(memory, embedder)
     memory.write("passage", *(f"passage {number} {'poison' if number == 7 else 'water'}" for number in range(30)))
-    assert IndexPollWorker(memory.all_stores.outbox, indexing, [TENANT]).drain()
+    assert IndexPollWorker(memory.all_stores.outbox, indexing, lambda: [TENANT]).drain()
     assert sum(embedded for _, _, embedded in memory.held()) == with_vectors
     assert len(memory.held()) == 30
     assert embedder.asked <= most_calls
@@ -56,7 +56,7 @@ def test_what_an_account_refuses_is_found_by_words_and_embedded_when_it_works(
     memory.write("passage", *(f"passage {number}" for number in range(20)))
     memory.write("file", *(f"piece {number}" for number in range(20)))
     memory.reindexing().begin([TENANT], lambda _progress: None)
-    assert IndexPollWorker(memory.all_stores.outbox, indexing, [TENANT]).drain()
+    assert IndexPollWorker(memory.all_stores.outbox, indexing, lambda: [TENANT]).drain()
     assert {embedded for _, _, embedded in memory.held()} == {False}
     file = memory.stores.files.taken(FILE)
     assert file is not None
@@ -78,7 +78,9 @@ def test_what_an_account_refuses_is_found_by_words_and_embedded_when_it_works(
 def test_the_pump_asks_again_by_itself_when_it_starts(tmp_path: Path) -> None:
     memory = memories(tmp_path)
     memory.write("passage", "refused by an account")
-    assert IndexPollWorker(memory.all_stores.outbox, _indexing(memory, HashingEmbedder(refuses=REFUSED)), [TENANT]).drain()
+    assert IndexPollWorker(
+        memory.all_stores.outbox, _indexing(memory, HashingEmbedder(refuses=REFUSED)), lambda: [TENANT]
+    ).drain()
     done = threading.Event()
     pump = memory.worker(lambda call: done.set() if call == "after put" else None)
     pump.start()

@@ -42,7 +42,7 @@ def test_a_search_of_many_archives_reads_their_records_at_once(tmp_path: Path, a
             created_at=clock.now() + timedelta(seconds=number),
         )
         stores.writer.write(*stores.passages.add(place, [passage]))
-    IndexPollWorker(all_stores.outbox, indexing_of(all_stores, index, embedders), [TENANT]).drain()
+    IndexPollWorker(all_stores.outbox, indexing_of(all_stores, index, embedders), lambda: [TENANT]).drain()
     calls.clear()
     found = (
         SearchEngines(index, embedders)

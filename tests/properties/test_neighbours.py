@@ -1,0 +1,199 @@
+"""No request with a key of one tenant reads or changes what another tenant has: for every route of the description, with every kind of id.
+
+The requests are generated from the description (`tests/support/neighbours.py`). Two things are judged: no answer contains a word of the other's texts,
+and the other's rows and blobs are the same before and after. The same holds for the agents that a restricted key does not reach, and a key of the
+scope `read` changes nothing at all.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from hibernaut.rest.app import create_app
+from hibernaut.schemas.api_key import CreateApiKey
+from hibernaut.wiring.api_services import services_of
+from hibernaut.wiring.embedded import Embedded
+from hibernaut.wiring.settings import EmbeddedSettings
+from tests.support.any_request import Operation, operations
+from tests.support.faces import no_services
+from tests.support.neighbours import REFUSED, SECRET, WORD, Crossings, Stock
+
+DOCUMENT = create_app(no_services()).openapi()
+ALL = list(operations(DOCUMENT))
+WITHOUT_DATA = ("/v1/health", "/v1/ready", "/v1/models", "/v1/models/embedding")
+PATIENCE = 60.0
+UNDER_WAY = "BUILD"
+"""The sort key of the state of a tenant's list of agents, which a background worker builds."""
+Rows = dict[tuple[str, str], str]
+
+
+class Server:
+    """The embedded profile with keys of two tenants, each with one thing of everything."""
+
+    def __init__(self, house: Embedded, client: TestClient, data: Path) -> None:
+        self.house = house
+        self.client = client
+        self._database = data / "hibernaut.db"
+        self._blobs = data / "blobs"
+
+    def key(self, tenant: str, **fields: Any) -> tuple[str, str]:
+        made = self.house.access.keys_of(tenant).create(CreateApiKey.model_validate({"scope": "write", **fields}))
+        return made.id, made.key
+
+    def stock(self, tenant: str, texts: str) -> Stock:
+        made = Stock(self.client, self.key(tenant, scope="admin")[1], texts)
+        made.fill()
+        made.things["key_id"] = self.key(tenant, scope="read")[0]
+        return made
+
+    def settle(self) -> None:
+        """Wait until no background worker has anything to do."""
+        for _ in range(int(PATIENCE / 0.05)):
+            if not self.house.reindexing.left():
+                return
+            threading.Event().wait(0.05)
+        raise AssertionError("pointers still stand")
+
+    def rows(self, ours: Callable[[str, str], bool]) -> Rows:
+        """The items that `ours` picks by partition and sort key, as they stand in the file."""
+        with sqlite3.connect(f"file:{self._database}?mode=ro", uri=True) as file:
+            found = file.execute("SELECT * FROM items").fetchall()
+        return {(row[0], row[1]): repr(row) for row in found if ours(row[0], row[1]) and row[1] != UNDER_WAY}
+
+    def blobs(self, tenant: str) -> dict[str, bytes]:
+        found = (path for path in self._blobs.rglob("*") if path.is_file() and tenant in str(path.relative_to(self._blobs)))
+        return {str(path): path.read_bytes() for path in found}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    data = tmp_path_factory.mktemp("data")
+    with Embedded(EmbeddedSettings(data, default_embedding="none")) as house:
+        app = create_app(services_of(house.stores, house.host, house.engines), access=house.access)
+        with TestClient(app, base_url="http://localhost") as client:
+            yield Server(house, client, data)
+
+
+@pytest.fixture(scope="module")
+def theirs(server: Server) -> Stock:
+    return server.stock("theirs", f"{WORD} {SECRET}")
+
+
+def of_them(pk: str, _sk: str) -> bool:
+    return pk.startswith("theirs#")
+
+
+def tried(server: Server, operation: Operation, ours: Stock, theirs: Stock) -> Iterator[tuple[str, Any]]:
+    """The answer to each request of ours that names what is theirs, with what was sent."""
+    if not ours.things:
+        ours.fill()
+    for sent in Crossings(DOCUMENT, ours.things, theirs.things).of(operation):
+        yield f"{sent.method} {sent.path} {sent.query} {sent.content!r}", ours.send(sent)
+
+
+@pytest.fixture(scope="module")
+def us(server: Server) -> Stock:
+    return server.stock("ours", "horse")
+
+
+@pytest.mark.parametrize("operation", ALL, ids=str)
+def test_no_request_reads_or_changes_what_another_tenant_has(
+    server: Server, us: Stock, theirs: Stock, operation: Operation
+) -> None:
+    ours = us if operation.method != "delete" else server.stock("ours", "horse")
+    server.settle()
+    before, blobs = server.rows(of_them), server.blobs("theirs")
+    for sent, answer in tried(server, operation, ours, theirs):
+        assert answer.status_code < 500 or answer.status_code == 501, (sent, answer.text)
+        assert SECRET not in answer.text, sent
+    if "{" in operation.path:
+        answer = ours.send(Crossings(DOCUMENT, ours.things, theirs.things).only_theirs(operation))
+        empty = answer.status_code in (200, 204) and answer.text in ("[]", "null", "")
+        assert answer.status_code in REFUSED or empty, (operation, answer.text)
+    assert server.rows(of_them) == before
+    assert server.blobs("theirs") == blobs
+
+
+def test_the_requests_find_what_is_theirs_if_they_are_sent_with_their_key(theirs: Stock) -> None:
+    """Else the property above would say little."""
+    reading = [operation for operation in ALL if operation.method == "get" and "{" in operation.path]
+    crossings = Crossings(DOCUMENT, theirs.things, theirs.things)
+    found = {str(operation): theirs.send(crossings.only_theirs(operation)) for operation in reading}
+    assert {name for name, answer in found.items() if answer.status_code >= 400} <= {
+        "GET /v1/steps/{step_id}/trace",
+    }
+    assert sum(SECRET in answer.text for answer in found.values()) > len(found) / 3
+
+
+@pytest.mark.parametrize("search", ["/v1/messages/search", "/v1/agents/messages/search", "/v1/passages/search"])
+def test_a_search_finds_nothing_of_another_tenant(us: Stock, theirs: Stock, search: str) -> None:
+    for mode in ("hybrid", "fts", "vector"):
+        body = {"query": WORD, "search_mode": mode}
+        assert SECRET not in us.client.request("POST", search, json=body, headers=us.headers()).text
+    assert SECRET in theirs.client.request("POST", search, json={"query": WORD}, headers=theirs.headers()).text
+
+
+def test_a_message_with_the_otid_of_another_tenant_is_a_new_one(us: Stock, theirs: Stock) -> None:
+    otid = "6f1d6f0e-7d4b-4b9c-9a55-3c8f3f0f2b11"
+    runs = []
+    for stock in (theirs, us):
+        body = {"messages": [{"role": "user", "content": "hi", "otid": otid}]}
+        runs.append(
+            stock.request("POST", f"/v1/agents/{stock.things['agent_id']}/messages", body).json()["messages"][0]["run_id"]
+        )
+    assert runs[0] != runs[1]
+
+
+@pytest.mark.parametrize("operation", ALL, ids=str)
+def test_a_restricted_key_neither_reads_nor_changes_what_belongs_to_other_agents(server: Server, operation: Operation) -> None:
+    if operation.path in WITHOUT_DATA or "/api-keys" in operation.path:
+        pytest.skip("no data of agents")
+    ours, others = stocks_of_one_tenant(server)
+    server.settle()
+    mine = set(ours.things.values())
+    foreign = {value for name, value in others.things.items() if name.endswith("_id")}
+
+    def of_others(pk: str, sk: str) -> bool:
+        parts = {*pk.split("#"), *sk.split("#")}
+        return pk.startswith("shared#") and bool(parts & foreign) and not parts & mine and "TAIL" not in parts
+
+    before = server.rows(of_others)
+    for sent, answer in tried(server, operation, ours, others):
+        assert answer.status_code < 500 or answer.status_code == 501, (sent, answer.text)
+        assert SECRET not in answer.text, sent
+    assert server.rows(of_others) == before
+
+
+_KEPT: dict[int, tuple[Stock, Stock]] = {}
+
+
+def stocks_of_one_tenant(server: Server) -> tuple[Stock, Stock]:
+    """The stock of an agent that the key reaches, and the stock of an agent that it does not reach."""
+    if id(server) not in _KEPT:
+        ours, others = server.stock("shared", "horse"), server.stock("shared", f"{WORD} {SECRET}")
+        ours.key = server.key("shared", agent_ids=[ours.things["agent_id"]])[1]
+        _KEPT[id(server)] = ours, others
+    return _KEPT[id(server)]
+
+
+def test_a_key_that_reads_changes_nothing(server: Server) -> None:
+    stock = server.stock("readers", "horse")
+    stock.key = server.key("readers", scope="read")[1]
+    server.settle()
+    before = server.rows(lambda pk, _sk: pk.startswith("readers#"))
+    denied, served = set(), set()
+    for operation in ALL:
+        for sent in Crossings(DOCUMENT, stock.things, stock.things).of(operation):
+            answer = stock.send(sent)
+            (denied if answer.status_code == 403 else served).add(str(operation))
+    assert server.rows(lambda pk, _sk: pk.startswith("readers#")) == before
+    reading = {str(each) for each in ALL if each.method == "get" and "/api-keys" not in each.path}
+    assert reading <= served
+    assert {str(each) for each in ALL if each.method in ("put", "patch", "delete")} <= denied
