@@ -61,6 +61,17 @@ def test_archives_are_listed_in_pages(client: Letta) -> None:
         client.archives.retrieve("archive-1")
 
 
+@pytest.mark.manifest("archives.list.order")
+def test_an_agents_own_archive_is_listed_where_the_agent_stands(client: Letta, new_agent: Make) -> None:
+    agent, shelf = new_agent(), client.archives.create(name="shelf")
+    client.agents.passages.create(agent.id, text="A fact.")
+    client.agents.archives.attach(shelf.id, agent_id=agent.id)
+    first, second = client.archives.list(agent_id=agent.id, order="asc").items
+    assert (second.id, first.created_at > second.created_at) == (shelf.id, True)
+    for archive in (first, second):
+        client.archives.delete(archive.id)
+
+
 @pytest.mark.manifest("archives.attach", "archives.detach", "archives.agents", "archives.list.agent")
 def test_an_archive_is_attached_and_taken_away(client: Letta, http: httpx.Client, new_agent: Make) -> None:
     agent, other = new_agent(), new_agent()

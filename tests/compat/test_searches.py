@@ -83,7 +83,8 @@ def test_what_cannot_be_searched_for_is_refused(client: Letta, http: httpx.Clien
 
 @pytest.mark.manifest("passages.search", "passages.search.places", "passages.search.scores")
 def test_passages_are_searched_in_an_agent_in_an_archive_and_everywhere(client: Letta, http: httpx.Client, keeper: Any) -> None:
-    shelf, own = (one.id for one in client.archives.list(agent_id=keeper.id, order="asc").items)
+    (shelf,) = (one.id for one in client.archives.list(agent_id=keeper.id, name="shelf").items)
+    (own,) = (one.id for one in client.archives.list(agent_id=keeper.id).items if one.id != shelf)
     for mode in MODES:
         body = {"query": "ferry to Bergen", "agent_id": keeper.id, "search_mode": mode}
         hits = http.post("/v1/passages/search", json=body).json()

@@ -11,6 +11,12 @@ ROWS = (
     done("archives.update", "API 2.11", "Changes name and description; null changes nothing.", "PATCH /v1/archives/{archive_id}"),
     done("archives.list", "API 2.11", "Archives by their exact name, in pages.", "GET /v1/archives/"),
     done("archives.list.agent", "API 2.11", "Those that are attached to an agent."),
+    diverging(
+        "archives.list.order",
+        "API 2.11",
+        "Archives are listed in the order of creation; an agent's own archive, which its first passage creates, stands where the agent does.",
+        "V1 orders all by the moment of their creation. Ours are read by key, a page at a time, and an agent's own archive has the agent's id.",
+    ),
     done("archives.delete", "API 2.11", "Deletes one (204), again 404.", "DELETE /v1/archives/{archive_id}"),
     done("archives.delete.passages", "API 2.11", "Its passages go with it, and its agents lose it."),
     done("archives.default.outlives", "RT 7.1", "An archive outlives the agent whose first passage made it."),
