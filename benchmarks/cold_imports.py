@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
 import sys
+
+from benchmarks.processes import scripted_model
 
 FUNCTIONS = ("api", "advance_turn", "close_run", "sweep_runs", "run_tool", "index_memory", "ingest_file")
 FACE = "functions.api.handler, hibernaut.rest.app, hibernaut.wiring.api_services"
@@ -14,7 +17,7 @@ STREAM = "functions.stream.handler, hibernaut.rest.app, hibernaut.wiring.api_ser
 SEND = "[route.app for route in hibernaut.rest.routers.messages.router.routes if route.name == 'send_message']"
 """Makes the lazy route of the first request inspect its endpoint."""
 SDKS = ("boto3", "openai", "anthropic", "opensearchpy")
-ROUNDS = 5
+ROUNDS, CALL_ROUNDS = 5, 9
 _MEASURE = "import time; began = time.process_time(); import {module}; {then}; print((time.process_time() - began) * 1000)"
 
 
@@ -29,9 +32,26 @@ def import_cost(module: str, then: str = "pass") -> float | None:
     return statistics.median(costs)
 
 
+def first_call_cost() -> float:
+    """Median CPU milliseconds of `advance_turn` with its DynamoDB client and its first model call, with byte code."""
+    with scripted_model() as url:
+        command = [sys.executable, "-m", "benchmarks.first_model_call", url]
+        environment = {
+            **os.environ,
+            "AWS_DEFAULT_REGION": "us-east-1",
+            "AWS_ACCESS_KEY_ID": "none",
+            "AWS_SECRET_ACCESS_KEY": "none",
+        }
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        # The first process writes the byte code.
+        costs = [float(subprocess.check_output(command, env=environment, text=True)) for _ in range(CALL_ROUNDS + 1)]
+    return statistics.median(costs[1:])
+
+
 def table() -> list[tuple[str, float | None]]:
     """(label, CPU milliseconds) for the handler of each function, then for each SDK that a first call imports."""
     rows = [(f"functions.{name}.handler", import_cost(f"functions.{name}.handler")) for name in FUNCTIONS]
+    rows.append(("advance_turn with its first model call", first_call_cost()))
     rows.append(("functions.api with its routes (first call)", import_cost(FACE)))
     rows.append(("and the route of a first message examined", import_cost(FACE, SEND)))
     rows.append(("functions.stream with its routes and server", import_cost(STREAM)))

@@ -36,9 +36,30 @@ def loaded_by(script: str, folder: Path) -> set[str]:
     return set(done.stdout.split())
 
 
+FIRST_STEP = """
+import functions.advance_turn.handler
+from hibernaut.adapters.aws_clients import aws_client
+from hibernaut.adapters.model.catalogue import Catalogue
+from hibernaut.adapters.secrets.environment import EnvironmentSecrets
+from hibernaut.adapters.table.dynamodb import one_attempt
+from hibernaut.schemas.llm_config import LLMConfig
+import os
+os.environ["AWS_DEFAULT_REGION"] = "us-east-1"
+aws_client("dynamodb", one_attempt(), endpoint_url="http://127.0.0.1:1")
+Catalogue(EnvironmentSecrets({"OPENAI_API_KEY": "k"})).of(LLMConfig(model="m", model_endpoint_type="openai", context_window=9, handle="openai/m"))
+import sys
+print(*sys.modules)
+"""
+
+
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_vendors_wait_for_their_first_use(function: str) -> None:
     assert loaded_by(f"import functions.{function}.handler", ROOT) & AT_FIRST_USE == set()
+
+
+def test_a_step_needs_neither_boto3_nor_the_script_of_the_demo() -> None:
+    """boto3's resources, and a script that few agents use, cost CPU time at every cold start."""
+    assert not {word for word in loaded_by(FIRST_STEP, ROOT) if word.startswith(("boto3", "hibernaut.adapters.model.demo.demo_"))}
 
 
 def test_what_feeds_the_index_and_what_reads_files_is_built_without_them() -> None:

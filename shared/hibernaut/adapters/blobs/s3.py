@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from hibernaut.adapters.aws_clients import aws_client
 from hibernaut.ports.blobs import BlobEntry
 
 if TYPE_CHECKING:
@@ -29,11 +30,10 @@ class S3Blobs:
     def _client(self) -> S3Client:
         if self._given is not None:
             return self._given
-        import boto3
         from botocore.config import Config
 
         once = Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=TIMEOUT_S)
-        return boto3.session.Session().client("s3", config=once)
+        return cast("S3Client", aws_client("s3", once))
 
     def put(self, key: str, data: bytes, *, durable: bool = True) -> None:  # noqa: ARG002  all of S3 is durable
         """Write; durable when it returns. Raises: OSError."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from hibernaut.adapters.aws_clients import aws_client
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.uploads import Ticket
 
@@ -29,11 +30,10 @@ class S3Uploads:
     def _client(self) -> S3Client:
         if self._given is not None:
             return self._given
-        import boto3
         from botocore.config import Config
 
         # In some regions the old way of signing is the usual one, which covers no headers.
-        return boto3.session.Session().client("s3", config=Config(signature_version="s3v4"))
+        return cast("S3Client", aws_client("s3", Config(signature_version="s3v4")))
 
     def ticket(self, key: str, *, size: int, media_type: str, until: datetime) -> Ticket:
         """Raises: OSError where there is nothing to sign with."""

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from hibernaut.adapters.aws_clients import aws_client
 from hibernaut.adapters.cipher.envelope import Envelope, context_bytes
 from hibernaut.ports.cipher import SealBroken
 from hibernaut.ports.clock import Clock
@@ -92,7 +93,6 @@ class KmsCipher:
     def _client(self) -> KmsClient:
         with self._lock:
             if self._given is None:
-                import boto3
                 from botocore.config import Config
 
                 config = Config(
@@ -100,7 +100,7 @@ class KmsCipher:
                     connect_timeout=TIMEOUT_S,
                     read_timeout=TIMEOUT_S,
                 )
-                self._given = cast("KmsClient", boto3.session.Session().client("kms", config=config))
+                self._given = cast("KmsClient", aws_client("kms", config))
             return self._given
 
 

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
+from hibernaut.adapters.aws_clients import aws_client
 from hibernaut.adapters.embedder.replies import batches, max_tokens_of, space_of, vector_of
 from hibernaut.domain.models import tokens
 from hibernaut.domain.models.embedding_models import known
@@ -116,14 +117,8 @@ class BedrockEmbedder:
     def _runtime(self) -> Runtime:
         with self._lock:
             if self._client is None:
-                import boto3
                 from botocore.config import Config
 
                 once = Config(retries={"total_max_attempts": 1}, connect_timeout=CONNECT_SECONDS, read_timeout=SECONDS)
-                self._client = cast(
-                    "Runtime",
-                    boto3.session.Session().client(
-                        "bedrock-runtime", region_name=self._region, endpoint_url=self._url, config=once
-                    ),
-                )
+                self._client = cast("Runtime", aws_client("bedrock-runtime", once, region=self._region, endpoint_url=self._url))
             return self._client

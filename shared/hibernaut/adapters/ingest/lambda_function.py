@@ -10,6 +10,8 @@ import logging
 import threading
 from typing import Any, Protocol, cast
 
+from hibernaut.adapters.aws_clients import aws_client
+
 _CONNECT_TIMEOUT, _READ_TIMEOUT = 2, 5
 logger = logging.getLogger(__name__)
 
@@ -41,9 +43,8 @@ class LambdaIngest:
     def _invocable(self) -> IngestLambdaClient:
         with self._lock:
             if self._client is None:
-                import boto3
                 from botocore.config import Config
 
                 once = Config(connect_timeout=_CONNECT_TIMEOUT, read_timeout=_READ_TIMEOUT, retries={"total_max_attempts": 1})
-                self._client = cast("IngestLambdaClient", boto3.client("lambda", config=once))
+                self._client = cast("IngestLambdaClient", aws_client("lambda", once))
             return self._client

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from hibernaut.adapters.aws_clients import aws_client
 from hibernaut.ports.clock import Clock
 from hibernaut.schemas.errors import SecretsUnavailable
 
@@ -71,9 +72,8 @@ class SsmSecrets:
 
     def _connected(self) -> SSMClient:
         if self._client is None:
-            import boto3
             from botocore.config import Config
 
             retrying = Config(retries={"mode": "standard", "total_max_attempts": ATTEMPTS}, connect_timeout=2, read_timeout=5)
-            self._client = boto3.session.Session().client("ssm", config=retrying)
+            self._client = cast("SSMClient", aws_client("ssm", retrying))
         return self._client

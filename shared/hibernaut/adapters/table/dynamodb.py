@@ -1,6 +1,6 @@
 """The table in DynamoDB: the engine on AWS.
 
-Knows: DynamoDB's API, through boto3, which is imported when the first request is made. Must not know: what is kept in the table.
+Knows: DynamoDB's API, through botocore, which is imported when the first request is made. Must not know: what is kept in the table.
 
 No request is sent twice: who calls decides whether to try again. Answers that come in pages are read page by page.
 """
@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+from hibernaut.adapters.aws_clients import aws_client
 from hibernaut.adapters.table.bounds import bounds
 from hibernaut.adapters.table.definition import index_name
 from hibernaut.adapters.table.dynamodb_errors import translated, whole_answers
@@ -176,11 +177,8 @@ class DynamoDbTable:
 
     def _dynamodb(self) -> Any:
         if self._client is None:
-            import boto3
-
             with self._making:
-                # A session of its own: boto3's default one must not be shared by threads.
-                made = boto3.session.Session().client("dynamodb", endpoint_url=self._endpoint_url, config=one_attempt())
+                made = aws_client("dynamodb", one_attempt(), endpoint_url=self._endpoint_url)
                 self._client = self._client or whole_answers(made)
         return self._client
 
@@ -193,10 +191,8 @@ class DynamoDbTable:
 
     def _dynamodb_streams(self) -> Any:
         if self._streams is None:
-            import boto3
-
             with self._making:
-                made = boto3.session.Session().client("dynamodbstreams", endpoint_url=self._endpoint_url, config=one_attempt())
+                made = aws_client("dynamodbstreams", one_attempt(), endpoint_url=self._endpoint_url)
                 self._streams = self._streams or whole_answers(made)
         return self._streams
 

@@ -11,6 +11,7 @@ import threading
 import uuid
 from typing import Any, Protocol, cast
 
+from hibernaut.adapters.aws_clients import aws_client
 from hibernaut.adapters.tool_runner.child_process import failed
 from hibernaut.adapters.tool_runner.wire import job_to_json, outcome_from_json
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
@@ -77,7 +78,6 @@ class LambdaRunner:
     def _invocable(self) -> ToolLambdaClient:
         with self._lock:
             if self._client is None:
-                import boto3
                 from botocore.config import Config
 
                 config = Config(
@@ -87,5 +87,5 @@ class LambdaRunner:
                     max_pool_connections=_CONNECTIONS,
                     tcp_keepalive=True,
                 )
-                self._client = cast("ToolLambdaClient", boto3.client("lambda", config=config))
+                self._client = cast("ToolLambdaClient", aws_client("lambda", config))
             return self._client

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import logging
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from hibernaut.adapters.aws_clients import aws_client
 from hibernaut.ports.workflow import RunRef
 
 if TYPE_CHECKING:
@@ -35,11 +36,10 @@ class StepFunctions:
     def _client(self) -> SFNClient:
         if self._given is not None:
             return self._given
-        import boto3
         from botocore.config import Config
 
         once = Config(retries={"total_max_attempts": 1}, connect_timeout=3, read_timeout=10)
-        return boto3.session.Session().client("stepfunctions", config=once)
+        return cast("SFNClient", aws_client("stepfunctions", once))
 
     def start(self, run: RunRef, *, name: str | None = None, inline: bool = False) -> None:
         """Start the execution `name` (default: the run id). An execution with this name, running or ended, counts as success."""

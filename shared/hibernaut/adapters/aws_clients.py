@@ -1,0 +1,21 @@
+"""Clients of AWS's services, made by botocore: the region and the credentials are those that it finds.
+
+boto3 adds resources and transfers, which no adapter uses, and its import is a quarter of the CPU time of a function's first client.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from botocore.config import Config
+
+
+def aws_client(service: str, config: Config, *, region: str | None = None, endpoint_url: str | None = None) -> Any:
+    """A thread-safe client. Its session is its own, because a session must not be shared by threads.
+
+    Raises: BotoCoreError without a region.
+    """
+    from botocore.session import get_session  # at the first use: a process without AWS has no botocore
+
+    return get_session().create_client(service, region_name=region, config=config, endpoint_url=endpoint_url)
