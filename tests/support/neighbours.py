@@ -70,6 +70,9 @@ class Stock:
             "memory_id": passage,
             "archive_id": self._made("/v1/archives", {"name": text}),
             "block_id": block,
+            "provider_id": self._made(
+                "/v1/providers", {"name": f"p-{agent[-12:]}", "provider_type": "openai", "api_key": SECRET}
+            ),
             "conversation_id": conversation,
             "tool_id": self._made("/v1/tools", {"source_code": source}),
             "tool_name": f"f_{agent[-8:]}",
