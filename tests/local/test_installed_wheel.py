@@ -16,8 +16,8 @@ import pytest
 from tests.local.installed import ROOT, Installed, alone, built
 
 GUARD = ROOT / "tests" / "quickstart" / "guard"
-AWS = {"aws_lambda_powertools", "boto3", "botocore", "mangum", "opensearchpy"}
-"""What the extra `aws` brings."""
+EXTRAS = {"aws_lambda_powertools", "boto3", "botocore", "google", "mangum", "opensearchpy"}
+"""What the extras `aws` and `google` bring."""
 IMPORTS = """
 import ast, importlib.util, pathlib, sys, hibernaut
 roots = set()
@@ -80,7 +80,7 @@ def test_whatever_it_imports_it_declares(installed: Installed, tmp_path: Path) -
     done = subprocess.run(
         [installed.python, "-c", IMPORTS], env=installed.environment(tmp_path), capture_output=True, text=True, check=True
     )
-    assert set(done.stdout.split()) <= AWS
+    assert set(done.stdout.split()) <= EXTRAS
 
 
 def test_the_emulator_of_aws_does_not_ship(installed: Installed) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from letta_client import Letta
 from letta_client.types import AgentState
 
+from hibernaut.domain.memory.memory_updates import without_update
 from tests.compat.conftest import HANDLE, serving_embedded
 from tests.support.provider_servers import ScriptedOpenAI
 
@@ -20,7 +21,7 @@ PATIENCE = 60.0
 
 def answer(messages: list[dict[str, Any]], _tools: list[dict[str, Any]]) -> dict[str, Any]:
     """The reply to the newest user message: first a tool call, then an answer that names the message."""
-    asked = [message["content"] for message in messages if message["role"] == "user"][-1]
+    asked = without_update(str([message["content"] for message in messages if message["role"] == "user"][-1]))
     if messages[-1]["role"] == "tool":
         return {"content": f"answer to {asked}"}
     call = {"id": "call_1", "name": "memory_insert", "arguments": {"label": "human", "new_string": str(asked)}}

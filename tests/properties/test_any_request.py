@@ -102,6 +102,7 @@ class Server:
             self.stock()
             return
         answers = {path: self.http.get(path).status_code for path in [*LISTS, *(agent + part for part in OF_AN_AGENT)]}
+        assert answers.pop("/v1/api-keys") == 403, "a server without keys has no administrator"
         assert set(answers.values()) <= {200, 422}, answers
 
     def _made(self, path: str, body: dict[str, Any]) -> str:

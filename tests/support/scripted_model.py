@@ -148,7 +148,7 @@ class ScriptedModels:
         return None
 
     def providers(self) -> Mapping[str, str]:
-        return {}
+        return {"test": "in this process"}
 
 
 def echo(job: ToolJob) -> ToolOutcome:
