@@ -17,11 +17,12 @@ from hibernaut.adapters.model.anthropic.anthropic_replies import Origin
 from hibernaut.adapters.model.anthropic.anthropic_turns import THINKING
 from hibernaut.adapters.model.bedrock import ACCEPT, path_of
 from hibernaut.adapters.model.bedrock.event_stream import chunks, is_event_stream
+from hibernaut.adapters.model.learned import LearnedTraits, Say
 from hibernaut.adapters.model.provider_client import ProviderClient
 from hibernaut.domain.models.anthropic_models import AnthropicTraits, traits_of
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import Json, JsonObject
-from hibernaut.schemas.errors import ModelBadRequest
+from hibernaut.schemas.errors import ModelBadRequest, ModelError
 from hibernaut.schemas.model_call import CacheLife
 
 VERSION = "bedrock-2023-05-31"
@@ -38,24 +39,17 @@ class ClaudeOnBedrock:
     def __init__(self, client: ProviderClient, cache_life: CacheLife) -> None:
         self._client = client
         self._cache_life = cache_life
-        self._learned: dict[str, AnthropicTraits] = {}
+        self._traits = LearnedTraits(bedrock_traits, _without)
 
     def complete(
         self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None, on_open: OnOpen | None = None
     ) -> ModelReply:
-        model = request.config.model
-        while True:
-            traits = self._traits(model)
-            try:
-                return self._complete(request, on_delta, on_open)
-            except ModelBadRequest as error:
-                weaker = _without(traits, error.detail)
-                if weaker == traits:
-                    raise
-                self._learned[model] = weaker
+        return self._traits.complete(
+            request.config.model, on_delta, lambda traits, say: self._complete(self._body(request, traits), request, say, on_open)
+        )
 
-    def _complete(self, request: ModelRequest, on_delta: Callable[[Delta], None] | None, on_open: OnOpen | None) -> ModelReply:
-        model, body = request.config.model, self.payload(request)
+    def _complete(self, body: JsonObject, request: ModelRequest, on_delta: Say | None, on_open: OnOpen | None) -> ModelReply:
+        model = request.config.model
         origin = Origin(self._client.name, model)
         path = path_of(model, "invoke" if on_delta is None else "invoke-with-response-stream")
         with self._client.call() as call:
@@ -69,14 +63,12 @@ class ClaudeOnBedrock:
 
     def payload(self, request: ModelRequest) -> JsonObject:
         """The body of the request. Raises: ModelBadRequest for a response format that the model does not have."""
-        model = request.config.model
-        traits = self._traits(model)
-        # Models before 4.5 take no time to live (docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html), nor schemas anywhere.
-        life: CacheLife = self._cache_life if traits_of(model).structured else "5m"
-        return invoke_body(request_of(request, traits, MessagesServer(self._client.name, BETAS, life)))
+        return self._body(request, self._traits.of(request.config.model))
 
-    def _traits(self, model: str) -> AnthropicTraits:
-        return self._learned.get(model) or bedrock_traits(model)
+    def _body(self, request: ModelRequest, traits: AnthropicTraits) -> JsonObject:
+        # Models before 4.5 take no time to live (docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html), nor schemas anywhere.
+        life: CacheLife = self._cache_life if traits_of(request.config.model).structured else "5m"
+        return invoke_body(request_of(request, traits, MessagesServer(self._client.name, BETAS, life)))
 
 
 def bedrock_traits(model: str) -> AnthropicTraits:
@@ -89,13 +81,14 @@ def bedrock_traits(model: str) -> AnthropicTraits:
     return replace(traits, structured=False) if "opus-4-7" in model else traits
 
 
-def _without(traits: AnthropicTraits, refusal: str) -> AnthropicTraits:
+def _without(traits: AnthropicTraits, refusal: ModelError, *, streams: bool) -> AnthropicTraits:
     """The traits without what a refusal names: "output_config.format: Extra inputs are not permitted" (anomalyco/models.dev#1765),
     "output_config.effort: …" (anthropics/claude-code-action#1005), "output_config: …" (vercel/ai#17737), "tools.0.custom.strict: …".
     """
-    refused = {name for names in _EXTRA.findall(refusal) for name in names if name}
-    if not refused:
+    del streams
+    if not isinstance(refusal, ModelBadRequest):
         return traits
+    refused = {name for names in _EXTRA.findall(refusal.detail) for name in names if name}
     keeps_efforts = refused.isdisjoint({"effort", "output_config"})
     keeps_schemas = refused.isdisjoint({"format", "strict", "output_config"})
     return replace(

@@ -10,10 +10,11 @@ from hibernaut.adapters.model.bedrock import ACCEPT, converse_messages, converse
 from hibernaut.adapters.model.bedrock.converse_models import ConverseTraits, converse_traits
 from hibernaut.adapters.model.bedrock.converse_replies import ConverseSent
 from hibernaut.adapters.model.bedrock.event_stream import events, is_event_stream
+from hibernaut.adapters.model.learned import LearnedTraits, Say
 from hibernaut.adapters.model.provider_client import ProviderClient
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.errors import ModelBadRequest, ModelPermission
+from hibernaut.schemas.errors import ModelBadRequest, ModelError, ModelPermission
 
 _NO_CHOICE = re.compile(r"toolConfig\.toolChoice", re.IGNORECASE)
 """How a model refuses a forced choice (vercel/ai#4396, aws-samples/bedrock-access-gateway#92)."""
@@ -30,24 +31,17 @@ class ConverseModel:
 
     def __init__(self, client: ProviderClient) -> None:
         self._client = client
-        self._learned: dict[str, ConverseTraits] = {}
+        self._traits = LearnedTraits(converse_traits, _without)
 
     def complete(
         self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None, on_open: OnOpen | None = None
     ) -> ModelReply:
-        model = request.config.model
-        while True:
-            traits = self._traits(model)
-            try:
-                return self._complete(request, traits, on_delta, on_open)
-            except (ModelBadRequest, ModelPermission) as error:
-                weaker = _without(traits, error.detail)
-                if weaker == traits:
-                    raise
-                self._learned[model] = weaker
+        return self._traits.complete(
+            request.config.model, on_delta, lambda traits, say: self._complete(request, traits, say, on_open)
+        )
 
     def _complete(
-        self, request: ModelRequest, traits: ConverseTraits, on_delta: Callable[[Delta], None] | None, on_open: OnOpen | None
+        self, request: ModelRequest, traits: ConverseTraits, on_delta: Say | None, on_open: OnOpen | None
     ) -> ModelReply:
         model = request.config.model
         body = converse_messages.payload(request, self._client.name, traits)
@@ -65,16 +59,15 @@ class ConverseModel:
 
     def payload(self, request: ModelRequest) -> JsonObject:
         """The body of the request. Raises: ModelBadRequest for a response format."""
-        return converse_messages.payload(request, self._client.name, self._traits(request.config.model))
-
-    def _traits(self, model: str) -> ConverseTraits:
-        return self._learned.get(model) or converse_traits(model)
+        return converse_messages.payload(request, self._client.name, self._traits.of(request.config.model))
 
 
-def _without(traits: ConverseTraits, refusal: str) -> ConverseTraits:
+def _without(traits: ConverseTraits, refusal: ModelError, *, streams: bool) -> ConverseTraits:
     """The traits without what a refusal names."""
-    if _NO_CHOICE.search(refusal):
+    if not isinstance(refusal, ModelBadRequest | ModelPermission):
+        return traits
+    if _NO_CHOICE.search(refusal.detail):
         return replace(traits, forces=False)
-    if _NO_STREAM.search(refusal):
+    if streams and _NO_STREAM.search(refusal.detail):
         return replace(traits, streams_tools=False)
-    return replace(traits, caches=False) if _NO_CACHE.search(refusal) else traits
+    return replace(traits, caches=False) if _NO_CACHE.search(refusal.detail) else traits

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from hibernaut.adapters.model.connections import Dial
 from hibernaut.adapters.model.context_windows import ContextWindows, Limits, ProviderPlace
 from hibernaut.adapters.model.dialects import OPENAI, Dialect, dialect_at
+from hibernaut.adapters.model.learned import LearnedTraits, Say
 from hibernaut.adapters.model.openai import openai_messages, openai_replies
 from hibernaut.adapters.model.openai.ollama_list import ollama_rows, warn_of_windows
 from hibernaut.adapters.model.openai.openai_replies import ChatAsked
@@ -66,24 +67,18 @@ class OpenAIModel:
         headers = headers or fixed({"Authorization": f"Bearer {api_key or 'none'}"})
         self._client = ProviderClient(name, url, headers, dial)
         self._root = ProviderClient(name, url.removesuffix(self._dialect.path), headers, dial)
-        self._whole_only: set[str] = set()
+        self._streams = LearnedTraits(lambda _: True, _without_streams)
         self._warned = False
 
     def complete(
         self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None, on_open: OnOpen | None = None
     ) -> ModelReply:
         """As the port says. After the server has refused to stream a model, whole replies are requested for that model."""
-        model = request.config.model
-        if model in self._whole_only:
-            on_delta = None
-        try:
-            return self._complete(request, on_delta, on_open)
-        except ModelBadRequest as error:
-            if on_delta is None or not refuses_streams(error):
-                raise
-            reply = self._complete(request, None, on_open)
-        self._whole_only.add(model)
-        return reply
+
+        def ask(streams: bool, say: Say | None) -> ModelReply:
+            return self._complete(request, say if streams else None, on_open)
+
+        return self._streams.complete(request.config.model, on_delta, ask)
 
     def _complete(self, request: ModelRequest, on_delta: Callable[[Delta], None] | None, on_open: OnOpen | None) -> ModelReply:
         body = self.payload(request)
@@ -184,3 +179,7 @@ class OpenAIModel:
 def _named(row: JsonObject) -> JsonObject:
     """The row by the name that requests use: Gemini's list puts `models/` before it (ai.google.dev/gemini-api/docs/openai)."""
     return row | {"id": row["id"].removeprefix("models/")}
+
+
+def _without_streams(traits: bool, refusal: ModelError, *, streams: bool) -> bool:
+    return traits and not (streams and isinstance(refusal, ModelBadRequest) and refuses_streams(refusal))

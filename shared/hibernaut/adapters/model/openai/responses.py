@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from hibernaut.adapters.model.connections import Dial
 from hibernaut.adapters.model.context_windows import ContextWindows
+from hibernaut.adapters.model.learned import LearnedTraits, Say
 from hibernaut.adapters.model.openai import responses_messages, responses_replies
 from hibernaut.adapters.model.openai.chat_completions import OFFICIAL_URL, OpenAIModel
 from hibernaut.adapters.model.openai.responses_replies import SentRequest
@@ -66,32 +67,18 @@ class ResponsesModel:
         self._name = name
         self._client = ProviderClient(name, url, headers or fixed({"Authorization": f"Bearer {api_key or 'none'}"}), dial)
         self._list = OpenAIModel(api_key=api_key, base_url=base_url, windows=windows, name=name, dial=dial)
-        self._left_out: dict[str, frozenset[str]] = {}
+        self._left_out = LearnedTraits(lambda _: frozenset[str](), _without, lambda left_out: left_out - _OF_ONE_REQUEST)
 
     def complete(
         self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None, on_open: OnOpen | None = None
     ) -> ModelReply:
         """As the port says. What the provider has refused for a model is left out for that model from then on."""
-        model = request.config.model
-        left_out = self._left_out.get(model, frozenset())
-        listener = _Listener(on_delta) if on_delta is not None else None
-        while True:
-            try:
-                reply = self._complete(request, listener, on_open, left_out)
-            except (ModelBadRequest, ModelNotFound) as error:
-                if listener is not None and listener.heard:
-                    raise
-                left_out |= _refused(error, left_out, streams=listener is not None)
-                continue
-            self._left_out[model] = left_out - _OF_ONE_REQUEST
-            return reply
+        return self._left_out.complete(
+            request.config.model, on_delta, lambda left_out, say: self._complete(request, left_out, say, on_open)
+        )
 
     def _complete(
-        self,
-        request: ModelRequest,
-        on_delta: Callable[[Delta], None] | None,
-        on_open: OnOpen | None,
-        left_out: frozenset[str],
+        self, request: ModelRequest, left_out: frozenset[str], on_delta: Say | None, on_open: OnOpen | None
     ) -> ModelReply:
         body = responses_messages.payload(request, self._name, left_out)
         say = None if "stream" in left_out else on_delta
@@ -105,7 +92,7 @@ class ResponsesModel:
 
     def payload(self, request: ModelRequest) -> JsonObject:
         """As the port says."""
-        return responses_messages.payload(request, self._name, self._left_out.get(request.config.model, frozenset()))
+        return responses_messages.payload(request, self._name, self._left_out.of(request.config.model))
 
     def models(self) -> list[ModelDescription]:
         """As the port says: the list of the address is the same on both wires, and names those that only this one serves."""
@@ -118,18 +105,6 @@ class ResponsesModel:
     def embedding_models(self) -> list[EmbeddingModelDescription]:
         """As the port says."""
         return self._list.embedding_models()
-
-
-class _Listener:
-    """Passes deltas on, and knows whether there was one: a reply that has begun is not asked for again."""
-
-    def __init__(self, say: Callable[[Delta], None]) -> None:
-        self._say = say
-        self.heard = False
-
-    def __call__(self, delta: Delta) -> None:
-        self.heard = True
-        self._say(delta)
 
 
 def _answered(call: ProviderCall, asked: SentRequest, seconds: float, say: Callable[[Delta], None] | None) -> ModelReply:
@@ -155,11 +130,12 @@ def _tell_withheld(asked: SentRequest, reply: ModelReply) -> None:
         )
 
 
-def _refused(error: ModelError, left_out: frozenset[str], *, streams: bool) -> frozenset[str]:
-    """What to leave out after a refusal. Raises: the error, if it names nothing that the request could do without."""
+def _without(left_out: frozenset[str], refusal: ModelError, *, streams: bool) -> frozenset[str]:
+    """What to leave out after a refusal."""
+    if not isinstance(refusal, ModelBadRequest | ModelNotFound):
+        return left_out
     for name, words in _REFUSED.items():
-        if name not in left_out and words.search(error.detail):
-            return frozenset({name})
-    if streams and "stream" not in left_out and isinstance(error, ModelBadRequest) and refuses_streams(error):
-        return frozenset({"stream"})
-    raise error
+        if name not in left_out and words.search(refusal.detail):
+            return left_out | {name}
+    no_streams = streams and isinstance(refusal, ModelBadRequest) and refuses_streams(refusal)
+    return left_out | {"stream"} if no_streams else left_out

@@ -1,0 +1,76 @@
+"""What the models of one provider have refused, and the calls that do without it.
+
+A wire has a value for what a model takes (its traits), a request that is built from it, and a function that reads a refusal. Knows no wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar
+
+from hibernaut.ports.model import Delta, ModelReply
+from hibernaut.schemas.errors import ModelError
+
+T = TypeVar("T")
+Say = Callable[[Delta], None]
+
+
+class Weaken(Protocol[T]):
+    """Reads a refusal."""
+
+    def __call__(self, traits: T, refusal: ModelError, *, streams: bool) -> T:
+        """The traits without what the refusal names; the same traits if it names nothing that a request can do without. `streams`: the
+        reply was to be streamed.
+        """
+
+
+class LearnedTraits(Generic[T]):
+    """The traits of each model, by its name. `initial` gives those of a model that has refused nothing; `weaken` must reach an end.
+    `kept` gives what later requests do without too, out of what one request did without. Thread-safe.
+    """
+
+    def __init__(self, initial: Callable[[str], T], weaken: Weaken[T], kept: Callable[[T], T] = lambda traits: traits) -> None:
+        self._initial = initial
+        self._weaken = weaken
+        self._kept = kept
+        self._learned: dict[str, T] = {}
+
+    def of(self, model: str) -> T:
+        """What requests to this model are built by now."""
+        found = self._learned.get(model)
+        return self._initial(model) if found is None else found
+
+    def complete(self, model: str, on_delta: Say | None, ask: Callable[[T, Say | None], ModelReply]) -> ModelReply:
+        """The reply to `ask`. After a refusal it is asked again without what was refused, until nothing can be left out. A reply of which a
+        piece was passed on is not asked for again. What was left out is learned when a reply arrives.
+
+        Raises: ModelError, the last refusal among them.
+        """
+        traits = first = self.of(model)
+        listener = _Listener(on_delta) if on_delta is not None else None
+        while True:
+            try:
+                reply = ask(traits, listener)
+            except ModelError as refusal:
+                if listener is not None and listener.heard:
+                    raise
+                weaker = self._weaken(traits, refusal, streams=listener is not None)
+                if weaker == traits:
+                    raise
+                traits = weaker
+                continue
+            if traits != first:
+                self._learned[model] = self._kept(traits)
+            return reply
+
+
+class _Listener:
+    """Passes deltas on, and records whether there was one."""
+
+    def __init__(self, say: Say) -> None:
+        self._say = say
+        self.heard = False
+
+    def __call__(self, delta: Delta) -> None:
+        self.heard = True
+        self._say(delta)
