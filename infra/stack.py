@@ -25,7 +25,7 @@ from infra.constructs.search import MemoryDomain, zones_of
 from infra.constructs.secrets import SecretsKey
 from infra.constructs.storage import Storage
 from infra.constructs.uploads import OnUpload
-from infra.constructs.workflow import Workflow, end_wait_access, machine_arn, start_access, stop_access
+from infra.constructs.workflow import RunStateMachine, end_wait_access, machine_arn, start_access, stop_access
 from infra.settings import WEB_ADAPTER, Settings
 
 ADAPTED = {
@@ -95,7 +95,7 @@ class HibernautStack(cdk.Stack):
         self._network = Network(self, "Network", zones=zones_of(search.count)) if self._indexer and search.vpc else None
         functions = self._functions(artifacts)
         self._grant(functions)
-        workflow = Workflow(self, "Workflow", settings=settings, tasks={name: getattr(functions, name) for name in TASKS})
+        workflow = RunStateMachine(self, "Workflow", settings=settings, tasks={name: getattr(functions, name) for name in TASKS})
         gateway = Gateway(self, "Gateway", settings=settings, api=functions.api, stream=functions.stream)
         EveryMinute(self, "EveryMinute", sweep_runs=functions.sweep_runs, letters=self._letters)
         OnFailure(self, "OnFailure", workflow=workflow, sweep_runs=functions.sweep_runs, letters=self._letters)
@@ -244,7 +244,7 @@ class HibernautStack(cdk.Stack):
             compatible_architectures=[lambda_.Architecture.ARM_64],
         )
 
-    def _outputs(self, gateway: Gateway, workflow: Workflow, indexer: OurFunction | None) -> None:
+    def _outputs(self, gateway: Gateway, workflow: RunStateMachine, indexer: OurFunction | None) -> None:
         for name, value in (
             ("ApiUrl", gateway.rest.url),
             ("TableName", self._storage.table.table_name),

@@ -20,7 +20,7 @@ from constructs import Construct
 from functions.metrics import ENVIRONMENT, NAMESPACE
 from infra.constructs.findings import accept
 from infra.constructs.functions import OurFunction
-from infra.constructs.workflow import Workflow
+from infra.constructs.workflow import RunStateMachine
 from infra.settings import Settings
 
 PERIOD = cdk.Duration.minutes(5)
@@ -43,7 +43,7 @@ class Alarms(Construct):
         id: str,
         *,
         settings: Settings,
-        workflow: Workflow,
+        workflow: RunStateMachine,
         rest: apigateway.RestApi,
         functions: Mapping[str, OurFunction],
         letters: sqs.Queue,
@@ -64,7 +64,7 @@ class Alarms(Construct):
                 "IndexLag", lag, LAG_MS, "The index of memory lags behind the table; searches find the newest all the same."
             )
 
-    def _runs(self, workflow: Workflow) -> None:
+    def _runs(self, workflow: RunStateMachine) -> None:
         failed, ended = self._own("RunsFailed"), self._own("RunsEnded")
         share = cloudwatch.MathExpression(
             expression=f"IF(failed >= {FEWEST_FAILURES}, 100 * failed / ended, 0)",
@@ -79,7 +79,7 @@ class Alarms(Construct):
         overhead = self._own("StepOverhead", "p95")
         self._alarm("StepOverhead", overhead, SLOW_MS, "Steps are slow beyond the model and the tools.", periods=3)
 
-    def _capacity(self, workflow: Workflow, functions: Mapping[str, OurFunction]) -> None:
+    def _capacity(self, workflow: RunStateMachine, functions: Mapping[str, OurFunction]) -> None:
         throttled = {name: functions[name].function.metric_throttles(period=PERIOD) for name in CROWDED}
         total = cloudwatch.MathExpression(
             expression=" + ".join(f"FILL({name}, 0)" for name in CROWDED),

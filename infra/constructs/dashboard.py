@@ -14,7 +14,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.constructs.functions import OurFunction
-from infra.constructs.workflow import Workflow
+from infra.constructs.workflow import RunStateMachine
 from infra.settings import Settings
 
 PERIOD = cdk.Duration.minutes(5)
@@ -36,7 +36,7 @@ class Dashboard(Construct):
         *,
         settings: Settings,
         rest: apigateway.RestApi,
-        workflow: Workflow,
+        workflow: RunStateMachine,
         functions: Mapping[str, OurFunction],
         table: dynamodb.Table,
         letters: sqs.Queue,
@@ -71,7 +71,7 @@ def _requests(rest: apigateway.RestApi) -> list[cloudwatch.IWidget]:
     return [_graph("Requests", counts), _graph("Time to the end of the reply (ms)", times)]
 
 
-def _runs(workflow: Workflow) -> list[cloudwatch.IWidget]:
+def _runs(workflow: RunStateMachine) -> list[cloudwatch.IWidget]:
     machine = workflow.machine
     counts = [
         machine.metric_started(period=PERIOD, label="started"),

@@ -12,7 +12,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.constructs.functions import OurFunction
-from infra.constructs.workflow import Workflow
+from infra.constructs.workflow import RunStateMachine
 
 UNSUCCESSFUL = ["FAILED", "TIMED_OUT", "ABORTED"]
 
@@ -20,7 +20,9 @@ UNSUCCESSFUL = ["FAILED", "TIMED_OUT", "ABORTED"]
 class OnFailure(Construct):
     """The EventBridge rule for failed executions."""
 
-    def __init__(self, scope: Construct, id: str, *, workflow: Workflow, sweep_runs: OurFunction, letters: sqs.Queue) -> None:
+    def __init__(
+        self, scope: Construct, id: str, *, workflow: RunStateMachine, sweep_runs: OurFunction, letters: sqs.Queue
+    ) -> None:
         super().__init__(scope, id)
         events.Rule(
             self,

@@ -21,7 +21,7 @@ from constructs import Construct
 from hibernaut.store.search_outbox import State
 from infra.constructs.findings import ANYTHING, Grant
 from infra.constructs.functions import OurFunction
-from infra.constructs.schedule import Clock
+from infra.constructs.schedule import FunctionSchedule
 
 POINTERS = tuple(f"{state}#" for state in get_args(State))
 """The prefix of the sort keys of pointers, and of no other item (`store/keys.py`)."""
@@ -77,7 +77,7 @@ class MemoryFeed(Construct):
         )
         # When the mapping is created, Lambda accesses the stream with the function's permissions.
         self.mapping.node.add_dependency(index_memory.role)
-        Clock(self, "Retake", function=index_memory, expression=RETAKE, event={"retake": "all"}, letters=letters)
+        FunctionSchedule(self, "Retake", function=index_memory, expression=RETAKE, event={"retake": "all"}, letters=letters)
 
 
 def _new_pointers() -> dict[str, object]:

@@ -22,7 +22,7 @@ def dead_letters(scope: Construct) -> sqs.Queue:
     return queue
 
 
-class Clock(Construct):
+class FunctionSchedule(Construct):
     """Invokes a function at a rate, with an event of its own. A late invocation is dropped, because the next one is
     equivalent.
     """
@@ -63,4 +63,4 @@ class EveryMinute(Construct):
 
     def __init__(self, scope: Construct, id: str, *, sweep_runs: OurFunction, letters: sqs.Queue) -> None:
         super().__init__(scope, id)
-        Clock(self, "Sweep", function=sweep_runs, expression="rate(1 minute)", event={}, letters=letters)
+        FunctionSchedule(self, "Sweep", function=sweep_runs, expression="rate(1 minute)", event={}, letters=letters)

@@ -35,7 +35,7 @@ def machine_arn(stack: cdk.Stack, settings: Settings) -> str:
     )
 
 
-class Workflow(Construct):
+class RunStateMachine(Construct):
     """A Standard workflow, because its executions wait for free. The log contains states and errors, never the data."""
 
     def __init__(self, scope: Construct, id: str, *, settings: Settings, tasks: Mapping[str, OurFunction]) -> None:

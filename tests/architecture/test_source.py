@@ -78,3 +78,12 @@ def test_doubles_are_real_classes_not_mocks() -> None:
         if isinstance(node, ast.Import | ast.ImportFrom) and "unittest" in ast.unparse(node)
     }
     assert imports == set()
+
+
+def test_no_class_name_stands_in_two_modules() -> None:
+    found: dict[str, set[str]] = {}
+    for file in files(PRODUCT, "*.py"):
+        for node in ast.walk(parsed(file)):
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, set()).add(name(file))
+    assert {each: modules for each, modules in found.items() if len(modules) > 1} == {}

@@ -88,12 +88,12 @@ class LocalServer:
     ) -> None:
         """`ready` is called when the first request can be answered, `stopping` in a thread when the stop begins: it lets runs end."""
 
-        class Connection(_Connection):
+        class PatientConnection(_Connection):
             limits = patience
 
         config = uvicorn.Config(
             app,
-            http=Connection,
+            http=PatientConnection,
             log_config=None,
             access_log=False,
             server_header=False,

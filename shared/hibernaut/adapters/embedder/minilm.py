@@ -19,7 +19,7 @@ from hibernaut.adapters.embedder.minilm_words import WordPieces
 from hibernaut.ports.embedder import EmbedderFailed, Vector
 
 if TYPE_CHECKING:
-    from hibernaut.adapters.embedder.minilm_network import Network
+    from hibernaut.adapters.embedder.minilm_network import MiniLmNetwork
 
 SPACE, DIMENSION, MAX_TOKENS = "minilm-l6-v2-384", 384, 254
 TOKENS_AT_ONCE = 256
@@ -32,7 +32,7 @@ class _Loaded:
     """The loaded model: its tokenizer and its network."""
 
     words: WordPieces
-    network: Network
+    network: MiniLmNetwork
 
 
 class MiniLM:
@@ -86,11 +86,11 @@ class MiniLM:
 def _loaded(folder: Path) -> _Loaded:
     from threadpoolctl import threadpool_limits
 
-    from hibernaut.adapters.embedder.minilm_network import Network
+    from hibernaut.adapters.embedder.minilm_network import MiniLmNetwork
 
     # A product on all cores is ten times slower as soon as one of them is busy, so the work is distributed by texts.
     threadpool_limits(limits=1, user_api="blas")
-    return _Loaded(WordPieces(minilm_files.vocabulary(folder)), Network(minilm_files.weights(folder)))
+    return _Loaded(WordPieces(minilm_files.vocabulary(folder)), MiniLmNetwork(minilm_files.weights(folder)))
 
 
 def _groups(texts: Sequence[Sequence[int]]) -> Iterator[list[Sequence[int]]]:

@@ -107,7 +107,7 @@ class _Layer:
         return self.norm.over(changed)
 
 
-class Network:
+class MiniLmNetwork:
     """The network. `weights` are named as in the file and used in place. Stateless, so that threads can share it."""
 
     def __init__(self, weights: Weights) -> None:

@@ -21,7 +21,7 @@ from hibernaut.adapters.model.default_model import default_model
 from hibernaut.adapters.model.demo.demo import PROVIDER as OWN
 from hibernaut.adapters.model.demo.demo import DemoModel
 from hibernaut.adapters.model.dialects import DIALECTS
-from hibernaut.adapters.model.provider import DEFAULT_WINDOW_CAP, Provider
+from hibernaut.adapters.model.provider import DEFAULT_WINDOW_CAP, CatalogueProvider
 from hibernaut.adapters.model.provider_settings import ANTHROPIC, VERTEX, ProviderSettings, configured, redaction_of
 from hibernaut.adapters.model.wire_factory import WireFactory
 from hibernaut.domain.models.model_settings import config_of_description
@@ -73,7 +73,7 @@ class Catalogue:
         self._foreign: dict[tuple[str, str], Model] = {}
         self._lock = threading.Lock()
         self._reading = threading.Lock()
-        self._read: tuple[WireFactory, dict[str, Provider]] | None = None
+        self._read: tuple[WireFactory, dict[str, CatalogueProvider]] | None = None
         self._aliases = {alias: dialect.name for dialect in DIALECTS for alias in dialect.aliases}
 
     @property
@@ -81,17 +81,17 @@ class Catalogue:
         return self._configured()[0]
 
     @property
-    def _providers(self) -> dict[str, Provider]:
+    def _providers(self) -> dict[str, CatalogueProvider]:
         return self._configured()[1]
 
-    def _configured(self) -> tuple[WireFactory, dict[str, Provider]]:
+    def _configured(self) -> tuple[WireFactory, dict[str, CatalogueProvider]]:
         """The adapters' factory and the providers by name, made from the secrets once. Raises: SecretsUnavailable."""
         with self._reading:
             if self._read is None:
                 secrets = self._secrets
                 factory = WireFactory(redaction_of(secrets), secrets.get("OPENAI_WIRE"), self._prompt_cache)
-                found = {OWN: Provider(OWN, "in this process", DemoModel())}
-                found |= {name: Provider(name, "in this process", model) for name, model in self._extra.items()}
+                found = {OWN: CatalogueProvider(OWN, "in this process", DemoModel())}
+                found |= {name: CatalogueProvider(name, "in this process", model) for name, model in self._extra.items()}
                 found |= {row.name: factory.provider(row) for row in configured(secrets)}
                 self._read = factory, found
             return self._read
@@ -183,7 +183,7 @@ class Catalogue:
         rows = [*given, *found]
         return sorted(rows, key=lambda row: row.handle != self.default_embedding_handle())
 
-    def _refreshed(self) -> Iterator[Provider]:
+    def _refreshed(self) -> Iterator[CatalogueProvider]:
         """All providers with current lists. They are asked at once, so that several unreachable ones cost the time of one."""
         stale = [provider for provider in self._providers.values() if self._now() >= provider.stale_at]
         threads = [threading.Thread(target=each.refresh, args=(self._now,), daemon=True) for each in stale[1:]]
@@ -207,7 +207,7 @@ class Catalogue:
             f"There is no default model: {asked} lists none. Start that server, name a model, or set HIBERNAUT_DEFAULT_MODEL."
         )
 
-    def _asked(self) -> Mapping[str, Provider]:
+    def _asked(self) -> Mapping[str, CatalogueProvider]:
         """The providers that need a key or an address, those with preferred models first."""
         order = ("openai", ANTHROPIC, BEDROCK, VERTEX, *(dialect.name for dialect in DIALECTS[1:]))
         return {name: self._providers[name] for name in order if name in self._providers}

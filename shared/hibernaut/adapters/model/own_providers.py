@@ -17,7 +17,7 @@ from urllib.parse import SplitResult, urlsplit
 from hibernaut.adapters.model.connections import Dial
 from hibernaut.adapters.model.context_windows import ContextWindows, ProviderPlace
 from hibernaut.adapters.model.dialects import DIALECTS
-from hibernaut.adapters.model.provider import DEFAULT_WINDOW_CAP, Provider
+from hibernaut.adapters.model.provider import DEFAULT_WINDOW_CAP, CatalogueProvider
 from hibernaut.adapters.model.provider_client import dial_any
 from hibernaut.adapters.model.provider_settings import ANTHROPIC, ProviderSettings, of_anthropic, of_dialect, redaction_of
 from hibernaut.adapters.model.public_dial import dial_public
@@ -40,7 +40,9 @@ _HOST = re.compile(r"[A-Za-z0-9._:\[\]-]+")
 class OwnConnection:
     """One provider with its lists (port `ConnectedProvider`). `now` is in seconds."""
 
-    def __init__(self, access: ProviderAccess, provider: Provider, windows: ContextWindows, now: Callable[[], float]) -> None:
+    def __init__(
+        self, access: ProviderAccess, provider: CatalogueProvider, windows: ContextWindows, now: Callable[[], float]
+    ) -> None:
         self._name = access.name
         self._type = access.provider_type
         self._provider = provider

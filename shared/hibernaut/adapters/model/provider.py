@@ -15,7 +15,7 @@ DEFAULT_WINDOW_CAP = 128_000
 
 
 @dataclass(slots=True)
-class Provider:
+class CatalogueProvider:
     """`kind` is V1's endpoint type, `url` the address without a password, `known` the last list, which is refreshed at `stale_at`
     (seconds of the caller's clock). `official`: the address is the provider's own. `partial`: it has models that its list does not tell.
     Thread-safe.

@@ -10,7 +10,7 @@ from hibernaut.adapters.model.connections import Dial
 from hibernaut.adapters.model.context_windows import ContextWindows
 from hibernaut.adapters.model.dialects import GEMINI, OPENAI
 from hibernaut.adapters.model.priced import PricedModel
-from hibernaut.adapters.model.provider import Provider
+from hibernaut.adapters.model.provider import CatalogueProvider
 from hibernaut.adapters.model.provider_client import dial_any
 from hibernaut.adapters.model.provider_settings import ANTHROPIC, VERTEX, ProviderSettings
 from hibernaut.adapters.model.redacted import RedactedModel, redacted
@@ -44,9 +44,9 @@ class WireFactory:
     windows: ContextWindows = field(default_factory=ContextWindows)
     dial: Dial[Client] = dial_any
 
-    def provider(self, settings: ProviderSettings) -> Provider:
+    def provider(self, settings: ProviderSettings) -> CatalogueProvider:
         """The provider behind these settings. Opens no connection."""
-        return Provider(
+        return CatalogueProvider(
             settings.kind, settings.address, self.model(settings), official=settings.official, partial=settings.kind == VERTEX
         )
 

@@ -47,7 +47,7 @@ class Way(NamedTuple):
     streams: bool
 
 
-class Gateway:
+class OfflineGateway:
     """An ASGI app. Methods and gateway responses come from the loaded template."""
 
     def __init__(self, stack: Stack, lambdas: Lambdas) -> None:

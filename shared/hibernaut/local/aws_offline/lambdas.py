@@ -64,7 +64,7 @@ class Reply:
         return str(self.payload["errorType"]) if self.failed else None
 
 
-class Context:
+class OfflineContext:
     """Lambda's second argument to a handler."""
 
     def __init__(self, function: Function) -> None:
@@ -185,7 +185,7 @@ class Lambdas:
             extra = (self.deps[function.folder],) if function.folder in self.deps else ()
             # Through JSON and back, as on the wire, so that functions share no objects.
             with _event_loop():
-                payload = json.dumps(handler(json.loads(json.dumps(event)), Context(function), *extra))
+                payload = json.dumps(handler(json.loads(json.dumps(event)), OfflineContext(function), *extra))
         except Abandoned:
             return
         except Exception as error:  # noqa: BLE001 - Lambda reports whatever a handler raises

@@ -20,7 +20,7 @@ from typing import Self
 from hibernaut.adapters.table.dynamodb import DynamoDbTable
 from hibernaut.local.aws_offline.environment import exported, union
 from hibernaut.local.aws_offline.feeds import Feeds
-from hibernaut.local.aws_offline.gateway import Gateway
+from hibernaut.local.aws_offline.gateway import OfflineGateway
 from hibernaut.local.aws_offline.lambdas import Function, Lambdas, Reply, moto_invoke
 from hibernaut.local.aws_offline.place import VARIABLES
 from hibernaut.local.aws_offline.resources import Resource, client
@@ -134,8 +134,8 @@ class OfflineAws:
         return where
 
     @cached_property
-    def gateway(self) -> Gateway:
-        gateway = Gateway(self.stack, self.lambdas)
+    def gateway(self) -> OfflineGateway:
+        gateway = OfflineGateway(self.stack, self.lambdas)
         self._running.callback(gateway.close)
         return gateway
 

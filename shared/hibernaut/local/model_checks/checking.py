@@ -15,7 +15,7 @@ from hibernaut.adapters.model.default_model import default_model
 from hibernaut.adapters.model.price_list import price_list
 from hibernaut.local import logs
 from hibernaut.local.model_checks.checked_agent import CheckedAgent, CheckFailed
-from hibernaut.local.model_checks.checks import CHECKS, Check
+from hibernaut.local.model_checks.checks import CHECKS, ModelCheck
 from hibernaut.local.profiles import CannotServe
 from hibernaut.schemas.errors import HibernautError
 from hibernaut.schemas.llm_config import LLMConfig
@@ -92,7 +92,7 @@ def _chosen(embedded: Embedded, options: CheckOptions) -> list[LLMConfig]:
         raise CannotServe(error.detail, 2) from error
 
 
-def _announce(chosen: Sequence[LLMConfig], checks: Sequence[Check]) -> None:
+def _announce(chosen: Sequence[LLMConfig], checks: Sequence[ModelCheck]) -> None:
     calls = sum(check.calls for check in checks)
     print(f"{len(checks)} checks with some {calls} model calls for each model, with real tools in a temporary folder.")
     for config in chosen:
@@ -116,7 +116,7 @@ def _agreed(terminal: TextIO) -> bool:
     return terminal.readline().strip().lower() in ("y", "yes")
 
 
-def _checked(embedded: Embedded, handle: str, checks: Sequence[Check]) -> ModelResult:
+def _checked(embedded: Embedded, handle: str, checks: Sequence[ModelCheck]) -> ModelResult:
     result = ModelResult(handle)
     for check in checks:
         agent = CheckedAgent(embedded, handle)
@@ -136,7 +136,7 @@ def _checked(embedded: Embedded, handle: str, checks: Sequence[Check]) -> ModelR
     return result
 
 
-def table(results: Sequence[ModelResult], checks: Sequence[Check]) -> str:
+def table(results: Sequence[ModelResult], checks: Sequence[ModelCheck]) -> str:
     """The table: a row for each check, a column for each model; below it the remarks and the costs."""
     first = max(len(check.name) for check in checks)
     widths = [max(len(result.handle), len(FAILED)) for result in results]

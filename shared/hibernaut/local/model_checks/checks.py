@@ -51,7 +51,7 @@ FORM = {
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ModelCheck:
     """One check. `calls` is the number of model calls that it usually takes. `optional`: an agent works without it."""
 
     name: str
@@ -174,18 +174,18 @@ def warm_prefix(agent: CheckedAgent) -> str:
 
 
 CHECKS = (
-    Check("plain reply", plain, 1),
-    Check("streamed reply", streamed, 1),
-    Check("five tool calls", tool_loop, STONES + 1),
-    Check("parallel calls", parallel_calls, 2),
-    Check("memory edit", memory_edit, 3),
-    Check("tool rule", rule, 2),
-    Check("approval", approval, 2),
-    Check("image in a return", image_in_a_return, 2, optional=True),
-    Check("structured output", structured_output, 1, optional=True),
-    Check("after a compaction", compaction, 5),
-    Check("cancelled stream", cancelled, 2),
-    Check("warm prefix", warm_prefix, 2, optional=True),
+    ModelCheck("plain reply", plain, 1),
+    ModelCheck("streamed reply", streamed, 1),
+    ModelCheck("five tool calls", tool_loop, STONES + 1),
+    ModelCheck("parallel calls", parallel_calls, 2),
+    ModelCheck("memory edit", memory_edit, 3),
+    ModelCheck("tool rule", rule, 2),
+    ModelCheck("approval", approval, 2),
+    ModelCheck("image in a return", image_in_a_return, 2, optional=True),
+    ModelCheck("structured output", structured_output, 1, optional=True),
+    ModelCheck("after a compaction", compaction, 5),
+    ModelCheck("cancelled stream", cancelled, 2),
+    ModelCheck("warm prefix", warm_prefix, 2, optional=True),
 )
 
 

@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class ProviderConnection:
     """A connected provider, for one version of its record."""
 
     version: int
@@ -47,7 +47,7 @@ class OwnModels:
         self._stores = stores
         self._cipher = cipher
         self._connections = connections
-        self._connected = LruCache[Connection](MOST_CONNECTED, lambda _: 1)
+        self._connected = LruCache[ProviderConnection](MOST_CONNECTED, lambda _: 1)
 
     def of(self, tenant: str) -> OwnProviderList:
         """The providers of a tenant; no I/O. Raises: InvalidArgument for an invalid tenant name."""
@@ -105,7 +105,7 @@ class OwnProviderList:
         store: ProviderStore,
         vault: ProviderVault,
         connections: ProviderConnections,
-        connected: TenantCache[Connection],
+        connected: TenantCache[ProviderConnection],
     ) -> None:
         self.connections = connections
         self.vault = vault
@@ -139,6 +139,6 @@ class OwnProviderList:
     def _connection(self, provider: StoredProvider) -> ConnectedProvider:
         kept = self._connected.get(provider.id)
         if kept is None or kept.version != provider.version:
-            kept = Connection(provider.version, self.connections.connect(self.vault.open(provider)))
+            kept = ProviderConnection(provider.version, self.connections.connect(self.vault.open(provider)))
             self._connected.keep(provider.id, kept)
         return kept.provider

@@ -40,7 +40,7 @@ class ConverseSent:
 
 
 @dataclass(slots=True)
-class _Block:
+class _ContentBlock:
     """A content block: what has arrived of its text, its reasoning, or its call."""
 
     text: str = ""
@@ -73,17 +73,17 @@ class _ConverseReply:
 
     sent: ConverseSent
     say: Callable[[Delta], None] | None = None
-    blocks: dict[int, _Block] = field(default_factory=dict)
+    blocks: dict[int, _ContentBlock] = field(default_factory=dict)
     stop: str | None = None
     used: JsonObject = field(default_factory=dict)
 
     def invalid(self, what: str) -> InvalidModelResponse:
         return InvalidModelResponse(f"{self.sent.provider}: {what}")
 
-    def block(self, index: Json) -> _Block:
+    def block(self, index: Json) -> _ContentBlock:
         if not isinstance(index, int) or isinstance(index, bool):
             raise self.invalid("a piece belongs to no content block")
-        return self.blocks.setdefault(index, _Block())
+        return self.blocks.setdefault(index, _ContentBlock())
 
     def open(self, index: Json, start: Json) -> None:
         block = self.block(index)
@@ -165,7 +165,7 @@ class _ConverseReply:
             exchange=exchange,
         )
 
-    def _call(self, block: _Block) -> ModelToolCall:
+    def _call(self, block: _ContentBlock) -> ModelToolCall:
         if not block.call_id or not block.name:
             raise self.invalid("a tool call without an id or a name")
         arguments = block.written if block.values is None else json.dumps(block.values, ensure_ascii=False)
@@ -214,7 +214,7 @@ def streamed(
     return gathered.reply(request_id, Exchange(sent.body, gathered.body()))
 
 
-def _thought(block: _Block) -> ReasoningPart | None:
+def _thought(block: _ContentBlock) -> ReasoningPart | None:
     if block.thought:
         return ReasoningContent(reasoning=block.thought, signature=block.signature or None)
     return RedactedReasoningContent(data=block.redacted) if block.redacted else None
