@@ -14,7 +14,7 @@ FACE = "functions.api.handler, hibernaut.rest.app, hibernaut.wiring.api_services
 """The imports of the first call of `api`: the handler, then the routes."""
 STREAM = "functions.stream.handler, hibernaut.rest.app, hibernaut.wiring.api_services, uvicorn"
 """The imports of the first call of `stream`, which has a web server instead of a handler."""
-SEND = "[route.app for route in hibernaut.rest.routers.messages.router.routes if route.name == 'send_message']"
+SEND = "[route.app for route in hibernaut.rest.routers.conversations.messages.router.routes if route.name == 'send_message']"
 """Makes the lazy route of the first request inspect its endpoint."""
 SDKS = ("boto3", "openai", "anthropic", "opensearchpy")
 ROUNDS, CALL_ROUNDS = 5, 9

@@ -21,8 +21,8 @@ from hibernaut.adapters.clock import SystemClock
 from hibernaut.adapters.embedder import minilm_files
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.adapters.table.sqlite import SqliteTable
-from hibernaut.schemas.file import FileStatus, StoredFile
 from hibernaut.schemas.ids import DEFAULT_TENANT
+from hibernaut.schemas.memory.file import FileStatus, StoredFile
 from hibernaut.services.search.hybrid_search import SearchScope
 from hibernaut.services.search.search_sources import NoEmbedders
 from hibernaut.store.stores import Stores

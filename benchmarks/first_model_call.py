@@ -21,7 +21,7 @@ from hibernaut.adapters.secrets.environment import EnvironmentSecrets  # noqa: E
 from hibernaut.adapters.table.dynamodb import one_attempt  # noqa: E402
 from hibernaut.ports.model import ModelRequest  # noqa: E402
 from hibernaut.schemas.content import TextContent  # noqa: E402
-from hibernaut.schemas.message import Message  # noqa: E402
+from hibernaut.schemas.messages.message import Message  # noqa: E402
 
 
 def main() -> None:

@@ -23,8 +23,8 @@ from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.ports.embedder import Vector
 from hibernaut.schemas.ids import DEFAULT_TENANT
-from hibernaut.schemas.llm_config import EmbeddingConfig
-from hibernaut.schemas.passage import Archive, Passage
+from hibernaut.schemas.memory.passage import Archive, Passage
+from hibernaut.schemas.models.llm_config import EmbeddingConfig
 from hibernaut.services.search.hybrid_search import SearchScope
 from hibernaut.services.search.index_poll_worker import IndexPollWorker
 from hibernaut.store.stores import Stores

@@ -10,7 +10,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from hibernaut.schemas.frozen_prompt import PromptMode
+from hibernaut.schemas.messages.frozen_prompt import PromptMode
 from tests.contracts.model.kit import anthropic_messages, gemini_native, openai_chat, openai_responses
 from tests.contracts.model.kit.engine import Engine
 from tests.contracts.model.kit.plays import TALE, Think, reply, ring

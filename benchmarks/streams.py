@@ -109,10 +109,10 @@ def long_run(found: list[str]) -> Callable[[Path], None]:
     """A function that fills a data folder with a run whose log has many events, one in each batch. It appends the run's id to `found`."""
 
     def prepare(data: Path) -> None:
-        from hibernaut.schemas.agent import CreateAgentRequest
-        from hibernaut.schemas.events import DeltaEvent
+        from hibernaut.schemas.agents.agent import CreateAgentRequest
         from hibernaut.schemas.ids import DEFAULT_TENANT
-        from hibernaut.schemas.send import LettaStreamingRequest
+        from hibernaut.schemas.runs.events import DeltaEvent
+        from hibernaut.schemas.runs.send import LettaStreamingRequest
         from hibernaut.schemas.stop import StopReason
         from hibernaut.services.runs.sending import SendRequest
         from hibernaut.wiring.api_services import services_of

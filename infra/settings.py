@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from hibernaut.domain.models.embedding_models import BEDROCK, BEDROCK_MODELS
-from hibernaut.schemas.frozen_prompt import PromptMode
-from hibernaut.schemas.model_call import CacheLife
+from hibernaut.schemas.messages.frozen_prompt import PromptMode
+from hibernaut.schemas.models.model_call import CacheLife
 from hibernaut.services.host import TraceMode
 from hibernaut.wiring.settings import hosts_in, origins_in, prompt_cache_in, system_prompt_in, traces_in
 from infra.bedrock_models import DEFAULT_MODELS, models_in

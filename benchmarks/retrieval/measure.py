@@ -17,9 +17,9 @@ from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.ports.embedder import Embedder, Embedders
 from hibernaut.ports.memory_index import MemoryIndex
 from hibernaut.schemas.ids import DEFAULT_TENANT
-from hibernaut.schemas.llm_config import EmbeddingConfig
-from hibernaut.schemas.passage import Archive, Passage
-from hibernaut.schemas.search import SearchMode
+from hibernaut.schemas.memory.passage import Archive, Passage
+from hibernaut.schemas.memory.search import SearchMode
+from hibernaut.schemas.models.llm_config import EmbeddingConfig
 from hibernaut.services.search.hybrid_search import HybridSearch, SearchScope
 from hibernaut.services.search.index_poll_worker import IndexPollWorker
 from hibernaut.store.stores import Stores, TenantStores

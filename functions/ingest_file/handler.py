@@ -11,7 +11,7 @@ from functions.log import correlated, log
 from hibernaut.schemas.base import JsonObject
 from hibernaut.services.files.ingestion import Ingestion
 from hibernaut.services.per_tenant import PerTenant
-from hibernaut.store import keys
+from hibernaut.store.table import keys
 from hibernaut.wiring import aws
 
 

@@ -18,13 +18,13 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from hibernaut.store.search_outbox import State
+from hibernaut.store.memory.search_outbox import State
 from infra.constructs.findings import ANYTHING, Grant
 from infra.constructs.functions import OurFunction
 from infra.constructs.schedule import FunctionSchedule
 
 POINTERS = tuple(f"{state}#" for state in get_args(State))
-"""The prefix of the sort keys of pointers, and of no other item (`store/keys.py`)."""
+"""The prefix of the sort keys of pointers, and of no other item (`store/table/keys.py`)."""
 RETAKE = "rate(5 minutes)"
 AT_ONCE = 100
 """The number of pointers in one invocation: a transaction leaves one pointer, which may name many documents."""

@@ -11,21 +11,21 @@ from typing import Any
 
 from hibernaut.ports.table import Change, Table
 from hibernaut.rest.dependencies import Services
-from hibernaut.schemas.agent import CreateAgentRequest, StoredAgent
-from hibernaut.schemas.block import CreateBlock
+from hibernaut.schemas.agents.agent import CreateAgentRequest, StoredAgent
+from hibernaut.schemas.agents.conversation import Head
+from hibernaut.schemas.agents.conversation_record import CreateConversation
 from hibernaut.schemas.content import TextContent
-from hibernaut.schemas.conversation import Head
-from hibernaut.schemas.conversation_record import CreateConversation
-from hibernaut.schemas.file import FileStatus, StoredFile
-from hibernaut.schemas.folder import CreateFolder
-from hibernaut.schemas.message import Message
-from hibernaut.schemas.passage import CreateArchive
-from hibernaut.schemas.run import RunOptions, StoredRun
+from hibernaut.schemas.memory.block import CreateBlock
+from hibernaut.schemas.memory.file import FileStatus, StoredFile
+from hibernaut.schemas.memory.folder import CreateFolder
+from hibernaut.schemas.memory.passage import CreateArchive
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.runs.run import RunOptions, StoredRun
 from hibernaut.schemas.stop import RunStatus
-from hibernaut.schemas.tool import ToolCreate
+from hibernaut.schemas.tools.tool import ToolCreate
 from hibernaut.services.agents.agents import AgentFilter
 from hibernaut.services.per_tenant import PerTenant
-from hibernaut.store.runs import RunState
+from hibernaut.store.runs.runs import RunState
 from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides
 from hibernaut.wiring.settings import EmbeddedSettings

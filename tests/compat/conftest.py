@@ -29,8 +29,8 @@ from hibernaut.rest.app import create_app
 from hibernaut.rest.async_bridge import USUAL_WAITS, WaitSettings
 from hibernaut.schemas.ids import DEFAULT_TENANT
 from hibernaut.services.access.access import Access
-from hibernaut.store.search_outbox import SearchOutbox
-from hibernaut.store.tenant_table import TenantTable
+from hibernaut.store.memory.search_outbox import SearchOutbox
+from hibernaut.store.table.tenant_table import TenantTable
 from hibernaut.wiring.access import DeployedStack, access_to_stack
 from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded

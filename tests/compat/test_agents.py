@@ -19,7 +19,7 @@ from letta_client import (
     UnprocessableEntityError,
 )
 
-from hibernaut.schemas.agent import CreateAgentRequest
+from hibernaut.schemas.agents.agent import CreateAgentRequest
 
 MISSING = "00000000-0000-4000-8000-000000000000"
 NewAgent = Callable[..., Any]

@@ -18,7 +18,7 @@ from letta_client import (
 )
 
 from hibernaut.rest.dependencies import Services
-from hibernaut.schemas.folder import CreateFolder
+from hibernaut.schemas.memory.folder import CreateFolder
 from hibernaut.services.files.files import Upload
 from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded

@@ -132,7 +132,7 @@ def test_a_table_that_denies_access_in_every_step_fires(here: Deployment, monkey
 
 
 def test_a_table_that_stays_busy_fires(here: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hibernaut.store.retries.BUDGET", 0.1)
+    monkeypatch.setattr("hibernaut.store.table.retries.BUDGET", 0.1)
     agent = here.agent()
 
     def busy(place: str) -> None:

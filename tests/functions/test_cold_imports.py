@@ -42,7 +42,7 @@ from hibernaut.adapters.aws_clients import aws_client
 from hibernaut.adapters.model.catalogue import Catalogue
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
 from hibernaut.adapters.table.dynamodb import one_attempt
-from hibernaut.schemas.llm_config import LLMConfig
+from hibernaut.schemas.models.llm_config import LLMConfig
 import os
 os.environ["AWS_DEFAULT_REGION"] = "us-east-1"
 aws_client("dynamodb", one_attempt(), endpoint_url="http://127.0.0.1:1")

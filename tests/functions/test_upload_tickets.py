@@ -9,8 +9,8 @@ import pytest
 from hibernaut.domain.wire.listing import Page
 from hibernaut.rest.errors import status_of
 from hibernaut.schemas.errors import NotImplementedHere
-from hibernaut.schemas.file import AnnounceUpload
-from hibernaut.schemas.folder import CreateFolder
+from hibernaut.schemas.memory.file import AnnounceUpload
+from hibernaut.schemas.memory.folder import CreateFolder
 from tests.support.house import house_in
 
 

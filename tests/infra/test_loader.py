@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from hibernaut.local.aws_offline.environment import Disagreement, union
 from hibernaut.local.aws_offline.intrinsics import Intrinsics, UnknownFunction
 from hibernaut.local.aws_offline.resources import MAKERS, NOT_LOADED, UnknownResource
 from hibernaut.local.aws_offline.stack import Stack
-from hibernaut.local.aws_offline.template import NotACheckout, kept_template
+from hibernaut.local.aws_offline.template import SOURCES, NotACheckout, checkout, kept_template
 from hibernaut.schemas.base import Json
 from tests.infra.reading import Template
 
@@ -65,6 +66,16 @@ def test_variables_on_which_functions_disagree_are_refused() -> None:
     assert union([{"A": "1"}, {"A": "1", "B": "2"}]) == {"A": "1", "B": "2"}
     with pytest.raises(Disagreement):
         union([{"A": "1"}, {"A": "2"}])
+
+
+def test_the_sources_of_the_template_are_what_the_infrastructure_imports() -> None:
+    imported = {
+        f"shared/{node.module.replace('.', '/')}.py"
+        for file in (checkout() / "infra").rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("hibernaut.")
+    }
+    assert imported == set(SOURCES) - {"infra"}
 
 
 def test_a_changed_source_has_another_template(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hibernaut.adapters.table.dynamodb_requests import wire_key
 from hibernaut.local.aws_offline.rules import fits
 from hibernaut.schemas.base import JsonObject
-from hibernaut.store import keys
+from hibernaut.store.table import keys
 from hibernaut.wiring.memory_index import PREFIX
 from infra.constructs.search import zones_of
 from infra.settings import Search, search_in, settings_in

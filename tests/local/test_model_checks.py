@@ -12,7 +12,7 @@ from hibernaut.local.command import main
 from hibernaut.local.model_checks.checking import CheckOptions, check_models, most
 from hibernaut.local.model_checks.checks import CHECKS, FORM
 from hibernaut.local.profiles import CannotServe
-from hibernaut.schemas.llm_config import LLMConfig
+from hibernaut.schemas.models.llm_config import LLMConfig
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.contracts.model.kit import anthropic_messages, compatible, gemini_native, openai_responses
 from tests.contracts.model.kit.plays import Fault, Play, ToolUse, reply

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
-from hibernaut.schemas.letta_message import ApprovalItem, ApprovalReturn, WireToolReturn
-from hibernaut.schemas.send import ApprovalCreate, ClientTool, LettaRequest, LettaStreamingRequest, MessageCreate
+from hibernaut.schemas.messages.letta_message import ApprovalItem, ApprovalReturn, WireToolReturn
+from hibernaut.schemas.runs.send import ApprovalCreate, ClientTool, LettaRequest, LettaStreamingRequest, MessageCreate
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.runs.sending import Sending, SendRequest
 from hibernaut.services.turns.run_termination import RunTermination

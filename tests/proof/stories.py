@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hibernaut.ports.model import ModelReply, ModelRequest
-from hibernaut.schemas.agent import AgentType
-from hibernaut.schemas.message import Message
+from hibernaut.schemas.agents.agent import AgentType
+from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.stop import StopReason
-from hibernaut.schemas.tool_rule import RequiresApprovalToolRule, ToolRule
+from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule, ToolRule
 from tests.proof.clients import Act, Answer, Client, Say, Withdraw
 from tests.support.scripted_model import Script, calls, says
 

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from hibernaut.schemas.events import RunEvent
-from hibernaut.schemas.message import Message
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.runs.events import RunEvent
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.tool_calls.tool_execution import INTERRUPTED
-from hibernaut.store import keys
-from hibernaut.store.runs import RunState
+from hibernaut.store.runs.runs import RunState
+from hibernaut.store.table import keys
 from tests.support.settled import check_settled
 from tests.support.world import World
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from hibernaut.domain.wire.listing import Page, page
 from hibernaut.ports.table import Change, Delete, Index, Item, Key, OutcomeUnknown, Put
-from hibernaut.schemas.agent import UpdateAgent
+from hibernaut.schemas.agents.agent import UpdateAgent
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.agents.agents import AgentFilter
-from hibernaut.store import keys
+from hibernaut.store.table import keys
 from tests.support.house import TENANT, House, house_in
 from tests.support.tables import PassesOn
 

@@ -20,22 +20,23 @@ from hibernaut.adapters.clock import TimeOrderedIds
 from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.ports.blobs import BlobEntry, Blobs
 from hibernaut.ports.table import Change, Check, ConditionFailed, Delete, Key
+from hibernaut.schemas.agents.conversation import Head, Window
 from hibernaut.schemas.content import TextContent
-from hibernaut.schemas.conversation import Head, Window
-from hibernaut.schemas.events import DoneEvent
-from hibernaut.schemas.file import ENDED, FileStatus, StoredFile, TextPart
-from hibernaut.schemas.message import Message
-from hibernaut.schemas.passage import StoredArchive
-from hibernaut.schemas.run import RunOptions, StoredRun
+from hibernaut.schemas.memory.file import ENDED, FileStatus, StoredFile, TextPart
+from hibernaut.schemas.memory.passage import StoredArchive
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.runs.events import DoneEvent
+from hibernaut.schemas.runs.run import RunOptions, StoredRun
+from hibernaut.schemas.runs.turn import Claim
 from hibernaut.schemas.stop import RunStatus
-from hibernaut.schemas.tool import StoredTool
-from hibernaut.schemas.turn import Claim
-from hibernaut.store import blob_collector, keys
+from hibernaut.schemas.tools.tool import StoredTool
+from hibernaut.store import blob_collector
 from hibernaut.store.blob_collector import GRACE, ROUND
-from hibernaut.store.codec import Codec
-from hibernaut.store.files import LeasedFile
-from hibernaut.store.runs import RunState, running
+from hibernaut.store.memory.files import LeasedFile
+from hibernaut.store.runs.runs import RunState, running
 from hibernaut.store.stores import Stores
+from hibernaut.store.table import keys
+from hibernaut.store.table.codec import Codec
 from tests.support.blobs import CountingBlobs, MemoryBlobs
 from tests.support.clocks import ManualClock
 from tests.support.tables import CountingTable

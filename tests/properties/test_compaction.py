@@ -15,11 +15,11 @@ from hibernaut.domain.turn.actor import Actor
 from hibernaut.domain.turn.compaction import Measures, chain, merged, split
 from hibernaut.domain.turn.window import cuts, is_input, narrowed, tokens
 from hibernaut.ports.model import ModelReply
-from hibernaut.schemas.agent import AgentType
-from hibernaut.schemas.conversation import Head, Window
-from hibernaut.schemas.llm_config import LLMConfig
-from hibernaut.schemas.message import Message
-from hibernaut.schemas.model_settings import CompactionMode, CompactionSettings
+from hibernaut.schemas.agents.agent import AgentType
+from hibernaut.schemas.agents.conversation import Head, Window
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.models.llm_config import LLMConfig
+from hibernaut.schemas.models.model_settings import CompactionMode, CompactionSettings
 from hibernaut.services.host import Host
 from hibernaut.services.models.model_retry import CancellationWatch, ModelRetry
 from hibernaut.services.models.summarizer import Summarizer, SummaryBudget, SummarySubject

@@ -23,14 +23,14 @@ from hibernaut.domain.turn.actor import Actor
 from hibernaut.domain.turn.model_requests import calls_of
 from hibernaut.domain.wire.deltas import DeltaRenderer, as_kept, merged
 from hibernaut.domain.wire.letta_messages import Rendering, render
-from hibernaut.schemas.agent import AgentType
+from hibernaut.schemas.agents.agent import AgentType
 from hibernaut.schemas.content import ReasoningContent, ReasoningPart, SummarizedReasoningContent, SummarizedReasoningPart
-from hibernaut.schemas.events import DeltaEvent
-from hibernaut.schemas.llm_config import LLMConfig
-from hibernaut.schemas.model_call import Delta, ModelReply, ModelToolCall
-from hibernaut.schemas.tool import Tool, ToolType
-from hibernaut.schemas.tool_rule import RequiresApprovalToolRule
-from hibernaut.schemas.turn import Stamp
+from hibernaut.schemas.models.llm_config import LLMConfig
+from hibernaut.schemas.models.model_call import Delta, ModelReply, ModelToolCall
+from hibernaut.schemas.runs.events import DeltaEvent
+from hibernaut.schemas.runs.turn import Stamp
+from hibernaut.schemas.tools.tool import Tool, ToolType
+from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule
 from tests.support.replies import ANSWERS
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

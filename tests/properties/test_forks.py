@@ -13,10 +13,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from hibernaut.schemas.conversation_record import CreateConversation
+from hibernaut.schemas.agents.conversation_record import CreateConversation
 from hibernaut.services.logs.conversation_pages import ConversationPages
-from hibernaut.store.logs import IdRange
-from hibernaut.store.window_ids import WindowIds, id_cache
+from hibernaut.store.conversations.window_ids import WindowIds, id_cache
+from hibernaut.store.table.logs import IdRange
 from tests.support.conversations import append, choose, compact, conversations_of, row, talk, window_of
 from tests.support.scripted_model import says
 from tests.support.world import TENANT, World, data_in

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hibernaut.ports.model import ModelReply
-from hibernaut.schemas.events import MessageEvent
-from hibernaut.store import keys
+from hibernaut.schemas.runs.events import MessageEvent
+from hibernaut.store.table import keys
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.tables import CountingTable
 from tests.support.world import World, data_in

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hibernaut.schemas.errors import HibernautError
 from hibernaut.schemas.stop import RunStatus, StopReason
-from hibernaut.schemas.tool_rule import RequiresApprovalToolRule
+from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule
 from tests.protocol.staged import answers
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.settled import check_settled

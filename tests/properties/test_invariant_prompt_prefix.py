@@ -21,9 +21,9 @@ from hibernaut.adapters.model.google import gemini_messages
 from hibernaut.adapters.model.openai import openai_messages, responses_messages
 from hibernaut.domain.prompt_tags import escaped
 from hibernaut.ports.model import ModelReply, ModelRequest
-from hibernaut.schemas.agent import AgentType, UpdateAgent
+from hibernaut.schemas.agents.agent import AgentType, UpdateAgent
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.block import BlockUpdate, CreateBlock
+from hibernaut.schemas.memory.block import BlockUpdate, CreateBlock
 from hibernaut.wiring.api_services import services_over
 from tests.support.memory_reader import read_blocks, texts_of
 from tests.support.replies import TOOLS, replies

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from hibernaut.domain.memory.memory_edits import MEMORY_TOOLS, BlockCreated, BlockEdited, apply, changed
 from hibernaut.domain.memory.memory_patch import patched
-from hibernaut.schemas.block import DEFAULT_LIMIT, Block
+from hibernaut.schemas.memory.block import DEFAULT_LIMIT, Block
 
 LABELS = ["human", "persona", "team/goals"]
 labels = st.sampled_from([*LABELS, "/memories/human", "nobody", ""])

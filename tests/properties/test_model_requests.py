@@ -12,11 +12,11 @@ from hibernaut.domain.agents.agent_types import spec_of
 from hibernaut.domain.turn import model_requests
 from hibernaut.domain.turn.actor import Actor
 from hibernaut.domain.turn.model_requests import model_request, plan
-from hibernaut.schemas.agent import AgentType
+from hibernaut.schemas.agents.agent import AgentType
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.llm_config import LLMConfig
-from hibernaut.schemas.tool import Tool
-from hibernaut.schemas.tool_rule import (
+from hibernaut.schemas.models.llm_config import LLMConfig
+from hibernaut.schemas.tools.tool import Tool
+from hibernaut.schemas.tools.tool_rule import (
     ChildToolRule,
     InitToolRule,
     MaxCountPerStepToolRule,

@@ -14,10 +14,10 @@ from hibernaut.domain.files.file_views import ShownFile, ShownFolder, directorie
 from hibernaut.domain.memory.memory_edits import BlockEdited, apply
 from hibernaut.domain.memory.system_prompt import PromptInputs, compile_prompt, skills_section
 from hibernaut.domain.tools.tool_rules import prompt_section
-from hibernaut.schemas.block import Block
+from hibernaut.schemas.memory.block import Block
 from hibernaut.schemas.names import label_fault
-from hibernaut.schemas.send import ClientSkill
-from hibernaut.schemas.tool_rule import TerminalToolRule
+from hibernaut.schemas.runs.send import ClientSkill
+from hibernaut.schemas.tools.tool_rule import TerminalToolRule
 
 NOW = datetime(2026, 3, 1, 9, 15, tzinfo=UTC)
 LABELS = ["human", "team/goals", "a.b"]

@@ -12,8 +12,8 @@ from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.domain.wire.listing import Page, page
 from hibernaut.ports.table import Item, Put
 from hibernaut.schemas.errors import NotFound
-from hibernaut.store.row_lists import RowList
-from hibernaut.store.tenant_table import TenantTable
+from hibernaut.store.table.row_lists import RowList
+from hibernaut.store.table.tenant_table import TenantTable
 from tests.support.tables import PassesOn
 
 PREFIX = "ROW#"

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hibernaut.ports.model import ModelReply, ModelRequest
-from hibernaut.schemas.agent import AgentType
+from hibernaut.schemas.agents.agent import AgentType
 from hibernaut.schemas.errors import ModelError, ModelTimeout
-from hibernaut.schemas.tool_rule import (
+from hibernaut.schemas.tools.tool_rule import (
     ChildToolRule,
     ContinueToolRule,
     InitToolRule,

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from hibernaut.ports.model import ModelReply, ModelRequest
-from hibernaut.schemas.agent import AgentType
+from hibernaut.schemas.agents.agent import AgentType
 from hibernaut.schemas.errors import Busy
-from hibernaut.schemas.message import Message
+from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.stop import StopReason
 from tests.support.scripted_model import calls, nothing, says
 from tests.support.settled import check_settled, check_valid

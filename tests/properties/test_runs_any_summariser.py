@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hibernaut.domain.turn.window import tokens
 from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.schemas.errors import ContextWindowExceeded
-from hibernaut.schemas.model_settings import CompactionSettings
-from hibernaut.schemas.run import StoredRun
+from hibernaut.schemas.models.model_settings import CompactionSettings
+from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.schemas.stop import RunStatus
 from tests.properties.test_compaction import ANSWERS, MODES
 from tests.support.scripted_model import calls, says, serialized

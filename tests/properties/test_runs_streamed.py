@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hibernaut.domain.agents.agent_types import spec_of
 from hibernaut.domain.wire.letta_messages import Rendering, render
 from hibernaut.ports.model import ModelReply
-from hibernaut.schemas.agent import AgentType
+from hibernaut.schemas.agents.agent import AgentType
 from hibernaut.schemas.errors import ModelConnection, ModelError
-from hibernaut.schemas.events import MessageEvent
+from hibernaut.schemas.runs.events import MessageEvent
 from tests.support.replies import ANSWERS, TOOLS, replies
 from tests.support.scripted_model import Streamed, in_pieces, in_turn, says
 from tests.support.settled import check_settled

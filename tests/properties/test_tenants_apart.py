@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hibernaut.ports.table import Change, Check, Delete, Item, Key, Put, Table, Update
-from hibernaut.schemas.passage import Archive, Passage
-from hibernaut.store import keys
+from hibernaut.schemas.memory.passage import Archive, Passage
 from hibernaut.store.stores import Stores, TenantStores
-from hibernaut.store.tenant_table import ForeignTenant
+from hibernaut.store.table import keys
+from hibernaut.store.table.tenant_table import ForeignTenant
 from tests.support.blobs import MemoryBlobs
 from tests.support.drawn_arguments import AT, DrawnArguments, Holdings
 from tests.support.scripted_model import calls, in_turn, says

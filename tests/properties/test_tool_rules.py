@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hibernaut.domain.tools import tool_rules
-from hibernaut.schemas.tool_rule import (
+from hibernaut.schemas.tools.tool_rule import (
     ChildToolRule,
     ConditionalToolRule,
     ContinueToolRule,

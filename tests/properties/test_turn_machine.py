@@ -45,14 +45,15 @@ from hibernaut.domain.turn.turn_values import (
     Turn,
 )
 from hibernaut.ports.model import ModelReply
-from hibernaut.schemas.agent import AgentType
-from hibernaut.schemas.approval import PendingCall, Resolution, Verdict
-from hibernaut.schemas.llm_config import LLMConfig
-from hibernaut.schemas.message import Message
-from hibernaut.schemas.run import RunError
+from hibernaut.schemas.agents.agent import AgentType
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.models.llm_config import LLMConfig
+from hibernaut.schemas.runs.approval import PendingCall, Resolution, Verdict
+from hibernaut.schemas.runs.run import RunError
+from hibernaut.schemas.runs.turn import Stamp
 from hibernaut.schemas.stop import StopReason
-from hibernaut.schemas.tool import Tool
-from hibernaut.schemas.tool_rule import (
+from hibernaut.schemas.tools.tool import Tool
+from hibernaut.schemas.tools.tool_rule import (
     ChildToolRule,
     ContinueToolRule,
     InitToolRule,
@@ -62,7 +63,6 @@ from hibernaut.schemas.tool_rule import (
     TerminalToolRule,
     ToolRule,
 )
-from hibernaut.schemas.turn import Stamp
 from hibernaut.services.steps.model_step import failure_of
 from tests.support.replies import FAILURES, TOOLS, replies
 from tests.support.settled import check_valid

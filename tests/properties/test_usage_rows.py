@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hibernaut.domain.models.usage_rows import usage_rows, usage_total
-from hibernaut.schemas.step import StoredStep
+from hibernaut.schemas.runs.step import StoredStep
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 counts = st.integers(0, 10**6) | st.none()

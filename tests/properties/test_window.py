@@ -18,8 +18,8 @@ from hibernaut.domain.turn.window import (
     tokens,
     turn_starts,
 )
-from hibernaut.schemas.conversation import Window
-from hibernaut.schemas.message import FunctionCall, Message, ToolCall
+from hibernaut.schemas.agents.conversation import Window
+from hibernaut.schemas.messages.message import FunctionCall, Message, ToolCall
 from tests.support.settled import check_valid
 from tests.support.windows import NOW, loaded, windows
 

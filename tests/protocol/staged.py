@@ -7,11 +7,11 @@ from pathlib import Path
 
 from hibernaut.ports.table import Table
 from hibernaut.ports.workflow import RunRef
-from hibernaut.schemas.letta_message import ApprovalItem, ApprovalReturn
-from hibernaut.schemas.send import ApprovalCreate, LettaRequest, MessageCreate
-from hibernaut.schemas.tool_rule import RequiresApprovalToolRule
+from hibernaut.schemas.messages.letta_message import ApprovalItem, ApprovalReturn
+from hibernaut.schemas.runs.send import ApprovalCreate, LettaRequest, MessageCreate
+from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule
 from hibernaut.services.runs.sending import AcceptedRequest, SendRequest
-from hibernaut.store import keys
+from hibernaut.store.table import keys
 from tests.support.scripted_model import Script, calls
 from tests.support.tables import CountingTable
 from tests.support.world import Inline, World, data_in

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hibernaut.ports.table import Item, Key
 from hibernaut.schemas.stop import StopReason
-from hibernaut.store import keys
+from hibernaut.store.table import keys
 from tests.protocol.staged import RING, NotedWaits, answers, meanwhile, opened, returns, settles
 from tests.support.scripted_model import in_turn, says
 from tests.support.settled import check_settled, check_valid

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.schemas.events import UsageEvent
+from hibernaut.schemas.runs.events import UsageEvent
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.usage import LettaUsageStatistics
 from hibernaut.services.tool_calls.tool_execution import INTERRUPTED

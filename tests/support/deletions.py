@@ -9,14 +9,14 @@ from pathlib import Path
 
 from hibernaut.ports.table import Table
 from hibernaut.rest.dependencies import Services
-from hibernaut.schemas.agent import CreateAgentRequest
+from hibernaut.schemas.agents.agent import CreateAgentRequest
+from hibernaut.schemas.agents.conversation_record import CreateConversation
 from hibernaut.schemas.content import TextContent
-from hibernaut.schemas.conversation_record import CreateConversation
-from hibernaut.schemas.events import DoneEvent
-from hibernaut.schemas.message import Message
-from hibernaut.schemas.run import RunOptions, StoredRun
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.runs.events import DoneEvent
+from hibernaut.schemas.runs.run import RunOptions, StoredRun
 from hibernaut.schemas.stop import RunStatus
-from hibernaut.store.runs import RunState
+from hibernaut.store.runs.runs import RunState
 from hibernaut.store.stores import TenantStores
 from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hibernaut.ports.embedder import EmbedderFailed, Vector
-from hibernaut.schemas.llm_config import EmbeddingConfig
+from hibernaut.schemas.models.llm_config import EmbeddingConfig
 
 WORD = re.compile(r"\w+")
 

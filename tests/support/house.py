@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hibernaut.ports.table import Change, Table
 from hibernaut.rest.dependencies import Services
-from hibernaut.schemas.agent import CreateAgentRequest, StoredAgent
+from hibernaut.schemas.agents.agent import CreateAgentRequest, StoredAgent
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.store.stores import TenantStores
 from hibernaut.wiring.api_services import services_of

@@ -15,15 +15,15 @@ from typing import Literal
 
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.adapters.table.sqlite import SqliteTable
-from hibernaut.schemas.file import StoredFile
-from hibernaut.schemas.folder import StoredFolder
-from hibernaut.schemas.llm_config import EmbeddingConfig
-from hibernaut.schemas.passage import Archive, Passage
+from hibernaut.schemas.memory.file import StoredFile
+from hibernaut.schemas.memory.folder import StoredFolder
+from hibernaut.schemas.memory.passage import Archive, Passage
+from hibernaut.schemas.models.llm_config import EmbeddingConfig
 from hibernaut.services.search.hybrid_search import HybridSearch, SearchResult, SearchScope
 from hibernaut.services.search.index_poll_worker import LOOK, IndexPollWorker
 from hibernaut.services.search.reindexing import Reindexing
-from hibernaut.store import keys
 from hibernaut.store.stores import Stores, TenantStores
+from hibernaut.store.table import keys
 from hibernaut.wiring.index_feed import indexing_of
 from hibernaut.wiring.run_engine import SearchEngines
 from tests.support.blobs import MemoryBlobs

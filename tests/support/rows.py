@@ -11,7 +11,7 @@ from typing import Any
 
 from hibernaut.ports.model import ModelReply, ToolSpec
 from hibernaut.schemas.content import Part, TextContent
-from hibernaut.schemas.message import FunctionCall, Message, ToolCall, ToolReturn
+from hibernaut.schemas.messages.message import FunctionCall, Message, ToolCall, ToolReturn
 
 NOW = datetime(2026, 3, 1, 9, 15, tzinfo=UTC)
 STAMP = "2026-03-01 09:15:00 AM UTC+0000"

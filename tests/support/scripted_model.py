@@ -16,7 +16,7 @@ from typing import Any
 from hibernaut.ports.model import Delta, Model, ModelReply, ModelRequest, ModelToolCall, OnOpen
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.llm_config import EmbeddingModelDescription, LLMConfig, ModelDescription
+from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, LLMConfig, ModelDescription
 from hibernaut.schemas.usage import Usage
 
 USAGE = Usage(prompt_tokens=10, completion_tokens=5, total_tokens=15)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from hibernaut.ports.table import Index
-from hibernaut.schemas.events import DoneEvent, MessageEvent
-from hibernaut.schemas.message import Message
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.runs.events import DoneEvent, MessageEvent
 from hibernaut.schemas.stop import RunStatus
-from hibernaut.store import keys
+from hibernaut.store.table import keys
 from tests.support.world import TENANT, World
 
 

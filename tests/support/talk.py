@@ -8,8 +8,8 @@ from pathlib import Path
 
 from hibernaut.domain.turn.window import tokens
 from hibernaut.ports.model import ModelReply, ModelRequest
-from hibernaut.schemas.conversation import Head
-from hibernaut.schemas.message import Message
+from hibernaut.schemas.agents.conversation import Head
+from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.schemas.usage import Usage
 from tests.support.scripted_model import Streamed, says

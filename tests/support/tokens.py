@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from hibernaut.schemas.events import DeltaEvent, RunEvent
-from hibernaut.schemas.send import LettaStreamingRequest, MessageCreate
+from hibernaut.schemas.runs.events import DeltaEvent, RunEvent
+from hibernaut.schemas.runs.send import LettaStreamingRequest, MessageCreate
 from hibernaut.services.runs.sending import SendRequest
 from tests.support.world import World
 

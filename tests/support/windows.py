@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 from hypothesis import strategies as st
 
+from hibernaut.schemas.agents.conversation import Window
 from hibernaut.schemas.content import TextContent
-from hibernaut.schemas.conversation import Window
-from hibernaut.schemas.message import FunctionCall, Message, ToolCall, ToolReturn
+from hibernaut.schemas.messages.message import FunctionCall, Message, ToolCall, ToolReturn
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -19,22 +19,22 @@ from hibernaut.ports.clock import Clock
 from hibernaut.ports.table import Table
 from hibernaut.ports.web import NO_WEB, Web
 from hibernaut.ports.workflow import RunRef, is_passing
-from hibernaut.schemas.agent import AgentType, StoredAgent
-from hibernaut.schemas.block import StoredBlock
-from hibernaut.schemas.conversation import Head, Window
-from hibernaut.schemas.frozen_prompt import PromptMode
-from hibernaut.schemas.letta_message import LettaResponse
-from hibernaut.schemas.message import Message
-from hibernaut.schemas.send import LettaRequest, MessageCreate
+from hibernaut.schemas.agents.agent import AgentType, StoredAgent
+from hibernaut.schemas.agents.conversation import Head, Window
+from hibernaut.schemas.memory.block import StoredBlock
+from hibernaut.schemas.messages.frozen_prompt import PromptMode
+from hibernaut.schemas.messages.letta_message import LettaResponse
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.runs.send import LettaRequest, MessageCreate
 from hibernaut.schemas.stop import StopReason
-from hibernaut.schemas.tool import StoredTool
-from hibernaut.schemas.tool_rule import ToolRule
+from hibernaut.schemas.tools.tool import StoredTool
+from hibernaut.schemas.tools.tool_rule import ToolRule
 from hibernaut.services.host import Host, TraceMode
 from hibernaut.services.logs.run_follower import RunFollower
 from hibernaut.services.prompt.system_messages import system_row
 from hibernaut.services.runs.sending import AcceptedRequest, SendRequest
 from hibernaut.services.tool_calls.tool_execution import ToolLimits
-from hibernaut.store.runs import RunState
+from hibernaut.store.runs.runs import RunState
 from hibernaut.store.stores import Stores
 from hibernaut.wiring.run_engine import RunEngines
 from tests.support.blobs import MemoryBlobs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from hibernaut.schemas.llm_config import EmbeddingConfig, EmbeddingModelDescription
+from hibernaut.schemas.models.llm_config import EmbeddingConfig, EmbeddingModelDescription
 
 Vector = tuple[float, ...]
 

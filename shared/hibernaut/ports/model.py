@@ -13,8 +13,8 @@ from typing import Protocol
 
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import NotImplementedHere
-from hibernaut.schemas.llm_config import EmbeddingModelDescription, LLMConfig, ModelDescription
-from hibernaut.schemas.model_call import Delta, ModelReply, ModelRequest, ModelToolCall, ToolChoice, ToolSpec
+from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, LLMConfig, ModelDescription
+from hibernaut.schemas.models.model_call import Delta, ModelReply, ModelRequest, ModelToolCall, ToolChoice, ToolSpec
 
 __all__ = [
     "NO_PROVIDERS",

@@ -22,35 +22,11 @@ from hibernaut.rest.middleware import MEBIBYTE, BodyLimit, CanonicalPath, Uncach
 from hibernaut.rest.openapi import DescribedApi
 from hibernaut.rest.origin_policy import OriginGuard, OriginPolicy
 from hibernaut.rest.request_log import RequestLog
-from hibernaut.rest.routers import (
-    agent_blocks,
-    agent_files,
-    agent_tools,
-    agents,
-    api_keys,
-    archives,
-    blocks,
-    chat_completions,
-    compaction,
-    conversations,
-    direct_calls,
-    empty_lists,
-    folders,
-    health,
-    jobs,
-    messages,
-    models,
-    passages,
-    providers,
-    repairs,
-    runs,
-    searches,
-    steps,
-    streams,
-    tags,
-    tools,
-    usage,
-)
+from hibernaut.rest.routers.agents import agent_blocks, agent_files, agent_tools, agents, direct_calls, tags
+from hibernaut.rest.routers.conversations import chat_completions, compaction, conversations, messages, repairs
+from hibernaut.rest.routers.deployment import api_keys, empty_lists, health, models, providers, tools
+from hibernaut.rest.routers.memory import archives, blocks, folders, passages, searches
+from hibernaut.rest.routers.runs import jobs, runs, steps, streams, usage
 
 if TYPE_CHECKING:
     from hibernaut.services.access.access import Access

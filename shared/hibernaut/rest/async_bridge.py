@@ -21,7 +21,7 @@ import anyio
 from hibernaut.ports.table import Contended
 from hibernaut.rest.lanes import ADMISSIONS, LOOKS, TURNS, Lane
 from hibernaut.schemas.errors import ServerBusy
-from hibernaut.schemas.letta_message import LettaResponse
+from hibernaut.schemas.messages.letta_message import LettaResponse
 from hibernaut.services.logs.run_follower import RunFollower
 from hibernaut.services.logs.run_log import RunLog
 

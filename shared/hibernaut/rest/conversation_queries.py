@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from fastapi import Query
 
 from hibernaut.rest.queries import Limit, MessageList, Order
+from hibernaut.schemas.agents.conversation_record import ForkQuery
 from hibernaut.schemas.base import Schema
-from hibernaut.schemas.conversation_record import ForkQuery
 from hibernaut.schemas.ids import AgentId
 from hibernaut.services.conversations.conversations import ConversationQuery
 from hibernaut.services.logs.messages import MessageQuery

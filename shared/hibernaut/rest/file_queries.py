@@ -9,7 +9,7 @@ from pydantic import Field
 
 from hibernaut.domain.wire.listing import Page
 from hibernaut.schemas.base import Schema
-from hibernaut.schemas.file import Duplicates
+from hibernaut.schemas.memory.file import Duplicates
 
 Order = Literal["asc", "desc"]
 

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from hibernaut.domain.wire.listing import Page
 from hibernaut.schemas.base import Moment, Schema
-from hibernaut.schemas.letta_message import MessageType
+from hibernaut.schemas.messages.letta_message import MessageType
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.logs.messages import MessageQuery
 from hibernaut.services.runs.runs import RunQuery

@@ -14,7 +14,7 @@ from pydantic import Field
 from hibernaut.domain.wire.listing import Page
 from hibernaut.rest.dependencies import Caller
 from hibernaut.schemas.base import Schema, Whole
-from hibernaut.schemas.provider import ProviderType
+from hibernaut.schemas.models.provider import ProviderType
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.agents.agent_states import shown_relations
 from hibernaut.services.agents.agents import AgentFilter

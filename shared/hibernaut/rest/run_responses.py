@@ -23,8 +23,8 @@ from hibernaut.rest.json_responses import JSON, reply
 from hibernaut.rest.lanes import TURNS
 from hibernaut.rest.streaming import refusal, streaming
 from hibernaut.schemas.errors import ApprovalPending, HibernautError
-from hibernaut.schemas.letta_message import LettaResponse, LettaStopReason
-from hibernaut.schemas.send import RetrieveStreamRequest
+from hibernaut.schemas.messages.letta_message import LettaResponse, LettaStopReason
+from hibernaut.schemas.runs.send import RetrieveStreamRequest
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.usage import LettaUsageStatistics
 from hibernaut.services.logs.run_follower import RunFollower

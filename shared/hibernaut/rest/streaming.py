@@ -17,9 +17,9 @@ from hibernaut.rest import errors
 from hibernaut.rest.async_bridge import Lanes, follow
 from hibernaut.schemas.base import message_date
 from hibernaut.schemas.errors import ApprovalPending, ContextWindowExceeded, InvalidModelResponse, ModelError, rebuilt
-from hibernaut.schemas.events import CompactionEvent, DeltaEvent, DoneEvent, ErrorEvent, MessageEvent, StopEvent, UsageEvent
 from hibernaut.schemas.ids import made_at
-from hibernaut.schemas.letta_message import LettaErrorMessage, LettaStopReason, Ping
+from hibernaut.schemas.messages.letta_message import LettaErrorMessage, LettaStopReason, Ping
+from hibernaut.schemas.runs.events import CompactionEvent, DeltaEvent, DoneEvent, ErrorEvent, MessageEvent, StopEvent, UsageEvent
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.logs.run_follower import RunFollower
 from hibernaut.services.logs.run_log import LoggedEvent, RunLog

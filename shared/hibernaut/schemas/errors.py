@@ -32,7 +32,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from hibernaut.schemas.model_call import Exchange
+    from hibernaut.schemas.models.model_call import Exchange
 
 
 class HibernautError(Exception):

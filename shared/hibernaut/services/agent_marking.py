@@ -10,8 +10,8 @@ from itertools import islice
 
 from hibernaut.ports.table import Item
 from hibernaut.services.records import Records
-from hibernaut.store.agent_marks import MarkBuild
-from hibernaut.store.agents import MARKED
+from hibernaut.store.agents.agent_marks import MarkBuild
+from hibernaut.store.agents.agents import MARKED
 
 ROWS = 2_000
 """The largest number of list rows that one slice reads."""

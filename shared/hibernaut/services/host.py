@@ -11,7 +11,7 @@ from hibernaut.ports.ingest import NO_INGEST, Ingest
 from hibernaut.ports.signal import RunSignal
 from hibernaut.ports.web import NO_WEB, Web
 from hibernaut.ports.workflow import Workflow
-from hibernaut.schemas.frozen_prompt import PromptMode
+from hibernaut.schemas.messages.frozen_prompt import PromptMode
 
 TraceMode = Literal["off", "redacted", "on"]
 """What a trace stores: nothing; the bodies with each text replaced by its length; or the bodies without the configured secrets.

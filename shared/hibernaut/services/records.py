@@ -11,28 +11,28 @@ from typing import TypeVar
 
 from hibernaut.ports.clock import Clock, Ids
 from hibernaut.ports.table import MAX_BYTES, MAX_CHANGES, Change, ConditionFailed, Put, Update
-from hibernaut.schemas.agent import StoredAgent
-from hibernaut.schemas.block import StoredBlock
-from hibernaut.schemas.conversation import Head
-from hibernaut.schemas.conversation_record import StoredConversation
+from hibernaut.schemas.agents.agent import StoredAgent
+from hibernaut.schemas.agents.conversation import Head
+from hibernaut.schemas.agents.conversation_record import StoredConversation
 from hibernaut.schemas.errors import Conflict, NotFound
-from hibernaut.schemas.folder import StoredFolder
 from hibernaut.schemas.ids import is_id
-from hibernaut.schemas.tool import StoredTool
-from hibernaut.store.agent_marks import AgentMarks
-from hibernaut.store.agents import AgentStore
-from hibernaut.store.approvals import ApprovalStore
-from hibernaut.store.archives import ArchiveStore
-from hibernaut.store.blocks import BlockStore
-from hibernaut.store.conversation_records import ConversationRecordStore
-from hibernaut.store.conversations import ConversationStore
+from hibernaut.schemas.memory.block import StoredBlock
+from hibernaut.schemas.memory.folder import StoredFolder
+from hibernaut.schemas.tools.tool import StoredTool
+from hibernaut.store.agents.agent_marks import AgentMarks
+from hibernaut.store.agents.agents import AgentStore
+from hibernaut.store.agents.tools import ToolStore
+from hibernaut.store.conversations.conversation_records import ConversationRecordStore
+from hibernaut.store.conversations.conversations import ConversationStore
+from hibernaut.store.conversations.window_ids import WindowIds
 from hibernaut.store.deletion import Deletion
-from hibernaut.store.files import FileStore
-from hibernaut.store.folders import FolderStore
+from hibernaut.store.memory.archives import ArchiveStore
+from hibernaut.store.memory.blocks import BlockStore
+from hibernaut.store.memory.files import FileStore
+from hibernaut.store.memory.folders import FolderStore
+from hibernaut.store.runs.approvals import ApprovalStore
 from hibernaut.store.stores import TenantStores
-from hibernaut.store.tools import ToolStore
-from hibernaut.store.window_ids import WindowIds
-from hibernaut.store.writer import Writer
+from hibernaut.store.table.writer import Writer
 
 TRIES = 10
 """The largest number of attempts of an optimistic change whose record is changed concurrently."""

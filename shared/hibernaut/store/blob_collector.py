@@ -15,9 +15,9 @@ from datetime import datetime, timedelta
 from hibernaut.ports.blobs import BlobEntry, Blobs
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.table import Item, Key, Put, Table
-from hibernaut.schemas.file import ENDED, StoredFile
-from hibernaut.store import keys
-from hibernaut.store.codec import Codec
+from hibernaut.schemas.memory.file import ENDED, StoredFile
+from hibernaut.store.table import keys
+from hibernaut.store.table.codec import Codec
 
 GRACE = timedelta(days=1)
 """The age below which a blob is skipped: the item that names it may not be written yet. A write takes far less time, which leaves

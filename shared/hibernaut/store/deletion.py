@@ -18,14 +18,14 @@ from datetime import datetime
 from typing import NamedTuple
 
 from hibernaut.ports.table import MAX_CHANGES, PRESENT, Change, ConditionFailed, Delete, Item, Key, Put, Update, Value, eq
-from hibernaut.schemas.conversation import Head, Segment
-from hibernaut.schemas.run import Run
-from hibernaut.store import keys
-from hibernaut.store.codec import freed
-from hibernaut.store.logs import LogReader
-from hibernaut.store.search_outbox import SEARCHED_ROLES, SearchOutbox
-from hibernaut.store.tenant_table import TenantBlobs, TenantTable
-from hibernaut.store.writer import Writer
+from hibernaut.schemas.agents.conversation import Head, Segment
+from hibernaut.schemas.runs.run import Run
+from hibernaut.store.memory.search_outbox import SEARCHED_ROLES, SearchOutbox
+from hibernaut.store.table import keys
+from hibernaut.store.table.codec import freed
+from hibernaut.store.table.logs import LogReader
+from hibernaut.store.table.tenant_table import TenantBlobs, TenantTable
+from hibernaut.store.table.writer import Writer
 
 TAKEN_UP_MS = 300_000
 """Milliseconds after which the sweep continues a deletion."""
@@ -54,7 +54,7 @@ class DeletionTombstone(NamedTuple):
 class Deletion:
     """Deletes the remains of agents, conversations and runs.
 
-    Its methods raise StoreUnavailable (`store.retries`), and OSError if a blob cannot be deleted. A repeated call continues.
+    Its methods raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be deleted. A repeated call continues.
     """
 
     def __init__(self, table: TenantTable, blobs: TenantBlobs, writer: Writer, unindexed: SearchOutbox, logs: LogReader) -> None:

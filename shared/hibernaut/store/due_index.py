@@ -5,12 +5,12 @@ reads it.
 from __future__ import annotations
 
 from hibernaut.ports.table import Index, Key, Table
-from hibernaut.store import keys
+from hibernaut.store.table import keys
 
 
 class DueIndex:
     """The due items of all tenants: open runs, ended runs with a callback, files in ingestion, approvals with a deadline,
-    deletions that are not complete. Raises: StoreUnavailable (`store.retries`).
+    deletions that are not complete. Raises: StoreUnavailable (`store.table.retries`).
     """
 
     def __init__(self, table: Table) -> None:

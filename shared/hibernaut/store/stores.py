@@ -14,37 +14,37 @@ from hibernaut.domain.files.file_views import FileWindow
 from hibernaut.ports.blobs import Blobs
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.table import Table
-from hibernaut.store.agent_logs import AgentLogs
-from hibernaut.store.agent_marks import AgentMarks
-from hibernaut.store.agents import AgentStore
-from hibernaut.store.api_keys import ApiKeyStore
-from hibernaut.store.approvals import ApprovalStore
-from hibernaut.store.archives import ArchiveStore
+from hibernaut.store.access.api_keys import ApiKeyStore
+from hibernaut.store.access.providers import ProviderStore
+from hibernaut.store.agents.agent_marks import AgentMarks
+from hibernaut.store.agents.agents import AgentStore
+from hibernaut.store.agents.tools import ToolStore
 from hibernaut.store.blob_collector import BlobCollector
-from hibernaut.store.blocks import BlockStore
-from hibernaut.store.codec import Codec
-from hibernaut.store.conversation_records import ConversationRecordStore
-from hibernaut.store.conversations import ConversationStore, window_cache
+from hibernaut.store.conversations.agent_logs import AgentLogs
+from hibernaut.store.conversations.conversation_records import ConversationRecordStore
+from hibernaut.store.conversations.conversations import ConversationStore, window_cache
+from hibernaut.store.conversations.messages import MessageStore
+from hibernaut.store.conversations.window_ids import WindowIds, id_cache
 from hibernaut.store.deletion import Deletion
 from hibernaut.store.due_index import DueIndex
-from hibernaut.store.files import FileStore
-from hibernaut.store.folders import FolderStore
-from hibernaut.store.idempotency import IdempotencyStore
-from hibernaut.store.lru_cache import LruCache, TenantCache
-from hibernaut.store.messages import MessageStore
-from hibernaut.store.passages import PassageStore
-from hibernaut.store.providers import ProviderStore
-from hibernaut.store.retries import RetryingTable, RetryPolicy
-from hibernaut.store.runs import RunStore
-from hibernaut.store.search_outbox import OutboxSignal, SearchOutbox
-from hibernaut.store.step_reads import StepReads, handoff_cache
-from hibernaut.store.steps import StepStore
-from hibernaut.store.tenant_table import TenantBlobs, TenantTable
-from hibernaut.store.tools import ToolStore
-from hibernaut.store.traces import Traces
-from hibernaut.store.transactions import Transactions
-from hibernaut.store.window_ids import WindowIds, id_cache
-from hibernaut.store.writer import Writer
+from hibernaut.store.memory.archives import ArchiveStore
+from hibernaut.store.memory.blocks import BlockStore
+from hibernaut.store.memory.files import FileStore
+from hibernaut.store.memory.folders import FolderStore
+from hibernaut.store.memory.passages import PassageStore
+from hibernaut.store.memory.search_outbox import OutboxSignal, SearchOutbox
+from hibernaut.store.runs.approvals import ApprovalStore
+from hibernaut.store.runs.idempotency import IdempotencyStore
+from hibernaut.store.runs.runs import RunStore
+from hibernaut.store.runs.step_reads import StepReads, handoff_cache
+from hibernaut.store.runs.steps import StepStore
+from hibernaut.store.runs.traces import Traces
+from hibernaut.store.runs.transactions import Transactions
+from hibernaut.store.table.codec import Codec
+from hibernaut.store.table.lru_cache import LruCache, TenantCache
+from hibernaut.store.table.retries import RetryingTable, RetryPolicy
+from hibernaut.store.table.tenant_table import TenantBlobs, TenantTable
+from hibernaut.store.table.writer import Writer
 
 FILE_CHARACTERS = 8_000_000
 """The size of the cache of file windows in a process, in characters, for all tenants."""
@@ -52,7 +52,7 @@ FILE_CHARACTERS = 8_000_000
 
 @dataclass(frozen=True, slots=True)
 class TenantStores:
-    """All repositories of one tenant. They cannot access keys of another tenant (`store.tenant_table`).
+    """All repositories of one tenant. They cannot access keys of another tenant (`store.table.tenant_table`).
 
     `file_windows`: the process's cache of file windows.
     """

@@ -47,8 +47,8 @@ from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.search.index_poll_worker import IndexPollWorker
 from hibernaut.services.search.reindexing import Progress, Reindexing
 from hibernaut.services.tool_calls.tool_execution import ToolLimits
-from hibernaut.store import keys
 from hibernaut.store.stores import Stores
+from hibernaut.store.table import keys
 from hibernaut.wiring.data_folder import BLOBS, INDEX, SECRETS, TABLE, DataFolder, DataFolderUnusable, check_links
 from hibernaut.wiring.index_feed import indexing_of
 from hibernaut.wiring.run_engine import RunEngines, SearchEngines

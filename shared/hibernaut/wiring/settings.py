@@ -50,8 +50,8 @@ from hibernaut.adapters.embedder import voyage
 from hibernaut.adapters.model.bedrock import is_region
 from hibernaut.adapters.model.dialects import DIALECTS
 from hibernaut.adapters.model.provider_settings import VERTEX_NAMES
-from hibernaut.schemas.frozen_prompt import PromptMode
-from hibernaut.schemas.model_call import CacheLife
+from hibernaut.schemas.messages.frozen_prompt import PromptMode
+from hibernaut.schemas.models.model_call import CacheLife
 from hibernaut.services.host import TraceMode
 
 PROVIDER_NAMES = (

@@ -11,7 +11,7 @@ from hibernaut.adapters.embedder import minilm_files
 from hibernaut.adapters.embedder.catalogue import DefaultEmbedding, EmbedderCatalogue
 from hibernaut.adapters.embedder.openai import OFFICIAL_URL
 from hibernaut.ports.embedder import Embedder
-from hibernaut.schemas.llm_config import EmbeddingConfig
+from hibernaut.schemas.models.llm_config import EmbeddingConfig
 from tests.contracts.embedder.providers_kit import Asked, RuledServer
 from tests.contracts.model.test_catalogue import Kept
 from tests.support.provider_servers import ScriptedOpenAI

@@ -13,7 +13,7 @@ from hibernaut.adapters.embedder.openai import ROUTES
 from hibernaut.adapters.model.dialects import DIALECTS
 from hibernaut.domain.models.embedding_models import known
 from hibernaut.ports.embedder import Embedder, EmbedderFailed
-from hibernaut.schemas.llm_config import EmbeddingConfig
+from hibernaut.schemas.models.llm_config import EmbeddingConfig
 from tests.contracts.embedder.providers_kit import CASES, KEY, TEI, Case, RuledServer
 from tests.contracts.embedder.route_table import table
 from tests.contracts.model.test_catalogue import Kept

@@ -11,7 +11,7 @@ from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
 from hibernaut.adapters.model.openai.responses import ResponsesModel
 from hibernaut.ports.model import Model, ModelReply, ModelRequest
 from hibernaut.schemas.content import ReasoningContent, SummarizedReasoningContent
-from hibernaut.schemas.llm_config import LLMConfig
+from hibernaut.schemas.models.llm_config import LLMConfig
 from tests.support.provider_http import ScriptedServer
 from tests.support.provider_servers import ScriptedAnthropic, ScriptedOpenAI
 from tests.support.responses_server import ScriptedResponses

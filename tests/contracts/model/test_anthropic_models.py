@@ -17,7 +17,7 @@ from hibernaut.adapters.model.context_windows import ContextWindows, ProviderPla
 from hibernaut.adapters.model.provider_client import ProviderClient, fixed
 from hibernaut.ports.model import ToolChoice, ToolSpec
 from hibernaut.schemas.errors import ModelBadRequest
-from hibernaut.schemas.llm_config import JsonObjectResponseFormat, JsonSchemaResponseFormat
+from hibernaut.schemas.models.llm_config import JsonObjectResponseFormat, JsonSchemaResponseFormat
 from tests.contracts.model.claude_table import table
 from tests.contracts.model.spoken import KEY, Spoken
 from tests.support.provider_servers import ScriptedAnthropic

@@ -11,9 +11,9 @@ from hibernaut.adapters.model.anthropic.anthropic import AnthropicModel
 from hibernaut.adapters.model.context_windows import ContextWindows
 from hibernaut.ports.model import Model, ModelReply, ModelRequest
 from hibernaut.schemas.content import OmittedReasoningContent, ReasoningContent, RedactedReasoningContent, TextContent
-from hibernaut.schemas.llm_config import LLMConfig
-from hibernaut.schemas.message import FunctionCall, Message, ToolCall
-from hibernaut.schemas.native import NativeReply
+from hibernaut.schemas.messages.message import FunctionCall, Message, ToolCall
+from hibernaut.schemas.messages.native import NativeReply
+from hibernaut.schemas.models.llm_config import LLMConfig
 from tests.contracts.model.spoken import KEY, Spoken
 from tests.support.messages_streams import message, stream, text, thinking, use
 from tests.support.provider_servers import ScriptedAnthropic

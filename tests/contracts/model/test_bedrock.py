@@ -35,7 +35,7 @@ from hibernaut.schemas.errors import (
     ModelRateLimit,
     NotFound,
 )
-from hibernaut.schemas.llm_config import LLMConfig
+from hibernaut.schemas.models.llm_config import LLMConfig
 from tests.contracts.model.kit.bedrock import CLAUDES, NO_CREDIT, ClaudeOnBedrockServer
 from tests.contracts.model.kit.bedrock_rules import REGION, refusal
 from tests.contracts.model.kit.plays import reply
@@ -294,7 +294,7 @@ def test_a_process_imports_the_wires_of_the_models_that_it_calls() -> None:
         "from hibernaut.adapters.model.context_windows import ContextWindows\n"
         "from hibernaut.adapters.model.provider_settings import of_bedrock\n"
         "from hibernaut.ports.model import ModelRequest\n"
-        "from hibernaut.schemas.llm_config import LLMConfig\n"
+        "from hibernaut.schemas.models.llm_config import LLMConfig\n"
         "model = BedrockModel(of_bedrock('eu-central-1'), windows=ContextWindows())\n"
         f"config = LLMConfig(model='{HAIKU}', model_endpoint_type='bedrock', context_window=1000)\n"
         "model.payload(ModelRequest(config=config, messages=(), system='', timeout=1.0))\n"

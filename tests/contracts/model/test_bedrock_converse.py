@@ -20,7 +20,7 @@ from hibernaut.adapters.model.provider_settings import of_bedrock
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, ToolChoice
 from hibernaut.schemas.content import Base64Image, ImageContent, TextContent, UrlImage
 from hibernaut.schemas.errors import InvalidModelResponse, ModelBadRequest, ModelConnection, ModelError
-from hibernaut.schemas.llm_config import JsonObjectResponseFormat, LLMConfig
+from hibernaut.schemas.models.llm_config import JsonObjectResponseFormat, LLMConfig
 from tests.contracts.model.kit.bedrock import CONVERSES, ConverseServer
 from tests.contracts.model.kit.bedrock_rules import REGION, refusal
 from tests.contracts.model.kit.converse_rules import DEEPSEEK, LLAMA, NOVA

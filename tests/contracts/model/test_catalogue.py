@@ -19,8 +19,8 @@ from hibernaut.domain.models.anthropic_models import traits_of
 from hibernaut.domain.models.embedding_models import description
 from hibernaut.domain.models.model_settings import CHEAP_MODELS
 from hibernaut.schemas.errors import InvalidArgument, NotFound
-from hibernaut.schemas.llm_config import EmbeddingModelDescription, LLMConfig
-from hibernaut.schemas.model_call import CacheLife, ModelRequest
+from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, LLMConfig
+from hibernaut.schemas.models.model_call import CacheLife, ModelRequest
 from tests.contracts.model.spoken import Spoken
 from tests.support.provider_servers import ScriptedOpenAI
 from tests.support.rows import Rows

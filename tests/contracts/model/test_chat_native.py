@@ -24,8 +24,8 @@ from hibernaut.adapters.model.dialects import (
 )
 from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
 from hibernaut.ports.model import ModelReply, ModelRequest
-from hibernaut.schemas.llm_config import LLMConfig
-from hibernaut.schemas.message import FunctionCall, Message, ToolCall
+from hibernaut.schemas.messages.message import FunctionCall, Message, ToolCall
+from hibernaut.schemas.models.llm_config import LLMConfig
 from tests.support.provider_servers import ScriptedOpenAI
 from tests.support.rows import Rows, gave
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hibernaut.adapters.model.demo.demo import DemoModel
 from hibernaut.adapters.model.demo.demo_words import fact, wish
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, ToolChoice, ToolSpec
-from hibernaut.schemas.llm_config import LLMConfig
-from hibernaut.schemas.message import Message
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.models.llm_config import LLMConfig
 from tests.support.rows import MEMORY_INSERT, MEMORY_REPLACE, SEARCH, SEND_MESSAGE, TEXT, Rows, called, gave, prompt, tool
 
 CONFIG = LLMConfig(model="demo", model_endpoint_type="hibernaut", context_window=128_000)

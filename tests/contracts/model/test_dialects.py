@@ -31,7 +31,7 @@ from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
 from hibernaut.ports.model import ModelRequest, ToolChoice
 from hibernaut.schemas.errors import ModelBadRequest, NotFound
-from hibernaut.schemas.llm_config import JsonObjectResponseFormat, JsonSchemaResponseFormat, LLMConfig
+from hibernaut.schemas.models.llm_config import JsonObjectResponseFormat, JsonSchemaResponseFormat, LLMConfig
 from hibernaut.wiring.settings import PROVIDER_NAMES
 from tests.contracts.model.dialect_table import table
 from tests.contracts.model.spoken import Spoken

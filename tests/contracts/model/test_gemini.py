@@ -17,8 +17,8 @@ from hibernaut.adapters.model.google.gemini import GeminiModel
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, ToolChoice
 from hibernaut.schemas.content import Base64Image, ImageContent, ReasoningContent, TextContent
 from hibernaut.schemas.errors import InvalidModelResponse, ModelBadRequest, ModelConnection
-from hibernaut.schemas.llm_config import JsonObjectResponseFormat, JsonSchemaResponseFormat, LLMConfig
-from hibernaut.schemas.message import FunctionCall, Message, ToolCall
+from hibernaut.schemas.messages.message import FunctionCall, Message, ToolCall
+from hibernaut.schemas.models.llm_config import JsonObjectResponseFormat, JsonSchemaResponseFormat, LLMConfig
 from tests.contracts.model.spoken import KEY
 from tests.support.gemini_server import GeminiServer
 from tests.support.rows import MEMORY_INSERT, SEARCH, Rows, called, gave, prompt

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hibernaut.adapters.model.history import AssistantTurn
-from hibernaut.schemas.message import FunctionCall, Message, ToolCall
-from hibernaut.schemas.native import NativeReply
+from hibernaut.schemas.messages.message import FunctionCall, Message, ToolCall
+from hibernaut.schemas.messages.native import NativeReply
 from tests.support.rows import NOW
 
 ITEMS = [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "hello"}]

@@ -15,7 +15,7 @@ from hibernaut.adapters.model.context_windows import ContextWindows
 from hibernaut.adapters.model.provider_settings import of_bedrock
 from hibernaut.ports.model import Delta, ModelRequest, ToolChoice
 from hibernaut.schemas.errors import ModelBadRequest, ModelError
-from hibernaut.schemas.llm_config import LLMConfig
+from hibernaut.schemas.models.llm_config import LLMConfig
 from tests.contracts.model.kit.bedrock import CLAUDES, CONVERSES, BedrockServer, ClaudeOnBedrockServer, ConverseServer
 from tests.contracts.model.kit.bedrock_rules import REGION
 from tests.contracts.model.kit.converse_rules import NOVA

@@ -12,7 +12,7 @@ from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
 from hibernaut.ports.model import Delta, ModelRequest, ToolChoice
 from hibernaut.schemas.content import Base64Image, ImageContent, LettaImage, ReasoningContent, TextContent, UrlImage
 from hibernaut.schemas.errors import ModelBadRequest, ModelOverloaded
-from hibernaut.schemas.llm_config import JsonObjectResponseFormat, TextResponseFormat
+from hibernaut.schemas.models.llm_config import JsonObjectResponseFormat, TextResponseFormat
 from tests.contracts.model.spoken import Spoken
 from tests.support.rows import MEMORY_INSERT, TEXT, Rows, called, gave, tool
 

@@ -13,7 +13,7 @@ from hibernaut.adapters.model.price_list import price_list
 from hibernaut.adapters.model.priced import PricedModel
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest
-from hibernaut.schemas.llm_config import LLMConfig
+from hibernaut.schemas.models.llm_config import LLMConfig
 from hibernaut.schemas.usage import Usage
 from tests.support.rows import Rows
 from tests.support.scripted_model import ScriptedModels, in_turn

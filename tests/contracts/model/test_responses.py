@@ -12,7 +12,7 @@ from hibernaut.schemas.content import Base64Image, ImageContent
 from hibernaut.schemas.errors import (
     ModelBadRequest,
 )
-from hibernaut.schemas.message import Message
+from hibernaut.schemas.messages.message import Message
 from tests.contracts.model.spoken import Spoken
 from tests.support.responses_server import INTERLEAVED, function_call, message, reasoning
 from tests.support.rows import MEMORY_INSERT, SEARCH, TEXT, Rows, called, gave, tool

@@ -15,8 +15,8 @@ from hibernaut.adapters.model.openai.responses import ResponsesModel
 from hibernaut.adapters.model.openai.responses_models import STRENGTHS
 from hibernaut.ports.model import ModelRequest, ToolChoice
 from hibernaut.schemas.content import Base64Image, ImageContent, TextContent
-from hibernaut.schemas.llm_config import LLMConfig
-from hibernaut.schemas.message import Message
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.models.llm_config import LLMConfig
 from tests.contracts.model.kit.openai_responses import PROVIDERS, ResponsesServer
 from tests.contracts.model.kit.plays import ModelSpeech, Speak, Think, ToolUse
 from tests.contracts.model.kit.responses_rules import MODELS

@@ -16,7 +16,7 @@ from hibernaut.adapters.google_credentials import GoogleTokens, NoGoogleToken
 from hibernaut.adapters.model.catalogue import Catalogue
 from hibernaut.adapters.model.provider_settings import of_vertex
 from hibernaut.schemas.errors import ModelAuthentication, NotFound
-from hibernaut.schemas.model_call import ModelRequest, ToolChoice, ToolSpec
+from hibernaut.schemas.models.model_call import ModelRequest, ToolChoice, ToolSpec
 from tests.contracts.model.kit.plays import reply
 from tests.contracts.model.kit.vertex import PUBLISHER, VERTEX, VertexServer
 from tests.contracts.model.test_catalogue import Kept

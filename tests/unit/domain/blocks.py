@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hibernaut.domain.memory.memory_edits import EditResult, apply
 from hibernaut.schemas.base import Json
-from hibernaut.schemas.block import Block
+from hibernaut.schemas.memory.block import Block
 
 POEM = "roses are red\nviolets are blue\nroses are thorny"
 

@@ -15,8 +15,8 @@ from hibernaut.rest.async_bridge import Lanes, ServerStops, WaitSettings, respon
 from hibernaut.rest.lanes import TURNS
 from hibernaut.rest.streaming import refusal, stream
 from hibernaut.schemas.errors import ApprovalPending
-from hibernaut.schemas.events import DoneEvent, ErrorEvent, StopEvent
-from hibernaut.schemas.letta_message import LettaResponse, LettaStopReason
+from hibernaut.schemas.messages.letta_message import LettaResponse, LettaStopReason
+from hibernaut.schemas.runs.events import DoneEvent, ErrorEvent, StopEvent
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.usage import LettaUsageStatistics
 from hibernaut.services.logs.run_log import LoggedEvent
@@ -143,7 +143,7 @@ def test_a_long_silence_is_broken_by_pings_and_only_by_pings() -> None:
 
 
 def test_events_that_show_nothing_do_not_keep_a_stream_silent() -> None:
-    from hibernaut.schemas.events import MessageEvent
+    from hibernaut.schemas.runs.events import MessageEvent
 
     hidden = LoggedEvent(1, MessageEvent(message_id="message-1", index=0))
     texts = streamed(Log([[hidden], [hidden], [END]]), Scripted(), WaitSettings(silence=0), pings=True)

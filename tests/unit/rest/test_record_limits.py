@@ -8,10 +8,10 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from hibernaut.rest.app import create_app
-from hibernaut.schemas.agent import CreateAgentRequest, UpdateAgent
+from hibernaut.schemas.agents.agent import CreateAgentRequest, UpdateAgent
 from hibernaut.schemas.base import Json, JsonObject
-from hibernaut.schemas.block import BlockUpdate, CreateBlock
 from hibernaut.schemas.limits import LARGEST_OBJECT, LONGEST_NAME, LONGEST_NOTE, LONGEST_TEXT, Metadata
+from hibernaut.schemas.memory.block import BlockUpdate, CreateBlock
 from tests.support.faces import no_services
 
 DOCUMENT = create_app(no_services()).openapi()

@@ -18,8 +18,8 @@ from hibernaut.rest import run_responses
 from hibernaut.rest.async_bridge import Lanes, ServerStops, WaitSettings
 from hibernaut.rest.lanes import Lane
 from hibernaut.schemas.errors import ModelTimeout, NotFound
-from hibernaut.schemas.letta_message import AssistantMessage, LettaResponse, LettaStopReason
-from hibernaut.schemas.send import RetrieveStreamRequest
+from hibernaut.schemas.messages.letta_message import AssistantMessage, LettaResponse, LettaStopReason
+from hibernaut.schemas.runs.send import RetrieveStreamRequest
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.usage import LettaUsageStatistics
 from hibernaut.services.runs.sending import AcceptedRequest

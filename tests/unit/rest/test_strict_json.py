@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from hibernaut.rest.errors import MOST_ERRORS, validation_body
 from hibernaut.rest.strict_json import DEEPEST, LARGEST, JsonRoute, read
 from hibernaut.schemas.base import Json, Moment, Schema, Whole
-from hibernaut.schemas.send import RetrieveStreamRequest
+from hibernaut.schemas.runs.send import RetrieveStreamRequest
 
 
 def is_read(body: bytes) -> bool:

@@ -8,13 +8,13 @@ import pytest
 
 from hibernaut.domain.wire.listing import Page
 from hibernaut.ports.table import Delete, Key, Put
-from hibernaut.schemas.agent import UpdateAgent
+from hibernaut.schemas.agents.agent import UpdateAgent
 from hibernaut.services import agent_marking
 from hibernaut.services.agent_marking import AgentMarking
 from hibernaut.services.agents.agents import AgentFilter
 from hibernaut.services.records import records_over
-from hibernaut.store import keys
-from hibernaut.store.agent_marks import MarkBuild
+from hibernaut.store.agents.agent_marks import MarkBuild
+from hibernaut.store.table import keys
 from tests.protocol.staged import opened
 from tests.support.house import TENANT, House, Overtaken, house_in
 from tests.support.scripted_model import in_turn

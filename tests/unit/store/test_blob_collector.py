@@ -10,13 +10,14 @@ import pytest
 
 from hibernaut.adapters.blobs.disk import DiskBlobs
 from hibernaut.adapters.table.sqlite import SqliteTable
-from hibernaut.schemas.block import StoredBlock
-from hibernaut.schemas.events import DoneEvent
-from hibernaut.schemas.tool import StoredTool
-from hibernaut.store import blob_collector, keys
+from hibernaut.schemas.memory.block import StoredBlock
+from hibernaut.schemas.runs.events import DoneEvent
+from hibernaut.schemas.tools.tool import StoredTool
+from hibernaut.store import blob_collector
 from hibernaut.store.blob_collector import GRACE, ROUND
-from hibernaut.store.runs import EVENT_LIFE, WORK_LIFE
+from hibernaut.store.runs.runs import EVENT_LIFE, WORK_LIFE
 from hibernaut.store.stores import Stores
+from hibernaut.store.table import keys
 from tests.support.blobs import MemoryBlobs
 from tests.support.clocks import ManualClock
 from tests.support.tables import CountingTable

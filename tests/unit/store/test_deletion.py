@@ -12,19 +12,19 @@ from hibernaut.adapters.blobs.disk import DiskBlobs
 from hibernaut.adapters.clock import TimeOrderedIds
 from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.ports.table import MAX_CHANGES, Key, Put
-from hibernaut.schemas.events import DoneEvent
-from hibernaut.schemas.run import RunOptions, StoredRun
-from hibernaut.schemas.step import StoredStep
+from hibernaut.schemas.runs.events import DoneEvent
+from hibernaut.schemas.runs.run import RunOptions, StoredRun
+from hibernaut.schemas.runs.step import StoredStep
 from hibernaut.schemas.stop import RunStatus
-from hibernaut.store import keys
-from hibernaut.store.codec import Codec
 from hibernaut.store.deletion import Deletion
-from hibernaut.store.logs import IdRange
-from hibernaut.store.retries import RetryPolicy
-from hibernaut.store.runs import RunState
+from hibernaut.store.runs.runs import RunState
 from hibernaut.store.stores import Stores, TenantStores
-from hibernaut.store.tenant_table import TenantBlobs, TenantTable
-from hibernaut.store.writer import Writer
+from hibernaut.store.table import keys
+from hibernaut.store.table.codec import Codec
+from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table.retries import RetryPolicy
+from hibernaut.store.table.tenant_table import TenantBlobs, TenantTable
+from hibernaut.store.table.writer import Writer
 from tests.support.clocks import ManualClock
 from tests.support.tables import CountingTable
 

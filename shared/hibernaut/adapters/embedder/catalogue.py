@@ -36,7 +36,7 @@ from hibernaut.domain.models.embedding_models import (
 from hibernaut.domain.redaction import bare_address
 from hibernaut.ports.embedder import Embedder
 from hibernaut.ports.secrets import Secrets
-from hibernaut.schemas.llm_config import EmbeddingConfig, EmbeddingModelDescription
+from hibernaut.schemas.models.llm_config import EmbeddingConfig, EmbeddingModelDescription
 
 OPENAI_DEFAULT = f"{OPENAI.name}/text-embedding-3-small"
 OTHER_WIRES = frozenset({"anthropic", "azure", "google_ai", "google_vertex", "pinecone", VOYAGE})

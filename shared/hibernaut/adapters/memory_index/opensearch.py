@@ -26,7 +26,7 @@ from hibernaut.adapters.memory_index.opensearch_client import of_status, transla
 from hibernaut.domain.search.bm25 import rarities
 from hibernaut.domain.search.words import terms
 from hibernaut.ports.memory_index import IndexAsleep
-from hibernaut.schemas.search import IndexDocument, IndexedState, IndexFound, IndexHit, IndexQuery, Tombstone
+from hibernaut.schemas.memory.search import IndexDocument, IndexedState, IndexFound, IndexHit, IndexQuery, Tombstone
 
 _STATES_AT_ONCE = 1000
 _NOT_NEWER = 409

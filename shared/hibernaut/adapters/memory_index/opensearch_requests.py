@@ -13,7 +13,7 @@ from typing import Any
 
 from hibernaut.domain.search.bm25 import K1, USUAL_LENGTH, B
 from hibernaut.domain.search.words import analysed
-from hibernaut.schemas.search import IndexDocument, IndexQuery, Reach, Stretch, Tombstone, WordCounts
+from hibernaut.schemas.memory.search import IndexDocument, IndexQuery, Reach, Stretch, Tombstone, WordCounts
 
 MOST_BYTES = 5_000_000
 """Of one bulk request: the smallest domains take 10 MiB."""

@@ -17,7 +17,7 @@ from hibernaut.adapters.memory_index.sqlite_queries import narrows
 from hibernaut.adapters.memory_index.sqlite_schema import space_dropped, space_made
 from hibernaut.adapters.memory_index.sqlite_vectors import VectorPlace, Vectors, packed
 from hibernaut.adapters.memory_index.sqlite_words import by_words
-from hibernaut.schemas.search import IndexDocument, IndexedState, IndexFound, IndexHit, IndexQuery, Tombstone, WordCounts
+from hibernaut.schemas.memory.search import IndexDocument, IndexedState, IndexFound, IndexHit, IndexQuery, Tombstone, WordCounts
 
 SECONDS_OF_A_TOMBSTONE = 3600
 _BYTES_OF_VECTORS = 512_000_000

@@ -30,8 +30,8 @@ from hibernaut.ports.embedder import NO_EMBEDDINGS, EmbeddingOffer
 from hibernaut.ports.model import Model
 from hibernaut.ports.secrets import Secrets
 from hibernaut.schemas.errors import InvalidArgument, NotFound
-from hibernaut.schemas.llm_config import EmbeddingModelDescription, LLMConfig, ModelDescription
-from hibernaut.schemas.model_call import CacheLife
+from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, LLMConfig, ModelDescription
+from hibernaut.schemas.models.model_call import CacheLife
 
 DEFAULT_HANDLE = f"{OWN}/demo"
 MOST_FOREIGN = 64

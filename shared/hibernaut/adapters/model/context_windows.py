@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 
-from hibernaut.schemas.llm_config import ModelDescription
+from hibernaut.schemas.models.llm_config import ModelDescription
 
 UNKNOWN_WINDOW = 32_000
 _VENDOR = re.compile(r"^(?:[a-z][a-z-]*\.)+(?=[a-z])")

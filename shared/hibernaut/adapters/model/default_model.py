@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hibernaut.adapters.model.bedrock import NAME as BEDROCK
-from hibernaut.schemas.llm_config import ModelDescription
+from hibernaut.schemas.models.llm_config import ModelDescription
 
 PREFERRED = {
     "openai": ("gpt-6.1-terra", "gpt-5.6-terra", "gpt-5.4-mini", "gpt-5.4"),

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.message import Message, ToolCall, ToolReturn
-from hibernaut.schemas.native import Wire
+from hibernaut.schemas.messages.message import Message, ToolCall, ToolReturn
+from hibernaut.schemas.messages.native import Wire
 
 LONGEST_ID = 40
 _CLEAN_ID = re.compile(rf"[A-Za-z0-9_-]{{1,{LONGEST_ID}}}")

@@ -26,8 +26,8 @@ from hibernaut.domain.models.model_settings import config_of_description
 from hibernaut.ports.model import Model, ProviderAccess
 from hibernaut.ports.secrets import Secrets
 from hibernaut.schemas.errors import InvalidArgument
-from hibernaut.schemas.llm_config import LLMConfig, ModelDescription
-from hibernaut.schemas.model_call import CacheLife
+from hibernaut.schemas.models.llm_config import LLMConfig, ModelDescription
+from hibernaut.schemas.models.model_call import CacheLife
 
 if TYPE_CHECKING:
     from httpx2 import Client

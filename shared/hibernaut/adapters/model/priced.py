@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from hibernaut.adapters.model.price_list import price_list
 from hibernaut.ports.model import Delta, Model, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
+from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, ModelDescription
 
 
 def utc_now() -> datetime:

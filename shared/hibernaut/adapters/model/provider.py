@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hibernaut.ports.model import Model
-from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
+from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, ModelDescription
 
 LIST_SECONDS, RETRY_SECONDS = 300.0, 30.0
 DEFAULT_WINDOW_CAP = 128_000

@@ -21,7 +21,7 @@ from hibernaut.adapters.model.provider_errors import model_error, read_refusal
 from hibernaut.domain.redaction import bare_address
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import ModelAuthentication, ModelConnection, ModelError, ModelTimeout
-from hibernaut.schemas.model_call import Exchange
+from hibernaut.schemas.models.model_call import Exchange
 
 if TYPE_CHECKING:
     from ssl import SSLContext

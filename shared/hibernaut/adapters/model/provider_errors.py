@@ -24,7 +24,7 @@ from hibernaut.schemas.errors import (
     ModelRateLimit,
     ModelTimeout,
 )
-from hibernaut.schemas.model_call import Exchange
+from hibernaut.schemas.models.model_call import Exchange
 
 _LONGEST_MESSAGE = 300
 _SECRET = re.compile(r"\b(?:sk|key|Bearer)[-_ ][\w*.\-]{6,}", re.IGNORECASE)

@@ -12,7 +12,7 @@ from hibernaut.domain.redaction import Redaction
 from hibernaut.ports.model import Delta, Model, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import HibernautError, ModelError
-from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
+from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, ModelDescription
 
 
 @contextmanager

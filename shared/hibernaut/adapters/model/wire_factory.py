@@ -16,7 +16,7 @@ from hibernaut.adapters.model.provider_settings import ANTHROPIC, VERTEX, Provid
 from hibernaut.adapters.model.redacted import RedactedModel, redacted
 from hibernaut.domain.redaction import Redaction
 from hibernaut.ports.model import Model
-from hibernaut.schemas.model_call import CacheLife
+from hibernaut.schemas.models.model_call import CacheLife
 
 if TYPE_CHECKING:
     from httpx2 import Client

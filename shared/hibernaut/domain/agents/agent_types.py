@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from hibernaut.domain.agents import prompts
-from hibernaut.schemas.agent import AgentType
+from hibernaut.schemas.agents.agent import AgentType
 from hibernaut.schemas.errors import InvalidArgument
-from hibernaut.schemas.tool_rule import ContinueToolRule, TerminalToolRule, ToolRule
+from hibernaut.schemas.tools.tool_rule import ContinueToolRule, TerminalToolRule, ToolRule
 
 
 @dataclass(frozen=True, slots=True)

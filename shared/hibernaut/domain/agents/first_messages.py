@@ -14,8 +14,8 @@ from datetime import datetime
 from hibernaut.domain.tools.tool_returns import login, pack, system_alert, user_message
 from hibernaut.schemas.base import Json
 from hibernaut.schemas.content import ImageContent, Part, TextContent
-from hibernaut.schemas.message import FunctionCall, Message, Role, ToolCall, ToolReturn
-from hibernaut.schemas.send import MessageCreate
+from hibernaut.schemas.messages.message import FunctionCall, Message, Role, ToolCall, ToolReturn
+from hibernaut.schemas.runs.send import MessageCreate
 
 SENT = "Sent message successfully."
 """The return of `send_message`; clients match on this text (digest 5.2)."""

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hibernaut.schemas.passage import Passage
+from hibernaut.schemas.memory.passage import Passage
 
 PAGE = 20
 """The number of matches in one answer."""

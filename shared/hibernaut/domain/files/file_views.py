@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from hibernaut.domain.prompt_tags import attribute, escaped
-from hibernaut.schemas.file import Desk, OpenFile
+from hibernaut.schemas.memory.file import Desk, OpenFile
 
 TRUNCATED = "...[TRUNCATED]"
 CUT = "# NOTE: This view is cut to its size limit. Open the file at a later line to see what follows."

@@ -17,7 +17,7 @@ from hibernaut.domain.memory.memory_patch import AddSection, DeleteSection, Sect
 from hibernaut.domain.memory.memory_texts import Refused, inserted, replaced_everywhere, replaced_once, unnumbered
 from hibernaut.domain.tools.tool_returns import storable
 from hibernaut.schemas.base import Json, JsonObject
-from hibernaut.schemas.block import DEFAULT_LIMIT, Block
+from hibernaut.schemas.memory.block import DEFAULT_LIMIT, Block
 from hibernaut.schemas.names import LONGEST_LABEL, label_fault
 
 _ROOT = "/memories/"

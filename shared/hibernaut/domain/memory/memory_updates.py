@@ -26,7 +26,7 @@ from hibernaut.domain.memory.system_prompt import (
 from hibernaut.domain.models.tokens import count
 from hibernaut.domain.prompt_tags import UPDATE
 from hibernaut.domain.times import model_time
-from hibernaut.schemas.frozen_prompt import FrozenPrompt, MemoryUpdate
+from hibernaut.schemas.messages.frozen_prompt import FrozenPrompt, MemoryUpdate
 
 TOLD_SHARE, TOLD_TOKENS = 0.25, 2_000
 """The updates of one window may take this share of it, and always this many tokens. With more, the system message is frozen anew

@@ -14,8 +14,8 @@ from datetime import datetime
 
 from hibernaut.domain.prompt_tags import escaped, tag_of
 from hibernaut.domain.times import model_time
-from hibernaut.schemas.block import Block
-from hibernaut.schemas.send import ClientSkill
+from hibernaut.schemas.memory.block import Block
+from hibernaut.schemas.runs.send import ClientSkill
 
 FORM = 3
 """The version of the message's form: a stored message of another version is compiled again."""

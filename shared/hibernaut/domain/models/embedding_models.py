@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hibernaut.schemas.llm_config import EmbeddingModelDescription
+from hibernaut.schemas.models.llm_config import EmbeddingModelDescription
 
 OWN, MINILM = "hibernaut", "minilm"
 MINILM_HANDLE = f"{OWN}/{MINILM}"

@@ -10,10 +10,10 @@ import re
 from typing import Literal, assert_never
 
 from hibernaut.domain.models.anthropic_models import traits_of
-from hibernaut.schemas.agent import AgentType
+from hibernaut.schemas.agents.agent import AgentType
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.llm_config import LLMConfig, ModelDescription
-from hibernaut.schemas.model_settings import (
+from hibernaut.schemas.models.llm_config import LLMConfig, ModelDescription
+from hibernaut.schemas.models.model_settings import (
     AnthropicSettings,
     AnthropicThinking,
     AzureSettings,

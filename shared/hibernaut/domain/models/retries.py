@@ -16,7 +16,7 @@ from hibernaut.schemas.errors import (
     ModelNotFound,
     NotFound,
 )
-from hibernaut.schemas.fallback import ModelFallback
+from hibernaut.schemas.models.fallback import ModelFallback
 
 TRIES = 3
 FIRST_DELAY, LONGEST_DELAY = 0.5, 8.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC
 
-from hibernaut.schemas.step import StoredStep
-from hibernaut.schemas.usage_report import UsageRow, UsageTotal
+from hibernaut.schemas.runs.step import StoredStep
+from hibernaut.schemas.runs.usage_report import UsageRow, UsageTotal
 
 
 def usage_rows(steps: Iterable[StoredStep]) -> list[UsageRow]:

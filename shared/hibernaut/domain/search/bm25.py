@@ -16,7 +16,7 @@ from itertools import starmap
 from typing import Generic, TypeVar
 
 from hibernaut.domain.search.words import stem, terms, words
-from hibernaut.schemas.search import WordCounts
+from hibernaut.schemas.memory.search import WordCounts
 
 K1, B = 1.2, 0.75
 USUAL_LENGTH = 64.0

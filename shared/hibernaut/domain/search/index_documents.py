@@ -9,10 +9,10 @@ import math
 from collections.abc import Collection
 
 from hibernaut.domain.tools.tool_returns import as_text, json_object, unwrapped
-from hibernaut.schemas.conversation import Head
-from hibernaut.schemas.message import Message
-from hibernaut.schemas.passage import Passage
-from hibernaut.schemas.search import IndexDocument, Reach, Stretch, Tombstone
+from hibernaut.schemas.agents.conversation import Head
+from hibernaut.schemas.memory.passage import Passage
+from hibernaut.schemas.memory.search import IndexDocument, Reach, Stretch, Tombstone
+from hibernaut.schemas.messages.message import Message
 
 BY_WORDS, EMBEDDED, GONE = 1, 2, 3
 """The versions that a document goes through: found by its words, then by its meaning too, then not at all."""

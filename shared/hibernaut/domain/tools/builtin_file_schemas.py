@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hibernaut.domain.tools.builtin_schemas import Definition, Parameter
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.tool import ToolType
+from hibernaut.schemas.tools.tool import ToolType
 
 _REQUEST: JsonObject = {
     "type": "object",

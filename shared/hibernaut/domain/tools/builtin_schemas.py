@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.tool import ToolType
+from hibernaut.schemas.tools.tool import ToolType
 
 
 @dataclass(frozen=True, slots=True)

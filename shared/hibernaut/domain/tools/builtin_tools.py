@@ -12,7 +12,7 @@ from hibernaut.domain.tools.builtin_file_schemas import FILE_DEFINITIONS
 from hibernaut.domain.tools.builtin_online_schemas import ONLINE_DEFINITIONS
 from hibernaut.domain.tools.builtin_schemas import DEFINITIONS, Definition
 from hibernaut.schemas.ids import compose
-from hibernaut.schemas.tool import Tool
+from hibernaut.schemas.tools.tool import Tool
 
 CREATED_AT = datetime(2026, 1, 1, tzinfo=UTC)
 """Earlier than every stored record, so that built-in tools sort first."""

@@ -13,7 +13,7 @@ from typing import Literal
 
 from hibernaut.domain.times import model_time
 from hibernaut.schemas.base import Json, JsonObject
-from hibernaut.schemas.message import Message
+from hibernaut.schemas.messages.message import Message
 
 HIDDEN = "[Automatic notice, which the user does not see] "
 FIRST_LOGIN = "Never (first login)"

@@ -14,7 +14,7 @@ from typing import assert_never
 from hibernaut.domain.prompt_tags import escaped
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import InvalidArgument
-from hibernaut.schemas.tool_rule import (
+from hibernaut.schemas.tools.tool_rule import (
     ChildToolRule,
     ConditionalToolRule,
     ContinueToolRule,

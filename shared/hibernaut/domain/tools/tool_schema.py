@@ -16,7 +16,7 @@ from hibernaut.domain.tools.tool_returns import storable
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import InvalidArgument, InvalidToolSource
 from hibernaut.schemas.json_schema import LARGEST_SCHEMA, problem_of, size_problem_of, target
-from hibernaut.schemas.tool import MAX_NAME
+from hibernaut.schemas.tools.tool import MAX_NAME
 
 RESERVED = frozenset({"self", "agent_state", "agent_id"})
 """The parameters that the server fills in; the model never sees them."""

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from hibernaut.domain.agents.agent_types import AgentTypeSpec, spec_of
-from hibernaut.schemas.agent import StoredAgent
+from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.content import ImageContent
-from hibernaut.schemas.llm_config import LLMConfig
-from hibernaut.schemas.model_call import ToolSpec
-from hibernaut.schemas.tool import Tool
-from hibernaut.schemas.tool_rule import ToolRule
+from hibernaut.schemas.models.llm_config import LLMConfig
+from hibernaut.schemas.models.model_call import ToolSpec
+from hibernaut.schemas.tools.tool import Tool
+from hibernaut.schemas.tools.tool_rule import ToolRule
 
 
 @dataclass(frozen=True, slots=True)

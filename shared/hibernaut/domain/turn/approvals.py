@@ -14,14 +14,14 @@ from datetime import datetime
 from hibernaut.domain.tools.tool_returns import repair_arguments
 from hibernaut.domain.turn.actor import Actor, Call, CallResult
 from hibernaut.domain.turn.window import tokens_of
-from hibernaut.schemas.approval import PendingApproval, PendingCall, Resolution, Verdict
 from hibernaut.schemas.content import ImageContent, TextContent
 from hibernaut.schemas.errors import InvalidArgument
-from hibernaut.schemas.letta_message import ApprovalReturn, WireToolReturn
-from hibernaut.schemas.message import Message
-from hibernaut.schemas.model_call import ModelReply
-from hibernaut.schemas.run import StoredRun
-from hibernaut.schemas.send import ApprovalCreate, ClientTool, ToolReturnCreate
+from hibernaut.schemas.messages.letta_message import ApprovalReturn, WireToolReturn
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.models.model_call import ModelReply
+from hibernaut.schemas.runs.approval import PendingApproval, PendingCall, Resolution, Verdict
+from hibernaut.schemas.runs.run import StoredRun
+from hibernaut.schemas.runs.send import ApprovalCreate, ClientTool, ToolReturnCreate
 
 INTERRUPTED = "Nobody approved the call before another message came."
 OVERDUE = "Nobody answered in time."

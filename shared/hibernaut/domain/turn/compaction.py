@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from hibernaut.domain.models.model_settings import reasoning_defaults, with_settings
 from hibernaut.domain.turn.window import cuts, newest_input, threshold, tokens, without
-from hibernaut.schemas.agent import AgentType
-from hibernaut.schemas.llm_config import LLMConfig
-from hibernaut.schemas.message import Message
-from hibernaut.schemas.model_settings import CompactionMode, CompactionSettings
+from hibernaut.schemas.agents.agent import AgentType
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.models.llm_config import LLMConfig
+from hibernaut.schemas.models.model_settings import CompactionMode, CompactionSettings
 
 WIDER = 0.1
 """The step by which the sliding window increases the share of messages that it summarises."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hibernaut.domain.turn.open_calls import open_at_end
-from hibernaut.schemas.conversation import Head, Segment
-from hibernaut.schemas.message import Message
+from hibernaut.schemas.agents.conversation import Head, Segment
+from hibernaut.schemas.messages.message import Message
 
 
 def shared(rows: Sequence[Message], upto: str | None = None) -> list[Message]:

@@ -13,9 +13,9 @@ from hibernaut.domain.turn.actor import Actor, Call
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.json_schema import sound_parameters
-from hibernaut.schemas.message import Message
-from hibernaut.schemas.model_call import ModelReply, ModelRequest, ModelToolCall, ToolChoice, ToolSpec
-from hibernaut.schemas.tool import Tool
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.models.model_call import ModelReply, ModelRequest, ModelToolCall, ToolChoice, ToolSpec
+from hibernaut.schemas.tools.tool import Tool
 
 HEARTBEAT: JsonObject = {
     "type": "boolean",

@@ -9,7 +9,7 @@ from datetime import datetime
 from hibernaut.domain.tools.tool_returns import pack
 from hibernaut.domain.turn.window import tokens_of
 from hibernaut.schemas.content import TextContent
-from hibernaut.schemas.message import Message, ToolReturn
+from hibernaut.schemas.messages.message import Message, ToolReturn
 
 INTERRUPTED = "The call was interrupted. It may have happened or not; check before you repeat it."
 

@@ -14,8 +14,8 @@ from hibernaut.domain.prompt_tags import names_update, without_update_tags
 from hibernaut.domain.tools.tool_returns import cut_off
 from hibernaut.domain.turn.window import tokens_of
 from hibernaut.schemas.content import Part, TextContent
-from hibernaut.schemas.frozen_prompt import FrozenPrompt, MemoryUpdate
-from hibernaut.schemas.message import Message
+from hibernaut.schemas.messages.frozen_prompt import FrozenPrompt, MemoryUpdate
+from hibernaut.schemas.messages.message import Message
 
 SHORTEST_CLIP, RETURN_SHARE, CHARACTERS_PER_TOKEN = 5_000, 0.2, 4
 """The longest tool return that is sent to a model: a share of its window at about four characters a token, but at least this many

@@ -11,10 +11,10 @@ from hibernaut.domain.turn import approvals
 from hibernaut.domain.turn.actor import Actor, Call, CallResult
 from hibernaut.domain.turn.window import tokens_of
 from hibernaut.schemas.content import Part, TextContent
-from hibernaut.schemas.message import FunctionCall, Message, Role, ToolCall, ToolReturn
-from hibernaut.schemas.model_call import ModelReply
-from hibernaut.schemas.tool import DEFAULT_RETURN_LIMIT
-from hibernaut.schemas.turn import Stamp
+from hibernaut.schemas.messages.message import FunctionCall, Message, Role, ToolCall, ToolReturn
+from hibernaut.schemas.models.model_call import ModelReply
+from hibernaut.schemas.runs.turn import Stamp
+from hibernaut.schemas.tools.tool import DEFAULT_RETURN_LIMIT
 
 WANTED = "You asked for another step with request_heartbeat=true; go on."
 """Clients find heartbeats by the words `request_heartbeat=true` (run-time digest 14.3)."""

@@ -13,9 +13,9 @@ from typing import assert_never
 from hibernaut.domain.models.tokens import count
 from hibernaut.domain.times import model_time
 from hibernaut.domain.tools.tool_returns import as_text, json_object, storable
-from hibernaut.schemas.letta_message import CompactionStats
-from hibernaut.schemas.message import Message
-from hibernaut.schemas.model_settings import CompactionMode, CompactionSettings
+from hibernaut.schemas.messages.letta_message import CompactionStats
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.models.model_settings import CompactionMode, CompactionSettings
 
 ENVELOPE_TOKENS = 200
 """The largest size of the envelope around a summary, in tokens."""

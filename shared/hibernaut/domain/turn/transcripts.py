@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from hibernaut.domain.models.tokens import count
 from hibernaut.domain.tools.tool_returns import unpack, unwrapped
 from hibernaut.domain.turn.sent_messages import without_updates
-from hibernaut.schemas.message import Message
+from hibernaut.schemas.messages.message import Message
 
 LONGEST_RETURN = 5_000
 """The largest part of one tool return in a transcript, in characters."""

@@ -70,11 +70,11 @@ from hibernaut.domain.turn.turn_values import (
     ToolsReturned,
     Turn,
 )
-from hibernaut.schemas.message import Message
-from hibernaut.schemas.model_call import ModelReply
-from hibernaut.schemas.run import RunError
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.models.model_call import ModelReply
+from hibernaut.schemas.runs.run import RunError
+from hibernaut.schemas.runs.turn import Stamp
 from hibernaut.schemas.stop import StopReason
-from hibernaut.schemas.turn import Stamp
 from hibernaut.schemas.usage import Usage
 
 MAX_COMPACTIONS = 3

@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hibernaut.domain.turn.actor import Actor, Call, CallResult
-from hibernaut.schemas.approval import PendingCall, Resolution
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.message import Message
-from hibernaut.schemas.model_call import ModelReply, ToolChoice
-from hibernaut.schemas.run import RunError
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.models.model_call import ModelReply, ToolChoice
+from hibernaut.schemas.runs.approval import PendingCall, Resolution
+from hibernaut.schemas.runs.run import RunError
+from hibernaut.schemas.runs.turn import Stamp
 from hibernaut.schemas.stop import StopReason
-from hibernaut.schemas.turn import Stamp
 from hibernaut.schemas.usage import Usage
 
 # actions

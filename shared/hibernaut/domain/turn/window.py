@@ -10,8 +10,8 @@ from collections.abc import Collection, Sequence
 
 from hibernaut.domain.models.token_factors import factors_of, kind_of
 from hibernaut.domain.models.tokens import count
-from hibernaut.schemas.conversation import Head, Window
-from hibernaut.schemas.message import Message
+from hibernaut.schemas.agents.conversation import Head, Window
+from hibernaut.schemas.messages.message import Message
 
 FULL = 0.9
 """The share of the context window above which the window is compacted (run-time digest 6.1)."""

@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import Literal, TypedDict, assert_never
 
 from hibernaut.schemas.base import message_date
-from hibernaut.schemas.events import DeltaEvent
 from hibernaut.schemas.ids import derived_otid
-from hibernaut.schemas.letta_message import (
+from hibernaut.schemas.messages.letta_message import (
     ApprovalRequestDeltaMessage,
     AssistantMessage,
     DeltaMessage,
@@ -18,6 +17,7 @@ from hibernaut.schemas.letta_message import (
     ToolCallDelta,
     ToolCallDeltaMessage,
 )
+from hibernaut.schemas.runs.events import DeltaEvent
 
 
 class _DeltaFields(TypedDict):

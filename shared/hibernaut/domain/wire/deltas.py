@@ -17,10 +17,10 @@ from hibernaut.domain.turn.actor import Actor
 from hibernaut.domain.turn.model_requests import is_held
 from hibernaut.domain.wire.letta_messages import Rendering
 from hibernaut.schemas.content import ReasoningContent, ReasoningPart, SummarizedReasoningContent
-from hibernaut.schemas.events import DeltaEvent, DeltaType
-from hibernaut.schemas.model_call import Delta, ModelReply, ModelToolCall
-from hibernaut.schemas.native import NativeReply
-from hibernaut.schemas.turn import Stamp
+from hibernaut.schemas.messages.native import NativeReply
+from hibernaut.schemas.models.model_call import Delta, ModelReply, ModelToolCall
+from hibernaut.schemas.runs.events import DeltaEvent, DeltaType
+from hibernaut.schemas.runs.turn import Stamp
 
 THINKING = "thinking"
 

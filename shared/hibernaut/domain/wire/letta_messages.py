@@ -20,7 +20,7 @@ from hibernaut.schemas.content import (
     TextContent,
 )
 from hibernaut.schemas.ids import derived_otid
-from hibernaut.schemas.letta_message import (
+from hibernaut.schemas.messages.letta_message import (
     ApprovalRequestMessage,
     ApprovalResponseMessage,
     ApprovalReturn,
@@ -37,8 +37,8 @@ from hibernaut.schemas.letta_message import (
     WireToolCall,
     WireToolReturn,
 )
-from hibernaut.schemas.message import Message, ToolCall, ToolReturn
-from hibernaut.schemas.send import RequestConfig
+from hibernaut.schemas.messages.message import Message, ToolCall, ToolReturn
+from hibernaut.schemas.runs.send import RequestConfig
 
 
 @dataclass(frozen=True, slots=True)

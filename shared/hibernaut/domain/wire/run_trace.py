@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
-from hibernaut.schemas.run import StoredRun
-from hibernaut.schemas.step import StoredStep
+from hibernaut.schemas.runs.run import StoredRun
+from hibernaut.schemas.runs.step import StoredStep
+from hibernaut.schemas.runs.trace import Span, StatusCode
 from hibernaut.schemas.stop import ENDED
-from hibernaut.schemas.trace import Span, StatusCode
 
 ROOT, STEP, MODEL, TOOLS, FIRST_TOKEN = "root_span", "agent_step", "llm_request", "tool_executions", "time_to_first_token"
 _STATUS: dict[str | None, StatusCode] = {"failed": "Error", "cancelled": "Unset"}

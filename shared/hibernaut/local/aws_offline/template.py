@@ -20,14 +20,18 @@ from hibernaut.schemas.base import JsonObject
 ENVIRONMENT = "dev"
 CONTEXT = {"search": "domain", "bedrockModels": "none"}
 """Memory is indexed here, because nothing costs anything. There is no Bedrock: a signature of the emulated account is of no use there."""
-# The template depends on these; the functions' code runs from the checkout, whatever the hash of its asset is.
+# What `infra` is, and what it imports (a test compares); the functions' code runs from the checkout, whatever the hash of its asset is.
 SOURCES = (
     "infra",
+    "shared/hibernaut/adapters/cipher/kms.py",
     "shared/hibernaut/adapters/table/definition.py",
     "shared/hibernaut/domain/models/embedding_models.py",
     "shared/hibernaut/ports/table.py",
-    "shared/hibernaut/store/keys.py",
-    "shared/hibernaut/store/unindexed.py",
+    "shared/hibernaut/schemas/messages/frozen_prompt.py",
+    "shared/hibernaut/schemas/models/model_call.py",
+    "shared/hibernaut/services/host.py",
+    "shared/hibernaut/store/memory/search_outbox.py",
+    "shared/hibernaut/store/table/keys.py",
     "shared/hibernaut/wiring/memory_index.py",
     "shared/hibernaut/wiring/settings.py",
 )

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from hibernaut.rest.dependencies import Services
-from hibernaut.schemas.agent import CreateAgentRequest
+from hibernaut.schemas.agents.agent import CreateAgentRequest
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.events import DeltaEvent
 from hibernaut.schemas.ids import DEFAULT_TENANT
-from hibernaut.schemas.message import Message
-from hibernaut.schemas.run import StoredRun
-from hibernaut.schemas.send import LettaStreamingRequest
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.runs.events import DeltaEvent
+from hibernaut.schemas.runs.run import StoredRun
+from hibernaut.schemas.runs.send import LettaStreamingRequest
 from hibernaut.schemas.stop import StopReason
-from hibernaut.schemas.tool import ToolCreate
+from hibernaut.schemas.tools.tool import ToolCreate
 from hibernaut.services.runs.sending import SendRequest
 from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded

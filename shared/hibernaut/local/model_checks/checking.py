@@ -18,7 +18,7 @@ from hibernaut.local.model_checks.checked_agent import CheckedAgent, CheckFailed
 from hibernaut.local.model_checks.checks import CHECKS, ModelCheck
 from hibernaut.local.profiles import CannotServe
 from hibernaut.schemas.errors import HibernautError
-from hibernaut.schemas.llm_config import LLMConfig
+from hibernaut.schemas.models.llm_config import LLMConfig
 from hibernaut.schemas.usage import Usage
 from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides
 from hibernaut.wiring.settings import EmbeddedSettings

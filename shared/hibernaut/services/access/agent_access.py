@@ -11,7 +11,7 @@ from typing import Literal, assert_never
 
 from hibernaut.schemas.api_key import Principal
 from hibernaut.schemas.ids import is_id
-from hibernaut.store.agents import tags_of
+from hibernaut.store.agents.agents import tags_of
 from hibernaut.store.stores import TenantStores
 
 RecordKind = Literal["agent", "conversation", "run", "job", "step", "message", "block"]

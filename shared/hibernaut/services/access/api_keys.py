@@ -24,7 +24,7 @@ from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
 from hibernaut.services.access.authentication import Authentication
 from hibernaut.services.access.pepper import Pepper
 from hibernaut.store.stores import Stores
-from hibernaut.store.tenants import checked
+from hibernaut.store.table.tenants import checked
 
 TRIES = 5
 PAGE = 100

@@ -17,14 +17,14 @@ from hibernaut.domain.agents.first_messages import boot_sequence, given_sequence
 from hibernaut.domain.tools import tool_rules
 from hibernaut.ports.model import Models
 from hibernaut.ports.table import MAX_CHANGES, Change
-from hibernaut.schemas.agent import AgentType, CreateAgentRequest, StoredAgent
-from hibernaut.schemas.approval import DEFAULT_DEADLINE
-from hibernaut.schemas.block import StoredBlock
-from hibernaut.schemas.conversation import Head, Window
+from hibernaut.schemas.agents.agent import AgentType, CreateAgentRequest, StoredAgent
+from hibernaut.schemas.agents.conversation import Head, Window
 from hibernaut.schemas.errors import InvalidArgument
-from hibernaut.schemas.message import Message
-from hibernaut.schemas.tool import StoredTool
-from hibernaut.schemas.tool_rule import ToolRule
+from hibernaut.schemas.memory.block import StoredBlock
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.runs.approval import DEFAULT_DEADLINE
+from hibernaut.schemas.tools.tool import StoredTool
+from hibernaut.schemas.tools.tool_rule import ToolRule
 from hibernaut.services.agents.agent_folders import FILE_TOOLS, filled_desk, folder_links, wanted_folders
 from hibernaut.services.agents.agent_models import checked_fallbacks, chosen_compaction, chosen_embedding, chosen_model
 from hibernaut.services.agents.agent_parts import (
@@ -38,7 +38,7 @@ from hibernaut.services.agents.agent_parts import (
 )
 from hibernaut.services.prompt.system_messages import SystemMessages, system_row
 from hibernaut.services.records import Records
-from hibernaut.store.conversations import LoadedConversation
+from hibernaut.store.conversations.conversations import LoadedConversation
 
 MULTI_AGENT_TOOLS = (
     "send_message_to_agent_and_wait_for_reply",

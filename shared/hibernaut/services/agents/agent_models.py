@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 from hibernaut.domain.models.model_settings import compaction_default, reasoning_defaults, with_settings
 from hibernaut.ports.model import Models
-from hibernaut.schemas.agent import AgentType, CreateAgentRequest, StoredAgent, UpdateAgent
+from hibernaut.schemas.agents.agent import AgentType, CreateAgentRequest, StoredAgent, UpdateAgent
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import InvalidArgument, NotFound
-from hibernaut.schemas.fallback import ModelFallback
-from hibernaut.schemas.llm_config import EmbeddingConfig, LLMConfig
-from hibernaut.schemas.model_settings import CompactionSettings, ModelSettings
+from hibernaut.schemas.models.fallback import ModelFallback
+from hibernaut.schemas.models.llm_config import EmbeddingConfig, LLMConfig
+from hibernaut.schemas.models.model_settings import CompactionSettings, ModelSettings
 from hibernaut.services.agents.agent_states import handle_of
 
 

@@ -7,11 +7,11 @@ from datetime import datetime
 
 from hibernaut.domain.agents import agent_types
 from hibernaut.domain.agents.first_messages import Opening
-from hibernaut.schemas.agent import StoredAgent, StoredSecret
-from hibernaut.schemas.block import CreateBlock, StoredBlock
+from hibernaut.schemas.agents.agent import StoredAgent, StoredSecret
 from hibernaut.schemas.errors import Conflict, InvalidArgument
-from hibernaut.schemas.tool import Tool
-from hibernaut.schemas.tool_rule import RequiresApprovalToolRule, ToolRule
+from hibernaut.schemas.memory.block import CreateBlock, StoredBlock
+from hibernaut.schemas.tools.tool import Tool
+from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule, ToolRule
 from hibernaut.services.records import Records
 
 MOST_FILES_OPEN = 1000

@@ -13,14 +13,14 @@ from hibernaut.domain.models.model_settings import settings_of
 from hibernaut.domain.turn.summaries import with_prompt
 from hibernaut.domain.wire.letta_messages import Rendering, render
 from hibernaut.ports.table import Item
-from hibernaut.schemas.agent import AgentEnvironmentVariable, AgentState, Memory, StoredAgent
-from hibernaut.schemas.block import Block, FileBlock, StoredBlock
-from hibernaut.schemas.conversation import Head
-from hibernaut.schemas.folder import StoredFolder
-from hibernaut.schemas.letta_message import ApprovalRequestMessage
-from hibernaut.schemas.llm_config import LLMConfig
+from hibernaut.schemas.agents.agent import AgentEnvironmentVariable, AgentState, Memory, StoredAgent
+from hibernaut.schemas.agents.conversation import Head
+from hibernaut.schemas.memory.block import Block, FileBlock, StoredBlock
+from hibernaut.schemas.memory.folder import StoredFolder
+from hibernaut.schemas.messages.letta_message import ApprovalRequestMessage
+from hibernaut.schemas.models.llm_config import LLMConfig
 from hibernaut.schemas.stop import StopReason
-from hibernaut.schemas.tool import StoredTool
+from hibernaut.schemas.tools.tool import StoredTool
 from hibernaut.services.prompt.file_views import FileViews
 from hibernaut.services.records import Records
 

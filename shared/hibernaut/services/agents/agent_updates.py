@@ -12,10 +12,10 @@ from hibernaut.domain.agents.agent_names import check_name
 from hibernaut.domain.tools import tool_rules
 from hibernaut.ports.model import Models
 from hibernaut.ports.table import Change
-from hibernaut.schemas.agent import StoredAgent, UpdateAgent
+from hibernaut.schemas.agents.agent import StoredAgent, UpdateAgent
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import NotFound
-from hibernaut.schemas.tool_rule import RequiresApprovalToolRule, ToolRule
+from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule, ToolRule
 from hibernaut.services.agents.agent_folders import filled_desk, folder_links, tools_with, wanted_folders
 from hibernaut.services.agents.agent_models import changed_compaction, changed_model, checked_fallbacks, embedding_of
 from hibernaut.services.agents.agent_parts import approval_rules, checked_files_open, each_once, new_secrets, refuse_equal_labels

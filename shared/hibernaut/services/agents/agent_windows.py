@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from hibernaut.domain.agents.agent_types import spec_of
 from hibernaut.domain.agents.first_messages import boot_sequence
 from hibernaut.ports.table import Change
-from hibernaut.schemas.agent import ContextWindowOverview, StoredAgent
-from hibernaut.schemas.conversation import Head, Window
+from hibernaut.schemas.agents.agent import ContextWindowOverview, StoredAgent
+from hibernaut.schemas.agents.conversation import Head, Window
 from hibernaut.schemas.errors import Busy, InvalidArgument, NotFound
 from hibernaut.schemas.ids import is_id
 from hibernaut.services.agents.agent_parts import opening_of
@@ -20,7 +20,7 @@ from hibernaut.services.prompt.recompilation import PromptSubject, Recompilation
 from hibernaut.services.prompt.system_messages import SystemMessages, system_row
 from hibernaut.services.prompt.window_overviews import WindowOverviews
 from hibernaut.services.records import Records
-from hibernaut.store.conversations import LoadedConversation, explicit_window
+from hibernaut.store.conversations.conversations import LoadedConversation, explicit_window
 
 
 class AgentWindows:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from hibernaut.domain.wire.listing import Page, page
 from hibernaut.ports.table import Change, Item
-from hibernaut.schemas.agent import AgentState, StoredAgent
-from hibernaut.schemas.block import StoredBlock
+from hibernaut.schemas.agents.agent import AgentState, StoredAgent
 from hibernaut.schemas.errors import NotFound
-from hibernaut.schemas.tool import StoredTool
+from hibernaut.schemas.memory.block import StoredBlock
+from hibernaut.schemas.tools.tool import StoredTool
 from hibernaut.services.agent_marking import AgentMarking
 from hibernaut.services.agents.agent_creation import AgentCreation
 from hibernaut.services.agents.agent_states import LOADED, AgentStates
@@ -21,10 +21,10 @@ from hibernaut.services.conversations.conversation_deletion import ConversationD
 from hibernaut.services.prompt.file_views import FileViews
 from hibernaut.services.records import Records
 from hibernaut.services.turns.run_termination import RunTermination
-from hibernaut.store.agent_marks import Facet
-from hibernaut.store.agents import tags_of
+from hibernaut.store.agents.agent_marks import Facet
+from hibernaut.store.agents.agents import tags_of
 from hibernaut.store.deletion import DeletionTombstone
-from hibernaut.store.row_lists import RowList
+from hibernaut.store.table.row_lists import RowList
 
 MADE, CHANGED = "created_at", "updated_at"
 """The default order of lists. Ids sort by creation time, so it is the order of ids too."""

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from hibernaut.domain.turn import forks
 from hibernaut.ports.model import Models
 from hibernaut.ports.table import Change
-from hibernaut.schemas.agent import StoredAgent
-from hibernaut.schemas.block import StoredBlock
-from hibernaut.schemas.conversation import Head, Segment, Window
-from hibernaut.schemas.conversation_record import CreateConversation, StoredConversation
+from hibernaut.schemas.agents.agent import StoredAgent
+from hibernaut.schemas.agents.conversation import Head, Segment, Window
+from hibernaut.schemas.agents.conversation_record import CreateConversation, StoredConversation
 from hibernaut.schemas.errors import InvalidArgument, NotFound
-from hibernaut.schemas.message import Message
+from hibernaut.schemas.memory.block import StoredBlock
+from hibernaut.schemas.messages.message import Message
 from hibernaut.services.models.conversation_model import agent_in
 from hibernaut.services.prompt.system_messages import SystemMessages, system_row
 from hibernaut.services.records import Records, no_conversation
-from hibernaut.store.conversations import LoadedConversation
+from hibernaut.store.conversations.conversations import LoadedConversation
 
 MOST_SOURCES = 50
 """The largest number of logs that a fork may share rows of: each needs a mark in the same transaction."""

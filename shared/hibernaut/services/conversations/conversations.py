@@ -15,17 +15,17 @@ from typing import Literal
 from hibernaut.domain.wire.listing import in_order
 from hibernaut.ports.model import Models
 from hibernaut.ports.table import Item
+from hibernaut.schemas.agents.conversation_record import Conversation, StoredConversation, UpdateConversation
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.conversation_record import Conversation, StoredConversation, UpdateConversation
 from hibernaut.services.conversations.conversation_creation import ConversationCreation
 from hibernaut.services.conversations.conversation_deletion import ConversationDeletion
 from hibernaut.services.models.conversation_model import agent_in, chosen
 from hibernaut.services.prompt.recompilation import PromptSubject, Recompilation
 from hibernaut.services.prompt.system_messages import SystemMessages
 from hibernaut.services.records import Records, no_conversation
-from hibernaut.store import keys
-from hibernaut.store.logs import IdRange
-from hibernaut.store.row_lists import MOST_AT_ONCE
+from hibernaut.store.table import keys
+from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table.row_lists import MOST_AT_ONCE
 
 DEFAULT = "default"
 MADE = "created_at"

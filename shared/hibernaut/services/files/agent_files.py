@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 from hibernaut.domain.files import file_views
 from hibernaut.domain.wire.listing import Page, page
-from hibernaut.schemas.agent import StoredAgent
+from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.errors import Conflict, NotFound
-from hibernaut.schemas.file import AgentFile, AgentFilePage, Desk, OpenFile
 from hibernaut.schemas.ids import compose, order_of
+from hibernaut.schemas.memory.file import AgentFile, AgentFilePage, Desk, OpenFile
 from hibernaut.services.prompt.file_views import AttachedFile, FileViews, limits_of
 from hibernaut.services.records import Records
 

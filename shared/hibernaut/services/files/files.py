@@ -16,12 +16,12 @@ from hibernaut.domain.wire.listing import Page, page
 from hibernaut.ports.ingest import Ingest
 from hibernaut.ports.table import ConditionFailed
 from hibernaut.schemas.errors import Conflict, NotFound, PayloadTooLarge
-from hibernaut.schemas.file import AnnounceUpload, Duplicates, FileMetadata, FileStatus, StoredFile
 from hibernaut.schemas.ids import is_id
-from hibernaut.schemas.passage import Passage
+from hibernaut.schemas.memory.file import AnnounceUpload, Duplicates, FileMetadata, FileStatus, StoredFile
+from hibernaut.schemas.memory.passage import Passage
 from hibernaut.services.prompt.file_views import FileViews
 from hibernaut.services.records import TRIES, Records
-from hibernaut.store.passages import PassageStore
+from hibernaut.store.memory.passages import PassageStore
 
 MEBIBYTE = 1024 * 1024
 DEFAULT_LIMIT = 50 * MEBIBYTE

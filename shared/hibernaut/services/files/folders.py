@@ -9,8 +9,8 @@ from hibernaut.domain.wire.listing import Page, page
 from hibernaut.ports.model import Models
 from hibernaut.ports.table import ConditionFailed
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
-from hibernaut.schemas.folder import CreateFolder, StoredFolder, UpdateFolder
-from hibernaut.schemas.llm_config import EmbeddingConfig
+from hibernaut.schemas.memory.folder import CreateFolder, StoredFolder, UpdateFolder
+from hibernaut.schemas.models.llm_config import EmbeddingConfig
 from hibernaut.services.agents.agent_models import embedding_of
 from hibernaut.services.agents.agent_updates import AgentUpdates
 from hibernaut.services.agents.agents import linked

@@ -19,15 +19,15 @@ from hibernaut.domain.search.chunking import Chunk, chunks
 from hibernaut.ports.embedder import Embedder, EmbedderFailed, Embedders
 from hibernaut.ports.table import MAX_BYTES, MAX_CHANGES, Change, ConditionFailed
 from hibernaut.schemas.errors import UnsupportedMedia
-from hibernaut.schemas.file import ENDED, FileStatus, StoredFile, TextPart
-from hibernaut.schemas.folder import StoredFolder
 from hibernaut.schemas.ids import compose, order_of
-from hibernaut.schemas.passage import Passage
+from hibernaut.schemas.memory.file import ENDED, FileStatus, StoredFile, TextPart
+from hibernaut.schemas.memory.folder import StoredFolder
+from hibernaut.schemas.memory.passage import Passage
 from hibernaut.services.host import Host
 from hibernaut.services.prompt.file_views import FileViews, limits_of
-from hibernaut.store.codec import INLINE_BYTES
-from hibernaut.store.files import GONE, LeasedFile
+from hibernaut.store.memory.files import GONE, LeasedFile
 from hibernaut.store.stores import TenantStores
+from hibernaut.store.table.codec import INLINE_BYTES
 
 LEASE = timedelta(minutes=5)
 """The duration of a worker's lease on a file. Each batch of pieces renews it."""

@@ -10,9 +10,9 @@ from datetime import timedelta
 
 from hibernaut.ports.uploads import Uploads
 from hibernaut.schemas.errors import NotImplementedHere
-from hibernaut.schemas.file import AnnouncedUpload, AnnounceUpload, UploadTicket
+from hibernaut.schemas.memory.file import AnnouncedUpload, AnnounceUpload, UploadTicket
 from hibernaut.services.files.files import Files
-from hibernaut.store.files import FileStore
+from hibernaut.store.memory.files import FileStore
 
 GOOD_FOR = timedelta(minutes=15)
 """The validity of an upload ticket: the upload must begin within this time."""

@@ -14,11 +14,11 @@ from datetime import timedelta
 from hibernaut.ports.table import ConditionFailed
 from hibernaut.ports.web import WebFailure
 from hibernaut.schemas.base import JsonObject, wire_time
-from hibernaut.schemas.run import StoredRun
+from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.services.host import Host
 from hibernaut.services.logs.messages import MessageLists, MessageQuery
 from hibernaut.services.logs.run_follower import RunFollower
-from hibernaut.store.runs import RunState, unchanged
+from hibernaut.store.runs.runs import RunState, unchanged
 from hibernaut.store.stores import TenantStores
 
 SECONDS = 5.0

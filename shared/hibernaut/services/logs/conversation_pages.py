@@ -6,10 +6,10 @@ places it first explicitly.
 
 from __future__ import annotations
 
-from hibernaut.schemas.conversation import Head
-from hibernaut.schemas.message import Message
-from hibernaut.store.conversations import ConversationStore
-from hibernaut.store.logs import IdRange
+from hibernaut.schemas.agents.conversation import Head
+from hibernaut.schemas.messages.message import Message
+from hibernaut.store.conversations.conversations import ConversationStore
+from hibernaut.store.table.logs import IdRange
 
 _FORKABLE = "conv-"
 

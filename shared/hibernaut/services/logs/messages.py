@@ -13,17 +13,17 @@ from itertools import islice
 
 from hibernaut.domain.agents.agent_types import spec_of
 from hibernaut.domain.wire.letta_messages import Rendering, render
-from hibernaut.schemas.agent import AgentType
+from hibernaut.schemas.agents.agent import AgentType
 from hibernaut.schemas.errors import NotFound
-from hibernaut.schemas.letta_message import LettaMessage
-from hibernaut.schemas.message import Message
-from hibernaut.schemas.run import StoredRun
+from hibernaut.schemas.messages.letta_message import LettaMessage
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.services.logs.conversation_pages import ConversationPages
-from hibernaut.store.agent_logs import AgentLogs
-from hibernaut.store.agents import AgentStore
-from hibernaut.store.conversations import ConversationStore
-from hibernaut.store.logs import IdRange
-from hibernaut.store.messages import MessageStore as Log
+from hibernaut.store.agents.agents import AgentStore
+from hibernaut.store.conversations.agent_logs import AgentLogs
+from hibernaut.store.conversations.conversations import ConversationStore
+from hibernaut.store.conversations.messages import MessageStore as Log
+from hibernaut.store.table.logs import IdRange
 
 DEFAULT_CONVERSATION = "default"
 CHUNK = 200

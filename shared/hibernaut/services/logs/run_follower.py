@@ -8,14 +8,19 @@ from hibernaut.ports.clock import Clock
 from hibernaut.ports.signal import RunSignal
 from hibernaut.schemas.errors import HibernautError, InvalidArgument, LogExpired, NotFound, rebuilt
 from hibernaut.schemas.ids import is_id
-from hibernaut.schemas.letta_message import ApprovalRequestDeltaMessage, LettaResponse, LettaStopReason, ToolCallDeltaMessage
-from hibernaut.schemas.run import StoredRun
+from hibernaut.schemas.messages.letta_message import (
+    ApprovalRequestDeltaMessage,
+    LettaResponse,
+    LettaStopReason,
+    ToolCallDeltaMessage,
+)
+from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.host import Host
 from hibernaut.services.logs.run_log import LoggedEvent, RunLog
-from hibernaut.store.runs import LOG_LIFE, RunState
+from hibernaut.store.runs.runs import LOG_LIFE, RunState
+from hibernaut.store.runs.transactions import statistics
 from hibernaut.store.stores import TenantStores
-from hibernaut.store.transactions import statistics
 
 NO_ACTIVE_RUN = "No active runs found for this conversation."
 

@@ -15,11 +15,11 @@ from hibernaut.domain.agents.agent_types import spec_of
 from hibernaut.domain.wire.delta_messages import render_delta
 from hibernaut.domain.wire.letta_messages import Rendering, render
 from hibernaut.ports.clock import Clock
-from hibernaut.schemas.agent import AgentType
+from hibernaut.schemas.agents.agent import AgentType
 from hibernaut.schemas.base import message_date
-from hibernaut.schemas.events import CompactionEvent, DeltaEvent, DoneEvent, MessageEvent, RunEvent
-from hibernaut.schemas.letta_message import DeltaMessage, EventMessage, LettaMessage
-from hibernaut.store.runs import RunState
+from hibernaut.schemas.messages.letta_message import DeltaMessage, EventMessage, LettaMessage
+from hibernaut.schemas.runs.events import CompactionEvent, DeltaEvent, DoneEvent, MessageEvent, RunEvent
+from hibernaut.store.runs.runs import RunState
 from hibernaut.store.stores import TenantStores
 
 PAGE = 100

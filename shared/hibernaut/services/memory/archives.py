@@ -12,15 +12,15 @@ from contextlib import suppress
 from hibernaut.domain.wire.listing import Page, page
 from hibernaut.ports.model import Models
 from hibernaut.ports.table import ConditionFailed, Item
-from hibernaut.schemas.agent import AgentState
+from hibernaut.schemas.agents.agent import AgentState
 from hibernaut.schemas.errors import InvalidArgument
-from hibernaut.schemas.llm_config import EmbeddingConfig
-from hibernaut.schemas.passage import Archive, CreateArchive, StoredArchive, UpdateArchive
+from hibernaut.schemas.memory.passage import Archive, CreateArchive, StoredArchive, UpdateArchive
+from hibernaut.schemas.models.llm_config import EmbeddingConfig
 from hibernaut.services.agents.agent_models import embedding_of
 from hibernaut.services.agents.agents import Agents
 from hibernaut.services.records import Records, no_archive
-from hibernaut.store import keys
 from hibernaut.store.stores import TenantStores
+from hibernaut.store.table import keys
 
 MOST_ATTACHED = 50
 """The largest number of archives of one agent. Its searches cover all of them."""

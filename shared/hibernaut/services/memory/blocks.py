@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from hibernaut.domain.wire.listing import Page
 from hibernaut.ports.table import Item
-from hibernaut.schemas.agent import StoredAgent
+from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.block import BlockUpdate, CreateBlock, StoredBlock
 from hibernaut.schemas.errors import Conflict
+from hibernaut.schemas.memory.block import BlockUpdate, CreateBlock, StoredBlock
 from hibernaut.services.agents.agent_parts import new_block
 from hibernaut.services.agents.agents import tags_match
 from hibernaut.services.records import Records

@@ -15,13 +15,13 @@ from hibernaut.domain.wire.listing import FilteredPage, sought
 from hibernaut.ports.table import MAX_BYTES
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.ids import as_of, is_id
-from hibernaut.schemas.passage import Archive, CreatePassage, Passage
+from hibernaut.schemas.memory.passage import Archive, CreatePassage, Passage
 from hibernaut.services.memory.archives import Archives
 from hibernaut.services.records import Records
-from hibernaut.store import archives
-from hibernaut.store.codec import INLINE_BYTES
-from hibernaut.store.logs import IdRange
+from hibernaut.store.memory import archives
 from hibernaut.store.stores import TenantStores
+from hibernaut.store.table.codec import INLINE_BYTES
+from hibernaut.store.table.logs import IdRange
 
 TOGETHER = 90
 """The largest number of passages plus their distinct tags in one transaction."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hibernaut.domain.models.model_settings import reasoning_defaults, with_settings
 from hibernaut.ports.model import Models
-from hibernaut.schemas.agent import StoredAgent
-from hibernaut.schemas.conversation_record import StoredConversation
-from hibernaut.schemas.llm_config import LLMConfig
+from hibernaut.schemas.agents.agent import StoredAgent
+from hibernaut.schemas.agents.conversation_record import StoredConversation
+from hibernaut.schemas.models.llm_config import LLMConfig
 
 
 def agent_in(agent: StoredAgent, record: StoredConversation | None, models: Models) -> StoredAgent:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hibernaut.ports import model as ports
-from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
+from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, ModelDescription
 
 
 class ModelList:

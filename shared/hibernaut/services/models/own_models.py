@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from hibernaut.ports.cipher import Cipher, SealBroken
 from hibernaut.ports.model import ConnectedProvider, ProviderAccess, ProviderConnections
 from hibernaut.schemas.errors import HibernautError, MasterKeyUnavailable, ModelAuthentication, ModelConnection
-from hibernaut.schemas.llm_config import ModelDescription
-from hibernaut.schemas.provider import StoredProvider
-from hibernaut.store.lru_cache import LruCache, TenantCache
-from hibernaut.store.providers import ProviderStore
+from hibernaut.schemas.models.llm_config import ModelDescription
+from hibernaut.schemas.models.provider import StoredProvider
+from hibernaut.store.access.providers import ProviderStore
 from hibernaut.store.stores import Stores
+from hibernaut.store.table.lru_cache import LruCache, TenantCache
 
 MOST_CONNECTED = 512
 """The number of connected providers of all tenants in a process."""

@@ -12,7 +12,7 @@ from hibernaut.domain.wire.listing import Page
 from hibernaut.ports.model import Models, ProviderAccess
 from hibernaut.ports.table import ConditionFailed, Item
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
-from hibernaut.schemas.provider import (
+from hibernaut.schemas.models.provider import (
     PROVIDER_NAME,
     SENDABLE_KEY,
     CheckProvider,
@@ -23,7 +23,7 @@ from hibernaut.schemas.provider import (
 )
 from hibernaut.services.models.own_models import ACCESS_KEY, KEY, OwnProviderList
 from hibernaut.services.records import Records
-from hibernaut.store.providers import ProviderStore
+from hibernaut.store.access.providers import ProviderStore
 
 MOST_PROVIDERS = 50
 """The largest number of providers of a tenant. Requests that arrive at the same time may exceed it by their number."""

@@ -18,10 +18,10 @@ from hibernaut.domain.turn.window import tokens
 from hibernaut.ports.model import Models
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.errors import MODEL_CALL_ERRORS, ContextWindowExceeded, HibernautError, InvalidModelResponse, ModelTimeout
-from hibernaut.schemas.llm_config import LLMConfig
-from hibernaut.schemas.message import Message, Role
-from hibernaut.schemas.model_call import ModelRequest, ToolChoice
-from hibernaut.schemas.model_settings import CompactionMode, CompactionSettings
+from hibernaut.schemas.messages.message import Message, Role
+from hibernaut.schemas.models.llm_config import LLMConfig
+from hibernaut.schemas.models.model_call import ModelRequest, ToolChoice
+from hibernaut.schemas.models.model_settings import CompactionMode, CompactionSettings
 from hibernaut.schemas.usage import Usage
 from hibernaut.services.host import Host
 from hibernaut.services.models.model_retry import CancellationWatch, ModelRetry

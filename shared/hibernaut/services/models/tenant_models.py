@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from hibernaut.ports.model import Model, Models
 from hibernaut.schemas.errors import ModelNotFound, NotFound
-from hibernaut.schemas.llm_config import EmbeddingModelDescription, LLMConfig, ModelDescription
+from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, LLMConfig, ModelDescription
 from hibernaut.services.models.own_models import OwnProviderList
 
 # Inside the class, `list` is the port's method.

@@ -13,11 +13,11 @@ from hibernaut.domain.agents.agent_types import file_limits
 from hibernaut.domain.files import file_views
 from hibernaut.domain.files.file_texts import lines_of
 from hibernaut.domain.files.file_views import FileWindow, ShownFile, ShownFolder
-from hibernaut.schemas.agent import StoredAgent
-from hibernaut.schemas.block import FileBlock
-from hibernaut.schemas.file import Desk, OpenFile, StoredFile
-from hibernaut.schemas.folder import StoredFolder
-from hibernaut.store.files import FileRow
+from hibernaut.schemas.agents.agent import StoredAgent
+from hibernaut.schemas.memory.block import FileBlock
+from hibernaut.schemas.memory.file import Desk, OpenFile, StoredFile
+from hibernaut.schemas.memory.folder import StoredFolder
+from hibernaut.store.memory.files import FileRow
 from hibernaut.store.stores import TenantStores
 
 

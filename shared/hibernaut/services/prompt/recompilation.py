@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hibernaut.schemas.agent import StoredAgent
-from hibernaut.schemas.block import StoredBlock
+from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.errors import NotFound
+from hibernaut.schemas.memory.block import StoredBlock
 from hibernaut.services.prompt.system_messages import CompiledMessage, SystemMessages, system_row
 from hibernaut.services.records import Records
-from hibernaut.store.conversations import LoadedConversation
+from hibernaut.store.conversations.conversations import LoadedConversation
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,15 +17,15 @@ from hibernaut.domain.memory.system_prompt import PromptInputs
 from hibernaut.domain.tools import tool_rules
 from hibernaut.domain.turn import window
 from hibernaut.ports.clock import Clock
-from hibernaut.schemas.agent import StoredAgent
-from hibernaut.schemas.block import StoredBlock
+from hibernaut.schemas.agents.agent import StoredAgent
+from hibernaut.schemas.agents.conversation import CompiledFrom, Head
+from hibernaut.schemas.agents.conversation_record import StoredConversation
 from hibernaut.schemas.content import TextContent
-from hibernaut.schemas.conversation import CompiledFrom, Head
-from hibernaut.schemas.conversation_record import StoredConversation
-from hibernaut.schemas.frozen_prompt import PromptMode
-from hibernaut.schemas.message import Message
+from hibernaut.schemas.memory.block import StoredBlock
+from hibernaut.schemas.messages.frozen_prompt import PromptMode
+from hibernaut.schemas.messages.message import Message
 from hibernaut.services.prompt.file_views import FileViews
-from hibernaut.store.conversations import LoadedConversation, prompt_hash, text_hash
+from hibernaut.store.conversations.conversations import LoadedConversation, prompt_hash, text_hash
 from hibernaut.store.stores import TenantStores
 
 _DEFAULT = "default"

@@ -13,13 +13,13 @@ from hibernaut.domain.memory.system_prompt import core_memory_section
 from hibernaut.domain.models.tokens import count
 from hibernaut.domain.turn import model_requests, sent_messages, window
 from hibernaut.domain.turn.actor import Actor, actor_of
-from hibernaut.schemas.agent import ContextWindowOverview, StoredAgent
+from hibernaut.schemas.agents.agent import ContextWindowOverview, StoredAgent
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.message import INTERNAL, Message
-from hibernaut.schemas.model_call import ToolSpec
+from hibernaut.schemas.messages.message import INTERNAL, Message
+from hibernaut.schemas.models.model_call import ToolSpec
 from hibernaut.services.prompt.system_messages import CompiledMessage, SystemMessages
 from hibernaut.services.records import Records
-from hibernaut.store.conversations import LoadedConversation
+from hibernaut.store.conversations.conversations import LoadedConversation
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.stop import ENDED, RunStatus, StopReason
 from hibernaut.services.turns.run_termination import RunTermination
-from hibernaut.store import keys
 from hibernaut.store.stores import TenantStores
+from hibernaut.store.table import keys
 
 CHUNK = 1000
 """The number of list rows in one read."""

@@ -15,18 +15,18 @@ from hibernaut.ports.model import Model, ModelReply, ModelRequest, Models, ToolC
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.errors import InvalidArgument, InvalidModelResponse
-from hibernaut.schemas.generation import GenerateRequest, GenerateResponse
-from hibernaut.schemas.llm_config import LLMConfig
-from hibernaut.schemas.message import Message
-from hibernaut.schemas.run import StoredRun
-from hibernaut.schemas.send import LettaRequest
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.models.generation import GenerateRequest, GenerateResponse
+from hibernaut.schemas.models.llm_config import LLMConfig
+from hibernaut.schemas.runs.run import StoredRun
+from hibernaut.schemas.runs.send import LettaRequest
 from hibernaut.schemas.usage import LettaUsageStatistics
 from hibernaut.services.host import Host
 from hibernaut.services.records import Records
 from hibernaut.services.runs.sending import options_of
 from hibernaut.services.steps.step_work import StepLoader
 from hibernaut.services.turns.inputs import inputs_of, row_of
-from hibernaut.store.runs import RunState
+from hibernaut.store.runs.runs import RunState
 
 SECONDS = 600.0
 """The time limit of one completion in seconds."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hibernaut.domain.wire.listing import FilteredPage, Page
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.ids import is_id
-from hibernaut.schemas.job import Job, job_of
+from hibernaut.schemas.runs.job import Job, job_of
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.runs.runs import RunQuery, Runs
 from hibernaut.services.turns.run_termination import RunTermination

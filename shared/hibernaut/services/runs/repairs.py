@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from hibernaut.domain.turn.open_calls import INTERRUPTED, LAST_ROWS, Closing, closed, open_at_end
 from hibernaut.ports.table import Change, ConditionFailed
 from hibernaut.ports.workflow import RunRef
-from hibernaut.schemas.conversation import Head, Window
+from hibernaut.schemas.agents.conversation import Head, Window
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
-from hibernaut.schemas.message import Message
-from hibernaut.schemas.repair import Repair
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.runs.repair import Repair
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.host import Host
 from hibernaut.services.turns.approvals import ApprovalAnswers
 from hibernaut.services.turns.handovers import Handovers
-from hibernaut.store.runs import RunState
+from hibernaut.store.runs.runs import RunState
+from hibernaut.store.runs.transactions import Handover, RepairPlan
 from hibernaut.store.stores import TenantStores
-from hibernaut.store.transactions import Handover, RepairPlan
 
 TRIES = 20
 logger = logging.getLogger(__name__)

@@ -10,19 +10,19 @@ from hibernaut.domain.wire.run_trace import spans
 from hibernaut.ports.table import Item
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
 from hibernaut.schemas.ids import is_id
-from hibernaut.schemas.letta_message import LettaMessage
-from hibernaut.schemas.run import Run, RunMetrics, StoredRun
-from hibernaut.schemas.step import Step
+from hibernaut.schemas.messages.letta_message import LettaMessage
+from hibernaut.schemas.runs.run import Run, RunMetrics, StoredRun
+from hibernaut.schemas.runs.step import Step
+from hibernaut.schemas.runs.trace import Span as TraceSpan
 from hibernaut.schemas.stop import ENDED, RunStatus, StopReason
-from hibernaut.schemas.trace import Span as TraceSpan
 from hibernaut.schemas.usage import RunUsage, Usage, UsageStatistics
 from hibernaut.services.logs.messages import MessageLists, MessageQuery
-from hibernaut.store import keys
-from hibernaut.store.conversations import ConversationStore
+from hibernaut.store.conversations.conversations import ConversationStore
 from hibernaut.store.deletion import Deletion
-from hibernaut.store.logs import IdRange
-from hibernaut.store.runs import RunStore as StoredRuns
-from hibernaut.store.steps import StepStore as StoredSteps
+from hibernaut.store.runs.runs import RunStore as StoredRuns
+from hibernaut.store.runs.steps import StepStore as StoredSteps
+from hibernaut.store.table import keys
+from hibernaut.store.table.logs import IdRange
 
 CHUNK = 200
 """The number of list rows in the first read of a query without a limit."""

@@ -18,12 +18,12 @@ from hibernaut.domain.turn.open_calls import INTERRUPTED, LAST_ROWS, Closing, cl
 from hibernaut.ports.model import Models
 from hibernaut.ports.table import ConditionFailed
 from hibernaut.ports.workflow import RunRef
+from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.errors import ApprovalPending, Busy, Conflict, NotFound
-from hibernaut.schemas.message import Message
-from hibernaut.schemas.run import RunOptions, StoredRun
-from hibernaut.schemas.send import LettaRequest, MessageCreate, RequestConfig, WhenBusy
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.runs.run import RunOptions, StoredRun
+from hibernaut.schemas.runs.send import LettaRequest, MessageCreate, RequestConfig, WhenBusy
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.host import Host
 from hibernaut.services.records import no_conversation
@@ -31,10 +31,10 @@ from hibernaut.services.turns.approvals import ApprovalAnswers
 from hibernaut.services.turns.handovers import InterruptingRun
 from hibernaut.services.turns.inputs import RequestInputs, inputs_of, row_of
 from hibernaut.services.turns.run_termination import RunTermination
-from hibernaut.store.idempotency import KnownRequest
-from hibernaut.store.runs import RunState
+from hibernaut.store.runs.idempotency import KnownRequest
+from hibernaut.store.runs.runs import RunState
+from hibernaut.store.runs.transactions import INPUT_PAGE, IdempotencyMark, grown
 from hibernaut.store.stores import TenantStores
-from hibernaut.store.transactions import INPUT_PAGE, IdempotencyMark, grown
 
 TRIES = 50
 MOST_WAITING = 100

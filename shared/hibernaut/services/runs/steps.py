@@ -11,15 +11,15 @@ from hibernaut.domain.models.usage_rows import usage_rows, usage_total
 from hibernaut.domain.wire.listing import FilteredPage, sought
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.ids import compose
-from hibernaut.schemas.letta_message import LettaMessage
-from hibernaut.schemas.step import ModifyFeedback, Step, StepMetrics, StoredStep
-from hibernaut.schemas.trace import ProviderTrace
-from hibernaut.schemas.usage_report import UsageReport
+from hibernaut.schemas.messages.letta_message import LettaMessage
+from hibernaut.schemas.runs.step import ModifyFeedback, Step, StepMetrics, StoredStep
+from hibernaut.schemas.runs.trace import ProviderTrace
+from hibernaut.schemas.runs.usage_report import UsageReport
 from hibernaut.services.logs.messages import MessageLists, MessageQuery
-from hibernaut.store.logs import IdRange
-from hibernaut.store.steps import StepStore as StoredSteps
-from hibernaut.store.traces import Traces
-from hibernaut.store.writer import Writer
+from hibernaut.store.runs.steps import StepStore as StoredSteps
+from hibernaut.store.runs.traces import Traces
+from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table.writer import Writer
 
 CHUNK = 200
 """The number of steps in the first read of a report."""

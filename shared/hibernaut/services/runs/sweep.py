@@ -15,7 +15,7 @@ from hibernaut.ports.table import ConditionFailed, Key
 from hibernaut.ports.workflow import RunRef
 from hibernaut.schemas.errors import place_of
 from hibernaut.schemas.ids import made_at
-from hibernaut.schemas.run import RunError
+from hibernaut.schemas.runs.run import RunError
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.agent_marking import AgentMarking
 from hibernaut.services.conversations.conversation_deletion import ConversationDeletion
@@ -24,10 +24,10 @@ from hibernaut.services.logs.callbacks import Callbacks
 from hibernaut.services.records import records_over
 from hibernaut.services.turns.approvals import ApprovalAnswers
 from hibernaut.services.turns.run_termination import RunTermination
-from hibernaut.store import keys
-from hibernaut.store.agent_mark_keys import BUILD
-from hibernaut.store.runs import OPEN_FOR_MS, RunState
+from hibernaut.store.agents.agent_mark_keys import BUILD
+from hibernaut.store.runs.runs import OPEN_FOR_MS, RunState
 from hibernaut.store.stores import Stores, TenantStores
+from hibernaut.store.table import keys
 
 LONGEST_RUN = timedelta(hours=24)
 """The longest duration of a run; after it, the sweep closes the run. The time in the queue does not count."""

@@ -16,7 +16,7 @@ from hibernaut.domain.search.fusion import spread
 from hibernaut.domain.search.words import terms
 from hibernaut.ports.embedder import EmbedderFailed, Vector
 from hibernaut.ports.memory_index import WORDS, MemoryIndex
-from hibernaut.schemas.search import IndexDocument, IndexFound, IndexQuery
+from hibernaut.schemas.memory.search import IndexDocument, IndexFound, IndexQuery
 from hibernaut.services.search.search_sources import EmbeddingSpace
 
 EMBEDDED_TAIL = 16

@@ -18,12 +18,12 @@ from hibernaut.domain.search.fusion import Ranked, fused
 from hibernaut.domain.search.index_documents import name_of, place_of
 from hibernaut.ports.embedder import EmbedderFailed, Vector
 from hibernaut.ports.memory_index import IndexAsleep, MemoryIndex
-from hibernaut.schemas.message import Message
-from hibernaut.schemas.passage import Passage
-from hibernaut.schemas.search import IndexDocument, IndexQuery, Kind, Reach, SearchMode, TagMatch
+from hibernaut.schemas.memory.passage import Passage
+from hibernaut.schemas.memory.search import IndexDocument, IndexQuery, Kind, Reach, SearchMode, TagMatch
+from hibernaut.schemas.messages.message import Message
 from hibernaut.services.search.candidates import Candidates, gathered
 from hibernaut.services.search.search_sources import EmbeddingSpace, Record, SearchSources
-from hibernaut.store.search_outbox import Pointer
+from hibernaut.store.memory.search_outbox import Pointer
 from hibernaut.store.stores import TenantStores
 
 R = TypeVar("R")

@@ -19,7 +19,7 @@ from hibernaut.schemas.errors import place_of
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.search.indexing import Indexing, by_tenant
 from hibernaut.services.search.pointer_queue import PointerQueue
-from hibernaut.store.search_outbox import OutboxSignal, Pointer
+from hibernaut.store.memory.search_outbox import OutboxSignal, Pointer
 
 WORKERS = 2
 """Number of threads. An embedder uses one core per thread."""

@@ -15,7 +15,7 @@ from hibernaut.ports.table import Item, Key
 from hibernaut.schemas.ids import made_at
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.search.indexing import IndexedBatch, Indexing, by_tenant
-from hibernaut.store.search_outbox import Pointer
+from hibernaut.store.memory.search_outbox import Pointer
 
 MOST = 1000
 """The largest number of a tenant's pointers in one retry pass."""

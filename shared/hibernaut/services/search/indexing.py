@@ -20,11 +20,11 @@ from hibernaut.domain.search.index_documents import in_context, place_of
 from hibernaut.ports.embedder import Embedder, EmbedderFailed, Vector
 from hibernaut.ports.memory_index import IndexAsleep, MemoryIndex
 from hibernaut.ports.table import Change, ConditionFailed, Item, Key
-from hibernaut.schemas.search import IndexDocument
+from hibernaut.schemas.memory.search import IndexDocument
 from hibernaut.services.search.search_sources import EmbeddingSpace, SearchSources
-from hibernaut.store import keys
-from hibernaut.store.search_outbox import Pointer
+from hibernaut.store.memory.search_outbox import Pointer
 from hibernaut.store.stores import TenantStores
+from hibernaut.store.table import keys
 
 EMBEDDED_AT_ONCE = 32
 """Texts of one embedder call. Between two calls other users of the embedder get their turn."""

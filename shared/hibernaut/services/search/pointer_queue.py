@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from hibernaut.ports.table import Key
-from hibernaut.store.search_outbox import Pointer, SearchOutbox
+from hibernaut.store.memory.search_outbox import Pointer, SearchOutbox
 
 PAGE = 64
 """The largest number of pointers that one scan of the table returns, besides those that are set aside."""

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 
 from hibernaut.ports.memory_index import MemoryIndex
 from hibernaut.ports.table import ConditionFailed
-from hibernaut.schemas.search import Kind
-from hibernaut.store.logs import LogEnd
-from hibernaut.store.search_outbox import SEARCHED_ROLES, IndexBuild
+from hibernaut.schemas.memory.search import Kind
+from hibernaut.store.memory.search_outbox import SEARCHED_ROLES, IndexBuild
 from hibernaut.store.stores import Stores, TenantStores
+from hibernaut.store.table.logs import LogEnd
 
 TOGETHER = 50
 """Records that one pointer names."""

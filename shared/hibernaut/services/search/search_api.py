@@ -14,12 +14,11 @@ from typing import TypeVar
 from hibernaut.domain.search import index_documents
 from hibernaut.domain.search.index_documents import OWN_CONVERSATIONS, reach_of, said
 from hibernaut.domain.times import local_time, moment_of
-from hibernaut.schemas.agent import StoredAgent
+from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.errors import InvalidArgument, NotFound
-from hibernaut.schemas.message import INTERNAL, Message
-from hibernaut.schemas.passage import Passage
-from hibernaut.schemas.search import SearchMode
-from hibernaut.schemas.searches import (
+from hibernaut.schemas.memory.passage import Passage
+from hibernaut.schemas.memory.search import SearchMode
+from hibernaut.schemas.memory.searches import (
     AgentMessageHit,
     AgentMessageSearch,
     ArchivalHit,
@@ -30,11 +29,12 @@ from hibernaut.schemas.searches import (
     PassageHit,
     PassageSearch,
 )
+from hibernaut.schemas.messages.message import INTERNAL, Message
 from hibernaut.services.logs.messages import DEFAULT_CONVERSATION
 from hibernaut.services.records import no_archive
 from hibernaut.services.search.hybrid_search import HybridSearch, SearchHit, SearchResult, SearchScope, fits
-from hibernaut.store.logs import IdRange
 from hibernaut.store.stores import TenantStores
+from hibernaut.store.table.logs import IdRange
 
 TOP_K = 5
 """Default number of results of an archival search."""

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from hibernaut.domain.search import index_documents
 from hibernaut.ports.embedder import Embedder, Embedders
 from hibernaut.ports.memory_index import WORDS
-from hibernaut.schemas.llm_config import EmbeddingConfig
-from hibernaut.schemas.message import Message
-from hibernaut.schemas.passage import Passage
-from hibernaut.schemas.search import IndexDocument, Kind
-from hibernaut.store.logs import IdRange
-from hibernaut.store.search_outbox import Pointer
+from hibernaut.schemas.memory.passage import Passage
+from hibernaut.schemas.memory.search import IndexDocument, Kind
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.models.llm_config import EmbeddingConfig
+from hibernaut.store.memory.search_outbox import Pointer
 from hibernaut.store.stores import TenantStores
+from hibernaut.store.table.logs import IdRange
 
 Record = Message | Passage
 JUST_BEFORE = 2

@@ -8,8 +8,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.run import StoredRun
-from hibernaut.schemas.step import StoredStep
+from hibernaut.schemas.runs.run import StoredRun
+from hibernaut.schemas.runs.step import StoredStep
 from hibernaut.schemas.stop import RunStatus
 
 NS_PER_MS = 1_000_000

@@ -25,10 +25,10 @@ from hibernaut.schemas.errors import (
     ModelCredits,
     ModelError,
 )
-from hibernaut.schemas.llm_config import LLMConfig
-from hibernaut.schemas.run import RunError
+from hibernaut.schemas.models.llm_config import LLMConfig
+from hibernaut.schemas.runs.run import RunError
+from hibernaut.schemas.runs.turn import Journal, JournaledCall, Stamp
 from hibernaut.schemas.stop import StopReason
-from hibernaut.schemas.turn import Journal, JournaledCall, Stamp
 from hibernaut.services.host import Host
 from hibernaut.services.models.model_retry import SHORTEST_CALL, ModelRetry
 from hibernaut.services.steps.step_work import StepWork, answered_by

@@ -16,7 +16,7 @@ from hibernaut.ports.workflow import Next
 from hibernaut.schemas.errors import StoreUnavailable
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.host import Host
-from hibernaut.store.runs import OPEN_FOR_MS, RunState, RunStore
+from hibernaut.store.runs.runs import OPEN_FOR_MS, RunState, RunStore
 from hibernaut.store.stores import TenantStores
 
 

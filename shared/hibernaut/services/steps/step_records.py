@@ -12,18 +12,18 @@ from hibernaut.domain.turn.turn_values import Stepped, Turn
 from hibernaut.domain.wire.letta_messages import Rendering, render
 from hibernaut.domain.wire.run_trace import trace_id
 from hibernaut.ports.clock import Ids
-from hibernaut.schemas.approval import PendingApproval
-from hibernaut.schemas.conversation import Head
-from hibernaut.schemas.events import MessageEvent, RunEvent
-from hibernaut.schemas.message import Message
-from hibernaut.schemas.run import StoredRun
-from hibernaut.schemas.step import StoredStep
+from hibernaut.schemas.agents.conversation import Head
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.runs.approval import PendingApproval
+from hibernaut.schemas.runs.events import MessageEvent, RunEvent
+from hibernaut.schemas.runs.run import StoredRun
+from hibernaut.schemas.runs.step import StoredStep
+from hibernaut.schemas.runs.turn import Stamp
 from hibernaut.schemas.stop import StopReason, status_after
-from hibernaut.schemas.turn import Stamp
 from hibernaut.schemas.usage import CompletionTokensDetails, PromptTokensDetails
 from hibernaut.services.steps.model_step import StepTiming
 from hibernaut.services.steps.step_work import StepWork
-from hibernaut.store.transactions import INPUT_PAGE
+from hibernaut.store.runs.transactions import INPUT_PAGE
 
 
 def events_of(work: StepWork, rows: Sequence[Message], stamp: Stamp | None = None) -> list[RunEvent]:

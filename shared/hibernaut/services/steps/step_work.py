@@ -12,20 +12,20 @@ from hibernaut.domain.turn import approvals, model_requests, sent_messages, wind
 from hibernaut.domain.turn.actor import Actor
 from hibernaut.domain.turn.turn_values import Turn
 from hibernaut.ports.model import Models
-from hibernaut.schemas.agent import StoredAgent
-from hibernaut.schemas.block import Block, StoredBlock
-from hibernaut.schemas.conversation import Head
-from hibernaut.schemas.conversation_record import StoredConversation
+from hibernaut.schemas.agents.agent import StoredAgent
+from hibernaut.schemas.agents.conversation import Head
+from hibernaut.schemas.agents.conversation_record import StoredConversation
 from hibernaut.schemas.errors import NotFound
-from hibernaut.schemas.file import Desk
-from hibernaut.schemas.llm_config import LLMConfig
-from hibernaut.schemas.message import Message
-from hibernaut.schemas.passage import Passage
-from hibernaut.schemas.tool import Tool, ToolType
+from hibernaut.schemas.memory.block import Block, StoredBlock
+from hibernaut.schemas.memory.file import Desk
+from hibernaut.schemas.memory.passage import Passage
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.models.llm_config import LLMConfig
+from hibernaut.schemas.tools.tool import Tool, ToolType
 from hibernaut.services.models.conversation_model import agent_in
 from hibernaut.services.prompt.system_messages import SystemMessages, overlaid
-from hibernaut.store.conversations import LoadedConversation
-from hibernaut.store.runs import RunState
+from hibernaut.store.conversations.conversations import LoadedConversation
+from hibernaut.store.runs.runs import RunState
 from hibernaut.store.stores import TenantStores
 
 

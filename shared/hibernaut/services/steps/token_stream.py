@@ -13,15 +13,15 @@ from functools import partial
 
 from hibernaut.domain.wire.deltas import DeltaRenderer, merged
 from hibernaut.ports.table import ConditionFailed
-from hibernaut.schemas.events import DeltaEvent, DoneEvent
-from hibernaut.schemas.llm_config import LLMConfig
-from hibernaut.schemas.model_call import Delta
-from hibernaut.schemas.run import StoredRun
+from hibernaut.schemas.models.llm_config import LLMConfig
+from hibernaut.schemas.models.model_call import Delta
+from hibernaut.schemas.runs.events import DeltaEvent, DoneEvent
+from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.services.host import Host
 from hibernaut.services.models.model_retry import CancellationWatch
 from hibernaut.services.steps.step_lease import LeaseLost, check_held
 from hibernaut.services.steps.step_work import StepWork
-from hibernaut.store.runs import RunState
+from hibernaut.store.runs.runs import RunState
 from hibernaut.store.stores import TenantStores
 
 TRIES = 100

@@ -11,7 +11,7 @@ from hibernaut.domain.redaction import without_words
 from hibernaut.ports.model import ModelReply, ModelRequest, Models
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import HibernautError, ModelError
-from hibernaut.schemas.trace import ProviderTrace
+from hibernaut.schemas.runs.trace import ProviderTrace
 from hibernaut.services.host import Host
 from hibernaut.services.steps.step_work import StepWork
 from hibernaut.store.stores import TenantStores

@@ -17,7 +17,7 @@ from hibernaut.domain.files.file_texts import lines_of
 from hibernaut.domain.turn.actor import Call
 from hibernaut.ports.file_reader import BadPattern, TooSlow
 from hibernaut.schemas.base import Json, JsonObject
-from hibernaut.schemas.file import Desk, OpenFile
+from hibernaut.schemas.memory.file import Desk, OpenFile
 from hibernaut.services.host import Host
 from hibernaut.services.prompt.file_views import AttachedFile, FileViews, limits_of, named
 from hibernaut.services.search.hybrid_search import HybridSearch, SearchScope

@@ -7,7 +7,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from hibernaut.ports.table import Change
-from hibernaut.schemas.block import StoredBlock
+from hibernaut.schemas.memory.block import StoredBlock
 from hibernaut.services.host import Host
 from hibernaut.services.steps.step_work import StepWork
 from hibernaut.store.stores import TenantStores

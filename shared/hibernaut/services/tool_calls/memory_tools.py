@@ -19,14 +19,14 @@ from hibernaut.domain.times import local_time, moment_of
 from hibernaut.domain.turn.actor import Call
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import InvalidArgument
-from hibernaut.schemas.message import Message
-from hibernaut.schemas.passage import Passage
+from hibernaut.schemas.memory.passage import Passage
+from hibernaut.schemas.messages.message import Message
 from hibernaut.services.host import Host
 from hibernaut.services.search.hybrid_search import HybridSearch, SearchHit, SearchResult, SearchScope, fits
 from hibernaut.services.search.search_api import TOP_K, SearchApi, archival_hit, checked_span, passage_filter, passes
 from hibernaut.services.steps.step_work import StepWork
-from hibernaut.store.logs import IdRange
 from hibernaut.store.stores import TenantStores
+from hibernaut.store.table.logs import IdRange
 
 MOST_ROWS = 20_000
 """The maximum number of log rows that a search without a query reads."""

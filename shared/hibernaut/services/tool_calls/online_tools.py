@@ -12,7 +12,7 @@ from hibernaut.domain.tools.builtin_online_schemas import NOT_CONFIGURED
 from hibernaut.domain.turn.actor import Call, CallResult
 from hibernaut.ports.web import WebFailure, WebPage
 from hibernaut.schemas.errors import UnsupportedMedia
-from hibernaut.schemas.tool import ToolType
+from hibernaut.schemas.tools.tool import ToolType
 from hibernaut.services.host import Host
 
 ONLINE_TYPES = (ToolType.LETTA_BUILTIN, ToolType.LETTA_MULTI_AGENT_CORE, ToolType.LETTA_VOICE_SLEEPTIME_CORE)

@@ -18,8 +18,8 @@ from hibernaut.ports.table import ConditionFailed
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome, ToolRunner
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import place_of
-from hibernaut.schemas.tool import Tool, ToolType
-from hibernaut.schemas.turn import Claim, ClaimedResult
+from hibernaut.schemas.runs.turn import Claim, ClaimedResult
+from hibernaut.schemas.tools.tool import Tool, ToolType
 from hibernaut.services.host import Host
 from hibernaut.services.steps.step_lease import LeaseLost
 from hibernaut.services.steps.step_work import StepWork, ToolEffects

@@ -15,15 +15,15 @@ from hibernaut.domain.turn.actor import Call
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome, ToolRunner
 from hibernaut.schemas.base import JsonObject, message_date
 from hibernaut.schemas.errors import InvalidArgument, NotFound
-from hibernaut.schemas.letta_message import ToolReturnMessage
-from hibernaut.schemas.run import RunOptions, StoredRun
-from hibernaut.schemas.tool import StoredTool, ToolExecutionResult, ToolRunFromSource, ToolType
+from hibernaut.schemas.messages.letta_message import ToolReturnMessage
+from hibernaut.schemas.runs.run import RunOptions, StoredRun
+from hibernaut.schemas.tools.tool import StoredTool, ToolExecutionResult, ToolRunFromSource, ToolType
 from hibernaut.services.host import Host
 from hibernaut.services.records import Records
 from hibernaut.services.steps.step_work import StepLoader, StepWork, ToolEffects
 from hibernaut.services.tool_calls.memory_changes import MemoryChanges
 from hibernaut.services.tool_calls.tool_execution import MEMORY_REFUSED, ToolExecution, snapshot
-from hibernaut.store.runs import RunState
+from hibernaut.store.runs.runs import RunState
 from hibernaut.store.stores import TenantStores
 
 NO_CALL = "null"

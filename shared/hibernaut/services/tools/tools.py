@@ -16,11 +16,11 @@ from hibernaut.domain.wire.listing import Page, page
 from hibernaut.ports.table import Item
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import InvalidArgument, NameTaken, Unprocessable
-from hibernaut.schemas.tool import MAX_NAME, StoredTool, ToolCreate, ToolType, ToolUpdate
+from hibernaut.schemas.tools.tool import MAX_NAME, StoredTool, ToolCreate, ToolType, ToolUpdate
 from hibernaut.services.memory.blocks import contains, leave
 from hibernaut.services.records import Records
 from hibernaut.services.tools.adhoc_tool_runs import AdhocToolRuns
-from hibernaut.store.tools import OVERRIDABLE
+from hibernaut.store.agents.tools import OVERRIDABLE
 
 _OF_CODE = (
     "source_code",

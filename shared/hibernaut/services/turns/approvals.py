@@ -15,16 +15,16 @@ from datetime import timedelta
 from hibernaut.domain.turn import approvals as decisions
 from hibernaut.ports.table import ConditionFailed
 from hibernaut.ports.workflow import RunRef
-from hibernaut.schemas.approval import How, PendingApproval, Resolution
-from hibernaut.schemas.conversation import Head
+from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.errors import InvalidArgument
-from hibernaut.schemas.run import StoredRun
-from hibernaut.schemas.send import ApprovalCreate, ToolReturnCreate
+from hibernaut.schemas.runs.approval import How, PendingApproval, Resolution
+from hibernaut.schemas.runs.run import StoredRun
+from hibernaut.schemas.runs.send import ApprovalCreate, ToolReturnCreate
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.host import Host
-from hibernaut.store.runs import RunState
+from hibernaut.store.runs.runs import RunState
+from hibernaut.store.runs.transactions import ApprovalConsumption, IdempotencyMark
 from hibernaut.store.stores import TenantStores
-from hibernaut.store.transactions import ApprovalConsumption, IdempotencyMark
 
 NOTHING_PENDING = (
     "Cannot process approval response: No tool call is currently awaiting approval. "

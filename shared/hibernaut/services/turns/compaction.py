@@ -21,12 +21,12 @@ from hibernaut.domain.turn.model_requests import tools_size
 from hibernaut.domain.turn.turn_machine import MAX_COMPACTIONS
 from hibernaut.ports.model import Models
 from hibernaut.ports.table import ConditionFailed
-from hibernaut.schemas.compaction import CompactionResponse
-from hibernaut.schemas.conversation import Head
+from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.errors import Busy, InvalidArgument, NotFound
-from hibernaut.schemas.events import CompactionEvent, MessageEvent
-from hibernaut.schemas.message import Message
-from hibernaut.schemas.model_settings import CompactionSettings
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.models.compaction import CompactionResponse
+from hibernaut.schemas.models.model_settings import CompactionSettings
+from hibernaut.schemas.runs.events import CompactionEvent, MessageEvent
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.schemas.usage import Usage, UsageStatistics
 from hibernaut.services.host import Host
@@ -39,9 +39,9 @@ from hibernaut.services.steps.step_lease import AdvanceResult, LeaseLost, StepLe
 from hibernaut.services.steps.step_work import StepLoader, StepWork
 from hibernaut.services.turns.unit_of_work import UnitOfWork, UnitWriter
 from hibernaut.services.turns.window_reduction import CompactionInput, CompactionResult, WindowReduction
-from hibernaut.store.conversations import LoadedConversation
+from hibernaut.store.conversations.conversations import LoadedConversation
+from hibernaut.store.runs.transactions import StepWrites
 from hibernaut.store.stores import TenantStores
-from hibernaut.store.transactions import StepWrites
 
 LONGEST = 300.0
 """The time limit of a compaction in seconds. After it, the window is reduced without a summary."""

@@ -11,16 +11,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from hibernaut.ports.table import Condition, ConditionFailed
-from hibernaut.schemas.conversation import Head
+from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.errors import Conflict
-from hibernaut.schemas.message import Message
-from hibernaut.schemas.run import StoredRun
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.host import Host
 from hibernaut.services.steps.step_lease import LeaseLost
-from hibernaut.store.runs import RunState
+from hibernaut.store.runs.runs import RunState
+from hibernaut.store.runs.transactions import INPUT_PAGE, Handover, IdempotencyMark
 from hibernaut.store.stores import TenantStores
-from hibernaut.store.transactions import INPUT_PAGE, Handover, IdempotencyMark
 
 MAX_READS = 20
 """How often a queue is read before the handover fails because the queue and the count in the head disagree."""

@@ -9,10 +9,10 @@ from uuid import UUID
 
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.errors import InvalidArgument, Unprocessable
-from hibernaut.schemas.message import Message
-from hibernaut.schemas.run import StoredRun
-from hibernaut.schemas.send import ApprovalCreate, LettaRequest, MessageCreate, ToolReturnCreate
-from hibernaut.store.transactions import INPUT_PAGE
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.runs.run import StoredRun
+from hibernaut.schemas.runs.send import ApprovalCreate, LettaRequest, MessageCreate, ToolReturnCreate
+from hibernaut.store.runs.transactions import INPUT_PAGE
 
 MOST_MESSAGES = 1_000
 """The maximum number of messages in one request."""

@@ -22,13 +22,13 @@ from hibernaut.domain.turn.turn_machine import absorb
 from hibernaut.domain.turn.turn_values import Asked, Interrupted, Replayed, Turn
 from hibernaut.ports.table import MAX_CHANGES, Change, ConditionFailed
 from hibernaut.ports.workflow import RunRef
-from hibernaut.schemas.conversation import Head
+from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.errors import Conflict, NotFound
-from hibernaut.schemas.events import RunEvent
-from hibernaut.schemas.message import Message
-from hibernaut.schemas.run import RunError, StoredRun
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.runs.events import RunEvent
+from hibernaut.schemas.runs.run import RunError, StoredRun
+from hibernaut.schemas.runs.turn import Claim, Journal, Stamp
 from hibernaut.schemas.stop import RunStatus, StopReason
-from hibernaut.schemas.turn import Claim, Journal, Stamp
 from hibernaut.services.host import Host
 from hibernaut.services.steps.measurements import end_figures
 from hibernaut.services.steps.model_step import StepTiming, reply_of
@@ -40,9 +40,9 @@ from hibernaut.services.tool_calls.tool_execution import given, is_outside
 from hibernaut.services.turns.approvals import ApprovalAnswers
 from hibernaut.services.turns.handovers import Handovers, InterruptingRun
 from hibernaut.services.turns.unit_of_work import MemoryConflict, UnitOfWork, UnitWriter
-from hibernaut.store.runs import RunState, unchanged
+from hibernaut.store.runs.runs import RunState, unchanged
+from hibernaut.store.runs.transactions import INPUT_PAGE, ApprovalConsumption, RunEnding, StepWrites
 from hibernaut.store.stores import TenantStores
-from hibernaut.store.transactions import INPUT_PAGE, ApprovalConsumption, RunEnding, StepWrites
 
 TRIES = 20
 AROUND = 15

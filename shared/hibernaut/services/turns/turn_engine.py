@@ -1,6 +1,6 @@
 """Performs one step of a run: take the lease, load, repeat decide, perform and absorb, then commit (architecture 3).
 
-This module defines the order. `domain.turn.turn_machine` decides each action; `store.transactions` defines the conditions of each
+This module defines the order. `domain.turn.turn_machine` decides each action; `store.runs.transactions` defines the conditions of each
 write.
 """
 
@@ -29,11 +29,11 @@ from hibernaut.domain.turn.turn_values import (
     Turn,
 )
 from hibernaut.ports.table import ConditionFailed, TooLarge
-from hibernaut.schemas.conversation import Head
+from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.errors import Conflict, NotFound
-from hibernaut.schemas.message import Message
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.runs.turn import Journal, Stamp
 from hibernaut.schemas.stop import RunStatus, StopReason
-from hibernaut.schemas.turn import Journal, Stamp
 from hibernaut.services.host import Host
 from hibernaut.services.steps.model_step import ModelStep, StepTiming, journal_of, reply_of
 from hibernaut.services.steps.step_lease import AdvanceResult, LeaseLost, StepLease
@@ -42,7 +42,7 @@ from hibernaut.services.tool_calls.tool_execution import ClaimHeld, ToolExecutio
 from hibernaut.services.turns.handovers import Handovers
 from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.services.turns.unit_of_work import MemoryConflict, StepCommits
-from hibernaut.store.runs import OPEN_FOR_MS, RunState, running
+from hibernaut.store.runs.runs import OPEN_FOR_MS, RunState, running
 from hibernaut.store.stores import TenantStores
 
 LONGEST_STEP = 880.0

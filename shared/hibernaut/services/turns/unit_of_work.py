@@ -2,7 +2,7 @@
 
 1. `StepCommits.commit` collects a `UnitOfWork` from a stepped turn: the head before and after, the run after the step, the rows of the
    log, the step's record and the events (`services.steps.step_records`), and the edits of memory with their own conditions.
-2. `UnitWriter.write` chooses the next owner of the conversation if the run ends (`Handovers`), lets `store.transactions` add the
+2. `UnitWriter.write` chooses the next owner of the conversation if the run ends (`Handovers`), lets `store.runs.transactions` add the
    conditions of the run protocol, and writes.
 3. A failed condition means that an item changed since it was read. If another worker has taken the step or the run has ended, the writer
    raises LeaseLost. If a block or the agent has changed, it raises MemoryConflict, and the caller runs the tools again. If only the queue
@@ -23,10 +23,10 @@ from datetime import datetime
 from hibernaut.domain.turn.turn_values import IllegalOutcome, Stepped, Turn
 from hibernaut.ports.table import Change, ConditionFailed, TableError
 from hibernaut.ports.workflow import RunRef
-from hibernaut.schemas.approval import PendingApproval
-from hibernaut.schemas.conversation import Head
+from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.errors import Conflict, HibernautError
-from hibernaut.schemas.run import StoredRun
+from hibernaut.schemas.runs.approval import PendingApproval
+from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.services.host import Host
 from hibernaut.services.logs.callbacks import Callbacks
 from hibernaut.services.steps.measurements import end_figures, step_figures
@@ -36,9 +36,9 @@ from hibernaut.services.steps.step_records import approval_of, events_of, measur
 from hibernaut.services.steps.step_work import StepWork
 from hibernaut.services.tool_calls.memory_changes import MemoryChanges
 from hibernaut.services.turns.handovers import Handovers, InterruptingRun
-from hibernaut.store.runs import RunState
+from hibernaut.store.runs.runs import RunState
+from hibernaut.store.runs.transactions import Handover, RunEnding, StepWrites
 from hibernaut.store.stores import TenantStores
-from hibernaut.store.transactions import Handover, RunEnding, StepWrites
 
 TRIES = 100
 """How often one transaction is built before the commit fails with `Conflict`."""

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from hibernaut.domain.models.tokens import count
 from hibernaut.domain.turn import summaries, window
 from hibernaut.domain.turn.compaction import LEAST_SUMMARY, Measures, chain, room_for_summary, split
+from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.content import TextContent
-from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.errors import MODEL_CALL_ERRORS, HibernautError
-from hibernaut.schemas.letta_message import CompactionStats
-from hibernaut.schemas.message import Message
+from hibernaut.schemas.messages.letta_message import CompactionStats
+from hibernaut.schemas.messages.message import Message
 from hibernaut.services.host import Host
 from hibernaut.services.models.summarizer import Summarizer, SummaryBudget, SummarySubject
 

@@ -12,13 +12,13 @@ from typing import Any
 from hibernaut.adapters.model.catalogue import Catalogue
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
 from hibernaut.adapters.table.sqlite import SqliteTable
-from hibernaut.schemas.agent import CreateAgentRequest, UpdateAgent
-from hibernaut.schemas.block import BlockUpdate
-from hibernaut.schemas.frozen_prompt import PromptMode
-from hibernaut.schemas.generation import GenerateRequest
-from hibernaut.schemas.message import Message
-from hibernaut.schemas.run import Run
-from hibernaut.schemas.tool import ToolCreate
+from hibernaut.schemas.agents.agent import CreateAgentRequest, UpdateAgent
+from hibernaut.schemas.memory.block import BlockUpdate
+from hibernaut.schemas.messages.frozen_prompt import PromptMode
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.models.generation import GenerateRequest
+from hibernaut.schemas.runs.run import Run
+from hibernaut.schemas.tools.tool import ToolCreate
 from hibernaut.schemas.usage import Usage
 from hibernaut.wiring.api_services import services_over
 from tests.support.blobs import MemoryBlobs

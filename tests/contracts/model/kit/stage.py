@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from hibernaut.schemas.run import Run
+from hibernaut.schemas.runs.run import Run
 from tests.contracts.model.kit.engine import Engine
 from tests.contracts.model.kit.plays import Play, Think, reply
 from tests.contracts.model.kit.server import KitServer, Provider

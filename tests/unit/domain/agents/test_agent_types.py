@@ -13,9 +13,9 @@ from hibernaut.domain.agents.agent_types import (
     spec_of,
 )
 from hibernaut.domain.tools.builtin_tools import builtin_tools
-from hibernaut.schemas.agent import AgentType
+from hibernaut.schemas.agents.agent import AgentType
 from hibernaut.schemas.errors import InvalidArgument
-from hibernaut.schemas.tool import ToolType
+from hibernaut.schemas.tools.tool import ToolType
 
 NATURAL = {AgentType.LETTA_V1, AgentType.SLEEPTIME}
 

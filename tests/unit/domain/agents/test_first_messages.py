@@ -10,7 +10,7 @@ from hibernaut.domain.agents.first_messages import Opening, boot_sequence, given
 from hibernaut.domain.tools.tool_returns import unpack
 from hibernaut.schemas.content import ImageContent, TextContent, UrlImage
 from hibernaut.schemas.ids import compose
-from hibernaut.schemas.send import MessageCreate
+from hibernaut.schemas.runs.send import MessageCreate
 
 NOW = datetime(2026, 3, 1, 9, 15, tzinfo=UTC)
 IDS = [compose("message", 1_000, counter, 0xABCDEF) for counter in range(9)]

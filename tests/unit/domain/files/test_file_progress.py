@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from hibernaut.schemas.file import FileStatus, StoredFile
+from hibernaut.schemas.memory.file import FileStatus, StoredFile
 
 BEGAN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hibernaut.domain.files import file_views
 from hibernaut.domain.files.file_views import ShownFile, ShownFolder, view_of
-from hibernaut.schemas.file import Desk, OpenFile
+from hibernaut.schemas.memory.file import Desk, OpenFile
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hibernaut.domain.memory.memory_edits import BlockCreated, BlockDescribed, BlockDetached, BlockEdited, BlockRenamed, apply
-from hibernaut.schemas.block import DEFAULT_LIMIT
+from hibernaut.schemas.memory.block import DEFAULT_LIMIT
 from tests.unit.domain.blocks import POEM, block, call, said
 
 

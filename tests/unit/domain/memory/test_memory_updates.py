@@ -17,7 +17,7 @@ from hibernaut.domain.memory.memory_updates import (
     without_update,
 )
 from hibernaut.domain.memory.system_prompt import PromptInputs, compile_prompt
-from hibernaut.schemas.block import Block
+from hibernaut.schemas.memory.block import Block
 from tests.support.memory_reader import read_blocks
 
 HUMAN = Block(id="block-1", label="human", value="Ann", description="the user", limit=500)

@@ -16,8 +16,8 @@ from hibernaut.domain.memory.system_prompt import (
     digest,
     skills_section,
 )
-from hibernaut.schemas.block import Block
-from hibernaut.schemas.send import ClientSkill
+from hibernaut.schemas.memory.block import Block
+from hibernaut.schemas.runs.send import ClientSkill
 
 HUMAN = Block(id="block-1", label="human", value="Ann\nlikes tea", description="the user", limit=500)
 RULES = Block(id="block-2", label="rules", value="", limit=9, read_only=True)

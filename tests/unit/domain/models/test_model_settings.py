@@ -14,9 +14,9 @@ from hibernaut.domain.models.model_settings import (
     settings_of,
     with_settings,
 )
-from hibernaut.schemas.agent import AgentType
-from hibernaut.schemas.llm_config import LLMConfig, ModelDescription
-from hibernaut.schemas.model_settings import AnthropicSettings, AnthropicThinking, ModelSettings, OpenAISettings
+from hibernaut.schemas.agents.agent import AgentType
+from hibernaut.schemas.models.llm_config import LLMConfig, ModelDescription
+from hibernaut.schemas.models.model_settings import AnthropicSettings, AnthropicThinking, ModelSettings, OpenAISettings
 
 READ: TypeAdapter[ModelSettings] = TypeAdapter(ModelSettings)
 KINDS = sorted(

@@ -6,7 +6,7 @@ from hibernaut.domain.memory.memory_edits import MEMORY_TOOLS
 from hibernaut.domain.tools.builtin_online_schemas import ONLINE_DEFINITIONS
 from hibernaut.domain.tools.builtin_tools import CREATED_AT, builtin_by_id, builtin_id, builtin_tools
 from hibernaut.schemas.ids import is_id, made_at
-from hibernaut.schemas.tool import ToolType
+from hibernaut.schemas.tools.tool import ToolType
 
 SEARCHING = {"conversation_search", "archival_memory_search"}
 IN_FILES = {"grep_files", "semantic_search_files"}

@@ -7,8 +7,8 @@ from pydantic import ValidationError
 
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.json_schema import DEEPEST_SCHEMA, LARGEST_SCHEMA, problem_of, sound_parameters, target
-from hibernaut.schemas.send import ClientToolCreate
-from hibernaut.schemas.tool import LARGEST_SOURCE, ToolCreate, ToolRunFromSource, ToolUpdate
+from hibernaut.schemas.runs.send import ClientToolCreate
+from hibernaut.schemas.tools.tool import LARGEST_SOURCE, ToolCreate, ToolRunFromSource, ToolUpdate
 
 SOUND = {
     "type": "object",

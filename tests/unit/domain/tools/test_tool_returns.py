@@ -23,7 +23,7 @@ from hibernaut.domain.tools.tool_returns import (
 )
 from hibernaut.schemas.base import Json
 from hibernaut.schemas.content import TextContent
-from hibernaut.schemas.message import Message
+from hibernaut.schemas.messages.message import Message
 
 NOW = datetime(2026, 3, 1, 9, 15, tzinfo=UTC)
 TIME = "2026-03-01 09:15:00 AM UTC+0000"

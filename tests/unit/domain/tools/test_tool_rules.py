@@ -8,7 +8,7 @@ import pytest
 
 from hibernaut.domain.tools import tool_rules
 from hibernaut.schemas.errors import InvalidArgument
-from hibernaut.schemas.tool_rule import (
+from hibernaut.schemas.tools.tool_rule import (
     ChildArgNode,
     ChildToolRule,
     ConditionalToolRule,

@@ -10,8 +10,8 @@ from hibernaut.domain.models.tokens import count
 from hibernaut.domain.turn.sent_messages import SHORTEST_CLIP, after_drop, as_sent, message_for_update, without_updates
 from hibernaut.domain.turn.window import ROW_TOKENS, measured, tokens
 from hibernaut.schemas.content import TextContent
-from hibernaut.schemas.frozen_prompt import FrozenPrompt, MemoryUpdate
-from hibernaut.schemas.message import Message
+from hibernaut.schemas.messages.frozen_prompt import FrozenPrompt, MemoryUpdate
+from hibernaut.schemas.messages.message import Message
 from tests.support.rows import STAMP, Rows, called, gave
 
 rows = Rows()

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from hibernaut.domain.models.tokens import count
 from hibernaut.domain.turn import summaries
-from hibernaut.schemas.letta_message import CompactionStats
-from hibernaut.schemas.model_settings import CompactionMode
+from hibernaut.schemas.messages.letta_message import CompactionStats
+from hibernaut.schemas.models.model_settings import CompactionMode
 from tests.support.rows import NOW, STAMP, Rows
 
 STATS = CompactionStats(

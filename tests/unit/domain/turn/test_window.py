@@ -15,9 +15,9 @@ from hibernaut.domain.turn.window import (
     tokens,
     tokens_of,
 )
+from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.content import Base64Image, ImageContent, ReasoningContent, TextContent
-from hibernaut.schemas.conversation import Head
-from hibernaut.schemas.native import NativeReply
+from hibernaut.schemas.messages.native import NativeReply
 from tests.support.rows import NOW, Rows, called, gave
 
 rows = Rows()

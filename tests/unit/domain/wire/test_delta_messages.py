@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hibernaut.domain.wire.delta_messages import render_delta
-from hibernaut.schemas.events import DeltaEvent, DeltaType
+from hibernaut.schemas.runs.events import DeltaEvent, DeltaType
 
 MESSAGE = "message-01a20138-85dd-4000-9f77-fb88dc3c3280"
 RUN = "run-01a20138-85dd-4000-9f77-fb88dc3c3280"

@@ -19,8 +19,8 @@ from hibernaut.schemas.content import (
     TextContent,
     UrlImage,
 )
-from hibernaut.schemas.letta_message import LettaMessage
-from hibernaut.schemas.message import FunctionCall, Message, ToolCall, ToolReturn
+from hibernaut.schemas.messages.letta_message import LettaMessage
+from hibernaut.schemas.messages.message import FunctionCall, Message, ToolCall, ToolReturn
 
 NOW = datetime(2026, 3, 1, 9, 15, 0, 123456, tzinfo=UTC)
 UUID = "019b76da-a800-468a-aeda-77cf03370300"

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 from hibernaut.domain.wire.run_trace import FIRST_TOKEN, MODEL, ROOT, STEP, TOOLS, spans
 from hibernaut.schemas.ids import compose
-from hibernaut.schemas.run import RunError, RunOptions, StoredRun
-from hibernaut.schemas.step import StoredStep
+from hibernaut.schemas.runs.run import RunError, RunOptions, StoredRun
+from hibernaut.schemas.runs.step import StoredStep
 from hibernaut.schemas.stop import RunStatus, StopReason
 
 BEGAN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -12,7 +12,7 @@ from hibernaut.schemas.api_key import CreateApiKey, CreatedApiKey, RotateApiKey,
 from hibernaut.schemas.errors import NotFound, StoreUnavailable, Unauthenticated
 from hibernaut.services.access.access import Access
 from hibernaut.services.access.authentication import FRESH_SECONDS, KEYLESS, MOST_REMEMBERED
-from hibernaut.store import keys
+from hibernaut.store.table import keys
 from tests.unit.services.access.conftest import Deployment
 
 

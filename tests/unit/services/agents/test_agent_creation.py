@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from hibernaut.domain.tools.tool_returns import unpack
-from hibernaut.schemas.block import CreateBlock
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
-from hibernaut.schemas.tool import ToolCreate
+from hibernaut.schemas.memory.block import CreateBlock
+from hibernaut.schemas.tools.tool import ToolCreate
 from hibernaut.services.agents.agents import AgentFilter
 from tests.support.house import House, house_in
 from tests.support.tables import CountingTable

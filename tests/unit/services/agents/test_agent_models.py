@@ -8,9 +8,9 @@ import pytest
 
 from hibernaut.domain.models.embedding_models import description
 from hibernaut.ports.model import Model
-from hibernaut.schemas.agent import CreateAgentRequest, UpdateAgent
+from hibernaut.schemas.agents.agent import CreateAgentRequest, UpdateAgent
 from hibernaut.schemas.errors import NotFound
-from hibernaut.schemas.llm_config import EmbeddingConfig, EmbeddingModelDescription, LLMConfig, ModelDescription
+from hibernaut.schemas.models.llm_config import EmbeddingConfig, EmbeddingModelDescription, LLMConfig, ModelDescription
 from hibernaut.services.agents.agent_models import changed_model, chosen_compaction, chosen_embedding, chosen_model
 from tests.support.house import House
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from hibernaut.schemas.agent import StoredAgent, UpdateAgent
-from hibernaut.schemas.block import CreateBlock
+from hibernaut.schemas.agents.agent import StoredAgent, UpdateAgent
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
-from hibernaut.schemas.tool import ToolCreate
+from hibernaut.schemas.memory.block import CreateBlock
+from hibernaut.schemas.tools.tool import ToolCreate
 from tests.support.house import House
 
 SOURCE = 'def roll() -> int:\n    """Roll a die."""\n    return 4\n'

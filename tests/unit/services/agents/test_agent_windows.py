@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from hibernaut.schemas.agent import UpdateAgent
-from hibernaut.schemas.block import BlockUpdate
+from hibernaut.schemas.agents.agent import UpdateAgent
+from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.content import TextContent
-from hibernaut.schemas.conversation import Head
 from hibernaut.schemas.errors import Busy, InvalidArgument, NotFound
-from hibernaut.store.conversations import LoadedConversation
+from hibernaut.schemas.memory.block import BlockUpdate
+from hibernaut.store.conversations.conversations import LoadedConversation
 from tests.support.house import House
 
 

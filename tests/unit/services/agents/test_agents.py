@@ -9,15 +9,15 @@ import pytest
 
 from hibernaut.domain.wire.listing import Page
 from hibernaut.ports.table import Key
-from hibernaut.schemas.agent import StoredAgent, UpdateAgent
-from hibernaut.schemas.block import CreateBlock
+from hibernaut.schemas.agents.agent import StoredAgent, UpdateAgent
 from hibernaut.schemas.errors import NotFound
-from hibernaut.schemas.send import LettaRequest
+from hibernaut.schemas.memory.block import CreateBlock
+from hibernaut.schemas.runs.send import LettaRequest
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.agents.agent_states import LOADED, shown_relations
 from hibernaut.services.agents.agents import AgentFilter
 from hibernaut.services.runs.sending import SendRequest
-from hibernaut.store import keys
+from hibernaut.store.table import keys
 from tests.support.house import TENANT, House, house_in
 from tests.support.tables import CountingTable
 

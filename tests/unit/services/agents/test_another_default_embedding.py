@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hibernaut.ports.embedder import Embedders
-from hibernaut.schemas.agent import CreateAgentRequest
-from hibernaut.schemas.searches import MessageSearch
+from hibernaut.schemas.agents.agent import CreateAgentRequest
+from hibernaut.schemas.memory.searches import MessageSearch
 from hibernaut.services.search.search_sources import NoEmbedders
 from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from hibernaut.ports.table import Key, Table
-from hibernaut.schemas.conversation_record import CreateConversation, UpdateConversation
+from hibernaut.schemas.agents.conversation_record import CreateConversation, UpdateConversation
 from hibernaut.schemas.errors import Busy, InvalidArgument, NotFound
 from hibernaut.schemas.stop import StopReason
-from hibernaut.schemas.tool_rule import RequiresApprovalToolRule
+from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule
 from hibernaut.services.conversations.conversations import ConversationQuery
 from hibernaut.services.models.conversation_model import chosen
 from hibernaut.services.prompt.system_messages import overlaid

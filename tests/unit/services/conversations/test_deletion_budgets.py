@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from hibernaut.schemas.passage import CreateArchive
+from hibernaut.schemas.memory.passage import CreateArchive
 from tests.support.deletions import House, house_in
 
 ENOUGH = 60

@@ -14,14 +14,14 @@ from hibernaut.domain.wire.listing import Page
 from hibernaut.ports.embedder import Embedders
 from hibernaut.ports.table import Change, Table
 from hibernaut.schemas.errors import Conflict, NotFound, PayloadTooLarge
-from hibernaut.schemas.file import FileMetadata, FileStatus
-from hibernaut.schemas.folder import CreateFolder
+from hibernaut.schemas.memory.file import FileMetadata, FileStatus
+from hibernaut.schemas.memory.folder import CreateFolder
 from hibernaut.services.files import files, ingestion
 from hibernaut.services.files.files import Upload
 from hibernaut.services.files.ingestion import Ingestion
 from hibernaut.services.runs.sweep import Sweep, TenantSweep
 from hibernaut.services.search.search_sources import NoEmbedders
-from hibernaut.store import keys
+from hibernaut.store.table import keys
 from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides
 from hibernaut.wiring.settings import EmbeddedSettings

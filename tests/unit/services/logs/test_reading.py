@@ -15,13 +15,13 @@ from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.domain.wire.listing import FilteredPage
 from hibernaut.ports.table import Item, Key, Put
 from hibernaut.schemas.content import TextContent
-from hibernaut.schemas.message import Message
-from hibernaut.schemas.step import StoredStep
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.runs.step import StoredStep
 from hibernaut.services.logs.messages import MessageLists, MessageQuery
 from hibernaut.services.runs.steps import CHUNK, StepQuery, Steps
-from hibernaut.store import keys
-from hibernaut.store.codec import Codec
 from hibernaut.store.stores import Stores, TenantStores
+from hibernaut.store.table import keys
+from hibernaut.store.table.codec import Codec
 from tests.support.clocks import ManualClock
 
 TENANT = "default"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hibernaut.ports.table import Key, Table
-from hibernaut.schemas.events import DoneEvent, UsageEvent
+from hibernaut.schemas.runs.events import DoneEvent, UsageEvent
 from hibernaut.schemas.usage import LettaUsageStatistics
 from hibernaut.services.logs.run_log import LoggedEvent
 from tests.support.scripted_model import calls, in_turn, says

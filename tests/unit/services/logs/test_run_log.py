@@ -11,11 +11,11 @@ import pytest
 from hibernaut.ports.table import Delete, Key
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.errors import InvalidArgument, LogExpired, NotFound
-from hibernaut.schemas.events import CompactionEvent, DeltaEvent, MessageEvent, RunEvent
-from hibernaut.schemas.message import Message
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.runs.events import CompactionEvent, DeltaEvent, MessageEvent, RunEvent
 from hibernaut.services.logs.run_log import PAGE, SELDOM, LoggedEvent, RunLog
-from hibernaut.store import keys
-from hibernaut.store.transactions import statistics
+from hibernaut.store.runs.transactions import statistics
+from hibernaut.store.table import keys
 from tests.support.scripted_model import in_turn, says
 from tests.support.world import TENANT, World, data_in
 

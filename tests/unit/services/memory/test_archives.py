@@ -11,12 +11,12 @@ from hibernaut.domain.search.passage_texts import MOST_TAGS
 from hibernaut.domain.wire.listing import Page
 from hibernaut.ports.table import Change, Put, Table
 from hibernaut.schemas.errors import InvalidArgument, NotFound
-from hibernaut.schemas.passage import CreateArchive, CreatePassage, Passage, UpdateArchive, default_archive_id
-from hibernaut.schemas.searches import PassageSearch
+from hibernaut.schemas.memory.passage import CreateArchive, CreatePassage, Passage, UpdateArchive, default_archive_id
+from hibernaut.schemas.memory.searches import PassageSearch
 from hibernaut.services.memory.archives import DELETED_AT_ONCE, MOST_ATTACHED
 from hibernaut.services.memory.passages import PassageList
-from hibernaut.store.archives import ArchiveTotals
-from hibernaut.store.search_outbox import Pointer
+from hibernaut.store.memory.archives import ArchiveTotals
+from hibernaut.store.memory.search_outbox import Pointer
 from tests.support.house import House, house_in
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.settled import check_settled

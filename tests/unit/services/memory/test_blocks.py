@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hibernaut.domain.wire.listing import Page
-from hibernaut.schemas.block import BlockUpdate, CreateBlock, StoredBlock
 from hibernaut.schemas.errors import Conflict, NotFound
+from hibernaut.schemas.memory.block import BlockUpdate, CreateBlock, StoredBlock
 from hibernaut.services.memory.blocks import BlockFilter
 from tests.support.house import House
 

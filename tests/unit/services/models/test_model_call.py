@@ -11,7 +11,7 @@ import pytest
 from hibernaut.adapters.model.context_windows import ContextWindows
 from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
-from hibernaut.schemas.llm_config import LLMConfig
+from hibernaut.schemas.models.llm_config import LLMConfig
 from hibernaut.services.models import model_call
 from hibernaut.services.models.model_call import CallAbandoned, CallOutcome, CallThreads, ModelCall, WakeUp
 from tests.support.provider_http import PATIENCE

@@ -10,9 +10,9 @@ import pytest
 
 from hibernaut.local.logs import Fields
 from hibernaut.rest.dependencies import Services
-from hibernaut.schemas.agent import CreateAgentRequest
+from hibernaut.schemas.agents.agent import CreateAgentRequest
 from hibernaut.schemas.errors import InvalidArgument, ModelAuthentication, ModelConnection, ModelNotFound, NotFound
-from hibernaut.schemas.provider import CreateProvider, ProviderKeys
+from hibernaut.schemas.models.provider import CreateProvider, ProviderKeys
 from hibernaut.services.models import providers as use_cases
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.wiring.api_services import services_of

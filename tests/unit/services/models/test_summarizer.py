@@ -9,7 +9,7 @@ import pytest
 
 from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.schemas.errors import Busy, ModelConnection, NotFound
-from hibernaut.schemas.model_settings import CompactionMode, CompactionSettings
+from hibernaut.schemas.models.model_settings import CompactionMode, CompactionSettings
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.schemas.usage import Usage
 from tests.support.scripted_model import USAGE, Streamed, in_pieces, says

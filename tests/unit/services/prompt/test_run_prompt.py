@@ -10,13 +10,13 @@ import pytest
 
 from hibernaut.domain.turn.window import tokens
 from hibernaut.ports.model import ModelRequest
-from hibernaut.schemas.agent import UpdateAgent
-from hibernaut.schemas.block import BlockUpdate
-from hibernaut.schemas.conversation import Head
-from hibernaut.schemas.frozen_prompt import PromptMode
-from hibernaut.schemas.message import Message
-from hibernaut.schemas.send import LettaRequest
-from hibernaut.schemas.tool_rule import RequiresApprovalToolRule
+from hibernaut.schemas.agents.agent import UpdateAgent
+from hibernaut.schemas.agents.conversation import Head
+from hibernaut.schemas.memory.block import BlockUpdate
+from hibernaut.schemas.messages.frozen_prompt import PromptMode
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.runs.send import LettaRequest
+from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule
 from hibernaut.wiring.api_services import services_over
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.world import World, data_in

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.schemas.block import BlockUpdate
-from hibernaut.schemas.conversation_record import CreateConversation
+from hibernaut.schemas.agents.conversation_record import CreateConversation
+from hibernaut.schemas.memory.block import BlockUpdate
 from hibernaut.schemas.stop import StopReason
-from hibernaut.store.conversations import prompt_hash
+from hibernaut.store.conversations.conversations import prompt_hash
 from hibernaut.wiring.api_services import Services, services_over
 from tests.support.conversations import begin_in
 from tests.support.deletions import Died

@@ -9,7 +9,7 @@ import pytest
 
 from hibernaut.schemas.errors import Busy, InvalidArgument
 from hibernaut.schemas.stop import RunStatus, StopReason
-from hibernaut.schemas.tool_rule import RequiresApprovalToolRule
+from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.settled import check_settled, check_valid
 from tests.support.world import World, data_in

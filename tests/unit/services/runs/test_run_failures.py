@@ -12,7 +12,7 @@ from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.errors import ContextWindowExceeded, NotFound
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.tool_calls.tool_execution import NOT_STARTED, TOO_MUCH
-from hibernaut.store import keys
+from hibernaut.store.table import keys
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.settled import check_events, check_settled
 from tests.support.tables import CountingTable

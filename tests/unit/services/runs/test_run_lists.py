@@ -11,13 +11,13 @@ import pytest
 from hibernaut.adapters.clock import TimeOrderedIds
 from hibernaut.domain.wire.listing import Page
 from hibernaut.ports.table import Index, Item, Key
-from hibernaut.schemas.conversation_record import CreateConversation
+from hibernaut.schemas.agents.conversation_record import CreateConversation
 from hibernaut.schemas.errors import NotFound
-from hibernaut.schemas.run import RunOptions, StoredRun
+from hibernaut.schemas.runs.run import RunOptions, StoredRun
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.runs import cancellation, runs
 from hibernaut.services.runs.runs import RunQuery
-from hibernaut.store.runs import CHUNK, RunState, running
+from hibernaut.store.runs.runs import CHUNK, RunState, running
 from tests.support.clocks import ManualClock
 from tests.support.house import House, house_in
 from tests.support.tables import PassesOn

@@ -9,7 +9,7 @@ import pytest
 from hibernaut.ports.table import Update
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.runs.sweep import LONGEST_RUN, MARGIN, MOST_SWEEPS, TenantSweep
-from hibernaut.store import keys
+from hibernaut.store.table import keys
 from tests.protocol.staged import RING, opened, takes_over
 from tests.support.scripted_model import in_turn, says
 from tests.support.settled import check_settled

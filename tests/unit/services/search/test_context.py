@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hibernaut.domain.search.index_documents import OF_WHAT_STANDS_BEFORE, in_context, of_passage
-from hibernaut.schemas.passage import Passage
+from hibernaut.schemas.memory.passage import Passage
 from hibernaut.services.search import indexing
 from hibernaut.services.search.hybrid_search import SearchScope
 from tests.support.clocks import ManualClock

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hibernaut.store.search_outbox import EMBEDDED_TOGETHER
+from hibernaut.store.memory.search_outbox import EMBEDDED_TOGETHER
 from tests.support.memories import FILE, Killed, Memories, memories
 from tests.support.world import TENANT
 

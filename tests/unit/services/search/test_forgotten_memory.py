@@ -12,21 +12,21 @@ import pytest
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.ports.table import Change, Item, Key
 from hibernaut.rest.dependencies import Services
-from hibernaut.schemas.agent import CreateAgentRequest, UpdateAgent
-from hibernaut.schemas.block import BlockUpdate, CreateBlock, StoredBlock
-from hibernaut.schemas.conversation_record import CreateConversation
+from hibernaut.schemas.agents.agent import CreateAgentRequest, UpdateAgent
+from hibernaut.schemas.agents.conversation_record import CreateConversation
 from hibernaut.schemas.errors import NotFound
-from hibernaut.schemas.folder import CreateFolder, UpdateFolder
-from hibernaut.schemas.llm_config import EmbeddingConfig
-from hibernaut.schemas.passage import CreateArchive, UpdateArchive
-from hibernaut.schemas.searches import MessageSearch
-from hibernaut.schemas.tool import ToolCreate
+from hibernaut.schemas.memory.block import BlockUpdate, CreateBlock, StoredBlock
+from hibernaut.schemas.memory.folder import CreateFolder, UpdateFolder
+from hibernaut.schemas.memory.passage import CreateArchive, UpdateArchive
+from hibernaut.schemas.memory.searches import MessageSearch
+from hibernaut.schemas.models.llm_config import EmbeddingConfig
+from hibernaut.schemas.tools.tool import ToolCreate
 from hibernaut.services.files.files import Upload
 from hibernaut.services.search.index_poll_worker import IndexPollWorker
 from hibernaut.services.search.reindexing import Reindexing
 from hibernaut.services.search.search_sources import NoEmbedders
 from hibernaut.store.stores import Stores
-from hibernaut.store.writer import Writer
+from hibernaut.store.table.writer import Writer
 from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides
 from hibernaut.wiring.index_feed import indexing_of

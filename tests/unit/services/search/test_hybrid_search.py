@@ -13,9 +13,9 @@ from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.ports.embedder import EmbedderFailed
 from hibernaut.ports.memory_index import IndexAsleep
-from hibernaut.schemas.llm_config import EmbeddingConfig
-from hibernaut.schemas.passage import Archive, Passage
-from hibernaut.schemas.search import IndexDocument, IndexFound, IndexQuery, Tombstone
+from hibernaut.schemas.memory.passage import Archive, Passage
+from hibernaut.schemas.memory.search import IndexDocument, IndexFound, IndexQuery, Tombstone
+from hibernaut.schemas.models.llm_config import EmbeddingConfig
 from hibernaut.services.search.candidates import EMBEDDED_TAIL
 from hibernaut.services.search.hybrid_search import HybridSearch, SearchScope
 from hibernaut.services.search.index_poll_worker import IndexPollWorker

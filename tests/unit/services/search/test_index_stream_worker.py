@@ -13,7 +13,7 @@ from hibernaut.schemas.ids import compose
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.search.index_stream_worker import LEFT_TO_THE_STREAM, NEEDED_SECONDS, TOGETHER, IndexStreamWorker
 from hibernaut.services.search.indexing import IndexedBatch
-from hibernaut.store.search_outbox import SearchOutbox
+from hibernaut.store.memory.search_outbox import SearchOutbox
 from hibernaut.store.stores import Stores
 
 KEYS = [Key("t#TAIL#a", f"NEW#{number}") for number in range(12)]

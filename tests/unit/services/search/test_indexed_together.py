@@ -10,11 +10,11 @@ import pytest
 
 from hibernaut.ports.table import Put
 from hibernaut.schemas.content import TextContent
-from hibernaut.schemas.message import Message
+from hibernaut.schemas.messages.message import Message
 from hibernaut.services.search.indexing import Indexing
-from hibernaut.store import keys
-from hibernaut.store.codec import Codec
 from hibernaut.store.stores import Stores
+from hibernaut.store.table import keys
+from hibernaut.store.table.codec import Codec
 from hibernaut.wiring.index_feed import indexing_of
 from tests.support.blobs import MemoryBlobs
 from tests.support.hashing_embedder import HashingEmbedder, OneEmbedder

@@ -12,7 +12,7 @@ import pytest
 from hibernaut.ports.embedder import EmbedderFailed
 from hibernaut.services.search import index_poll_worker, pointer_queue
 from hibernaut.services.search.pointer_queue import PointerQueue
-from hibernaut.store.search_outbox import Pointer, SearchOutbox
+from hibernaut.store.memory.search_outbox import Pointer, SearchOutbox
 from tests.support.memories import ARCHIVE, Memories, memories
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from hibernaut.ports.memory_index import IndexAsleep
-from hibernaut.schemas.message import Message
-from hibernaut.schemas.passage import CreatePassage
-from hibernaut.schemas.search import IndexFound, IndexQuery
-from hibernaut.schemas.searches import ArchivalSearch, PassageSearch
+from hibernaut.schemas.memory.passage import CreatePassage
+from hibernaut.schemas.memory.search import IndexFound, IndexQuery
+from hibernaut.schemas.memory.searches import ArchivalSearch, PassageSearch
+from hibernaut.schemas.messages.message import Message
 from hibernaut.services.search import search_api
 from hibernaut.services.search.hybrid_search import HybridSearch, SearchResult
 from hibernaut.services.search.search_api import SearchApi, standing

@@ -10,7 +10,7 @@ import pytest
 
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.adapters.table.sqlite import SqliteTable
-from hibernaut.schemas.passage import Archive, Passage
+from hibernaut.schemas.memory.passage import Archive, Passage
 from hibernaut.services.search.hybrid_search import SearchScope
 from hibernaut.services.search.index_poll_worker import IndexPollWorker
 from hibernaut.store.stores import Stores

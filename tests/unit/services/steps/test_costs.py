@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hibernaut.ports.model import ModelReply
-from hibernaut.schemas.step import StoredStep
+from hibernaut.schemas.runs.step import StoredStep
 from hibernaut.schemas.usage import RunUsage
 from tests.support.scripted_model import USAGE, calls, in_turn, nothing, says
 from tests.support.world import World, data_in

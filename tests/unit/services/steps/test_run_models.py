@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hibernaut.ports.model import ModelReply, ModelRequest
-from hibernaut.schemas.agent import StoredAgent
+from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.errors import (
     ContextWindowExceeded,
     InvalidModelResponse,
@@ -23,9 +23,9 @@ from hibernaut.schemas.errors import (
     ModelTimeout,
     NotFound,
 )
-from hibernaut.schemas.fallback import FailureCode, ModelFallback
-from hibernaut.schemas.llm_config import LLMConfig
-from hibernaut.schemas.run import RunError
+from hibernaut.schemas.models.fallback import FailureCode, ModelFallback
+from hibernaut.schemas.models.llm_config import LLMConfig
+from hibernaut.schemas.runs.run import RunError
 from hibernaut.schemas.stop import RunStatus, StopReason
 from tests.support.clocks import ManualClock
 from tests.support.scripted_model import Streamed, calls, in_pieces, in_turn, nothing, says

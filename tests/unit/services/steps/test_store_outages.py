@@ -8,7 +8,7 @@ import pytest
 
 from hibernaut.ports.table import Change, Contended, Put
 from hibernaut.schemas.errors import StoreUnavailable
-from hibernaut.schemas.send import LettaStreamingRequest, MessageCreate
+from hibernaut.schemas.runs.send import LettaStreamingRequest, MessageCreate
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.runs.sending import SendRequest
 from tests.support.scripted_model import Streamed, in_pieces, in_turn, says

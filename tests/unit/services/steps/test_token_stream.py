@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest
-from hibernaut.schemas.agent import AgentType
+from hibernaut.schemas.agents.agent import AgentType
 from hibernaut.schemas.content import ReasoningContent
 from hibernaut.schemas.errors import ModelConnection
-from hibernaut.schemas.events import DoneEvent, ErrorEvent, MessageEvent, StopEvent, UsageEvent
+from hibernaut.schemas.runs.events import DoneEvent, ErrorEvent, MessageEvent, StopEvent, UsageEvent
 from hibernaut.schemas.stop import RunStatus, StopReason
-from hibernaut.schemas.tool_rule import RequiresApprovalToolRule
+from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule
 from hibernaut.schemas.usage import LettaUsageStatistics
 from tests.support.scripted_model import Script, Streamed, calls, in_pieces, in_turn, nothing, says
 from tests.support.settled import check_settled

@@ -10,9 +10,9 @@ import pytest
 from hibernaut.domain.redaction import without_words
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import ModelBadRequest, ModelError, ModelTimeout
-from hibernaut.schemas.model_call import Exchange
+from hibernaut.schemas.models.model_call import Exchange
 from hibernaut.services.host import TraceMode
-from hibernaut.store.steps import StepStore
+from hibernaut.store.runs.steps import StepStore
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.tables import CountingTable
 from tests.support.world import World, data_in
@@ -126,7 +126,7 @@ def test_a_trace_that_cannot_be_kept_fails_no_step(tmp_path: Path, monkeypatch: 
     def full(*_: object) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr("hibernaut.store.traces.Traces.put", full)
+    monkeypatch.setattr("hibernaut.store.runs.traces.Traces.put", full)
     world, run_id, _ = talked(tmp_path, "on")
     assert world.response(run_id).messages[-1].content == "planted-reply"  # type: ignore[union-attr]
     assert traces(world, run_id) == []

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from hibernaut.domain.turn.open_calls import INTERRUPTED
 from hibernaut.ports.table import Change
+from hibernaut.schemas.runs.turn import Claim
 from hibernaut.schemas.stop import StopReason
-from hibernaut.schemas.turn import Claim
 from hibernaut.services.turns.run_termination import NOT_RUN
 from tests.protocol.staged import RING, Died, meanwhile, opened, returns, settles
 from tests.support.scripted_model import in_turn, nothing, says

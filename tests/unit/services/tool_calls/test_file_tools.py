@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from hibernaut.domain.files import file_texts
 from hibernaut.ports.embedder import Embedders
 from hibernaut.rest.dependencies import Services
-from hibernaut.schemas.agent import CreateAgentRequest
+from hibernaut.schemas.agents.agent import CreateAgentRequest
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.folder import CreateFolder
+from hibernaut.schemas.memory.folder import CreateFolder
 from hibernaut.services.files.files import Upload
 from hibernaut.services.files.ingestion import Ingestion
 from hibernaut.services.search.search_sources import NoEmbedders

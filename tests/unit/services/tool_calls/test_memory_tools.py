@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from hibernaut.domain.tools.builtin_tools import builtin_id
-from hibernaut.schemas.agent import StoredAgent
-from hibernaut.schemas.passage import CreatePassage
+from hibernaut.schemas.agents.agent import StoredAgent
+from hibernaut.schemas.memory.passage import CreatePassage
 from tests.support.house import House
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.world import World, data_in

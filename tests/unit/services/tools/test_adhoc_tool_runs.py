@@ -6,7 +6,7 @@ import pytest
 
 from hibernaut.domain.tools.builtin_tools import builtin_id
 from hibernaut.schemas.errors import InvalidToolSource, NotFound
-from hibernaut.schemas.tool import ToolCreate, ToolExecutionResult, ToolRunFromSource
+from hibernaut.schemas.tools.tool import ToolCreate, ToolExecutionResult, ToolRunFromSource
 from tests.support.house import House
 
 ECHO = '''

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from hibernaut.ports.tool_runner import ToolOutcome
-from hibernaut.schemas.block import StoredBlock
+from hibernaut.schemas.memory.block import StoredBlock
 from hibernaut.schemas.stop import StopReason
-from hibernaut.schemas.tool import ToolCreate
+from hibernaut.schemas.tools.tool import ToolCreate
 from hibernaut.services.tool_calls.tool_execution import MEMORY_REFUSED
 from tests.protocol.staged import RING, Died, meanwhile, returns
 from tests.support.house import House

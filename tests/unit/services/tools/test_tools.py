@@ -7,7 +7,7 @@ import pytest
 from hibernaut.domain.tools.builtin_tools import builtin_id, builtin_tools
 from hibernaut.domain.wire.listing import Page
 from hibernaut.schemas.errors import InvalidArgument, InvalidToolSource, NameTaken, NotFound, Unprocessable
-from hibernaut.schemas.tool import StoredTool, ToolCreate, ToolUpdate
+from hibernaut.schemas.tools.tool import StoredTool, ToolCreate, ToolUpdate
 from hibernaut.services.tools.tools import ToolFilter
 from tests.support.house import House
 

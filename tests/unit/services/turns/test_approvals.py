@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from hibernaut.schemas.errors import ApprovalPending, InvalidArgument
-from hibernaut.schemas.message import Message
-from hibernaut.schemas.send import ClientToolCreate, LettaRequest
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.runs.send import ClientToolCreate, LettaRequest
 from hibernaut.schemas.stop import RunStatus, StopReason
-from hibernaut.schemas.tool_rule import RequiresApprovalToolRule, TerminalToolRule
+from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule, TerminalToolRule
 from hibernaut.services.runs.sending import SendRequest
 from tests.support.clocks import ManualClock
 from tests.support.scripted_model import calls, in_turn, says

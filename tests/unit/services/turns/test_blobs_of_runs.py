@@ -6,8 +6,8 @@ from datetime import timedelta
 from pathlib import Path
 
 from hibernaut.ports.table import Delete, Key
-from hibernaut.schemas.send import ClientToolCreate
-from hibernaut.store import keys
+from hibernaut.schemas.runs.send import ClientToolCreate
+from hibernaut.store.table import keys
 from tests.support.clocks import ManualClock
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.world import TENANT, World, data_in

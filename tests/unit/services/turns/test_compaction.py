@@ -10,7 +10,7 @@ import pytest
 from hibernaut.domain.turn.turn_machine import MAX_COMPACTIONS
 from hibernaut.domain.turn.window import tokens
 from hibernaut.ports.model import ModelReply, ModelRequest
-from hibernaut.schemas.conversation import Window
+from hibernaut.schemas.agents.conversation import Window
 from hibernaut.schemas.errors import (
     ContextWindowExceeded,
     InvalidModelResponse,
@@ -19,9 +19,9 @@ from hibernaut.schemas.errors import (
     ModelTimeout,
     NotFound,
 )
-from hibernaut.schemas.events import CompactionEvent, MessageEvent
-from hibernaut.schemas.llm_config import LLMConfig
-from hibernaut.schemas.model_settings import CompactionSettings
+from hibernaut.schemas.models.llm_config import LLMConfig
+from hibernaut.schemas.models.model_settings import CompactionSettings
+from hibernaut.schemas.runs.events import CompactionEvent, MessageEvent
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.usage import Usage
 from hibernaut.services.turns.compaction import LONGEST

@@ -9,7 +9,7 @@ import pytest
 
 from hibernaut.ports.model import ModelReply
 from hibernaut.schemas.errors import Busy, InvalidArgument, ModelConnection, NotFound
-from hibernaut.schemas.model_settings import CompactionSettings
+from hibernaut.schemas.models.model_settings import CompactionSettings
 from tests.support.scripted_model import says
 from tests.support.settled import check_settled, check_valid
 from tests.support.talk import LONG, Talk, raises, summary

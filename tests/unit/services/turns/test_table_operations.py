@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hibernaut.ports.table import Change, Item, Key
-from hibernaut.schemas.send import LettaRequest
+from hibernaut.schemas.runs.send import LettaRequest
 from hibernaut.services.runs.sending import SendRequest
 from tests.support.house import house_in
 from tests.support.tables import PassesOn

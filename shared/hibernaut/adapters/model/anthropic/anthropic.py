@@ -17,8 +17,8 @@ from hibernaut.domain.redaction import bare_address
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import ModelError
-from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
-from hibernaut.schemas.model_call import CacheLife
+from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, ModelDescription
+from hibernaut.schemas.models.model_call import CacheLife
 
 if TYPE_CHECKING:
     from httpx2 import Client

@@ -17,7 +17,7 @@ from hibernaut.adapters.model.provider_client import ProviderCall
 from hibernaut.domain.models.anthropic_models import LEVELS, NEWEST, PLAIN, AnthropicTraits, ThinkingType, is_listed, traits_of
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import ModelError
-from hibernaut.schemas.llm_config import ModelDescription
+from hibernaut.schemas.models.llm_config import ModelDescription
 
 LIST_PATH = "/v1/models?limit=1000"
 LIST_SECONDS = 5.0

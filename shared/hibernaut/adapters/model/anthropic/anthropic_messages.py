@@ -21,7 +21,7 @@ from hibernaut.domain.models.anthropic_models import AnthropicTraits
 from hibernaut.ports.model import ModelRequest
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import ModelBadRequest
-from hibernaut.schemas.model_call import CacheLife
+from hibernaut.schemas.models.model_call import CacheLife
 
 DEFAULT_MAX_TOKENS = 4096
 BINDING_BETA = "thinking-binding-controls-2026-08-01"

@@ -12,8 +12,8 @@ from hibernaut.adapters.model.provider_errors import model_error, read_refusal
 from hibernaut.ports.model import Delta, ModelReply, ModelToolCall
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import InvalidModelResponse, ModelConnection
-from hibernaut.schemas.model_call import CacheLife, Exchange, FinishReason
-from hibernaut.schemas.native import NativeReply
+from hibernaut.schemas.messages.native import NativeReply
+from hibernaut.schemas.models.model_call import CacheLife, Exchange, FinishReason
 from hibernaut.schemas.usage import Usage
 
 _FINISH: dict[str, FinishReason] = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hibernaut.domain.models.anthropic_models import AnthropicTraits, ThinkingEffort
 from hibernaut.domain.models.model_settings import SMALLEST_BUDGET
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.llm_config import LLMConfig
+from hibernaut.schemas.models.llm_config import LLMConfig
 
 ROOM = 4096
 """Tokens that a reply has beside its thinking, at least."""

@@ -15,7 +15,7 @@ from typing import assert_never
 from hibernaut.adapters.model.history import AssistantTurn, History, wire_id
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.content import Base64Image, ImageSource, LettaImage, Part, UrlImage
-from hibernaut.schemas.message import Message, ToolCall, ToolReturn
+from hibernaut.schemas.messages.message import Message, ToolCall, ToolReturn
 
 THINKING = frozenset({"thinking", "redacted_thinking"})
 _NOTHING = "(empty)"

@@ -19,8 +19,8 @@ from hibernaut.adapters.model.provider_settings import ProviderSettings
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import ModelError
-from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
-from hibernaut.schemas.model_call import CacheLife
+from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, ModelDescription
+from hibernaut.schemas.models.model_call import CacheLife
 
 OPENAI_PATH = "/openai/v1"
 """Where the runtime speaks OpenAI's APIs (docs.aws.amazon.com/bedrock/latest/userguide/inference-responses-api.html)."""

@@ -15,7 +15,7 @@ from hibernaut.adapters.model.json_fields import as_list, text_of
 from hibernaut.adapters.model.provider_client import ProviderCall
 from hibernaut.domain.models.anthropic_models import traits_of
 from hibernaut.schemas.base import Json, JsonObject
-from hibernaut.schemas.llm_config import ModelDescription
+from hibernaut.schemas.models.llm_config import ModelDescription
 
 LIST_SECONDS = 5.0
 MODELS_PATH = "/foundation-models?byOutputModality=TEXT"

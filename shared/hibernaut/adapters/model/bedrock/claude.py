@@ -23,7 +23,7 @@ from hibernaut.domain.models.anthropic_models import AnthropicTraits, traits_of
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import ModelBadRequest, ModelError
-from hibernaut.schemas.model_call import CacheLife
+from hibernaut.schemas.models.model_call import CacheLife
 
 VERSION = "bedrock-2023-05-31"
 BETAS = frozenset({INTERLEAVED_BETA})

@@ -18,7 +18,7 @@ from hibernaut.ports.model import ModelRequest, ToolSpec
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.content import Base64Image, ImageSource, LettaImage, Part, UrlImage
 from hibernaut.schemas.errors import ModelBadRequest
-from hibernaut.schemas.message import Message, ToolCall, ToolReturn
+from hibernaut.schemas.messages.message import Message, ToolCall, ToolReturn
 
 HIGHEST_TEMPERATURE = 1.0
 """`InferenceConfiguration.temperature`: from 0 to 1; more is refused."""

@@ -15,7 +15,7 @@ from hibernaut.ports.model import Delta, ModelReply, ModelToolCall
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.content import ReasoningContent, ReasoningPart, RedactedReasoningContent
 from hibernaut.schemas.errors import InvalidModelResponse, ModelConnection
-from hibernaut.schemas.model_call import Exchange, FinishReason
+from hibernaut.schemas.models.model_call import Exchange, FinishReason
 from hibernaut.schemas.usage import Usage
 
 _FINISH: dict[str, FinishReason] = {

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
+from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, ModelDescription
 
 PROVIDER = "hibernaut"
 CONTEXT_WINDOW = 128_000

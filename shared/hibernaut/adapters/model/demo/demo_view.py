@@ -15,7 +15,7 @@ from hibernaut.domain.tools.tool_returns import unwrapped
 from hibernaut.domain.turn.sent_messages import without_updates
 from hibernaut.ports.model import ModelRequest
 from hibernaut.schemas.base import Json, JsonObject
-from hibernaut.schemas.message import Message
+from hibernaut.schemas.messages.message import Message
 
 _SECTION = re.compile(r"<memory_blocks>(.*)</memory_blocks>", re.DOTALL)
 _REMOVED = re.compile(r"<removed_blocks>(.*)</removed_blocks>", re.DOTALL)

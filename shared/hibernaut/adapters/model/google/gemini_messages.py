@@ -17,8 +17,8 @@ from hibernaut.ports.model import ModelRequest, ToolSpec
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.content import Base64Image, ImageSource, LettaImage, Part, UrlImage
 from hibernaut.schemas.errors import ModelBadRequest
-from hibernaut.schemas.llm_config import LLMConfig
-from hibernaut.schemas.message import Message, ToolCall, ToolReturn
+from hibernaut.schemas.messages.message import Message, ToolCall, ToolReturn
+from hibernaut.schemas.models.llm_config import LLMConfig
 
 FOREIGN_SIGNATURE = "skip_thought_signature_validator"
 """The signature of a call that another model made. From Gemini 3 on, the first call of a step without a signature is refused with 400;

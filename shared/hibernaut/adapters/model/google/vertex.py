@@ -17,7 +17,7 @@ from hibernaut.domain.models.embedding_models import VERTEX_MODELS, description,
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import ModelAuthentication, ModelConnection, ModelError
-from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
+from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, ModelDescription
 
 LIST = "/v1beta1/publishers/google/models?pageSize=200"
 """Version 1 has no list; that of v1beta1 leaves out models in preview (googleapis/google-cloud-node#6962)."""

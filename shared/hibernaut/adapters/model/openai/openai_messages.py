@@ -21,8 +21,8 @@ from hibernaut.ports.model import ModelRequest
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.content import Base64Image, ImageSource, LettaImage, Part, UrlImage
 from hibernaut.schemas.errors import ModelBadRequest
-from hibernaut.schemas.llm_config import LLMConfig
-from hibernaut.schemas.message import Message, ToolCall, ToolReturn
+from hibernaut.schemas.messages.message import Message, ToolCall, ToolReturn
+from hibernaut.schemas.models.llm_config import LLMConfig
 
 NO_SIGNATURE = "skip_thought_signature_validator"
 """What Gemini takes for the signature of calls that it did not make (ai.google.dev/gemini-api/docs/thought-signatures)."""

@@ -18,7 +18,7 @@ from hibernaut.adapters.model.provider_errors import refuses_streams
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import ModelBadRequest, ModelError, ModelNotFound
-from hibernaut.schemas.llm_config import EmbeddingModelDescription, ModelDescription
+from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, ModelDescription
 
 if TYPE_CHECKING:
     from httpx2 import Client

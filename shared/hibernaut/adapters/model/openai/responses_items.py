@@ -12,7 +12,7 @@ from hibernaut.adapters.model.token_logprobs import tokens
 from hibernaut.ports.model import Delta, ModelToolCall
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.content import ReasoningContent, ReasoningPart, SummarizedReasoningContent, SummarizedReasoningPart
-from hibernaut.schemas.native import NativeReply
+from hibernaut.schemas.messages.native import NativeReply
 
 _Kind = Literal["reasoning", "text", "tool_name", "tool_arguments"]
 BETWEEN = "\n\n"

@@ -21,8 +21,8 @@ from hibernaut.ports.model import ModelRequest, ToolSpec
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.content import Base64Image, ImageSource, LettaImage, Part, UrlImage
 from hibernaut.schemas.errors import ModelBadRequest
-from hibernaut.schemas.llm_config import JsonSchemaResponseFormat, LLMConfig, ResponseFormat
-from hibernaut.schemas.message import Message, ToolReturn
+from hibernaut.schemas.messages.message import Message, ToolReturn
+from hibernaut.schemas.models.llm_config import JsonSchemaResponseFormat, LLMConfig, ResponseFormat
 
 LEAST_OUTPUT = 16
 """Fewer `max_output_tokens` are refused (earendil-works/pi#6265)."""

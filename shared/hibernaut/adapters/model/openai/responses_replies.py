@@ -16,7 +16,7 @@ from hibernaut.adapters.model.token_logprobs import as_logprobs
 from hibernaut.ports.model import Delta, ModelReply
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import InvalidModelResponse, ModelConnection, ModelError
-from hibernaut.schemas.model_call import Exchange, FinishReason
+from hibernaut.schemas.models.model_call import Exchange, FinishReason
 from hibernaut.schemas.usage import Usage
 
 _INCOMPLETE: dict[str, FinishReason] = {"max_output_tokens": "length", "content_filter": "refusal"}

@@ -1,0 +1,71 @@
+"""The tools of one agent (Letta V1 API, digest 2.6)."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from hibernaut.rest.dependencies import Caller, Services, TheCaller, TheServices
+from hibernaut.rest.json_responses import plain, replies, reply
+from hibernaut.rest.lazy_routes import LazyRoute
+from hibernaut.rest.record_queries import AgentToolListQuery
+from hibernaut.schemas.agents.agent import AgentState, StoredAgent
+from hibernaut.schemas.base import Schema
+from hibernaut.schemas.errors import Unprocessable
+from hibernaut.schemas.ids import AgentId, ToolId
+from hibernaut.schemas.tools.tool import Tool, ToolExecutionResult, ToolRunRequest
+
+router = APIRouter(prefix="/v1/agents/{agent_id}/tools", tags=["agents"], route_class=LazyRoute)
+
+
+class ModifyApproval(Schema):
+    """Whether each call of the tool requires an approval."""
+
+    requires_approval: bool | None = None
+
+
+@router.get("", response_model=list[Tool])
+def list_agent_tools(services: TheServices, agent_id: AgentId, query: AgentToolListQuery) -> Response:
+    """A page of the agent's tools."""
+    return replies(services.agents.tool_page(agent_id, query.page()))
+
+
+@router.patch("/attach/{tool_id}", response_model=AgentState | None)
+def attach_tool(services: TheServices, caller: TheCaller, agent_id: AgentId, tool_id: ToolId) -> Response:
+    """Attach a tool."""
+    agent = services.agents.updates.attach_tool(agent_id, tool_id, user=caller.user_id)
+    return _null_or_state(services, caller, agent)
+
+
+@router.patch("/detach/{tool_id}", response_model=AgentState | None)
+def detach_tool(services: TheServices, caller: TheCaller, agent_id: AgentId, tool_id: ToolId) -> Response:
+    """Detach a tool. The rules that name it remain."""
+    agent = services.agents.updates.detach_tool(agent_id, tool_id, user=caller.user_id)
+    return _null_or_state(services, caller, agent)
+
+
+@router.patch("/approval/{tool_name}", response_model=AgentState | None)
+def modify_approval(
+    services: TheServices,
+    caller: TheCaller,
+    agent_id: AgentId,
+    tool_name: str,
+    request: ModifyApproval | None = None,
+    requires_approval: bool | None = None,
+) -> Response:
+    """Set whether each call of the tool requires an approval. The query parameter is the deprecated form of the body."""
+    required = request.requires_approval if request and request.requires_approval is not None else requires_approval
+    if required is None:
+        raise Unprocessable("`requires_approval` must be given, in the body or as a query parameter")
+    agent = services.agents.updates.set_approval(agent_id, tool_name, required=required, user=caller.user_id)
+    return _null_or_state(services, caller, agent)
+
+
+@router.post("/{tool_name}/run", response_model=ToolExecutionResult)
+def run_agent_tool(services: TheServices, agent_id: AgentId, tool_name: str, request: ToolRunRequest) -> Response:
+    """Run one of the agent's tools. Nothing is written to its conversation."""
+    return reply(services.tools.runs.run_attached(agent_id, tool_name, request.args))
+
+
+def _null_or_state(services: Services, caller: Caller, agent: StoredAgent) -> Response:
+    """The reply is null for a 1.0 client, and the agent for other clients (digest 1.4)."""
+    return plain(None) if caller.is_1_0_client else reply(services.agents.states.of_one(agent))

@@ -1,0 +1,1 @@
+"""Routes of conversations and of messages to agents."""

@@ -1,0 +1,20 @@
+"""Compaction of an agent's own conversation by request (Letta V1 API, digest 2.3). `conversations` has the route for the others."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from hibernaut.rest.dependencies import TheServices
+from hibernaut.rest.json_responses import reply
+from hibernaut.rest.lazy_routes import LazyRoute
+from hibernaut.schemas.ids import AgentId
+from hibernaut.schemas.models.compaction import CompactionRequest, CompactionResponse
+
+router = APIRouter(prefix="/v1/agents", tags=["agents"], route_class=LazyRoute)
+
+
+@router.post("/{agent_id}/summarize", response_model=CompactionResponse)
+def summarize(services: TheServices, agent_id: AgentId, request: CompactionRequest | None = None) -> Response:
+    """Replace the oldest messages in context by a summary."""
+    settings = request.compaction_settings if request else None
+    return reply(services.compactions.on_request(agent_id, settings))

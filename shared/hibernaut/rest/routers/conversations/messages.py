@@ -1,0 +1,170 @@
+"""Messages of agents: send, list, retrieve, cancel (Letta V1 API, digest 2.3, 2.15 and 5.1).
+
+The routes that send are asynchronous: their requests wait for the run on the event loop.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from fastapi import APIRouter, Body, Depends, HTTPException, Response
+from fastapi import Request as HttpRequest
+
+from hibernaut.rest import run_responses
+from hibernaut.rest.dependencies import TheCaller, TheLanes, TheServices
+from hibernaut.rest.json_responses import plain, replies, reply
+from hibernaut.rest.lazy_routes import LazyRoute
+from hibernaut.rest.queries import AgentMessageListQuery, MessageListQuery
+from hibernaut.schemas.base import Schema
+from hibernaut.schemas.errors import InvalidArgument, Unprocessable
+from hibernaut.schemas.ids import AgentId, MessageId
+from hibernaut.schemas.messages.letta_message import LettaMessage, LettaResponse
+from hibernaut.schemas.runs.run import Run
+from hibernaut.schemas.runs.send import LettaAsyncRequest, LettaRequest, LettaStreamingRequest
+from hibernaut.schemas.stop import RunStatus
+from hibernaut.services.runs.sending import SendRequest, body_digest
+
+router = APIRouter(prefix="/v1", tags=["messages"], route_class=LazyRoute)
+
+NOT_STREAMING = (
+    "Streaming options set without streaming enabled. "
+    "Set streaming to true, or leave stream_tokens, background and include_pings at their defaults."
+)
+_COUNT = re.compile(r"[0-9]{1,9}")
+"""A valid count of a client's retries. Any other text counts as 0."""
+STABLE_CLIENTS_ONLY = "streaming=true is only supported for SDK v1.0+ clients."
+
+
+class CancelRequest(Schema):
+    """The runs to cancel. Without `run_ids`: the runs of the agent that have not ended."""
+
+    run_ids: list[str] | None = None
+
+
+OptionalCancel = Annotated[CancelRequest, Body(default_factory=CancelRequest)]
+Prepare = Callable[[str, LettaRequest, str], SendRequest]
+
+
+async def prepare(request: HttpRequest) -> Prepare:
+    """A function that converts a route's body to a request to an agent, with the digest by which the server recognises a repeated body
+    (architecture 5).
+    """
+    raw = await request.body()
+    count = request.headers.get("x-stainless-retry-count", "0")
+
+    def prepared(agent_id: str, body: LettaRequest, run_type: str) -> SendRequest:
+        if body.messages is not None and not body.messages:
+            raise Unprocessable("Messages must not be empty")
+        return SendRequest(
+            agent_id=agent_id,
+            body=body,
+            run_type=run_type,
+            digest=body_digest(agent_id, raw),
+            retry=int(count) if _COUNT.fullmatch(count) else 0,
+            background=isinstance(body, LettaAsyncRequest) or (isinstance(body, LettaStreamingRequest) and body.background),
+            callback_url=_callable(body.callback_url) if isinstance(body, LettaAsyncRequest) else None,
+        )
+
+    return prepared
+
+
+def _callable(url: str | None) -> str | None:
+    """The address that the server calls at the end of a run. Raises: InvalidArgument if it is not an http or https address."""
+    if url is None:
+        return None
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise InvalidArgument("INVALID_ARGUMENT: callback_url must be an http or https address.")
+    return url
+
+
+ThePrepare = Annotated[Prepare, Depends(prepare)]
+
+
+@router.post("/agents/{agent_id}/messages", response_model=LettaResponse)
+async def send_message(
+    services: TheServices,
+    lanes: TheLanes,
+    caller: TheCaller,
+    agent_id: AgentId,
+    body: LettaStreamingRequest,
+    prepared: ThePrepare,
+) -> Response:
+    """Send messages and wait for the whole reply. With `streaming` the reply is a stream of server-sent events."""
+    if body.streaming and not caller.is_1_0_client:
+        raise Unprocessable(STABLE_CLIENTS_ONLY)
+    if body.streaming:
+        request = prepared(agent_id, body, "send_message_streaming")
+        return await run_responses.streamed(services, lanes, request, pings=body.include_pings)
+    if body.stream_tokens or body.background or not body.include_pings:
+        raise Unprocessable(NOT_STREAMING)
+    return await run_responses.whole(services, lanes, prepared(agent_id, body, "send_message"))
+
+
+@router.post("/agents/{agent_id}/messages/stream")
+async def stream_message(
+    services: TheServices,
+    lanes: TheLanes,
+    agent_id: AgentId,
+    body: LettaStreamingRequest,
+    prepared: ThePrepare,
+) -> Response:
+    """Send messages. The reply is a stream of server-sent events."""
+    request = prepared(agent_id, body, "send_message_streaming")
+    return await run_responses.streamed(services, lanes, request, pings=body.include_pings)
+
+
+@router.post("/agents/{agent_id}/messages/async", response_model=Run)
+async def send_message_async(
+    services: TheServices,
+    lanes: TheLanes,
+    agent_id: AgentId,
+    body: LettaAsyncRequest,
+    prepared: ThePrepare,
+) -> Response:
+    """Send messages without waiting. The reply is the accepted run."""
+    request = prepared(agent_id, body, "send_message_async")
+
+    def work() -> Run:
+        run = services.runs.get(run_responses.begin(services, request))
+        accepted = {"status": RunStatus.CREATED, "completed_at": None, "stop_reason": None}
+        return run.model_copy(update=accepted)
+
+    return reply(await lanes.take(work))
+
+
+@router.post("/agents/{agent_id}/messages/cancel")
+def cancel_message(services: TheServices, agent_id: AgentId, body: OptionalCancel) -> Response:
+    """Cancel runs. The messages that they have written remain; pending approvals are withdrawn."""
+    return plain(services.cancelling.agent(agent_id, body.run_ids))
+
+
+@router.get("/agents/{agent_id}/messages", response_model=list[LettaMessage])
+def list_agent_messages(services: TheServices, agent_id: AgentId, query: AgentMessageListQuery) -> Response:
+    """A page of the agent's log, oldest message first. Cursors are chronological."""
+    return replies(services.messages.page(agent_id, query.query()))
+
+
+@router.patch("/agents/{agent_id}/messages/{message_id}", deprecated=True)
+async def update_message(agent_id: AgentId, message_id: MessageId) -> Response:  # noqa: ARG001 - the path names them
+    """Always answers 405: messages are never changed."""
+    raise HTTPException(405, "Messages cannot be changed: the log of an agent is append-only.")
+
+
+@router.get("/messages", response_model=list[LettaMessage])
+def list_messages(services: TheServices, query: MessageListQuery) -> Response:
+    """A page of the merged logs of all agents, oldest message first."""
+    return replies(services.messages.page_of_all(query.query()))
+
+
+@router.get("/messages/{message_id}", response_model=list[LettaMessage])
+def retrieve_message(services: TheServices, message_id: MessageId) -> Response:
+    """The messages that one row of a log is rendered as."""
+    return replies(services.messages.get(message_id))

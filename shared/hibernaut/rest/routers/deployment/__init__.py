@@ -1,0 +1,1 @@
+"""Routes of what a deployment has: health, keys, models, providers and tools."""

@@ -1,0 +1,1 @@
+"""Routes of blocks, archives, passages, files and searches."""

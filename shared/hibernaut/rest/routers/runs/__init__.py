@@ -1,0 +1,1 @@
+"""Routes of runs, their streams, steps, jobs and usage."""

@@ -1,0 +1,1 @@
+"""Blocks, passages, files, and searches of them."""

@@ -1,0 +1,1 @@
+"""Messages as they are stored, and as clients of V1 read them."""

@@ -1,0 +1,1 @@
+"""Requests to agents as runs: what is sent, the turn, steps, events, approvals and usage."""

@@ -1,0 +1,76 @@
+"""Tool calls that wait for a person or for the client: the request and its answer (Letta V1 API, digest 5.4).
+
+The record of a pending approval belongs to the run that requested it. It is consumed once, and is neither deleted nor reused.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from hibernaut.schemas.base import Moment, Schema
+from hibernaut.schemas.messages.letta_message import WireToolReturn
+from hibernaut.schemas.runs.turn import JournaledCall
+from hibernaut.schemas.stored import Stored
+
+DEFAULT_DEADLINE = 7 * 24 * 3600
+"""The default deadline in seconds after which an unanswered approval is denied; the agent or the request may set another."""
+
+How = Literal["answered", "interrupted", "deadline", "cancelled"]
+"""The ways to consume a pending approval."""
+
+
+class PendingCall(JournaledCall):
+    """A pending call of a reply. `held`: a person or the client must answer it; the other calls only wait with it.
+
+    `client`: the client runs it. `refusal` is the error for the model, for a call that must not run.
+    """
+
+    held: bool = False
+    client: bool = False
+    refusal: str | None = None
+
+
+class PendingApproval(Stored):
+    """The calls of one reply if some need an answer: these come first, then the others.
+
+    `request_id` is the message with the request; `step_id` is the step of the reply and of the returns. `deadline` None: no time
+    limit. `consumed_by` is the run that the answer started (or the requesting run itself, if it was cancelled); `answer` is the
+    fingerprint of that answer.
+    """
+
+    run_id: str
+    agent_id: str
+    conversation_id: str | None = None
+    step_id: str
+    request_id: str
+    calls: list[PendingCall]
+    asked_at: Moment
+    deadline: Moment | None = None
+    consumed_by: str | None = None
+    how: How | None = None
+    answer: str = ""
+
+    @property
+    def held(self) -> list[PendingCall]:
+        """The calls that an answer must name."""
+        return [call for call in self.calls if call.held]
+
+
+class Verdict(Schema):
+    """The resolution of one pending call: it runs, it is denied with a reason, or the client provides its result."""
+
+    call: PendingCall
+    decision: Literal["run", "deny", "given"]
+    reason: str | None = None
+    given: WireToolReturn | None = None
+
+
+class Resolution(Schema):
+    """The calls that are open in the log at the start of a run. The run's first step commits a return for each of them, in this
+    order.
+
+    `step_id` is the step that made the calls.
+    """
+
+    step_id: str
+    verdicts: list[Verdict]

@@ -1,0 +1,117 @@
+"""A run: one request to an agent, from its input to its stop reason (Letta V1 API, digest 4.8)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from hibernaut.schemas.base import JsonObject, Moment, Schema
+from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.runs.approval import Resolution
+from hibernaut.schemas.runs.send import ClientSkill, ClientTool, RequestConfig
+from hibernaut.schemas.stop import RunStatus, StopReason
+from hibernaut.schemas.stored import Stored
+from hibernaut.schemas.usage import Usage
+
+CompactionTrigger = Literal["context_window_limit", "context_window_exceeded"]
+"""Why the window is compacted: it is too full by our count, or the provider refused the request as too long."""
+
+
+class Run(Schema):
+    """The wire form. Durations are in nanoseconds."""
+
+    id: str
+    agent_id: str
+    status: RunStatus = RunStatus.CREATED
+    created_at: Moment
+    completed_at: Moment | None = None
+    conversation_id: str | None = None
+    base_template_id: str | None = None
+    background: bool | None = None
+    metadata: JsonObject | None = None
+    request_config: RequestConfig | None = None
+    stop_reason: StopReason | None = None
+    callback_url: str | None = None
+    callback_sent_at: Moment | None = None
+    callback_status_code: int | None = None
+    callback_error: str | None = None
+    ttft_ns: int | None = None
+    total_duration_ns: int | None = None
+
+
+class RunOptions(Schema):
+    """The options of the request for this run only. `approval_deadline` (seconds, a time, or None for no limit) applies if it was
+    set.
+    """
+
+    max_steps: int
+    override_model: str | None = None
+    override_system: str | None = None
+    client_tools: list[ClientTool] | None = None
+    client_skills: list[ClientSkill] | None = None
+    include_compaction_messages: bool = False
+    return_logprobs: bool = False
+    top_logprobs: int | None = None
+    return_token_ids: bool = False
+    stream_tokens: bool = False
+    approval_deadline: int | Moment | None = None
+    approval_deadline_given: bool = False
+
+
+class RunError(Schema):
+    """The error of a failed run for its caller: `code` is a code of `schemas.errors`, `status` the HTTP status of a blocking
+    reply.
+    """
+
+    code: str
+    message: str
+    status: int = 500
+    detail: str | None = None
+
+
+class StoredRun(Stored, Run):
+    """The stored record: the wire form and the state of the run's steps.
+
+    `tool_history` are the names of the tools called so far, for the tool rules; `last_return` is the text of the newest return.
+    `input` holds the messages of a queued run, or of a run that must first `resolve` the open calls of the log.
+    `first_message`/`last_message` bound the run's messages in the log. `compactions` counts the compactions of the current step;
+    `compact_for` is the reason for a compaction before the next model call (None: not needed). `usage` is that of the steps,
+    `summaries` that of the compactions between them. `speaks_by_tool` says whether the agent answers by `send_message`; None
+    until a step has committed. `logprobs` are those of the newest reply, if the request asked for them.
+    """
+
+    options: RunOptions
+    steps: int = 0
+    tool_history: list[str] = Field(default_factory=list)
+    last_return: str | None = None
+    usage: Usage = Field(default_factory=Usage)
+    summaries: Usage = Field(default_factory=Usage)
+    context_tokens: int | None = None
+    first_message: str | None = None
+    last_message: str | None = None
+    tools_used: list[str] = Field(default_factory=list)
+    input: list[Message] = Field(default_factory=list)
+    resolve: Resolution | None = None
+    compactions: int = 0
+    compact_for: CompactionTrigger | None = None
+    speaks_by_tool: bool | None = None
+    error: RunError | None = None
+    logprobs: JsonObject | None = None
+
+    def wire(self) -> Run:
+        return Run.model_construct(**{name: getattr(self, name) for name in Run.model_fields})
+
+
+class RunMetrics(Schema):
+    """The metrics of a run. Times are in nanoseconds; `tools_used` are tool ids."""
+
+    id: str
+    agent_id: str | None = None
+    run_start_ns: int | None = None
+    run_ns: int | None = None
+    num_steps: int | None = None
+    tools_used: list[str] | None = None
+    base_template_id: str | None = None
+    template_id: str | None = None
+    project_id: str | None = None

@@ -1,0 +1,85 @@
+"""The records of a step in progress: the journaled reply, and the claims of outside calls."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from hibernaut.schemas.base import Json, JsonObject, Moment, Schema
+from hibernaut.schemas.content import Part
+from hibernaut.schemas.messages.native import NativeReply
+from hibernaut.schemas.models.llm_config import LLMConfig
+from hibernaut.schemas.models.model_call import FinishReason
+from hibernaut.schemas.runs.events import DeltaType
+from hibernaut.schemas.usage import Usage
+
+
+class JournaledCall(Schema):
+    """A call as the model wrote it; `arguments` is the raw text."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class Stamp(Schema):
+    """The ids and the time of a step's rows. They are assigned once, before the model call, and reused by every replay of its
+    reply.
+
+    `streamed`: followers have seen the reply piece by piece under these ids; `shown` are the types of the streamed messages.
+    `fallback` is the model that answered in place of the configured one.
+    """
+
+    step_id: str
+    assistant_id: str
+    approval_id: str = ""
+    tool_id: str
+    heartbeat_id: str
+    at: Moment
+    streamed: bool = False
+    shown: list[DeltaType] = Field(default_factory=list)
+    fallback: LLMConfig | None = None
+
+
+class Journal(Schema):
+    """A reply with tool calls, written before the calls run. `mark` is the run's `journal` attribute while the journal is valid.
+
+    Times are in nanoseconds since 1970, durations in nanoseconds.
+    """
+
+    mark: str
+    stamp: Stamp
+    text: str = ""
+    reasoning: list[Part] = Field(default_factory=list)
+    calls: list[JournaledCall]
+    finish_reason: FinishReason = "tool_calls"
+    usage: Usage = Field(default_factory=Usage)
+    model: str = ""
+    request_id: str | None = None
+    native: NativeReply | None = None
+    logprobs: JsonObject | None = None
+    step_start_ns: int = 0
+    llm_start_ns: int = 0
+    llm_ns: int = 0
+
+
+class ClaimedResult(Schema):
+    """The result of an outside call."""
+
+    status: Literal["success", "error"]
+    value: Json = None
+    error: str | None = None
+    stdout: list[str] = Field(default_factory=list)
+    stderr: list[str] = Field(default_factory=list)
+    blocks: JsonObject = Field(default_factory=dict)
+
+
+class Claim(Schema):
+    """A started outside call. After `deadline` the call cannot be running any more; `holder` is the process that started it."""
+
+    call_id: str
+    name: str
+    holder: str
+    deadline: Moment
+    result: ClaimedResult | None = None

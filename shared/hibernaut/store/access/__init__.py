@@ -1,0 +1,1 @@
+"""API keys and model providers, with their sealed secrets."""

@@ -1,0 +1,112 @@
+"""API keys in the table: one item for each key under its digest, list rows for each tenant, the pepper of the digests, and the tenants.
+
+A key is looked up before its tenant is known, so the items of keys belong to no tenant's partition. The list row of a key lies in its tenant's
+partition and names the digest. Only reads stand here, and the changes that a transaction is made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from hibernaut.ports.table import ABSENT, PRESENT, Change, Delete, Item, Op, Put, Table, Term, Update, Value, eq
+from hibernaut.schemas.api_key import StoredApiKey
+from hibernaut.schemas.base import wire_time
+from hibernaut.schemas.ids import DEFAULT_TENANT
+from hibernaut.store.access import deployment_keys
+from hibernaut.store.table import keys
+from hibernaut.store.table.codec import VERSION
+
+KEPT_DAYS = 30
+"""Days for which a revoked or expired key stays in lists."""
+
+
+class ApiKeyStore:
+    """The keys of all tenants."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def by_digest(self, digest: str) -> StoredApiKey | None:
+        """The key with this digest, by one read; revoked and expired keys too."""
+        item = self._table.get(deployment_keys.api_key(digest))
+        return _read(item) if item else None
+
+    def get(self, tenant: str, key_id: str) -> StoredApiKey | None:
+        """The key with this id, if it is the tenant's."""
+        row = self._table.get(keys.api_key_row(tenant, key_id))
+        return self.by_digest(str(row["digest"])) if row else None
+
+    def page(self, tenant: str, *, after: str | None = None, limit: int | None = None) -> list[StoredApiKey]:
+        """The keys of a tenant with ids greater than `after`, oldest first."""
+        rows = self._table.query(keys.api_key_row(tenant, "key").pk, after=after, limit=limit)
+        found = self._table.get_many([deployment_keys.api_key(str(row["digest"])) for row in rows])
+        return sorted((_read(item) for item in found.values()), key=lambda key: key.id)
+
+    def create(self, key: StoredApiKey, token: str) -> list[Change]:
+        """The changes that add a key, and its tenant to the list of tenants."""
+        place, row, tenant = (
+            deployment_keys.api_key(key.digest),
+            keys.api_key_row(key.tenant, key.id),
+            deployment_keys.tenant_entry(key.tenant),
+        )
+        return [
+            Put({"pk": place.pk, "sk": place.sk, "v": VERSION, "used": "", "wt": token, **_attributes(key)}, ABSENT),
+            Put({"pk": row.pk, "sk": row.sk, "digest": key.digest, **_ttl(key)}),
+            Put({"pk": tenant.pk, "sk": tenant.sk}),
+        ]
+
+    def change(self, before: StoredApiKey, after: StoredApiKey, token: str) -> list[Change]:
+        """The changes from the record that was read to `after`. The condition is that nobody else has changed it."""
+        kept = after.model_copy(update={"version": before.version + 1})
+        ttl = _ttl(kept)
+        gone = () if ttl else ("ttl",)
+        row = keys.api_key_row(kept.tenant, kept.id)
+        return [
+            Update(
+                deployment_keys.api_key(kept.digest),
+                set={**_attributes(kept), "wt": token},
+                remove=gone,
+                when=eq(version=before.version),
+            ),
+            Update(row, set={"digest": kept.digest, **ttl}, remove=gone),
+        ]
+
+    def used(self, digest: str, now: datetime, every: timedelta) -> Change:
+        """The change that records the last use. It fails if another process has recorded one within `every`."""
+        bound = wire_time(now - every)
+        return Update(deployment_keys.api_key(digest), set={"used": wire_time(now)}, when=(*PRESENT, Term("used", Op.LE, bound)))
+
+    def delete(self, key: StoredApiKey) -> list[Change]:
+        """The changes that remove a key."""
+        return [Delete(deployment_keys.api_key(key.digest)), Delete(keys.api_key_row(key.tenant, key.id))]
+
+    def pepper(self) -> str | None:
+        """The sealed pepper, in base 64. None: no key was ever created."""
+        item = self._table.get(deployment_keys.pepper())
+        return str(item["sealed"]) if item else None
+
+    def create_pepper(self, sealed: str, token: str) -> Change:
+        """The change that stores the pepper. It fails if there is one."""
+        place = deployment_keys.pepper()
+        return Put({"pk": place.pk, "sk": place.sk, "sealed": sealed, "wt": token}, ABSENT)
+
+    def tenants(self) -> Sequence[str]:
+        """The names of all tenants, sorted: the default tenant, and every tenant for which a key was created."""
+        found = self._table.query(deployment_keys.tenant_entry(DEFAULT_TENANT).pk)
+        return sorted({DEFAULT_TENANT, *(str(item["sk"]) for item in found)})
+
+
+def _read(item: Item) -> StoredApiKey:
+    key = StoredApiKey.model_validate_json(str(item["body"]))
+    used = str(item["used"])
+    return key.model_copy(update={"last_used_at": datetime.fromisoformat(used)}) if used else key
+
+
+def _attributes(key: StoredApiKey) -> dict[str, Value]:
+    return {"body": key.model_dump_json(), "version": key.version, **_ttl(key)}
+
+
+def _ttl(key: StoredApiKey) -> dict[str, Value]:
+    ends = [moment for moment in (key.revoked_at, key.expires_at) if moment is not None]
+    return {"ttl": int((min(ends) + timedelta(days=KEPT_DAYS)).timestamp())} if ends else {}

@@ -1,0 +1,24 @@
+"""The keys of the items that belong to the deployment and to no tenant: they are read to learn which tenants there are, and whose a request is.
+
+pk                 sk                  what                                   read by
+APIKEY#digest      APIKEY              an API key, under its keyed hash       authentication
+APIKEYS            PEPPER              the sealed key of the digests          the first authentication of a process
+TENANTS            tenant              a tenant that has, or had, a key       sweeps and workers that serve all tenants
+"""
+
+from __future__ import annotations
+
+from hibernaut.ports.table import Key
+from hibernaut.store.table.tenants import checked
+
+
+def api_key(digest: str) -> Key:
+    return Key(f"APIKEY#{digest}", "APIKEY")
+
+
+def pepper() -> Key:
+    return Key("APIKEYS", "PEPPER")
+
+
+def tenant_entry(tenant: str) -> Key:
+    return Key("TENANTS", checked(tenant))

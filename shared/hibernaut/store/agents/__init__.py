@@ -1,0 +1,1 @@
+"""Agents, the marks that list them, and tools."""

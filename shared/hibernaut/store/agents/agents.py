@@ -1,0 +1,198 @@
+"""Agents in the table: the record, and the list row with the attributes that lists filter and order by.
+
+This module has reads, and changes that a use case combines into a transaction. `services` decides when an agent may change.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+
+from hibernaut.ports.table import ABSENT, PRESENT, Change, Delete, Item, Op, Put, Term, Update, Value, eq
+from hibernaut.schemas.agents.agent import StoredAgent
+from hibernaut.schemas.base import wire_time
+from hibernaut.schemas.stop import StopReason
+from hibernaut.store.agents.agent_marks import CONCEALED
+from hibernaut.store.table import keys
+from hibernaut.store.table.codec import Codec, freed
+from hibernaut.store.table.row_lists import RowList
+from hibernaut.store.table.tenant_table import TenantTable
+from hibernaut.store.table.time_orders import TimeOrder
+
+UPDATED, RAN, NEW = "AGENTSUPDATED", "AGENTSRAN", "AGENTSNEW"
+"""The lists of agents by their last change and by their last run, and of those without a run."""
+MARKED = "marked"
+"""The attribute of the list rows whose agents have marks and stand in the orders. Rows of older data lack it."""
+_ROW_ONLY = {"last_run_completion": None, "last_run_duration_ms": None, "last_stop_reason": None}
+"""The fields that only the list row stores."""
+
+
+class AgentStore:
+    """Agents, and their list rows. Their marks are `store.agents.agent_marks`. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be read."""
+
+    def __init__(self, table: TenantTable, codec: Codec) -> None:
+        self._table = table
+        self._tenant = table.tenant
+        self._codec = codec
+
+    def get(self, agent_id: str) -> StoredAgent | None:
+        """The agent, or None."""
+        item = self._table.get(keys.agent(self._tenant, agent_id))
+        return self.read(item) if item else None
+
+    def get_many(self, agent_ids: Sequence[str]) -> dict[str, StoredAgent]:
+        """The agents that exist among these, by id."""
+        found = self._table.get_many([keys.agent(self._tenant, agent_id) for agent_id in agent_ids])
+        agents = [self.read(item) for item in found.values()]
+        return {agent.id: agent for agent in agents}
+
+    def read(self, item: Item) -> StoredAgent:
+        """The agent of an item."""
+        agent = self._codec.record(StoredAgent, item)
+        agent.version = int(item["version"])
+        return agent
+
+    def create(self, agent: StoredAgent, token: str) -> list[Change]:
+        """The changes that create an agent and its list row. Condition: the id is free."""
+        key, row = keys.agent(self._tenant, agent.id), keys.agent_row(self._tenant, agent.id)
+        return [
+            Put(
+                self._codec.item(key, agent, version=agent.version, wt=token, private=True, **self._updated(agent)),
+                ABSENT,
+            ),
+            Put(
+                {
+                    "pk": row.pk,
+                    "sk": row.sk,
+                    **_listed(agent),
+                    **({CONCEALED: True} if agent.hidden else {}),
+                    **keys.listed(self._tenant, NEW, agent.id),
+                    MARKED: True,
+                }
+            ),
+        ]
+
+    def change(self, before: StoredAgent, after: StoredAgent, token: str) -> list[Change]:
+        """The changes from `before` to `after`: of the record, and of the list row if its attributes differ.
+
+        Condition: the version is that of `before`. The values of `last_run_*` and `last_stop_reason` in `after` go to the list
+        row.
+        """
+        key = keys.agent(self._tenant, after.id)
+        stored = after.model_copy(update={**_ROW_ONLY, "version": before.version + 1})
+        changed: dict[str, Value] = {**self._codec.body(key, stored), "version": stored.version, "wt": token, "private": True}
+        changed |= self._updated(after)
+        changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version), frees=freed(key, before))]
+        old = _listed(before)
+        row = {name: value for name, value in (_listed(after) | _of_last_run(after)).items() if old.get(name) != value}
+        if not row:
+            return changes
+        if "last_run_completion" in row:
+            row |= self._ran(after.id, str(row["last_run_completion"]))
+        if "hidden" in row and after.hidden:
+            row[CONCEALED] = True
+        cleared = (CONCEALED,) if "hidden" in row and not after.hidden else ()
+        return [*changes, Update(keys.agent_row(self._tenant, after.id), set=row, remove=cleared)]
+
+    def run_ended(self, agent_id: str, at: datetime, duration_ms: int, stop_reason: StopReason | None) -> Update:
+        """The change of the list row at the end of a run. For a deleted agent it writes a row without a name, which no list
+        shows.
+        """
+        row: dict[str, Value] = {
+            "last_run_completion": wire_time(at),
+            "last_run_duration_ms": duration_ms,
+            "last_stop_reason": stop_reason.value if stop_reason else "",
+            **self._ran(agent_id, wire_time(at)),
+        }
+        return Update(keys.agent_row(self._tenant, agent_id), set=row)
+
+    def listed(self) -> RowList:
+        """The list rows of all agents."""
+        return RowList(self._table, keys.agent_row(self._tenant, "agent").pk, mark="name")
+
+    def by_update(self) -> TimeOrder:
+        """The list rows of all agents in the order of `updated_at`, through the index, which may lag."""
+        return TimeOrder(self._table, (UPDATED,), "updated_at", rows_of=self.rows_of, mark="name")
+
+    def by_last_run(self) -> TimeOrder:
+        """The list rows of all agents in the order of `last_run_completion`, through the index, which may lag."""
+        return TimeOrder(self._table, (RAN, NEW), "last_run_completion", rows_of=self.rows_of, mark="name")
+
+    def place(self, agent: StoredAgent, row: Item) -> list[Change]:
+        """The changes that put an agent of older data into the orders. Conditions: its version and its last run are as read."""
+        ran = str(row.get("last_run_completion", ""))
+        when = Term("last_run_completion", Op.EQ, ran) if ran else Term("last_run_completion", Op.MISSING)
+        place = self._ran(agent.id, ran) if ran else keys.listed(self._tenant, NEW, agent.id)
+        return [
+            Update(keys.agent(self._tenant, agent.id), set=self._updated(agent), when=eq(version=agent.version)),
+            Update(keys.agent_row(self._tenant, agent.id), set={**place, MARKED: True}, when=(*PRESENT, when)),
+        ]
+
+    def _updated(self, agent: StoredAgent) -> dict[str, str]:
+        return keys.listed_at(self._tenant, UPDATED, wire_time(agent.updated_at), agent.id)
+
+    def _ran(self, agent_id: str, at: str) -> dict[str, str]:
+        return keys.listed_at(self._tenant, RAN, at, agent_id)
+
+    def count(self, *, hidden: bool) -> int:
+        """The number of agents, with or without the hidden ones. The engine counts the rows."""
+        total = self.listed().count()
+        row = keys.agent_row(self._tenant, "agent")
+        return total if hidden else total - self._table.count(row.pk, having=CONCEALED)
+
+    def rows(self) -> list[Item]:
+        """The list rows of all agents, oldest first."""
+        return self.listed().all()
+
+    def row(self, agent_id: str) -> Item | None:
+        """The list row of an agent, or None."""
+        return self._table.get(keys.agent_row(self._tenant, agent_id))
+
+    def rows_of(self, agent_ids: Sequence[str]) -> dict[str, Item]:
+        """The list rows that exist of these agents, by agent id."""
+        found = self._table.get_many([keys.agent_row(self._tenant, agent_id) for agent_id in agent_ids])
+        return {key.sk: row for key, row in found.items()}
+
+    def rows_marked(self, marks: Sequence[Item]) -> list[Item]:
+        """The list rows of the agents with these marks, in the order of the marks."""
+        ids = [keys.last_part(str(mark["sk"])) for mark in marks]
+        rows = self.rows_of(ids)
+        return [rows[agent_id] for agent_id in ids if "name" in rows.get(agent_id, {})]
+
+    def delete(self, agent: StoredAgent) -> list[Change]:
+        """The changes that delete an agent and its list row. Condition: the version is that of `agent`."""
+        key = keys.agent(self._tenant, agent.id)
+        return [Delete(key, eq(version=agent.version), freed(key, agent)), Delete(keys.agent_row(self._tenant, agent.id))]
+
+
+def tags_of(row: Item) -> set[str]:
+    """The tags in the list row of an agent."""
+    return set(json.loads(str(row["tags"])))
+
+
+def _listed(agent: StoredAgent) -> dict[str, Value]:
+    """The attributes that lists filter and order by; "" for a missing value."""
+    return {
+        "name": agent.name,
+        "tags": json.dumps(agent.tags),
+        "identity_ids": json.dumps(agent.identity_ids),
+        "created_at": wire_time(agent.created_at),
+        "updated_at": wire_time(agent.updated_at),
+        "hidden": bool(agent.hidden),
+        "project_id": agent.project_id or "",
+        "template_id": agent.template_id or "",
+        "base_template_id": agent.base_template_id or "",
+        "created_by_id": agent.created_by_id or "",
+    }
+
+
+def _of_last_run(agent: StoredAgent) -> dict[str, Value]:
+    row: dict[str, Value] = {}
+    if agent.last_run_completion is not None:
+        row["last_run_completion"] = wire_time(agent.last_run_completion)
+    if agent.last_run_duration_ms is not None:
+        row["last_run_duration_ms"] = agent.last_run_duration_ms
+    if agent.last_stop_reason is not None:
+        row["last_stop_reason"] = agent.last_stop_reason.value
+    return row

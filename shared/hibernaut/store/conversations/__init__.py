@@ -1,0 +1,1 @@
+"""Conversations: their heads, records, logs and windows."""

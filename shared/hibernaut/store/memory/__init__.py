@@ -1,0 +1,1 @@
+"""Blocks, archives, passages and files, and the outbox of the search index."""

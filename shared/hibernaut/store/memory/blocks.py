@@ -1,0 +1,117 @@
+"""Blocks in the table: the record, the list row, and the links to the agents that the block is attached to.
+
+This module has reads, and changes that a use case combines into a transaction. An agent's record names its blocks in order; a
+link leads from a block to an agent. A link to a deleted agent does no harm: its reader finds no agent.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Delete, Item, Put, Update, Value, eq
+from hibernaut.schemas.base import wire_time
+from hibernaut.schemas.memory.block import StoredBlock
+from hibernaut.store.table import keys
+from hibernaut.store.table.codec import Codec, freed
+from hibernaut.store.table.row_lists import RowList
+from hibernaut.store.table.tenant_table import TenantTable
+
+
+class BlockStore:
+    """Blocks and their links. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be read."""
+
+    def __init__(self, table: TenantTable, codec: Codec) -> None:
+        self._table = table
+        self._tenant = table.tenant
+        self._codec = codec
+
+    def get(self, block_id: str) -> StoredBlock | None:
+        """The block, or None."""
+        item = self._table.get(keys.block(self._tenant, block_id))
+        return self.read(item) if item else None
+
+    def get_many(self, block_ids: Sequence[str]) -> dict[str, StoredBlock]:
+        """The blocks that exist among these, by id."""
+        found = self._table.get_many([keys.block(self._tenant, block_id) for block_id in block_ids])
+        blocks = [self.read(item) for item in found.values()]
+        return {block.id: block for block in blocks}
+
+    def read(self, item: Item) -> StoredBlock:
+        """The block of an item."""
+        block = self._codec.record(StoredBlock, item)
+        block.version = int(item["version"])
+        return block
+
+    def create(self, block: StoredBlock, token: str) -> list[Change]:
+        """The changes that create a block and its list row. Condition: the id is free."""
+        key, row = keys.block(self._tenant, block.id), keys.block_row(self._tenant, block.id)
+        return [
+            Put(self._codec.item(key, block, version=block.version, wt=token), ABSENT),
+            Put({"pk": row.pk, "sk": row.sk, **_listed(block)}),
+        ]
+
+    def change(self, before: StoredBlock, after: StoredBlock, token: str) -> list[Change]:
+        """The changes from `before` to `after`: of the record, and of the list row if its attributes differ.
+
+        Condition: the version is that of `before`.
+        """
+        key = keys.block(self._tenant, after.id)
+        stored = after.model_copy(update={"version": before.version + 1})
+        changed: dict[str, Value] = {**self._codec.body(key, stored), "version": stored.version, "wt": token}
+        changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version), frees=freed(key, before))]
+        old = _listed(before)
+        row = {name: value for name, value in _listed(after).items() if old[name] != value}
+        return [*changes, Update(keys.block_row(self._tenant, after.id), set=row)] if row else changes
+
+    def delete(self, block: StoredBlock) -> list[Change]:
+        """The changes that delete a block and its list row. Condition: the block exists. Its links remain."""
+        key = keys.block(self._tenant, block.id)
+        return [Delete(key, PRESENT, freed(key, block)), Delete(keys.block_row(self._tenant, block.id))]
+
+    def there(self, block_id: str) -> Check:
+        """The condition that the block exists, for a transaction that attaches it."""
+        return Check(keys.block(self._tenant, block_id), PRESENT)
+
+    def attach(self, block_id: str, agent_id: str) -> Put:
+        """The change that creates the link. The agent's own list of blocks is a change of the agent."""
+        key = keys.block_agent(self._tenant, block_id, agent_id)
+        return Put({"pk": key.pk, "sk": key.sk})
+
+    def detach(self, block_id: str, agent_id: str) -> Delete:
+        """The change that deletes the link."""
+        return Delete(keys.block_agent(self._tenant, block_id, agent_id))
+
+    def agents_of(self, block_id: str) -> list[str]:
+        """The ids of the agents that the block is attached to, oldest first."""
+        links = self._table.query(keys.block_agent(self._tenant, block_id, "").pk, prefix=f"{block_id}#")
+        return [keys.last_part(str(link["sk"])) for link in links]
+
+    def links(self, block_id: str) -> RowList:
+        """The links to the agents that the block is attached to."""
+        return RowList(self._table, keys.block_agent(self._tenant, block_id, "").pk, f"{block_id}#")
+
+    def counts(self) -> Mapping[str, int]:
+        """The number of agents of each attached block, by block id; 0 for any other id."""
+        links = self._table.query(keys.block_agent(self._tenant, "block", "").pk)
+        return Counter(str(link["sk"]).split("#", 1)[0] for link in links)
+
+    def listed(self) -> RowList:
+        """The list rows of all blocks."""
+        return RowList(self._table, keys.block_row(self._tenant, "block").pk)
+
+
+def _listed(block: StoredBlock) -> dict[str, Value]:
+    """The attributes that lists filter by; "" for a missing value."""
+    return {
+        "label": block.label or "",
+        "description": block.description or "",
+        "tags": json.dumps(block.tags),
+        "identity_ids": json.dumps(block.identity_ids),
+        "created_at": wire_time(block.created_at),
+        "hidden": bool(block.hidden),
+        "is_template": block.is_template,
+        "template_name": block.template_name or "",
+        "project_id": block.project_id or "",
+    }

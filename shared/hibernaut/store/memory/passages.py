@@ -1,0 +1,173 @@
+"""Passages in the table: the passages of an archive, and the passages that are the pieces of a file. `store.memory.archives` has the
+other parts of an archive.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections.abc import Iterator, Sequence
+from math import ceil
+
+from hibernaut.ports.table import ABSENT, PRESENT, Change, Delete, Item, Key, Put, Query, Value
+from hibernaut.schemas.base import wire_time
+from hibernaut.schemas.memory.passage import Archive, Passage
+from hibernaut.store.memory.search_outbox import SearchOutbox
+from hibernaut.store.table import keys
+from hibernaut.store.table.codec import Codec
+from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table.tenant_table import TenantTable
+
+FEWEST, MOST_AT_ONCE = 10, 200
+"""The smallest and the largest number of passages of one archive in one read of several archives."""
+OPEN = "open"
+"""The state of an archive that is not deleted."""
+
+
+class PassageStore:
+    """Passages of archives and pieces of files. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be
+    read.
+    """
+
+    def __init__(self, table: TenantTable, codec: Codec, unindexed: SearchOutbox) -> None:
+        self._table = table
+        self._tenant = table.tenant
+        self._codec = codec
+        self._unindexed = unindexed
+
+    def make(self, archive: Archive, token: str = "", *, count: int = 0) -> list[Change]:
+        """The changes that create an archive and its list row. Condition: the id is free. `count`: the number of passages that
+        the same transaction adds.
+        """
+        row = keys.archive_row(self._tenant, archive.id)
+        opened: dict[str, Value] = {"state": OPEN, "stamp": archive.id, "version": 1, "count": count, "wt": token}
+        return [
+            Put(self._codec.item(keys.archive(self._tenant, archive.id), archive, **opened), ABSENT),
+            Put({"pk": row.pk, "sk": row.sk, "name": archive.name, "created_at": wire_time(archive.created_at)}),
+        ]
+
+    def archives(self) -> list[str]:
+        """The ids of all archives, oldest first."""
+        return [str(row["sk"]) for row in self._table.query(keys.archive_row(self._tenant, "").pk)]
+
+    def ids(self, archive_id: str) -> list[str]:
+        """The ids of all passages of an archive, oldest first."""
+        rows = self._table.query(keys.archive(self._tenant, archive_id).pk, prefix="PASSAGE#", names=("sk",))
+        return [keys.last_part(str(row["sk"])) for row in rows]
+
+    def piece_ids(self, file_ids: Sequence[str]) -> list[list[str]]:
+        """The ids of all pieces of each file, in the order of its text."""
+        asked = [Query(keys.file(self._tenant, file_id).pk, prefix="PASSAGE#", names=("sk",)) for file_id in file_ids]
+        return [[keys.last_part(str(row["sk"])) for row in rows] for rows in self._table.query_many(asked)]
+
+    def first_pieces(self, file_id: str, limit: int) -> list[Passage]:
+        """The first pieces of a file, at most `limit`, in the order of its text."""
+        items = self._table.query(keys.file(self._tenant, file_id).pk, prefix="PASSAGE#", limit=limit)
+        return [self._codec.record(Passage, item) for item in items]
+
+    def newest(self, archive_id: str, limit: int) -> list[Passage]:
+        """The newest passages of an archive, at most `limit`, newest first."""
+        pk = keys.archive(self._tenant, archive_id).pk
+        items = self._table.query(pk, prefix="PASSAGE#", limit=limit, descending=True)
+        return [self._codec.record(Passage, item) for item in items]
+
+    def archive_records(self, archive_ids: Sequence[str]) -> dict[str, Archive]:
+        """The archives that exist among these, by id, including archives in deletion."""
+        places = {archive_id: keys.archive(self._tenant, archive_id) for archive_id in archive_ids}
+        found = self._table.get_many(list(places.values())) if places else {}
+        return {archive_id: self._codec.record(Archive, found[key]) for archive_id, key in places.items() if key in found}
+
+    def get_many(self, archive_id: str, passage_ids: Sequence[str]) -> list[Passage]:
+        """The passages of an archive that exist among these, in the order of `passage_ids`."""
+        return self._read([keys.passage(self._tenant, archive_id, passage_id) for passage_id in passage_ids])
+
+    def pieces(self, file_id: str, passage_ids: Sequence[str]) -> list[Passage]:
+        """The pieces of a file that exist among these, in the order of `passage_ids`."""
+        return self.pieces_of([(file_id, passage_id) for passage_id in passage_ids])
+
+    def pieces_of(self, places: Sequence[tuple[str, str]]) -> list[Passage]:
+        """The pieces that exist among these (a file's id and a passage's), in their order."""
+        return self._read([keys.piece(self._tenant, file_id, passage_id) for file_id, passage_id in places])
+
+    def before(self, archive_id: str, passage_id: str) -> Passage | None:
+        """The passage before another one in its archive, by id; None for the first."""
+        return next(iter(self.page(archive_id, IdRange(None, passage_id), limit=1, descending=True)), None)
+
+    def piece_before(self, file_id: str, passage_id: str) -> Passage | None:
+        """The piece before another one in its file; None for the first."""
+        pk = keys.file(self._tenant, file_id).pk
+        items = self._table.query(pk, prefix="PASSAGE#", before=f"PASSAGE#{passage_id}", limit=1, descending=True)
+        return self._codec.record(Passage, items[0]) if items else None
+
+    def there(self, archive_id: str, passage_ids: Sequence[str]) -> set[str]:
+        """The ids among these that the archive has."""
+        return self._existing([keys.passage(self._tenant, archive_id, passage_id) for passage_id in passage_ids])
+
+    def pieces_there(self, file_id: str, passage_ids: Sequence[str]) -> set[str]:
+        """The ids among these that the file has."""
+        return self._existing([keys.piece(self._tenant, file_id, passage_id) for passage_id in passage_ids])
+
+    def _existing(self, wanted: list[Key]) -> set[str]:
+        return {keys.last_part(key.sk) for key in self._table.get_many(wanted)}
+
+    def _read(self, wanted: list[Key]) -> list[Passage]:
+        found = self._table.get_many(wanted)
+        return [self._codec.record(Passage, found[key]) for key in wanted if key in found]
+
+    def add(self, archive_id: str, passages: Sequence[Passage]) -> list[Change]:
+        """The changes that add passages to an archive, with the pointer for the indexer. Condition: the ids are free."""
+        ids = [passage.id for passage in passages]
+        items = [
+            Put(self._codec.item(keys.passage(self._tenant, archive_id, one.id), one, tags=json.dumps(one.tags or [])), ABSENT)
+            for one in passages
+        ]
+        return [*items, *self._unindexed.pointer(archive_id, "passage", ids)]
+
+    def remove(self, archive_id: str, passage_ids: Sequence[str], *, there: bool = True) -> list[Change]:
+        """The changes that remove passages from an archive, with the pointer for the indexer. `there`: each must exist."""
+        when = PRESENT if there else ()
+        gone = [Delete(keys.passage(self._tenant, archive_id, passage_id), when) for passage_id in passage_ids]
+        return [*gone, *self._unindexed.pointer(archive_id, "passage", passage_ids, gone=True)]
+
+    def items(self, archive_id: str, passage_ids: Sequence[str] | None = None, limit: int | None = None) -> list[Item]:
+        """The items of these passages, or of the archive's first `limit` passages (None: of all). A deletion needs them to delete
+        the blobs too.
+        """
+        if passage_ids is None:
+            return self._table.query(keys.archive(self._tenant, archive_id).pk, prefix="PASSAGE#", limit=limit, names=("blob",))
+        return list(self._table.get_many([keys.passage(self._tenant, archive_id, one) for one in passage_ids]).values())
+
+    def page(self, archive_id: str, span: IdRange, *, limit: int, descending: bool = False) -> list[Passage]:
+        """The passages with after < id < before in the order of their ids, which is the order of creation."""
+        items = self._asked(archive_id, span, limit, descending).run(self._table.query)
+        return [self._codec.record(Passage, item) for item in items]
+
+    def merged(self, archive_ids: Sequence[str], span: IdRange, *, first: int, descending: bool = False) -> Iterator[Passage]:
+        """The passages of several archives with after < id < before, in the order of their ids, read lazily.
+
+        `first`: how many are expected to be needed. The first reads of all archives are sent together.
+        """
+        size = first if len(archive_ids) == 1 else max(ceil(2 * first / max(len(archive_ids), 1)), FEWEST)
+        read = self._table.query_many([self._asked(archive_id, span, size, descending) for archive_id in archive_ids])
+        walks = [self._further(*each, span, size, descending) for each in zip(archive_ids, read, strict=True)]
+        yield from heapq.merge(*walks, key=lambda one: one.id, reverse=descending)
+
+    def _further(self, archive_id: str, items: Sequence[Item], span: IdRange, size: int, descending: bool) -> Iterator[Passage]:
+        """The passages of one archive, of which the first ones are read."""
+        while True:
+            yield from (self._codec.record(Passage, item) for item in items)
+            if len(items) < size:
+                return
+            last, size = keys.last_part(str(items[-1]["sk"])), min(2 * size, MOST_AT_ONCE)
+            span = IdRange(span.after, last) if descending else IdRange(last, span.before)
+            items = self._asked(archive_id, span, size, descending).run(self._table.query)
+
+    def _asked(self, archive_id: str, span: IdRange, limit: int, descending: bool) -> Query:
+        return Query(
+            keys.archive(self._tenant, archive_id).pk,
+            prefix="PASSAGE#",
+            after=f"PASSAGE#{span.after}" if span.after else None,
+            before=f"PASSAGE#{span.before}" if span.before else None,
+            limit=limit,
+            descending=descending,
+        )

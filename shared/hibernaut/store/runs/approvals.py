@@ -1,0 +1,66 @@
+"""Pending approvals in the table: one record per requesting run, which lives as long as the run (architecture 4, approvals).
+
+This module has reads and single changes. `store.runs.transactions` combines changes into transactions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hibernaut.ports.table import ABSENT, Item, Op, Put, Term, Update, Value
+from hibernaut.schemas.runs.approval import PendingApproval
+from hibernaut.store.table import keys
+from hibernaut.store.table.codec import Codec, freed
+from hibernaut.store.table.tenant_table import TenantTable
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalState:
+    """The record of an approval, and the task token that ends the workflow's wait for the answer ("": no workflow waits)."""
+
+    record: PendingApproval
+    task_token: str = ""
+
+
+class ApprovalStore:
+    """Pending approvals. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be read."""
+
+    def __init__(self, table: TenantTable, codec: Codec) -> None:
+        self._table = table
+        self._tenant = table.tenant
+        self._codec = codec
+
+    def get(self, run_id: str) -> ApprovalState | None:
+        """The approval that the run requested, or None."""
+        item = self._table.get(keys.approval(self._tenant, run_id))
+        return self._read(item) if item else None
+
+    def get_many(self, run_ids: list[str]) -> dict[str, PendingApproval]:
+        """The approvals that these runs requested, by run id."""
+        found = self._table.get_many([keys.approval(self._tenant, run_id) for run_id in run_ids])
+        records = [self._read(item).record for item in found.values()]
+        return {record.run_id: record for record in records}
+
+    def _read(self, item: Item) -> ApprovalState:
+        return ApprovalState(self._codec.record(PendingApproval, item), str(item["task_token"]))
+
+    def create(self, record: PendingApproval) -> Put:
+        """The change that creates the record. A record with a deadline is in the index DUE."""
+        key = keys.approval(self._tenant, record.run_id)
+        due = keys.due(record.run_id, int(record.deadline.timestamp() * 1000)) if record.deadline else {}
+        return Put(self._codec.item(key, record, consumed="", task_token="", **due), ABSENT)
+
+    def consume(self, record: PendingApproval, token: str) -> Update:
+        """The change by which the run `record.consumed_by` consumes the approval. Of two concurrent changes one fails its
+        condition.
+        """
+        key = keys.approval(self._tenant, record.run_id)
+        changed: dict[str, Value] = {**self._codec.body(key, record), "consumed": record.consumed_by or "", "wt": token}
+        return Update(key, set=changed, remove=("due_pk", "due_sk"), when=_OPEN, frees=freed(key, record))
+
+    def keep_token(self, run_id: str, task_token: str) -> Update:
+        """The change that stores the task token of the workflow's wait. Condition: the approval is not consumed."""
+        return Update(keys.approval(self._tenant, run_id), set={"task_token": task_token, "wt": task_token[-36:]}, when=_OPEN)
+
+
+_OPEN = (Term("consumed", Op.EQ, ""),)

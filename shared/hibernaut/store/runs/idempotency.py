@@ -1,0 +1,104 @@
+"""Recognises a request that was accepted before (architecture 5): by the otids of its messages, or by its body if a client
+re-sends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hibernaut.ports.clock import Clock
+from hibernaut.ports.table import Item, Key, Update, eq
+from hibernaut.schemas.agents.conversation import Head
+from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.store.conversations.conversations import ConversationStore
+from hibernaut.store.runs.transactions import IdempotencyMark
+from hibernaut.store.table import keys
+from hibernaut.store.table.tenant_table import TenantTable
+
+BODY_LIFE = 15 * 60
+"""Seconds for which a re-sent identical body attaches to the run of the first request."""
+OTID_LIFE = 24 * 3600
+"""Seconds for which an otid names the run that accepted its message."""
+_PARTLY = (
+    "INVALID_ARGUMENT: The message with the otid '{otid}' was accepted before, by the run {run_id}, and other messages of this request "
+    "were not. Send the new ones alone, or give each an otid of its own."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRequest:
+    """The run that accepted the request earlier; or no run, and the marks that the new run's transaction must write.
+
+    `otids`: the otids of the request's messages identify the run; their content was not compared. `arrived`: the request is the
+    first send, which arrived after its own retry. The caller writes this change before the request attaches; it succeeds once.
+    """
+
+    run_id: str | None
+    marks: tuple[IdempotencyMark, ...] = ()
+    arrived: Update | None = None
+    otids: bool = False
+
+
+class IdempotencyStore:
+    """The idempotency marks of a tenant's accepted requests. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a
+    blob cannot be read.
+    """
+
+    def __init__(self, table: TenantTable, clock: Clock, conversations: ConversationStore) -> None:
+        self._table = table
+        self._tenant = table.tenant
+        self._clock = clock
+        self._conversations = conversations
+
+    def look(
+        self, conversation: str, digest: str, otids: Sequence[str | None], retry: int, *, anew: bool = False
+    ) -> tuple[Head | None, KnownRequest]:
+        """The conversation's head (None if there is none), and whether the request was accepted before, in one read.
+
+        The conditions of the head and of the marks make the look-up and the later write atomic (architecture 5). `digest`: the
+        hash of the body. `otids`: one per message, in order; None for a message without one. `retry`: the client's count of
+        re-sends; 0 for the first send. `anew`: the run that the otids name accepted other content, so this request is new and
+        replaces its marks.
+
+        Raises: InvalidArgument if a message with an otid was accepted and another message is new.
+        """
+        now = self._clock.now().timestamp()
+        named = [otid for otid in dict.fromkeys(otids) if otid]
+        places: dict[str, Key] = {otid: keys.otid(self._tenant, conversation, otid) for otid in named}
+        print_key = keys.fingerprint(self._tenant, conversation, digest)
+        head_key = keys.head(self._tenant, conversation)
+        found = self._table.get_many([head_key, *places.values(), print_key])
+        if head_key not in found:
+            return None, KnownRequest(None)
+        head = self._conversations.read_head(found[head_key])
+        taken = {otid: str(found[key]["run"]) for otid, key in places.items() if key in found and not _expired(found[key], now)}
+        earlier = found.get(print_key)
+        same = earlier if earlier is not None and not _expired(earlier, now) else None
+        exact = same is not None and str(same["run"]) in taken.values()
+        if exact or (taken and not anew and all(otid in taken for otid in otids)):
+            return head, KnownRequest(next(iter(taken.values())), otids=not exact)
+        for otid, run_id in taken.items() if not anew else ():
+            raise InvalidArgument(_PARTLY.format(otid=otid, run_id=run_id))
+        if same is not None and retry > 0:
+            return head, KnownRequest(str(same["run"]))
+        if same is not None and not same["original"]:
+            return head, KnownRequest(
+                str(same["run"]), arrived=Update(print_key, set={"original": True}, when=eq(original=False))
+            )
+        marks = [IdempotencyMark("otid", otid, OTID_LIFE, True, _ttl(found.get(key))) for otid, key in places.items()]
+        marks.append(IdempotencyMark("fingerprint", digest, BODY_LIFE, retry == 0, _ttl(earlier)))
+        return head, KnownRequest(None, tuple(marks))
+
+    def run_of(self, conversation: str, otid: str) -> str | None:
+        """The id of the run that accepted the message with this otid; None after `OTID_LIFE`."""
+        item = self._table.get(keys.otid(self._tenant, conversation, otid))
+        return None if item is None or _expired(item, self._clock.now().timestamp()) else str(item["run"])
+
+
+def _expired(item: Item, now: float) -> bool:
+    return int(item["ttl"]) <= now
+
+
+def _ttl(item: Item | None) -> int | None:
+    return None if item is None else int(item["ttl"])

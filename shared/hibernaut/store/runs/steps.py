@@ -1,0 +1,49 @@
+"""Steps in the table: the steps of a run, the steps of a tenant, and the only change of a step, which is its feedback.
+
+`store.runs.transactions` writes a step's record together with the rows and events of the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hibernaut.ports.table import PRESENT, Key, Update
+from hibernaut.schemas.runs.step import StoredStep
+from hibernaut.store.table import keys, lists
+from hibernaut.store.table.codec import Codec, freed
+from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table.tenant_table import TenantTable
+
+NOUN = "STEPS"
+
+
+class StepStore:
+    """The records of steps. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be read."""
+
+    def __init__(self, table: TenantTable, codec: Codec) -> None:
+        self._table = table
+        self._tenant = table.tenant
+        self._codec = codec
+
+    def get(self, step_id: str) -> StoredStep | None:
+        """The step, or None. Reads the index LISTS, which may lag."""
+        key = lists.find(self._table, NOUN, step_id)
+        item = self._table.get(key) if key else None
+        return self._codec.record(StoredStep, item) if item else None
+
+    def of_run(self, run_id: str) -> list[StoredStep]:
+        """The steps of a run, oldest first."""
+        items = self._table.query(keys.run(self._tenant, run_id).pk, prefix="STEP#")
+        return [self._codec.record(StoredStep, item) for item in items]
+
+    def walk(self, span: IdRange, *, first: int, descending: bool = False) -> Iterator[StoredStep]:
+        """The steps of all runs in the order of their ids, newest first if `descending`, read lazily: `first` of
+        them at once, then more and more. Reads the index LISTS, which may lag.
+        """
+        for item in lists.walked(self._table, NOUN, span, first=first, descending=descending):
+            yield self._codec.record(StoredStep, item)
+
+    def change(self, step: StoredStep) -> Update:
+        """The change of a step's record. The last write of the feedback wins. Condition: the step exists."""
+        key = Key(*keys.step(self._tenant, step.run_id or "", step.id))
+        return Update(key, set=self._codec.body(key, step), when=PRESENT, frees=freed(key, step))

@@ -1,0 +1,96 @@
+"""Converts records to items and back. A record is one JSON attribute, `body`; a body that is too large for an item is in a blob.
+
+Every blob has one owner, the item that names it. A blob key is used once: a blob that its owner no longer names is unreferenced
+for good. The change that replaces or deletes a record names the freed blob in `frees`, and the writer deletes the blob after the
+write. `store.blob_collector` deletes what a crash leaves behind.
+
+An item has its keys, the few attributes that conditions and filters use, `v` (the format version of the body), `ttl` if it
+expires, and `body`, or `blob` with the key of the blob that holds the body. The record classes accept old versions; there are no
+migrations.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from hibernaut.ports.blobs import Blobs
+from hibernaut.ports.table import Item, Key, Table, Value
+from hibernaut.schemas.stored import Stored
+from hibernaut.store.table import keys
+from hibernaut.store.table.tenant_table import TenantBlobs, TenantTable
+
+Record = TypeVar("Record", bound=BaseModel)
+VERSION = 1
+INLINE_BYTES = 64_000
+"""The largest body in bytes that an item holds. A larger one goes to a blob, so that a step stays below a transaction's limit."""
+
+
+class Codec:
+    """Converts records to items and back."""
+
+    def __init__(self, blobs: Blobs | TenantBlobs, table: Table | TenantTable | None = None) -> None:
+        """`table`: for the second read of an item whose blob was deleted during the first one."""
+        self._blobs = blobs
+        self._table = table
+
+    def item(self, key: Key, record: BaseModel, inline: int = INLINE_BYTES, /, **attributes: Value) -> dict[str, Value]:
+        """The whole item of a record. A large body is written to its blob first, so that no item names a missing blob. Raises:
+        OSError.
+        """
+        body = self.body(key, record, inline, ephemeral="ttl" in attributes)
+        return {"pk": key.pk, "sk": key.sk, "v": VERSION, **attributes, **body}
+
+    def body(self, key: Key, record: BaseModel, inline: int = INLINE_BYTES, *, ephemeral: bool = False) -> dict[str, Value]:
+        """The attributes of the body alone, for updates. Both attributes are set, so that no update leaves an old one behind.
+
+        `inline`: the largest body in bytes that stays in the item, at most INLINE_BYTES; a transaction with many items sets less.
+        `ephemeral`: the item has a time to live, so its blob gets the key prefix of blobs that expire. Raises: OSError.
+        """
+        text, most = record.model_dump_json(), min(inline, INLINE_BYTES)
+        if len(text) <= most // 4 or len(text.encode()) <= most:
+            return {"body": text, "blob": ""}
+        blob = keys.body_blob(key, secrets.token_hex(16), ephemeral=ephemeral)
+        self._blobs.put(blob, text.encode())
+        return {"body": "", "blob": blob}
+
+    def record(self, kind: type[Record], item: Item) -> Record:
+        """The record of an item. If the item was replaced before its blob was read: the record of the new item.
+
+        Raises: KeyError if the item was deleted meanwhile, or its blob is missing; OSError.
+        """
+        if inline := str(item["body"]):
+            return kind.model_validate_json(inline)
+        body, blob = self._outside(item)
+        record = kind.model_validate_json(body)
+        if isinstance(record, Stored):
+            record.read_from(blob)
+        return record
+
+    def _outside(self, item: Item) -> tuple[bytes | str, str]:
+        """A body that is not in the item, and the key of its blob ("": the item's replacement holds the body)."""
+        blob = str(item["blob"])
+        try:
+            return self._blobs.get(blob), blob
+        except KeyError:
+            now = self._table.get(Key(str(item["pk"]), str(item["sk"]))) if self._table else None
+            if now is None or now["blob"] == blob:
+                raise
+            return (str(now["body"]), "") if now["body"] else self._outside(now)
+
+
+def freed(key: Key, record: Stored) -> str:
+    """The blob that becomes unreferenced when this version of the record is replaced or deleted; "" if there is none.
+
+    `record` may be a copy of another record, and then names that record's blob, which stays.
+    """
+    return record.blob if record.blob and keys.blob_owner(record.blob) == key else ""
+
+
+def expired(item: Mapping[str, Value], now: datetime) -> bool:
+    """Whether the item has expired. Engines delete expired items late; readers must not show them."""
+    return "ttl" in item and int(item["ttl"]) <= now.timestamp()

@@ -1,0 +1,78 @@
+"""The tenant-wide lists, such as those of runs, steps, messages and conversations: entries in order, and one entry by its id.
+
+Each list is spread over shards of the index LISTS. The index may lag: an entry that was just written may be missing. Each
+function raises StoreUnavailable (`store.table.retries`).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from math import ceil, sqrt
+
+from hibernaut.ports.table import Index, Item, Key, Query
+from hibernaut.store.table import keys
+from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table.tenant_table import TenantTable
+
+MOST_AT_ONCE = 500
+"""Entries, or items, of one read."""
+
+
+def entries(table: TenantTable, noun: str, span: IdRange, *, first: int, descending: bool = False) -> Iterator[Item]:
+    """The entries with after < sort key < before, in the order of their sort keys, read lazily. `first`: how many are expected to
+    be needed. An entry holds only keys.
+    """
+    share = first / keys.SHARDS
+    # Three deviations above a shard's share: with so many of each shard, a second read is rare.
+    size = min(ceil(share + 3 * sqrt(share)) + 1, MOST_AT_ONCE)
+    asked = [
+        Query(
+            keys.list_partition(table.tenant, noun, shard),
+            index=Index.LISTS,
+            after=span.after,
+            before=span.before,
+            limit=size,
+            descending=descending,
+        )
+        for shard in keys.shards()
+    ]
+    walks = [_further(table, one, found) for one, found in zip(asked, table.query_many(asked), strict=True)]
+    yield from heapq.merge(*walks, key=lambda entry: str(entry["list_sk"]), reverse=descending)
+
+
+def _further(table: TenantTable, asked: Query, found: Sequence[Item]) -> Iterator[Item]:
+    """The entries of one shard, of which the first ones are found."""
+    size = asked.limit or MOST_AT_ONCE
+    while True:
+        yield from found
+        if len(found) < size:
+            return
+        last = str(found[-1]["list_sk"])
+        size = min(2 * size, MOST_AT_ONCE)
+        asked = replace(asked, before=last, limit=size) if asked.descending else replace(asked, after=last, limit=size)
+        found = asked.run(table.query)
+
+
+def walked(table: TenantTable, noun: str, span: IdRange, *, first: int, descending: bool = False) -> Iterator[Item]:
+    """The items of the entries in a span, in the order of the entries, read lazily: `first` of them at once, then more and more.
+
+    An entry whose item was deleted, and which the index still has, is skipped.
+    """
+    size = min(max(first, 1), MOST_AT_ONCE)
+    found = entries(table, noun, span, first=size, descending=descending)
+    while some := [Key(str(entry["pk"]), str(entry["sk"])) for entry in islice(found, size)]:
+        items = table.get_many(some)
+        yield from (items[key] for key in some if key in items)
+        size = min(2 * size, MOST_AT_ONCE)
+
+
+def find(table: TenantTable, noun: str, identifier: str) -> Key | None:
+    """The key of the entry with this id; None if the index has no such entry."""
+    pk = keys.list_partition(table.tenant, noun, keys.shard_of(identifier))
+    found = table.query(pk, index=Index.LISTS, prefix=identifier, limit=1)
+    if not found or found[0]["list_sk"] != identifier:
+        return None
+    return Key(str(found[0]["pk"]), str(found[0]["sk"]))

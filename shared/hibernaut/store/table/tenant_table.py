@@ -1,0 +1,125 @@
+"""The table and the blobs as the repositories of one tenant see them: an operation on a key of another tenant raises
+ForeignTenant.
+
+Every partition belongs to one tenant and begins with its name (`store.table.keys`), with these exceptions: the partitions COLLECTION,
+APIKEY#…, APIKEYS and TENANTS, and the partitions of the index DUE serve all tenants. Only the parts of `Stores` that belong to no
+tenant read these, without this module. An item of a tenant may be in the index DUE, because its attributes put it there and its key
+does not.
+
+The check compares a prefix for each key. ForeignTenant means a defect of the program: no request can cause it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hibernaut.ports.blobs import Blobs
+from hibernaut.ports.table import Change, Index, Item, Key, Put, Query, Table, Update
+from hibernaut.store.table import keys
+from hibernaut.store.table.tenants import checked
+
+
+class ForeignTenant(AssertionError):
+    """A repository of one tenant used a key of another tenant. Nothing was read or written."""
+
+    def __init__(self, tenant: str, place: str) -> None:
+        super().__init__(f"The stores of the tenant {tenant!r} may not name the place {place!r}.")
+
+
+class TenantTable:
+    """The part of a table that belongs to one tenant. Thread-safe if the table is."""
+
+    def __init__(self, table: Table, tenant: str) -> None:
+        """Raises: InvalidArgument for an invalid tenant name."""
+        self.tenant = checked(tenant)
+        self._table = table
+        self._prefix = f"{tenant}#"
+
+    def get(self, key: Key) -> Item | None:
+        """As `Table.get`. Raises: ForeignTenant."""
+        self._own(key.pk)
+        return self._table.get(key)
+
+    def get_many(self, wanted: Sequence[Key]) -> dict[Key, Item]:
+        """As `Table.get_many`. Raises: ForeignTenant."""
+        for key in wanted:
+            self._own(key.pk)
+        return self._table.get_many(wanted)
+
+    def query(
+        self,
+        pk: str,
+        *,
+        index: Index | None = None,
+        after: str | None = None,
+        before: str | None = None,
+        prefix: str = "",
+        limit: int | None = None,
+        descending: bool = False,
+        names: Sequence[str] = (),
+    ) -> list[Item]:
+        """As `Table.query`. Raises: ForeignTenant."""
+        self._own(pk)
+        return self._table.query(
+            pk, index=index, after=after, before=before, prefix=prefix, limit=limit, descending=descending, names=names
+        )
+
+    def query_many(self, queries: Sequence[Query]) -> list[list[Item]]:
+        """As `Table.query_many`. Raises: ForeignTenant."""
+        for one in queries:
+            self._own(one.pk)
+        return self._table.query_many(queries) if queries else []
+
+    def count(self, pk: str, *, prefix: str = "", having: str = "pk") -> int:
+        """As `Table.count`. Raises: ForeignTenant."""
+        self._own(pk)
+        return self._table.count(pk, prefix=prefix, having=having)
+
+    def write(self, *changes: Change) -> None:
+        """As `Table.write`. Raises: ForeignTenant."""
+        for change in changes:
+            self._own(change.key.pk)
+            if isinstance(change, Put):
+                self._listed(change.item)
+            elif isinstance(change, Update):
+                self._listed(change.set)
+        self._table.write(*changes)
+
+    def _listed(self, attributes: Item) -> None:
+        """Check that the attributes put the item into a list of its own tenant."""
+        place = attributes.get("list_pk")
+        if place is not None:
+            self._own(str(place))
+
+    def _own(self, pk: str) -> None:
+        if not pk.startswith(self._prefix):
+            raise ForeignTenant(self.tenant, pk)
+
+
+class TenantBlobs:
+    """The blobs of one tenant. Thread-safe if the blobs are."""
+
+    def __init__(self, blobs: Blobs, tenant: str) -> None:
+        """Raises: InvalidArgument for an invalid tenant name."""
+        self._tenant = checked(tenant)
+        self._blobs = blobs
+        self._prefixes = keys.blob_prefixes(tenant)
+
+    def put(self, key: str, data: bytes, *, durable: bool = True) -> None:
+        """As `Blobs.put`. Raises: ForeignTenant, OSError."""
+        self._own(key)
+        self._blobs.put(key, data, durable=durable)
+
+    def get(self, key: str) -> bytes:
+        """As `Blobs.get`. Raises: ForeignTenant, KeyError, OSError."""
+        self._own(key)
+        return self._blobs.get(key)
+
+    def delete(self, key: str) -> None:
+        """As `Blobs.delete`. Raises: ForeignTenant, OSError."""
+        self._own(key)
+        self._blobs.delete(key)
+
+    def _own(self, key: str) -> None:
+        if not key.startswith(self._prefixes):
+            raise ForeignTenant(self._tenant, key)
