@@ -11,7 +11,7 @@ from functions.log import correlated, log
 from hibernaut.schemas.base import JsonObject
 from hibernaut.services.files.ingestion import Ingestion
 from hibernaut.services.per_tenant import PerTenant
-from hibernaut.store.table import keys
+from hibernaut.store.table import blob_keys
 from hibernaut.wiring import aws
 
 
@@ -26,5 +26,5 @@ def handler(event: JsonObject, _context: LambdaContext, ingestion: PerTenant[Ing
 
 def _named(event: JsonObject) -> tuple[str, str]:
     if "detail" in event:
-        return keys.of_upload_blob(event["detail"]["object"]["key"])
+        return blob_keys.of_upload_blob(event["detail"]["object"]["key"])
     return event["tenant"], event["file_id"]

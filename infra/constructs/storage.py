@@ -15,7 +15,7 @@ from constructs import Construct
 
 from hibernaut.adapters.table.definition import TTL_ATTRIBUTE, index_name
 from hibernaut.ports.table import Index
-from hibernaut.store.table.keys import EPHEMERAL, EPHEMERAL_DAYS
+from hibernaut.store.table.blob_keys import EPHEMERAL, EPHEMERAL_DAYS
 from infra.constructs.findings import Grant, accept
 from infra.settings import Settings
 

@@ -12,7 +12,7 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from hibernaut.store.table.keys import UPLOADS
+from hibernaut.store.table.blob_keys import UPLOADS
 from infra.constructs.functions import OurFunction
 
 

@@ -10,7 +10,7 @@ import pytest
 from hibernaut.adapters.table.dynamodb_requests import wire_key
 from hibernaut.local.aws_offline.rules import fits
 from hibernaut.schemas.base import JsonObject
-from hibernaut.store.table import keys
+from hibernaut.store.table import blob_keys, keys
 from hibernaut.wiring.memory_index import PREFIX
 from infra.constructs.search import zones_of
 from infra.settings import Search, search_in, settings_in
@@ -114,9 +114,9 @@ def test_what_the_stream_gives_up_is_a_dead_letter_and_taken_again_by_a_clock(de
 def test_uploads_and_no_other_blobs_are_told_to_the_function_that_reads_them(dev: Template) -> None:
     (rule,) = (one["Properties"] for one in dev.of_type("AWS::Events::Rule").values() if "aws.s3" in texts(one))
     pattern = rule["EventPattern"]["detail"]["object"]
-    assert fits(pattern, {"key": keys.upload_blob("t", "file-1")})
-    assert not any(fits(pattern, {"key": key}) for key in (keys.file_blob("t", "f"), keys.text_blob("t", "f", 0)))
-    assert keys.of_upload_blob(keys.upload_blob("t", "file-1")) == ("t", "file-1")
+    assert fits(pattern, {"key": blob_keys.upload_blob("t", "file-1")})
+    assert not any(fits(pattern, {"key": key}) for key in (blob_keys.file_blob("t", "f"), blob_keys.text_blob("t", "f", 0)))
+    assert blob_keys.of_upload_blob(blob_keys.upload_blob("t", "file-1")) == ("t", "file-1")
     bucket = dev.only("AWS::S3::Bucket")["Properties"]
     assert bucket["NotificationConfiguration"] == {"EventBridgeConfiguration": {"EventBridgeEnabled": True}}
     (target,) = rule["Targets"]

@@ -15,7 +15,7 @@ from hibernaut.local.aws_offline.routes import Routes
 from hibernaut.rest.app import ROUTERS
 from hibernaut.rest.async_bridge import USUAL_WAITS
 from hibernaut.schemas.base import JsonObject
-from hibernaut.store.table.keys import EPHEMERAL, EPHEMERAL_DAYS
+from hibernaut.store.table.blob_keys import EPHEMERAL, EPHEMERAL_DAYS
 from hibernaut.wiring.settings import LONGEST_FOLLOW, BadSetting
 from infra.artifacts import ROOT, stage
 from infra.constructs.gateway import REFUSALS, STREAMED

@@ -35,7 +35,7 @@ from hibernaut.store.blob_collector import GRACE, ROUND
 from hibernaut.store.memory.files import LeasedFile
 from hibernaut.store.runs.runs import RunState, running
 from hibernaut.store.stores import Stores
-from hibernaut.store.table import keys
+from hibernaut.store.table import blob_keys, keys
 from hibernaut.store.table.codec import Codec
 from tests.support.blobs import CountingBlobs, MemoryBlobs
 from tests.support.clocks import ManualClock
@@ -333,8 +333,8 @@ class History(RuleBasedStateMachine):
         for key, item in items.items():
             if key.sk == keys.FILE and "v" in item:
                 file = Codec(self.kept).record(StoredFile, item)
-                texts |= {keys.text_blob(TENANT, file.id, number) for number in range(len(file.parts))}
-                texts.add(keys.file_blob(TENANT, file.id))
+                texts |= {blob_keys.text_blob(TENANT, file.id, number) for number in range(len(file.parts))}
+                texts.add(blob_keys.file_blob(TENANT, file.id))
         return bodies | texts
 
 

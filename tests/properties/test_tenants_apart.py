@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hibernaut.ports.table import Change, Check, Delete, Item, Key, Put, Table, Update
 from hibernaut.schemas.memory.passage import Archive, Passage
 from hibernaut.store.stores import Stores, TenantStores
-from hibernaut.store.table import keys
+from hibernaut.store.table import blob_keys
 from hibernaut.store.table.tenant_table import ForeignTenant
 from tests.support.blobs import MemoryBlobs
 from tests.support.drawn_arguments import AT, DrawnArguments, Holdings
@@ -110,7 +110,7 @@ class Neighbours:
     def check(self) -> None:
         """Nobody named a place that is not ours."""
         assert {pk for pk in self.table.named if not pk.startswith(f"{OURS}#")} == set()
-        assert {key for key in self.blobs.named if not key.startswith(keys.blob_prefixes(OURS))} == set()
+        assert {key for key in self.blobs.named if not key.startswith(blob_keys.blob_prefixes(OURS))} == set()
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from hibernaut.ports.blobs import BlobEntry, Blobs
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.table import Item, Key, Put, Table
 from hibernaut.schemas.memory.file import ENDED, StoredFile
-from hibernaut.store.table import keys
+from hibernaut.store.table import blob_keys, keys
 from hibernaut.store.table.codec import Codec
 
 GRACE = timedelta(days=1)
@@ -60,7 +60,7 @@ class BlobCollector:
 
     def _free(self, page: Sequence[BlobEntry], now: datetime) -> list[str]:
         """The blobs of a page that no item names or will name. Blobs with keys of another layout are skipped."""
-        owners = {entry.key: keys.blob_owner(entry.key) for entry in page if entry.at < now - GRACE}
+        owners = {entry.key: blob_keys.blob_owner(entry.key) for entry in page if entry.at < now - GRACE}
         wanted = [owner for owner in owners.values() if owner is not None]
         items = self._table.get_many(list(dict.fromkeys(wanted))) if wanted else {}
         return [blob for blob, owner in owners.items() if owner is not None and not self._is_named(blob, owner, items)]
@@ -69,9 +69,9 @@ class BlobCollector:
         item = items.get(owner)
         if item is None or "v" not in item:  # deleted, or only a late count without a record
             return False
-        if blob.startswith(keys.TEXTS):
+        if blob.startswith(blob_keys.TEXTS):
             return self._is_text(blob, item)
-        return blob.startswith((keys.FILES, keys.UPLOADS)) or item.get("blob") == blob
+        return blob.startswith((blob_keys.FILES, blob_keys.UPLOADS)) or item.get("blob") == blob
 
     def _is_text(self, blob: str, item: Item) -> bool:
         """Whether a file's text has this part. While the file is ingested, its parts are stored before the file names them."""
@@ -79,4 +79,4 @@ class BlobCollector:
             file = self._codec.record(StoredFile, item)
         except KeyError:  # deleted during this read: the next round deletes the blob
             return True
-        return keys.of_text_blob(blob) < len(file.parts) if file.readable or file.status in ENDED else True
+        return blob_keys.of_text_blob(blob) < len(file.parts) if file.readable or file.status in ENDED else True

@@ -17,7 +17,7 @@ from hibernaut.store import blob_collector
 from hibernaut.store.blob_collector import GRACE, ROUND
 from hibernaut.store.runs.runs import EVENT_LIFE, WORK_LIFE
 from hibernaut.store.stores import Stores
-from hibernaut.store.table import keys
+from hibernaut.store.table import blob_keys, keys
 from tests.support.blobs import MemoryBlobs
 from tests.support.clocks import ManualClock
 from tests.support.tables import CountingTable
@@ -100,19 +100,19 @@ def test_bodies_that_expire_lie_under_their_own_prefix_and_outlive_their_items(t
     stores = Stores(table, blobs, clock).of(TENANT)
     stores.writer.write(stores.runs.put_events("run-1", 1, [DoneEvent()] * 9_000, clock.now()))
     (entry,) = blobs.list(limit=10)
-    assert entry.key.startswith(keys.EPHEMERAL)
-    assert keys.blob_owner(entry.key) == keys.events(TENANT, "run-1", 1)
-    assert max(WORK_LIFE, EVENT_LIFE) < timedelta(days=keys.EPHEMERAL_DAYS)
+    assert entry.key.startswith(blob_keys.EPHEMERAL)
+    assert blob_keys.blob_owner(entry.key) == keys.events(TENANT, "run-1", 1)
+    assert max(WORK_LIFE, EVENT_LIFE) < timedelta(days=blob_keys.EPHEMERAL_DAYS)
 
 
 def test_blobs_of_former_names_are_read_and_collected_when_nothing_names_them() -> None:
     owner = keys.tool(TENANT, "tool-1")
-    assert keys.blob_owner(f"{owner.pk}/{owner.sk}/0123".replace("#", "/")) == owner
+    assert blob_keys.blob_owner(f"{owner.pk}/{owner.sk}/0123".replace("#", "/")) == owner
     message = keys.message(TENANT, AGENT, "message-1")
-    assert keys.blob_owner(f"{message.pk}/{message.sk}/0123".replace("#", "/")) == message
-    assert keys.blob_owner(keys.body_blob(message, "n")) == message
-    assert keys.blob_owner(keys.upload_blob(TENANT, "file-1")) == keys.file(TENANT, "file-1")
-    assert keys.blob_owner("somebody's notes.txt") is None
+    assert blob_keys.blob_owner(f"{message.pk}/{message.sk}/0123".replace("#", "/")) == message
+    assert blob_keys.blob_owner(blob_keys.body_blob(message, "n")) == message
+    assert blob_keys.blob_owner(blob_keys.upload_blob(TENANT, "file-1")) == keys.file(TENANT, "file-1")
+    assert blob_keys.blob_owner("somebody's notes.txt") is None
 
 
 def test_a_pass_is_bounded_and_a_round_begins_once_a_day(table: SqliteTable, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,11 +123,11 @@ def test_a_pass_is_bounded_and_a_round_begins_once_a_day(table: SqliteTable, mon
     counting = CountingTable(table, lambda _, kind: calls.append(kind) if kind.startswith("before") else None)
     stores = Stores(counting, blobs, clock)
     for number in range(10):
-        blobs.put(keys.body_blob(keys.tool(TENANT, f"tool-{number}"), "n"), b"x")
+        blobs.put(blob_keys.body_blob(keys.tool(TENANT, f"tool-{number}"), "n"), b"x")
     clock.time += GRACE + timedelta(hours=1)
     assert [stores.blob_collector.collect() for _ in range(4)] == [4, 4, 2, 0]
     assert len(calls) == 3 * 3 + 1
     clock.time += ROUND
-    blobs.put(keys.body_blob(keys.tool(TENANT, "tool-1"), "young"), b"x")
+    blobs.put(blob_keys.body_blob(keys.tool(TENANT, "tool-1"), "young"), b"x")
     assert stores.blob_collector.collect() == 0
     assert len(blobs.list(limit=10)) == 1

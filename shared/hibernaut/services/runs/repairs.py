@@ -22,7 +22,7 @@ from hibernaut.services.host import Host
 from hibernaut.services.turns.approvals import ApprovalAnswers
 from hibernaut.services.turns.handovers import Handovers
 from hibernaut.store.runs.runs import RunState
-from hibernaut.store.runs.transactions import Handover, RepairPlan
+from hibernaut.store.runs.transaction_values import Handover, RepairPlan
 from hibernaut.store.stores import TenantStores
 
 TRIES = 20

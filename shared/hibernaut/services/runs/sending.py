@@ -33,7 +33,8 @@ from hibernaut.services.turns.inputs import RequestInputs, inputs_of, row_of
 from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.store.runs.idempotency import KnownRequest
 from hibernaut.store.runs.runs import RunState
-from hibernaut.store.runs.transactions import INPUT_PAGE, IdempotencyMark, grown
+from hibernaut.store.runs.transaction_values import INPUT_PAGE, IdempotencyMark
+from hibernaut.store.runs.transactions import grown
 from hibernaut.store.stores import TenantStores
 
 TRIES = 50

@@ -23,7 +23,7 @@ from hibernaut.schemas.stop import StopReason, status_after
 from hibernaut.schemas.usage import CompletionTokensDetails, PromptTokensDetails
 from hibernaut.services.steps.model_step import StepTiming
 from hibernaut.services.steps.step_work import StepWork
-from hibernaut.store.runs.transactions import INPUT_PAGE
+from hibernaut.store.runs.transaction_values import INPUT_PAGE
 
 
 def events_of(work: StepWork, rows: Sequence[Message], stamp: Stamp | None = None) -> list[RunEvent]:

@@ -23,7 +23,7 @@ from hibernaut.schemas.runs.send import ApprovalCreate, ToolReturnCreate
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.host import Host
 from hibernaut.store.runs.runs import RunState
-from hibernaut.store.runs.transactions import ApprovalConsumption, IdempotencyMark
+from hibernaut.store.runs.transaction_values import ApprovalConsumption, IdempotencyMark
 from hibernaut.store.stores import TenantStores
 
 NOTHING_PENDING = (

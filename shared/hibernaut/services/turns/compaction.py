@@ -40,7 +40,7 @@ from hibernaut.services.steps.step_work import StepLoader, StepWork
 from hibernaut.services.turns.unit_of_work import UnitOfWork, UnitWriter
 from hibernaut.services.turns.window_reduction import CompactionInput, CompactionResult, WindowReduction
 from hibernaut.store.conversations.conversations import LoadedConversation
-from hibernaut.store.runs.transactions import StepWrites
+from hibernaut.store.runs.transaction_values import StepWrites
 from hibernaut.store.stores import TenantStores
 
 LONGEST = 300.0

@@ -19,7 +19,7 @@ from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.host import Host
 from hibernaut.services.steps.step_lease import LeaseLost
 from hibernaut.store.runs.runs import RunState
-from hibernaut.store.runs.transactions import INPUT_PAGE, Handover, IdempotencyMark
+from hibernaut.store.runs.transaction_values import INPUT_PAGE, Handover, IdempotencyMark
 from hibernaut.store.stores import TenantStores
 
 MAX_READS = 20

@@ -12,7 +12,7 @@ from hibernaut.schemas.errors import InvalidArgument, Unprocessable
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.schemas.runs.send import ApprovalCreate, LettaRequest, MessageCreate, ToolReturnCreate
-from hibernaut.store.runs.transactions import INPUT_PAGE
+from hibernaut.store.runs.transaction_values import INPUT_PAGE
 
 MOST_MESSAGES = 1_000
 """The maximum number of messages in one request."""

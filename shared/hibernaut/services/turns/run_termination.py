@@ -41,7 +41,7 @@ from hibernaut.services.turns.approvals import ApprovalAnswers
 from hibernaut.services.turns.handovers import Handovers, InterruptingRun
 from hibernaut.services.turns.unit_of_work import MemoryConflict, UnitOfWork, UnitWriter
 from hibernaut.store.runs.runs import RunState, unchanged
-from hibernaut.store.runs.transactions import INPUT_PAGE, ApprovalConsumption, RunEnding, StepWrites
+from hibernaut.store.runs.transaction_values import INPUT_PAGE, ApprovalConsumption, RunEnding, StepWrites
 from hibernaut.store.stores import TenantStores
 
 TRIES = 20

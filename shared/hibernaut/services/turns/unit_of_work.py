@@ -37,7 +37,7 @@ from hibernaut.services.steps.step_work import StepWork
 from hibernaut.services.tool_calls.memory_changes import MemoryChanges
 from hibernaut.services.turns.handovers import Handovers, InterruptingRun
 from hibernaut.store.runs.runs import RunState
-from hibernaut.store.runs.transactions import Handover, RunEnding, StepWrites
+from hibernaut.store.runs.transaction_values import Handover, RunEnding, StepWrites
 from hibernaut.store.stores import TenantStores
 
 TRIES = 100

@@ -30,7 +30,7 @@ from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.memory.file import ENDED, Desk, FileStatus, StoredFile
 from hibernaut.schemas.memory.passage import Passage
 from hibernaut.store.memory.search_outbox import SearchOutbox
-from hibernaut.store.table import keys
+from hibernaut.store.table import blob_keys, keys
 from hibernaut.store.table.codec import Codec, freed
 from hibernaut.store.table.row_lists import RowList
 from hibernaut.store.table.tenant_table import TenantBlobs, TenantTable
@@ -257,33 +257,33 @@ class FileStore:
 
     def put_bytes(self, file_id: str, data: bytes) -> None:
         """Store the bytes that were sent to the API. Raises: OSError."""
-        self._blobs.put(keys.file_blob(self._tenant, file_id), data)
+        self._blobs.put(blob_keys.file_blob(self._tenant, file_id), data)
 
     def bytes_of(self, file_id: str) -> bytes:
         """The bytes as they were sent to the API or uploaded to the bucket. Raises: KeyError if there are none, OSError."""
         try:
-            return self._blobs.get(keys.file_blob(self._tenant, file_id))
+            return self._blobs.get(blob_keys.file_blob(self._tenant, file_id))
         except KeyError:
-            return self._blobs.get(keys.upload_blob(self._tenant, file_id))
+            return self._blobs.get(blob_keys.upload_blob(self._tenant, file_id))
 
     def upload_blob(self, file_id: str) -> str:
         """The key of the blob to which a client uploads the bytes directly."""
-        return keys.upload_blob(self._tenant, file_id)
+        return blob_keys.upload_blob(self._tenant, file_id)
 
     def put_text(self, file_id: str, part: int, text: str) -> None:
         """Store a part of the extracted text. Raises: OSError."""
-        self._blobs.put(keys.text_blob(self._tenant, file_id, part), text.encode())
+        self._blobs.put(blob_keys.text_blob(self._tenant, file_id, part), text.encode())
 
     def text_of(self, file_id: str, part: int) -> str:
         """A part of the extracted text. Raises: KeyError if there is no such part, OSError."""
-        return self._blobs.get(keys.text_blob(self._tenant, file_id, part)).decode()
+        return self._blobs.get(blob_keys.text_blob(self._tenant, file_id, part)).decode()
 
     def forget_blobs(self, file: StoredFile) -> None:
         """Delete the bytes and the text of a file. Raises: OSError."""
-        for blob in (keys.file_blob, keys.upload_blob):
+        for blob in (blob_keys.file_blob, blob_keys.upload_blob):
             self._blobs.delete(blob(self._tenant, file.id))
         for part in range(len(file.parts)):
-            self._blobs.delete(keys.text_blob(self._tenant, file.id, part))
+            self._blobs.delete(blob_keys.text_blob(self._tenant, file.id, part))
 
 
 def _as_seen(file: StoredFile) -> StoredFile:

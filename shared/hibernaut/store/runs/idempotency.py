@@ -12,7 +12,7 @@ from hibernaut.ports.table import Item, Key, Update, eq
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.store.conversations.conversations import ConversationStore
-from hibernaut.store.runs.transactions import IdempotencyMark
+from hibernaut.store.runs.transaction_values import IdempotencyMark
 from hibernaut.store.table import keys
 from hibernaut.store.table.tenant_table import TenantTable
 

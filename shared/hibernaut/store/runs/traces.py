@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import ValidationError
 
 from hibernaut.schemas.runs.trace import ProviderTrace
-from hibernaut.store.table import keys
+from hibernaut.store.table import blob_keys
 from hibernaut.store.table.tenant_table import TenantBlobs
 
 
@@ -18,12 +18,12 @@ class Traces:
 
     def put(self, trace: ProviderTrace) -> None:
         """Store the trace of a step. A failure of the machine may lose it. Raises: OSError."""
-        key = keys.trace(self._tenant, trace.run_id, trace.step_id)
+        key = blob_keys.trace(self._tenant, trace.run_id, trace.step_id)
         self._blobs.put(key, trace.model_dump_json().encode(), durable=False)
 
     def get(self, run_id: str, step_id: str) -> ProviderTrace | None:
         """The trace of a step; None if there is none, or if a failure of the machine truncated it. Raises: OSError."""
         try:
-            return ProviderTrace.model_validate_json(self._blobs.get(keys.trace(self._tenant, run_id, step_id)))
+            return ProviderTrace.model_validate_json(self._blobs.get(blob_keys.trace(self._tenant, run_id, step_id)))
         except (KeyError, ValidationError):
             return None

@@ -11,14 +11,12 @@ covers its status, its journal and its write token.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import Literal
 
 from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Condition, Delete, Op, Put, Term, Update, Value, eq
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.messages.message import Message
-from hibernaut.schemas.runs.approval import PendingApproval
 from hibernaut.schemas.runs.events import DoneEvent, ErrorEvent, RunEvent, StopEvent, UsageEvent
 from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.schemas.runs.step import StoredStep
@@ -30,84 +28,16 @@ from hibernaut.store.conversations.conversation_records import message_sent, run
 from hibernaut.store.conversations.conversations import ConversationStore
 from hibernaut.store.runs.approvals import ApprovalStore
 from hibernaut.store.runs.runs import OPEN_FOR_MS, RunState, RunStore, running, unchanged
+from hibernaut.store.runs.transaction_values import (
+    ApprovalConsumption,
+    Handover,
+    IdempotencyMark,
+    RepairPlan,
+    RunEnding,
+    StepWrites,
+)
 from hibernaut.store.table import keys
 from hibernaut.store.table.codec import Codec
-
-INPUT_PAGE = 40
-"""Messages of a run's input that one transaction appends to the log: as many as fit beside its other changes. Further messages of the
-request are stored on the run. The run's first step appends them page by page before it calls the model."""
-
-
-@dataclass(frozen=True, slots=True)
-class IdempotencyMark:
-    """An idempotency key of an accepted request: a fingerprint or an otid with a time to live of `life` seconds.
-
-    `original`: the mark was written by a first send, not by a retry. `replaces`: the `ttl` of the expired mark that this one overwrites.
-    """
-
-    kind: Literal["otid", "fingerprint"]
-    value: str
-    life: int
-    original: bool
-    replaces: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class StepWrites:
-    """The output of a step: rows of the log, the record of the step, and events for the run's event log.
-
-    `system`: the new system message, if the same transaction rewrites it.
-    """
-
-    rows: Sequence[Message] = ()
-    step: StoredStep | None = None
-    events: Sequence[RunEvent] = ()
-    system: Message | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Handover:
-    """The next owner of the conversation: a run and the messages of its input, or no run.
-
-    `fresh` None: the run is the first of the queue. Otherwise the same transaction creates the run, with these marks of its request.
-    """
-
-    run: RunState | None = None
-    rows: Sequence[Message] = ()
-    fresh: Sequence[IdempotencyMark] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RunEnding:
-    """The end of a run: its last state and its successor.
-
-    `outside`: the run as it was read, where a cancel, a request or the sweep ends it instead of its worker.
-    `asks`: the approval that the last step requests. A pending approval holds the conversation; no run succeeds.
-    """
-
-    state: RunState
-    succession: Handover = field(default_factory=Handover)
-    outside: RunState | None = None
-    asks: PendingApproval | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ApprovalConsumption:
-    """A consumed approval and the rows that the same transaction appends to the log."""
-
-    record: PendingApproval
-    rows: Sequence[Message] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class RepairPlan:
-    """A head before and after its repair. `lost`: the ids of queue entries without a waiting run."""
-
-    before: Head
-    after: Head
-    rows: Sequence[Message]
-    lost: Sequence[str]
-    succession: Handover
 
 
 class Transactions:

@@ -21,7 +21,7 @@ from pydantic import BaseModel
 from hibernaut.ports.blobs import Blobs
 from hibernaut.ports.table import Item, Key, Table, Value
 from hibernaut.schemas.stored import Stored
-from hibernaut.store.table import keys
+from hibernaut.store.table import blob_keys
 from hibernaut.store.table.tenant_table import TenantBlobs, TenantTable
 
 Record = TypeVar("Record", bound=BaseModel)
@@ -54,7 +54,7 @@ class Codec:
         text, most = record.model_dump_json(), min(inline, INLINE_BYTES)
         if len(text) <= most // 4 or len(text.encode()) <= most:
             return {"body": text, "blob": ""}
-        blob = keys.body_blob(key, secrets.token_hex(16), ephemeral=ephemeral)
+        blob = blob_keys.body_blob(key, secrets.token_hex(16), ephemeral=ephemeral)
         self._blobs.put(blob, text.encode())
         return {"body": "", "blob": blob}
 
@@ -88,7 +88,7 @@ def freed(key: Key, record: Stored) -> str:
 
     `record` may be a copy of another record, and then names that record's blob, which stays.
     """
-    return record.blob if record.blob and keys.blob_owner(record.blob) == key else ""
+    return record.blob if record.blob and blob_keys.blob_owner(record.blob) == key else ""
 
 
 def expired(item: Mapping[str, Value], now: datetime) -> bool:

@@ -1,5 +1,5 @@
-"""Every key of the table and of the blobs, and the access patterns that the keys serve. No other module builds a key, but
-`agent_mark_keys` those of t#AGENTSBY.
+"""Every key of the table, and the access patterns that the keys serve. No other module builds a key, but `agent_mark_keys` those of
+t#AGENTSBY. `blob_keys` has the keys of blobs.
 
 `t` is the tenant; each key function validates its name (`store.table.tenants`). `c` is a conversation (`conv-…`, or an agent's id for
 its default conversation). Shards are two hex digits.
@@ -71,7 +71,7 @@ from __future__ import annotations
 import hashlib
 
 from hibernaut.ports.table import Key
-from hibernaut.store.table.tenants import checked, is_tenant
+from hibernaut.store.table.tenants import checked
 
 SHARDS = 8
 """The number of partitions of each sharded list, which bounds the write throughput of a tenant-wide list."""
@@ -82,12 +82,6 @@ GONE = "GONE"
 """The sort key of the tombstone of a deletion that may be incomplete."""
 FILE = "FILE"
 """The sort key of a file."""
-UPLOADS = "uploads/"
-"""The key prefix of uploaded blobs. The creation of such a blob triggers ingestion."""
-RECORDS, EPHEMERAL, FILES, TEXTS = "records/", "ephemeral/", "files/", "texts/"
-"""The key prefixes of all other blobs: bodies of records, bodies of records with a time to live, files, texts of files."""
-EPHEMERAL_DAYS = 8
-"""Days after which the engine may drop a blob with the prefix EPHEMERAL: a day more than its owner's longest time to live."""
 LONGEST_NAME = 100
 """The longest caller's text, in characters, that a key holds verbatim. A key holds the hash of a longer one."""
 
@@ -240,58 +234,6 @@ def piece(tenant: str, file_id: str, passage_id: str) -> Key:
 
 def file(tenant: str, file_id: str) -> Key:
     return Key(f"{checked(tenant)}#FILE#{file_id}", FILE)
-
-
-def body_blob(owner: Key, name: str, *, ephemeral: bool = False) -> str:
-    """The blob key of a body that is too large for its item `owner`. `name` is unique: no two writes share a blob."""
-    return f"{EPHEMERAL if ephemeral else RECORDS}{owner.pk}/{owner.sk}/{name}".replace("#", "/")
-
-
-def trace(tenant: str, run_id: str, step_id: str) -> str:
-    """The blob key of a step's trace. The step does not name the blob, so the collector deletes it after a day."""
-    return body_blob(step(tenant, run_id, step_id), "trace", ephemeral=True)
-
-
-def blob_prefixes(tenant: str) -> tuple[str, ...]:
-    """The key prefixes of all blobs of a tenant. The last one covers bodies that the first versions wrote."""
-    return tuple(f"{kind}{checked(tenant)}/" for kind in (RECORDS, EPHEMERAL, FILES, UPLOADS, TEXTS, ""))
-
-
-def blob_owner(blob: str) -> Key | None:
-    """The only item that may name a blob: the owner of a body, the file of bytes and texts. None: another layout."""
-    prefixed = blob.startswith((RECORDS, EPHEMERAL, FILES, UPLOADS, TEXTS))
-    parts = blob.split("/")[1 if prefixed else 0 :]
-    if not is_tenant(parts[0]):
-        return None
-    if blob.startswith((FILES, UPLOADS, TEXTS)):
-        return file(parts[0], parts[1]) if len(parts) > 1 else None
-    return Key("#".join(parts[:3]), "#".join(parts[3:-1])) if len(parts) > 4 else None
-
-
-def file_blob(tenant: str, file_id: str) -> str:
-    """The blob key of a file's bytes that were sent to the API."""
-    return f"{FILES}{checked(tenant)}/{file_id}"
-
-
-def upload_blob(tenant: str, file_id: str) -> str:
-    """The blob key of a file's bytes that the client uploads to the bucket. The creation of the blob triggers ingestion."""
-    return f"{UPLOADS}{checked(tenant)}/{file_id}"
-
-
-def of_upload_blob(key: str) -> tuple[str, str]:
-    """The tenant and the file id of an upload's blob key."""
-    tenant, _, file_id = key.removeprefix(UPLOADS).rpartition("/")
-    return tenant, file_id
-
-
-def text_blob(tenant: str, file_id: str, part: int) -> str:
-    """The blob key of a part of a file's text."""
-    return f"{TEXTS}{checked(tenant)}/{file_id}/{part:06d}"
-
-
-def of_text_blob(key: str) -> int:
-    """The part number of a text's blob key."""
-    return int(key.rpartition("/")[2])
 
 
 def folder(tenant: str, folder_id: str) -> Key:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from hibernaut.ports.blobs import Blobs
 from hibernaut.ports.table import Change, Index, Item, Key, Put, Query, Table, Update
-from hibernaut.store.table import keys
+from hibernaut.store.table import blob_keys
 from hibernaut.store.table.tenants import checked
 
 
@@ -103,7 +103,7 @@ class TenantBlobs:
         """Raises: InvalidArgument for an invalid tenant name."""
         self._tenant = checked(tenant)
         self._blobs = blobs
-        self._prefixes = keys.blob_prefixes(tenant)
+        self._prefixes = blob_keys.blob_prefixes(tenant)
 
     def put(self, key: str, data: bytes, *, durable: bool = True) -> None:
         """As `Blobs.put`. Raises: ForeignTenant, OSError."""

@@ -10,7 +10,7 @@ import pytest
 from hibernaut.schemas.errors import Unprocessable
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.turns.inputs import MOST_MESSAGES
-from hibernaut.store.runs.transactions import INPUT_PAGE
+from hibernaut.store.runs.transaction_values import INPUT_PAGE
 from tests.support.memories import Killed
 from tests.support.scripted_model import in_turn, says
 from tests.support.settled import check_settled

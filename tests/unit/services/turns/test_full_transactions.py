@@ -7,7 +7,7 @@ from pathlib import Path
 from hibernaut.domain.turn.open_calls import INTERRUPTED
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.turns.run_termination import NOT_RUN
-from hibernaut.store.runs.transactions import INPUT_PAGE
+from hibernaut.store.runs.transaction_values import INPUT_PAGE
 from tests.protocol.staged import meanwhile, opened, returns
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.settled import check_settled

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hibernaut.ports.table import Key
 from hibernaut.schemas.errors import InvalidArgument
-from hibernaut.store.table import keys
+from hibernaut.store.table import blob_keys, keys
 from hibernaut.store.table.tenants import LONGEST, RESERVED, is_tenant
 
 WRONG = ["a#b", "", "A", "uploads", "records", "a/b", "-a", "a-", "a b", "é", "a\n", "a" * (LONGEST + 1), "..", "DUE"]
@@ -41,16 +41,16 @@ def test_no_key_is_made_from_a_name_that_no_tenant_may_have(tenant: str) -> None
 def test_every_key_tells_the_tenant_that_it_was_made_from(tenant: str) -> None:
     made = [called(make, tenant) for make in of_tenants()]
     assert {keys.tenant_of(one.pk) for one in made if isinstance(one, Key)} == {tenant}
-    owners = [keys.blob_owner(one) for one in made if isinstance(one, str) and "/" in one]
+    owners = [blob_keys.blob_owner(one) for one in made if isinstance(one, str) and "/" in one]
     assert [keys.tenant_of(owner.pk) for owner in owners if owner] == [tenant] * len(owners) != []
 
 
 def test_what_the_keys_of_blobs_begin_with_is_reserved() -> None:
-    prefixes = (keys.RECORDS, keys.EPHEMERAL, keys.FILES, keys.TEXTS, keys.UPLOADS)
+    prefixes = (blob_keys.RECORDS, blob_keys.EPHEMERAL, blob_keys.FILES, blob_keys.TEXTS, blob_keys.UPLOADS)
     assert {prefix.rstrip("/") for prefix in prefixes} == RESERVED
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=50))
 def test_a_blob_whose_key_is_somebodys_has_no_owner_of_another_tenant(name: str) -> None:
-    owner = keys.blob_owner(f"{keys.RECORDS}{name}/TOOL/tool-1/TOOL/x")
+    owner = blob_keys.blob_owner(f"{blob_keys.RECORDS}{name}/TOOL/tool-1/TOOL/x")
     assert owner is None or is_tenant(keys.tenant_of(owner.pk))
