@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +17,16 @@ from hibernaut.schemas.base import JsonObject
 
 if TYPE_CHECKING:
     from google.auth.credentials import Credentials
+    from httpx2 import Client
 
 SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
 SECONDS = 10.0
 """Seconds that one request for a token may take."""
+MakeClient = Callable[[], "Client"]
 ADVICE = "set GOOGLE_APPLICATION_CREDENTIALS to a service account's key, or run where Google's default credentials are"
+
+
+_MEMBERS = ("project_id", "client_email", "private_key", "token_uri")
 
 
 class NoGoogleToken(Exception):
@@ -32,11 +37,36 @@ class NoGoogleToken(Exception):
         super().__init__(detail)
 
 
-class GoogleTokens:
-    """The headers that authenticate requests to Google Cloud. `given`: the credentials, or None for the default ones. Thread-safe."""
+def direct() -> Client:
+    """A client without redirects, proxies or certificates of the environment."""
+    from httpx2 import Client
 
-    def __init__(self, given: str | None = None) -> None:
+    return Client(trust_env=False, follow_redirects=False)
+
+
+def service_account(key: str) -> JsonObject:
+    """What the key of a service account says, with all members that a token needs. Raises: ValueError, which quotes nothing of it."""
+    try:
+        info = json.loads(key)
+    except (ValueError, RecursionError):
+        raise ValueError("it is not JSON") from None
+    if not isinstance(info, dict) or info.get("type") != "service_account":
+        raise ValueError("its type is not service_account")
+    missing = [name for name in _MEMBERS if not isinstance(info.get(name), str) or not info[name]]
+    if missing:
+        raise ValueError(f"it has no {', '.join(missing)}")
+    return info
+
+
+class GoogleTokens:
+    """The headers that authenticate requests to Google Cloud. `given`: the credentials, or None for the default ones. `client` makes the
+    HTTP client that asks for a token, and so decides which addresses may be reached. `advice`: what to do without a token. Thread-safe.
+    """
+
+    def __init__(self, given: str | None = None, *, client: MakeClient = direct, advice: str = ADVICE) -> None:
         self._given = given
+        self._client = client
+        self._advice = advice
         self._lock = threading.Lock()
         self._known: Credentials | None = None
 
@@ -53,18 +83,18 @@ class GoogleTokens:
         try:
             with self._lock:
                 if self._known is None:
-                    self._known = self._loaded(HttpxRequest())
+                    self._known = self._loaded(HttpxRequest(self._client))
                 # `before_request` would also ask iamcredentials.googleapis.com, on a thread of its own, where the account may act.
                 if self._known.token_state is not TokenState.FRESH:
-                    self._known.refresh(HttpxRequest())
+                    self._known.refresh(HttpxRequest(self._client))
                 self._known.apply(found)
         except TransportError as error:
             raise NoGoogleToken("Google's token service cannot be reached", retryable=True) from error
         except GoogleAuthError as error:
             later = bool(getattr(error, "retryable", False))
-            raise NoGoogleToken(f"no Google access token ({type(error).__name__}); {ADVICE}", retryable=later) from error
+            raise NoGoogleToken(f"no Google access token ({type(error).__name__}); {self._advice}", retryable=later) from error
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise NoGoogleToken(f"the Google credentials cannot be read ({type(error).__name__}); {ADVICE}") from error
+            raise NoGoogleToken(f"the Google credentials cannot be read ({type(error).__name__}); {self._advice}") from error
         return found
 
     def _loaded(self, request: Any) -> Credentials:

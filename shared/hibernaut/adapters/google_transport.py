@@ -1,4 +1,4 @@
-"""google-auth's transport on httpx2: no redirect, and no proxy or certificate of the environment. Imported with google-auth."""
+"""google-auth's transport on httpx2, without redirects. Imported with google-auth."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from google.auth.exceptions import TransportError
 from google.auth.transport import Request
 
-from hibernaut.adapters.google_credentials import SECONDS
+from hibernaut.adapters.google_credentials import SECONDS, MakeClient
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,10 @@ class HttpxResponse:
 
 
 class HttpxRequest(Request):
-    """Sends one request, each on a connection of its own: a token is asked for once an hour."""
+    """Sends one request, each on a connection of its own: a token is asked for once an hour. `client` makes the HTTP client."""
+
+    def __init__(self, client: MakeClient) -> None:
+        self._client = client
 
     def __call__(
         self,
@@ -37,8 +40,10 @@ class HttpxRequest(Request):
         import httpx2
 
         try:
-            with httpx2.Client(timeout=min(timeout or SECONDS, SECONDS), trust_env=False, follow_redirects=False) as client:
-                answer = client.request(method, url, content=body, headers=dict(headers or {}))
+            with self._client() as client:
+                answer = client.request(
+                    method, url, content=body, headers=dict(headers or {}), timeout=min(timeout or SECONDS, SECONDS)
+                )
         except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
             raise TransportError(type(error).__name__) from error
         return HttpxResponse(answer.status_code, answer.headers, answer.content)

@@ -54,4 +54,10 @@ ROWS = (
         "RT 11.1",
         "Its models have the handles `<name>/<model>`, are listed with the category `byok`, and answer with its own key; the steps say so.",
     ),
+    done(
+        "providers.clouds",
+        "API 3, RT 11.1",
+        "The types `bedrock` (`region`, `access_key` with its secret in `api_key`, or a Bedrock API key alone) and `google_vertex` (`region`, and a "
+        "service account as JSON in `api_key`) are added, checked, refreshed and used like all others.",
+    ),
 )

@@ -347,6 +347,6 @@ def test_a_refusal_that_names_nothing_to_leave_out_is_not_tried_again(server: Cl
 
 @pytest.mark.parametrize("access_key", [None, "AKIATHEIRS"])
 def test_a_provider_of_ones_own_is_never_signed_with_the_credentials_of_the_process(access_key: str | None) -> None:
-    with pytest.raises(InvalidArgument, match="own: Bedrock needs an access key with its secret"):
-        of_bedrock(REGION, name="own", access_key=access_key)
-    assert of_bedrock(REGION, name="own", key="secret", access_key=access_key) is not None
+    with pytest.raises(InvalidArgument, match="own: Bedrock needs api_key: the secret of the access key"):
+        of_bedrock(REGION, own="own", access_key=access_key)
+    assert of_bedrock(REGION, own="own", key="secret", access_key=access_key) is not None

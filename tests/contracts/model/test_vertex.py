@@ -15,7 +15,7 @@ from hibernaut.adapters import google_credentials
 from hibernaut.adapters.google_credentials import GoogleTokens, NoGoogleToken
 from hibernaut.adapters.model.catalogue import Catalogue
 from hibernaut.adapters.model.provider_settings import of_vertex
-from hibernaut.schemas.errors import ModelAuthentication, NotFound
+from hibernaut.schemas.errors import InvalidArgument, ModelAuthentication, NotFound
 from hibernaut.schemas.models.model_call import ModelRequest, ToolChoice, ToolSpec
 from tests.contracts.model.kit.plays import reply
 from tests.contracts.model.kit.vertex import PUBLISHER, VERTEX, VertexServer
@@ -51,6 +51,7 @@ def asked(models: Catalogue, handle: str = VERTEX.handle, **fields: Any) -> Any:
     [
         ("europe-west4", "https://europe-west4-aiplatform.googleapis.com/v1/projects/p/locations/europe-west4/publishers/google"),
         ("global", "https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/google"),
+        ("eu", "https://aiplatform.eu.rep.googleapis.com/v1/projects/p/locations/eu/publishers/google"),
     ],
 )
 def test_the_address_is_that_of_the_project_and_the_location(location: str, url: str) -> None:
@@ -58,6 +59,14 @@ def test_the_address_is_that_of_the_project_and_the_location(location: str, url:
     assert settings is not None
     assert (settings.url, settings.official) == (url, True)
     assert of_vertex("p", None) is of_vertex(None, location) is None
+
+
+@pytest.mark.parametrize(
+    "location", ["evil.example/", "europe-west4.evil.example", "x@evil", "EUROPE-WEST4", "europe west4", "a-1#", "../x", "é-1"]
+)
+def test_a_location_of_another_form_is_refused_because_it_would_be_part_of_the_address(location: str) -> None:
+    with pytest.raises(InvalidArgument, match="is not a location of Vertex AI; name one like europe-west4, or global"):
+        of_vertex("p", location)
 
 
 def test_a_call_carries_a_token_of_the_account_which_is_asked_for_once(server: VertexServer) -> None:

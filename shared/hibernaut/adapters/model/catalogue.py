@@ -16,15 +16,13 @@ from typing import TypeAlias
 
 from hibernaut.adapters.model.anthropic import OFFICIAL_URL as ANTHROPIC_URL
 from hibernaut.adapters.model.bedrock import NAME as BEDROCK
-from hibernaut.adapters.model.context_windows import ProviderPlace
 from hibernaut.adapters.model.default_model import default_model
 from hibernaut.adapters.model.demo.demo import PROVIDER as OWN
 from hibernaut.adapters.model.demo.demo import DemoModel
 from hibernaut.adapters.model.dialects import DIALECTS
-from hibernaut.adapters.model.provider import DEFAULT_WINDOW_CAP, CatalogueProvider
+from hibernaut.adapters.model.provider import CatalogueProvider, capped_config
 from hibernaut.adapters.model.provider_settings import ANTHROPIC, VERTEX, ProviderSettings, configured, redaction_of
 from hibernaut.adapters.model.wire_factory import WireFactory
-from hibernaut.domain.models.model_settings import config_of_description
 from hibernaut.domain.redaction import bare_address
 from hibernaut.ports.embedder import NO_EMBEDDINGS, EmbeddingOffer
 from hibernaut.ports.model import Model
@@ -154,13 +152,9 @@ class Catalogue:
         name = self._aliases.get(name, name)
         provider = self._providers.get(name)
         if provider is not None:
-            provider.refresh(self._now)
-            row = next((row for row in provider.known if row.handle == f"{name}/{model}"), None)
-            if row is None and (provider.partial or not provider.known):
-                row = ProviderPlace(name, provider.kind, provider.url).model(model, self._factory.windows.of(model))
+            row = provider.description(name, model, self._factory.windows, self._now)
             if row is not None:
-                config = config_of_description(row)
-                return config.model_copy(update={"context_window": min(config.context_window, DEFAULT_WINDOW_CAP)})
+                return capped_config(row)
         raise NotFound(f"NOT_FOUND: Handle {handle} not found, must be one of [{self._named()}]{self._hint(name)}")
 
     def _named(self) -> str:

@@ -129,7 +129,7 @@ class Connections(Generic[C]):
         with self._lock:
             if self._free:
                 return self._free.pop()
-            tls = self._tls = self._tls or _certificates()
+            tls = self._tls = self._tls or certificates()
         sockets = Sockets()
         return Connection(self._dial(sockets.watch, tls), sockets)
 
@@ -144,7 +144,8 @@ class Connections(Generic[C]):
             each.close()
 
 
-def _certificates() -> SSLContext:
+def certificates() -> SSLContext:
+    """The TLS certificates that servers are checked by."""
     from httpx2 import create_ssl_context
 
     return create_ssl_context()

@@ -14,15 +14,25 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
+from hibernaut.adapters.google_credentials import service_account
+from hibernaut.adapters.model.bedrock import NAME as BEDROCK
 from hibernaut.adapters.model.connections import Dial
-from hibernaut.adapters.model.context_windows import ContextWindows, ProviderPlace
+from hibernaut.adapters.model.context_windows import ContextWindows
 from hibernaut.adapters.model.dialects import DIALECTS
-from hibernaut.adapters.model.provider import DEFAULT_WINDOW_CAP, CatalogueProvider
+from hibernaut.adapters.model.provider import CatalogueProvider, capped_config
 from hibernaut.adapters.model.provider_client import dial_any
-from hibernaut.adapters.model.provider_settings import ANTHROPIC, ProviderSettings, of_anthropic, of_dialect, redaction_of
+from hibernaut.adapters.model.provider_settings import (
+    ANTHROPIC,
+    VERTEX,
+    ProviderSettings,
+    of_anthropic,
+    of_bedrock,
+    of_dialect,
+    of_vertex,
+    redaction_of,
+)
 from hibernaut.adapters.model.public_dial import dial_public
 from hibernaut.adapters.model.wire_factory import WireFactory
-from hibernaut.domain.models.model_settings import config_of_description
 from hibernaut.ports.model import Model, ProviderAccess
 from hibernaut.ports.secrets import Secrets
 from hibernaut.schemas.errors import InvalidArgument
@@ -32,7 +42,7 @@ from hibernaut.schemas.models.model_call import CacheLife
 if TYPE_CHECKING:
     from httpx2 import Client
 
-SERVED = tuple(sorted({ANTHROPIC, *(dialect.name for dialect in DIALECTS)}))
+SERVED = tuple(sorted({ANTHROPIC, BEDROCK, VERTEX, *(dialect.name for dialect in DIALECTS)}))
 """The types of providers that a tenant may add."""
 _HOST = re.compile(r"[A-Za-z0-9._:\[\]-]+")
 
@@ -56,14 +66,8 @@ class OwnConnection:
 
     def config(self, model: str) -> LLMConfig | None:
         """As the port says."""
-        row = next((row for row in self.list() if row.model == model), None)
-        if row is None and not self._provider.known:
-            place = ProviderPlace(self._name, self._provider.kind, self._provider.url)
-            row = self._own(place.model(model, self._windows.of(model)))
-        if row is None:
-            return None
-        config = config_of_description(row)
-        return config.model_copy(update={"context_window": min(config.context_window, DEFAULT_WINDOW_CAP)})
+        row = self._provider.description(self._name, model, self._windows, self._now)
+        return None if row is None else capped_config(self._own(row))
 
     def list(self) -> list[ModelDescription]:
         """As the port says."""
@@ -114,21 +118,42 @@ class OwnProviders:
 
     def _settings(self, access: ProviderAccess) -> ProviderSettings:
         if access.url:
-            self._check_address(access.url)
-        if access.provider_type == ANTHROPIC:
-            found, needed = of_anthropic(access.key, access.url, access.name), "api_key"
-        else:
-            dialect = next((each for each in DIALECTS if each.name == access.provider_type), None)
-            if dialect is None:
-                raise InvalidArgument(
-                    f"INVALID_ARGUMENT: Providers of the type {access.provider_type} are not served; choose one of {', '.join(SERVED)}."
-                )
-            found, needed = of_dialect(dialect, access.key, access.url, access.name), "api_key" if dialect.url else "base_url"
+            self._check_address("base_url", access.url)
+        found, needed = self._found(access)
         if found is None:
             raise InvalidArgument(f"INVALID_ARGUMENT: A provider of the type {access.provider_type} needs {needed}.")
-        return replace(found, region=access.region, access_key=access.access_key)
+        return replace(found, own=True, region=access.region, access_key=access.access_key)
 
-    def _check_address(self, url: str) -> None:
+    def _found(self, access: ProviderAccess) -> tuple[ProviderSettings | None, str]:
+        """What the access configures; None, and the field that is missing."""
+        match access.provider_type:
+            case "anthropic":
+                return of_anthropic(access.key, access.url, access.name), "api_key"
+            case "bedrock":
+                region, url = access.region, access.url
+                return of_bedrock(region, url=url, access_key=access.access_key, key=access.key, own=access.name), "region"
+            case "google_vertex":
+                return self._vertex(access), "region"
+            case _:
+                dialect = next((each for each in DIALECTS if each.name == access.provider_type), None)
+        if dialect is None:
+            raise InvalidArgument(
+                f"INVALID_ARGUMENT: Providers of the type {access.provider_type} are not served; choose one of {', '.join(SERVED)}."
+            )
+        return of_dialect(dialect, access.key, access.url, access.name), "api_key" if dialect.url else "base_url"
+
+    def _vertex(self, access: ProviderAccess) -> ProviderSettings | None:
+        """A service account names its project, and where it gets tokens."""
+        try:
+            account = service_account(access.key or "")
+        except ValueError as error:
+            raise InvalidArgument(
+                f"INVALID_ARGUMENT: api_key of a provider of the type google_vertex must be the key of a service account, as JSON: {error}."
+            ) from None
+        self._check_address("token_uri of the service account", account["token_uri"])
+        return of_vertex(account["project_id"], access.region, access.key, access.url, own=access.name)
+
+    def _check_address(self, field: str, url: str) -> None:
         schemes = ("https",) if self._public_only else ("https", "http")
         parts = _parts(url)
         if (
@@ -139,10 +164,10 @@ class OwnProviders:
             or not _HOST.fullmatch(parts.hostname or "")
         ):
             raise InvalidArgument(
-                f"INVALID_ARGUMENT: base_url must be an address like https://api.example.com/v1 ({' or '.join(schemes)}, without a query)."
+                f"INVALID_ARGUMENT: {field} must be an address like https://api.example.com/v1 ({' or '.join(schemes)}, without a query)."
             )
         if parts.username or parts.password:
-            raise InvalidArgument("INVALID_ARGUMENT: base_url must not contain a user or a password; put the key into api_key.")
+            raise InvalidArgument(f"INVALID_ARGUMENT: {field} must not contain a user or a password; put the key into api_key.")
 
 
 def _parts(url: str) -> SplitResult | None:

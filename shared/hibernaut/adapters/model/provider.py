@@ -6,8 +6,10 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from hibernaut.adapters.model.context_windows import ContextWindows, ProviderPlace
+from hibernaut.domain.models.model_settings import config_of_description
 from hibernaut.ports.model import Model
-from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, ModelDescription
+from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, LLMConfig, ModelDescription
 
 LIST_SECONDS, RETRY_SECONDS = 300.0, 30.0
 DEFAULT_WINDOW_CAP = 128_000
@@ -39,3 +41,19 @@ class CatalogueProvider:
             models, embeddings = self.model.models(), self.model.embedding_models()
             self.known, self.known_embeddings = models or self.known, embeddings or self.known_embeddings
             self.stale_at = now() + (LIST_SECONDS if models or embeddings else RETRY_SECONDS)
+
+    def description(self, name: str, model: str, windows: ContextWindows, now: Callable[[], float]) -> ModelDescription | None:
+        """A model of this provider, whose handles begin with `name`; None if the provider lists others. While its list cannot be had, or where
+        the list is not complete, any model is taken at its word, with the limits of the data file.
+        """
+        self.refresh(now)
+        row = next((row for row in self.known if row.model == model), None)
+        if row is None and (self.partial or not self.known):
+            return ProviderPlace(name, self.kind, self.url).model(model, windows.of(model))
+        return row
+
+
+def capped_config(row: ModelDescription) -> LLMConfig:
+    """The configuration for a listed model, with the default window of an agent."""
+    config = config_of_description(row)
+    return config.model_copy(update={"context_window": min(config.context_window, DEFAULT_WINDOW_CAP)})

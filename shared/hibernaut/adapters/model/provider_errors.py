@@ -163,6 +163,10 @@ def model_error(refusal: Refusal) -> ModelError:
     return error
 
 
+OWN_KEY_ADVICE = "set its api_key again (PATCH /v1/providers/{id})"
+"""What a tenant does about a refused key of its own."""
+
+
 def _credential(refusal: Refusal) -> str:
     return f"the AWS credentials ({refusal.code}) were" if refusal.code in _BAD_CREDENTIALS else "the API key was"
 
@@ -175,7 +179,7 @@ def _advice(kind: type[ModelError], refusal: Refusal) -> str:
         variables = {dialect.name: dialect.key for dialect in DIALECTS} | {"anthropic": "ANTHROPIC_API_KEY"}
         if refusal.provider in variables:
             return f"; check {variables[refusal.provider]}"
-        return "; set its api_key again (PATCH /v1/providers/{id})"
+        return f"; {OWN_KEY_ADVICE}"
     if refusal.code == "AccessDeniedException":
         return "; allow bedrock:InvokeModel for this model in the caller's role, and the model in the account"
     if kind is ModelCredits:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from urllib.parse import quote
@@ -17,6 +18,8 @@ from hibernaut.schemas.errors import InvalidArgument
 ANTHROPIC, VERTEX = "anthropic", "google_vertex"
 VERTEX_NAMES = ("GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_VERTEX_BASE_URL")
 """The first two are V1's (letta/settings.py), the third is Google's own, the last that of Google's SDK (googleapis/python-genai)."""
+_MULTI_REGIONS = ("eu", "us")
+_LOCATION = re.compile(r"[a-z]{2,20}-[a-z]{2,20}[0-9]{1,2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +27,7 @@ class ProviderSettings:
     """One configured provider. `name` is the first part of its handles, `kind` is V1's `model_endpoint_type`, `url` the base address
     with its password, if it has one. `dialect` None: Anthropic's Messages, or a server that only a configuration names. `region` and
     `access_key` are those of a cloud; with an `access_key`, `key` is its secret (V1's providers have the same three fields).
-    `allowed`: the models that are listed, as ids that may contain `*`; empty: all.
+    `allowed`: the models that are listed, as ids that may contain `*`; empty: all. `own`: it belongs to a tenant, not to the deployment.
     """
 
     name: str
@@ -35,6 +38,7 @@ class ProviderSettings:
     region: str | None = None
     access_key: str | None = field(default=None, repr=False)
     allowed: tuple[str, ...] = ()
+    own: bool = False
 
     @property
     def address(self) -> str:
@@ -72,37 +76,56 @@ def of_bedrock(
     access_key: str | None = None,
     key: str | None = None,
     allowed: Iterable[str] = (),
-    name: str = BEDROCK,
+    own: str | None = None,
 ) -> ProviderSettings | None:
-    """Bedrock in this region; None without one. Without `key`, requests are signed with the credentials of the process; a provider of
-    another `name` is somebody's own, and is never signed with these.
+    """Bedrock in this region; None without one. Without `key`, requests are signed with the credentials of the process. `own`: the name of a
+    provider of a tenant's own, which is never signed with these.
 
     Raises: InvalidArgument for a region of another form, which would be part of the address, and for a provider of one's own without a key.
     """
     if not region:
         return None
     if not is_region(region):
-        raise InvalidArgument(f"{name}: {region!r} is not an AWS region; name one like eu-central-1")
-    if name != BEDROCK and not key:
-        raise InvalidArgument(f"{name}: Bedrock needs an access key with its secret, or a Bedrock API key")
+        raise InvalidArgument(f"{own or BEDROCK}: {region!r} is not an AWS region; name one like eu-central-1")
+    if own is not None and not key:
+        raise InvalidArgument(
+            f"{own}: Bedrock needs api_key: the secret of the access key in access_key, or a Bedrock API key without an access_key"
+        )
     address = (url or runtime_url(region)).rstrip("/")
-    return ProviderSettings(name, BEDROCK, address, key, region=region, access_key=access_key, allowed=tuple(allowed))
+    return ProviderSettings(own or BEDROCK, BEDROCK, address, key, region=region, access_key=access_key, allowed=tuple(allowed))
 
 
 def vertex_url(location: str) -> str:
-    """The address of Vertex AI in a location (cloud.google.com/vertex-ai/generative-ai/docs/learn/locations)."""
-    return "https://aiplatform.googleapis.com" if location == "global" else f"https://{location}-aiplatform.googleapis.com"
+    """The address of Vertex AI in a location, whose form `of_vertex` checks: a region, one of two multi-regions, or the whole world
+    (cloud.google.com/vertex-ai/generative-ai/docs/learn/locations; the multi-regions: googleapis/python-genai).
+    """
+    if location == "global":
+        return "https://aiplatform.googleapis.com"
+    if location in _MULTI_REGIONS:
+        return f"https://aiplatform.{location}.rep.googleapis.com"
+    return f"https://{location}-aiplatform.googleapis.com"
 
 
 def of_vertex(
-    project: str | None, location: str | None, credentials: str | None = None, url: str | None = None, name: str = VERTEX
+    project: str | None, location: str | None, credentials: str | None = None, url: str | None = None, *, own: str | None = None
 ) -> ProviderSettings | None:
-    """Gemini on Vertex AI; None without a project and a location. `credentials`: as `GoogleTokens` takes them."""
+    """Gemini on Vertex AI; None without a project and a location. `credentials`: as `GoogleTokens` takes them. `own`: the name of a provider
+    of a tenant's own, which never uses the credentials of the process.
+
+    Raises: InvalidArgument for a location of another form, which would be part of the address, and for a provider of one's own without
+    credentials.
+    """
     if not project or not location:
         return None
+    if location not in ("global", *_MULTI_REGIONS) and not _LOCATION.fullmatch(location):
+        raise InvalidArgument(
+            f"{own or VERTEX}: {location!r} is not a location of Vertex AI; name one like europe-west4, or global"
+        )
+    if own is not None and not credentials:
+        raise InvalidArgument(f"{own}: Vertex AI needs api_key: the key of a service account, as JSON")
     address = (url or vertex_url(location)).rstrip("/")
-    path = f"/v1/projects/{quote(project, safe='')}/locations/{quote(location, safe='')}/publishers/google"
-    return ProviderSettings(name, VERTEX, address + path, credentials, region=location)
+    path = f"/v1/projects/{quote(project, safe='')}/locations/{location}/publishers/google"
+    return ProviderSettings(own or VERTEX, VERTEX, address + path, credentials, region=location)
 
 
 def configured(secrets: Secrets) -> list[ProviderSettings]:

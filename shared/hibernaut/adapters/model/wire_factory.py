@@ -70,11 +70,11 @@ class WireFactory:
         if settings.kind == BEDROCK:
             from hibernaut.adapters.model.bedrock.bedrock import BedrockModel
 
-            return BedrockModel(settings, windows=self.windows, cache_life=self.prompt_cache)
+            return BedrockModel(settings, windows=self.windows, cache_life=self.prompt_cache, dial=self.dial)
         if settings.kind == VERTEX:
             from hibernaut.adapters.model.google.vertex import VertexModel
 
-            return VertexModel(settings, windows=self.windows)
+            return VertexModel(settings, windows=self.windows, dial=self.dial)
         if dialect is GEMINI and not url.endswith("/openai"):
             from hibernaut.adapters.model.google.gemini import GeminiModel
 

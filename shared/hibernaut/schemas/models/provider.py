@@ -49,6 +49,8 @@ LONGEST_KEY = 8_192
 """Characters of a key."""
 SENDABLE_KEY = re.compile(r"[\x21-\x7e]+")
 """The characters that a header can hold: no space and no line break."""
+DOCUMENT_KEYS = frozenset({"google_vertex"})
+"""The types whose key is a document that is never sent: the key of a service account, as JSON."""
 PROVIDER_NAME = re.compile(r"[^/\s](?:[^/]*[^/\s])?")
 """The first part of a handle: no slash, and no space at an end. It must be printable too."""
 

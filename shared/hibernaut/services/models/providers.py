@@ -13,6 +13,7 @@ from hibernaut.ports.model import Models, ProviderAccess
 from hibernaut.ports.table import ConditionFailed, Item
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
 from hibernaut.schemas.models.provider import (
+    DOCUMENT_KEYS,
     PROVIDER_NAME,
     SENDABLE_KEY,
     CheckProvider,
@@ -156,7 +157,7 @@ class Providers:
 def _access(name: str, provider_type: str, request: ProviderKeys) -> ProviderAccess:
     """Raises: InvalidArgument for a key that no header can hold."""
     for field, key in (("api_key", request.api_key), ("access_key", request.access_key)):
-        if key and not SENDABLE_KEY.fullmatch(key):
+        if key and provider_type not in DOCUMENT_KEYS and not SENDABLE_KEY.fullmatch(key):
             raise InvalidArgument(
                 f"INVALID_ARGUMENT: {field} contains a line break, a space or another character that cannot be sent; paste it again without it."
             )

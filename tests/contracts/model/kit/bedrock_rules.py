@@ -64,8 +64,8 @@ def as_messages(asked: Recorded) -> Recorded:
     return Recorded(asked.method, "/v1/messages", headers, body | {"model": claude_of(model_of(asked))})
 
 
-def is_signed(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
-    key, secret = os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"]
+def is_signed(asked: Recorded, memory: ServerMemory) -> ErrorResponse | None:
+    key, secret = memory.account or (os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"])
     wrong = unsigned(asked, key=key, secret=secret, region=REGION, service="bedrock")
     return refusal(wrong, 403, "InvalidSignatureException") if wrong else None
 

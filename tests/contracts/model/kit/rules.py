@@ -35,11 +35,14 @@ class Issued:
 
 @dataclass
 class ServerMemory:
-    """What a server has said and done: its replies in order, what each signature stands for, and how many blocks it dropped."""
+    """What a server has said and done: its replies in order, what each signature stands for, and how many blocks it dropped. `account`: the
+    access key and its secret that requests are signed with; None: those of the process.
+    """
 
     issued: list[Issued] = field(default_factory=list)
     seals: dict[str, Wire] = field(default_factory=dict)
     dropped: int = 0
+    account: tuple[str, str] | None = None
 
     def items(self, kind: str | None = None) -> list[Wire]:
         """All items that were ever issued; those of one type, if `kind` is given."""

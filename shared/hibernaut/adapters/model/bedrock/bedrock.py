@@ -8,19 +8,23 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable
-from typing import Literal, Protocol, assert_never
+from typing import TYPE_CHECKING, Literal, Protocol, assert_never
 
 from hibernaut.adapters.model.bedrock import control_url
 from hibernaut.adapters.model.bedrock.bedrock_list import BedrockModelList
 from hibernaut.adapters.model.bedrock.signing import headers_of
+from hibernaut.adapters.model.connections import Dial
 from hibernaut.adapters.model.context_windows import ContextWindows, ProviderPlace
-from hibernaut.adapters.model.provider_client import ProviderClient
+from hibernaut.adapters.model.provider_client import ProviderClient, dial_any
 from hibernaut.adapters.model.provider_settings import ProviderSettings
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import ModelError
 from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, ModelDescription
 from hibernaut.schemas.models.model_call import CacheLife
+
+if TYPE_CHECKING:
+    from httpx2 import Client
 
 OPENAI_PATH = "/openai/v1"
 """Where the runtime speaks OpenAI's APIs (docs.aws.amazon.com/bedrock/latest/userguide/inference-responses-api.html)."""
@@ -53,13 +57,21 @@ def wire_of(model: str) -> Kind:
 class BedrockModel:
     """The account behind `settings`. Opens no connection and reads no credentials before the first call. Thread-safe."""
 
-    def __init__(self, settings: ProviderSettings, *, windows: ContextWindows, cache_life: CacheLife = "5m") -> None:
+    def __init__(
+        self,
+        settings: ProviderSettings,
+        *,
+        windows: ContextWindows,
+        cache_life: CacheLife = "5m",
+        dial: Dial[Client] = dial_any,
+    ) -> None:
         self._settings = settings
         self._windows = windows
         self._cache_life = cache_life
+        self._dial = dial
         self._headers = headers_of(settings)
-        self._runtime = ProviderClient(settings.name, settings.url, self._headers)
-        self._control = ProviderClient(settings.name, control_url(settings.url), self._headers)
+        self._runtime = ProviderClient(settings.name, settings.url, self._headers, dial)
+        self._control = ProviderClient(settings.name, control_url(settings.url), self._headers, dial)
         place = ProviderPlace(settings.name, settings.kind, settings.address)
         self._list = BedrockModelList(place, windows, settings.allowed)
         self._wires: dict[Kind, BedrockWire] = {}
@@ -113,11 +125,19 @@ class BedrockModel:
                 from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
 
                 return OpenAIModel(
-                    api_key=None, base_url=openai, windows=windows, name=name, dialect=BEDROCK, headers=self._headers
+                    api_key=None,
+                    base_url=openai,
+                    windows=windows,
+                    name=name,
+                    dialect=BEDROCK,
+                    headers=self._headers,
+                    dial=self._dial,
                 )
             case "responses":
                 from hibernaut.adapters.model.openai.responses import ResponsesModel
 
-                return ResponsesModel(api_key=None, base_url=openai, windows=windows, name=name, headers=self._headers)
+                return ResponsesModel(
+                    api_key=None, base_url=openai, windows=windows, name=name, headers=self._headers, dial=self._dial
+                )
             case _:
                 assert_never(kind)

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from hibernaut.adapters.google_credentials import GoogleTokens, NoGoogleToken
+from hibernaut.adapters.google_credentials import ADVICE, GoogleTokens, NoGoogleToken
+from hibernaut.adapters.model.connections import Dial, certificates
 from hibernaut.adapters.model.context_windows import ContextWindows, ProviderPlace
 from hibernaut.adapters.model.google import gemini_messages
 from hibernaut.adapters.model.google.gemini import LIST_SECONDS, MOST_PAGES, answered, generates
 from hibernaut.adapters.model.json_fields import as_list, text_of
-from hibernaut.adapters.model.provider_client import OutgoingRequest, ProviderClient
+from hibernaut.adapters.model.provider_client import OutgoingRequest, ProviderClient, dial_any
+from hibernaut.adapters.model.provider_errors import OWN_KEY_ADVICE
 from hibernaut.adapters.model.provider_settings import ProviderSettings
 from hibernaut.domain.models.embedding_models import VERTEX_MODELS, description, known
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import ModelAuthentication, ModelConnection, ModelError
 from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, ModelDescription
+
+if TYPE_CHECKING:
+    from httpx2 import Client
 
 LIST = "/v1beta1/publishers/google/models?pageSize=200"
 """Version 1 has no list; that of v1beta1 leaves out models in preview (googleapis/google-cloud-node#6962)."""
@@ -26,12 +32,13 @@ LIST = "/v1beta1/publishers/google/models?pageSize=200"
 class VertexModel:
     """The models of Google in one project and location."""
 
-    def __init__(self, settings: ProviderSettings, *, windows: ContextWindows) -> None:
+    def __init__(self, settings: ProviderSettings, *, windows: ContextWindows, dial: Dial[Client] = dial_any) -> None:
         self._windows = windows
         self._place = ProviderPlace(settings.name, settings.kind, settings.address)
-        headers = _Authorization(settings.name, GoogleTokens(settings.key))
-        self._client = ProviderClient(settings.name, settings.url, headers)
-        self._root = ProviderClient(settings.name, settings.url.removesuffix(urlsplit(settings.url).path), headers)
+        advice = OWN_KEY_ADVICE if settings.own else ADVICE
+        headers = _Authorization(settings.name, GoogleTokens(settings.key, client=lambda: _made(dial), advice=advice))
+        self._client = ProviderClient(settings.name, settings.url, headers, dial)
+        self._root = ProviderClient(settings.name, settings.url.removesuffix(urlsplit(settings.url).path), headers, dial)
 
     def complete(
         self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None, on_open: OnOpen | None = None
@@ -81,6 +88,11 @@ class VertexModel:
                     break
                 page = f"&pageToken={token}"
         return {name for name in names if name.startswith("gemini-")}
+
+
+def _made(dial: Dial[Client]) -> Client:
+    """A client for the token service: it reaches what the calls reach."""
+    return dial(lambda _: None, certificates())
 
 
 class _Authorization:
